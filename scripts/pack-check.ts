@@ -1,0 +1,73 @@
+/**
+ * Installs the packed tarball into an empty folder and uses it as a stranger would:
+ * imports every entry of `exports`, type-checks a strict consumer, runs both bins.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "..");
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const folder = mkdtempSync(join(tmpdir(), "docstokg-pack-"));
+
+try {
+  const consumer = join(folder, "consumer");
+  mkdirSync(consumer);
+  const [packed] = JSON.parse(run(root, "npm", "pack", "--json", "--pack-destination", folder));
+  const shipped: readonly string[] = packed.files.map((file: { path: string }) => file.path);
+  const strays = shipped.filter(path => /\.test\.|^src\/|^test\//.test(path));
+  if (strays.length > 0) throw new Error(`the tarball ships what it should not: ${strays.join(", ")}`);
+
+  writeFileSync(join(consumer, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }));
+  run(consumer, "npm", "install", "--prefer-offline", "--no-audit", "--no-fund", join(folder, packed.filename));
+
+  const entries = Object.keys(manifest.exports)
+    .filter(key => key !== "./package.json")
+    .map(key => manifest.name + key.slice(1));
+  const lines = entries.map((entry, index) => `import * as entry${index} from ${JSON.stringify(entry)};`);
+  const used = entries.map((_, index) => `entry${index}`).join(", ");
+  writeFileSync(
+    join(consumer, "imports.mjs"),
+    `${lines.join("\n")}\nfor (const entry of [${used}]) if (Object.keys(entry).length === 0) throw new Error("an entry exports nothing");\n`,
+  );
+  run(consumer, process.execPath, "imports.mjs");
+
+  writeFileSync(
+    join(consumer, "types.ts"),
+    `${lines.join("\n")}\nexport const entries: readonly object[] = [${used}];\n`,
+  );
+  const options = {
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    module: "nodenext",
+    target: "es2024",
+    types: ["node"],
+  };
+  const lib = ["es2024", "esnext.disposable"];
+  const typeRoots = [join(root, "node_modules/@types")];
+  writeFileSync(
+    join(consumer, "tsconfig.json"),
+    JSON.stringify({
+      compilerOptions: { ...options, lib, typeRoots, exactOptionalPropertyTypes: true },
+      files: ["types.ts"],
+    }),
+  );
+  run(consumer, join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.json");
+
+  for (const bin of Object.keys(manifest.bin)) {
+    const version = run(consumer, join(consumer, "node_modules/.bin", bin), "--version").trim();
+    if (version !== manifest.version) throw new Error(`${bin} --version said ${version}, not ${manifest.version}`);
+  }
+  console.log(
+    `the packed tarball (${shipped.length} files, ${Math.round(packed.size / 1024)} kB) installs, ` +
+      `its ${entries.length} entries import and type-check, and ${Object.keys(manifest.bin).join(" and ")} run`,
+  );
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function run(cwd: string, command: string, ...args: readonly string[]): string {
+  return execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+}

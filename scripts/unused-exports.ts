@@ -1,0 +1,59 @@
+/**
+ * Fails when `src/` exports a name that nothing outside its own file imports.
+ * What the package's entry points re-export counts as used: it is the public surface.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { relative, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "..");
+const entries = new Set(["src/index.ts", ...entryPoints(), "src/cli/docstokg.ts", "src/cli/ontofetch.ts"]);
+const files = globSync(["{src,test,scripts,bench,examples}/**/*.ts"], {
+  cwd: root,
+  exclude: path => path.includes("node_modules"),
+});
+const texts = new Map(files.map(file => [file, readFileSync(resolve(root, file), "utf8")]));
+
+const importedNames = new Map<string, Set<string>>();
+const importedWhole = new Set<string>();
+for (const [file, text] of texts) {
+  for (const [, names, star, from = ""] of text.matchAll(
+    /(?:import|export)\s+(?:type\s+)?(?:\{([^}]*)\}|(\*)(?:\s+as\s+\w+)?)\s+from\s+"(\.[^"]+)"/g,
+  )) {
+    const target = relative(root, resolve(root, file, "..", from));
+    if (star) importedWhole.add(target);
+    const known = importedNames.get(target) ?? new Set();
+    for (const name of names?.split(",") ?? []) {
+      known.add(
+        name
+          .trim()
+          .replace(/^type\s+/, "")
+          .replace(/\s+as\s+.*/, ""),
+      );
+    }
+    importedNames.set(target, known);
+  }
+}
+
+const unused: string[] = [];
+for (const [file, text] of texts) {
+  if (!file.startsWith("src/") || entries.has(file) || importedWhole.has(file)) continue;
+  for (const [, kind = "", name = ""] of text.matchAll(
+    /^export\s+(?:abstract\s+|async\s+)?(const|function\*?|class|interface|type)\s+(\w+)/gm,
+  )) {
+    // A type that the file's other exports mention is part of their signature.
+    const isMentioned = /interface|type/.test(kind) && text.split(new RegExp(`\\b${name}\\b`)).length > 2;
+    if (!isMentioned && !importedNames.get(file)?.has(name))
+      unused.push(`${file}: ${name} is exported and imported nowhere`);
+  }
+}
+for (const line of unused) console.error(line);
+if (unused.length > 0) process.exitCode = 1;
+
+/** The sources behind the `exports` of package.json. */
+function entryPoints(): readonly string[] {
+  const { exports } = JSON.parse(readFileSync(resolve(root, "package.json"), "utf8"));
+  return Object.values<string | { default: string }>(exports)
+    .map(entry => (typeof entry === "string" ? entry : entry.default))
+    .filter(path => path.startsWith("./dist/"))
+    .map(path => path.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
+}

@@ -1,0 +1,9 @@
+import { type Program, runAsProcess } from "./program.ts";
+
+export const docstokg: Program = {
+  name: "docstokg",
+  summary: "A polite, resilient way out to the network.",
+  commands: [],
+};
+
+export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(docstokg, process);

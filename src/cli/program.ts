@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { isDocstokgError } from "../errors.ts";
+import { ExitCode } from "./exit-code.ts";
+
+/** What a command may touch of the process, handed in so that tests can call it. */
+export interface Io {
+  readonly argv: readonly string[];
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+}
+
+/** One command: a file of its own, its options and arguments, and what it does. */
+export interface CliCommand {
+  readonly name: string;
+  readonly summary: string;
+  /** Declares arguments and options on a fresh commander command. */
+  readonly configure?: (command: Command) => void;
+  readonly run: (args: readonly string[], options: Readonly<Record<string, unknown>>, io: Io) => Promise<ExitCode>;
+}
+
+export interface Program {
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly CliCommand[];
+}
+
+const EXIT_CODES = `
+Exit codes:
+  ${ExitCode.ok}    all done
+  ${ExitCode.partial}    done in part: some of the work failed
+  ${ExitCode.usage}    the command line or the configuration is wrong; nothing was done
+  ${ExitCode.interrupted}  interrupted
+`;
+
+/** Runs a command line and answers with its exit code; never throws for what a user typed or configured. */
+export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
+  let exitCode: ExitCode = ExitCode.ok;
+  const root = new Command(program.name)
+    .description(program.summary)
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand(false)
+    .addHelpText("after", EXIT_CODES)
+    .showHelpAfterError(`Run "${program.name} --help" to see what there is.`)
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => io.stdout.write(text),
+      writeErr: text => io.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error:/, `${program.name}:`)),
+    });
+  for (const { name, summary, configure, run } of program.commands) {
+    const command = root.command(name).description(summary);
+    configure?.(command);
+    command.action(async () => {
+      exitCode = await run(command.args, command.opts(), io);
+    });
+  }
+  // A command like the others, so that the list of commands, and what is suggested from it, is never empty.
+  root
+    .command("help [command]")
+    .description("print this help, or that of a command")
+    .action((name?: string) => {
+      if (name === undefined) return root.help();
+      const command = root.commands.find(candidate => candidate.name() === name);
+      return command?.help() ?? root.error(`error: there is no command '${name}'`);
+    });
+  try {
+    await root.parseAsync([...io.argv], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+    if (isDocstokgError(error) && error.code === "DOCSTOKG_CONFIG") {
+      io.stderr.write(`${program.name}: ${error.message}\n`);
+      return ExitCode.usage;
+    }
+    throw error;
+  }
+}
+
+/** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
+export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+  const { stdout, stderr, argv } = process;
+  process.exitCode = await runProgram(program, { argv: argv.slice(2), stdout, stderr });
+}
+
+/** Read at run time: the same file is true for the sources and for the installed package. */
+function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return version;
+}

@@ -1,0 +1,257 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { defaultClassifyRules, outcomeOfError, outcomeOfResponse } from "./classify.ts";
+
+const success = { kind: "success" };
+const neutral = { kind: "neutral" };
+const failed = { kind: "failure", cause: "status", throttled: false };
+const throttled = { kind: "failure", cause: "status", throttled: true };
+const unreachable = { kind: "failure", cause: "network", throttled: false };
+
+for (const status of [408, 500, 502, 503, 504]) {
+  test(`${status} is a failure`, () => assert.deepEqual(outcomeOfResponse({ status }), failed));
+}
+
+for (const status of [200, 201, 202, 204, 206, 299, 301, 302, 304, 308, 399]) {
+  test(`${status} is a success`, () => assert.deepEqual(outcomeOfResponse({ status }), success));
+}
+
+for (const status of [400, 401, 403, 404, 405, 410, 418, 451, 501, 505, 599, 100, 103, 199, 600, 0, -1, Number.NaN]) {
+  test(`${status} is neutral`, () => assert.deepEqual(outcomeOfResponse({ status }), neutral));
+}
+
+test("a 429 is always a throttle", () => {
+  assert.deepEqual(outcomeOfResponse({ status: 429 }), throttled);
+  assert.deepEqual(outcomeOfResponse({ status: 429, retryAfterMs: 1000, remaining: 5 }), throttled);
+});
+
+test("a 503 is a throttle when it says how long", () => {
+  assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 1000 }), throttled);
+  assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: undefined, remaining: 0 }), failed);
+  assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 0 }), failed);
+});
+
+test("a 403 is a throttle when it names a wait or an empty quota", () => {
+  assert.deepEqual(outcomeOfResponse({ status: 403, retryAfterMs: 1000 }), throttled);
+  assert.deepEqual(outcomeOfResponse({ status: 403, remaining: 0 }), throttled);
+  assert.deepEqual(outcomeOfResponse({ status: 403, remaining: 1 }), neutral);
+});
+
+test("neither a Retry-After nor an empty quota makes another status a failure", () => {
+  for (const status of [401, 404, 451]) {
+    assert.deepEqual(outcomeOfResponse({ status, retryAfterMs: 59_000, remaining: 0 }), neutral);
+  }
+  assert.deepEqual(outcomeOfResponse({ status: 200, retryAfterMs: 59_000, remaining: 0 }), success);
+  assert.deepEqual(outcomeOfResponse({ status: 500, retryAfterMs: 4000 }), failed);
+});
+
+test("a status replayed by an archive is neutral, whatever it is", () => {
+  for (const status of [200, 302, 403, 404, 429, 503]) {
+    assert.deepEqual(outcomeOfResponse({ status, isMemento: true, retryAfterMs: 1000, remaining: 0 }), neutral);
+    assert.notDeepEqual(
+      outcomeOfResponse({ status, isMemento: false, retryAfterMs: 1000 }),
+      status === 404 ? success : neutral,
+    );
+  }
+});
+
+test("a status in the failure list is a failure, a success of the default too", () => {
+  const rules = { failureStatuses: new Set([202, 404, 429]), neutralStatuses: new Set<number>() };
+  assert.deepEqual(outcomeOfResponse({ status: 202 }, rules), failed);
+  assert.deepEqual(outcomeOfResponse({ status: 404 }, rules), failed);
+  assert.deepEqual(outcomeOfResponse({ status: 429 }, rules), throttled);
+  assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 1000 }, rules), neutral);
+});
+
+test("the neutral list wins over the failure list and over success", () => {
+  const rules = { ...defaultClassifyRules, neutralStatuses: new Set([202, 429, 503]) };
+  assert.deepEqual(outcomeOfResponse({ status: 202 }, rules), neutral);
+  assert.deepEqual(outcomeOfResponse({ status: 429 }, rules), neutral);
+  assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 1000 }, rules), neutral);
+  assert.deepEqual(outcomeOfResponse({ status: 500 }, rules), failed);
+});
+
+test("judging allocates nothing: outcomes are shared and frozen", () => {
+  for (const status of [200, 404, 429, 500]) {
+    assert.equal(outcomeOfResponse({ status }), outcomeOfResponse({ status }));
+    assert.ok(Object.isFrozen(outcomeOfResponse({ status })));
+  }
+  assert.equal(outcomeOfError(coded("ECONNRESET")), outcomeOfError(coded("ENOTFOUND")));
+  assert.ok(Object.isFrozen(outcomeOfError(coded("ECONNRESET"))));
+});
+
+const networkCodes = [
+  ..."ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN".split(" "),
+  ..."ENOTFOUND EAI_AGAIN EAI_FAIL EPROTO".split(" "),
+  ..."UND_ERR_CONNECT_TIMEOUT UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT UND_ERR_SOCKET".split(" "),
+  ..."UND_ERR_RES_CONTENT_LENGTH_MISMATCH UND_ERR_INFO".split(" "),
+  ..."ERR_TLS_CERT_ALTNAME_INVALID ERR_TLS_HANDSHAKE_TIMEOUT ERR_SSL_WRONG_VERSION_NUMBER".split(" "),
+  ..."CERT_HAS_EXPIRED CERT_NOT_YET_VALID DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN".split(" "),
+  ..."UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT_LOCALLY HOSTNAME_MISMATCH CRL_HAS_EXPIRED".split(" "),
+  ..."HPE_INVALID_CONSTANT HPE_INVALID_EOF_STATE".split(" "),
+  ..."ERR_HTTP2_STREAM_ERROR ERR_HTTP2_STREAM_CANCEL ERR_HTTP2_SESSION_ERROR ERR_HTTP2_GOAWAY_SESSION".split(" "),
+  ..."ERR_HTTP2_ERROR ERR_HTTP2_INVALID_SESSION ERR_HTTP2_PING_CANCEL".split(" "),
+];
+
+for (const code of networkCodes) {
+  test(`${code} is a network failure, bare or inside what fetch throws`, () => {
+    assert.deepEqual(outcomeOfError(coded(code)), unreachable);
+    assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: coded(code) })), unreachable);
+  });
+}
+
+const neutralCodes = [
+  ..."UND_ERR_ABORTED ABORT_ERR UND_ERR_INVALID_ARG UND_ERR_DESTROYED UND_ERR_CLOSED UND_ERR_NOT_SUPPORTED".split(" "),
+  ..."UND_ERR_REQ_CONTENT_LENGTH_MISMATCH ERR_HTTP2_INVALID_HEADER_VALUE ERR_INVALID_URL EMFILE EADDRNOTAVAIL".split(
+    " ",
+  ),
+  ..."DOCSTOKG_RATE_LIMITED DOCSTOKG_BREAKER_OPEN DOCSTOKG_BUSY DOCSTOKG_STORE NOT_CERT_ERR".split(" "),
+];
+
+for (const code of neutralCodes) {
+  test(`${code} is neutral`, () => assert.deepEqual(outcomeOfError(coded(code)), neutral));
+}
+
+test("a caller's abort and a caller's own deadline are neutral", async () => {
+  const controller = new AbortController();
+  controller.abort();
+  assert.deepEqual(outcomeOfError(controller.signal.reason), neutral);
+  assert.deepEqual(outcomeOfError(new DOMException("too late", "TimeoutError")), neutral);
+  assert.deepEqual(outcomeOfError(Object.assign(new Error("aborted"), { name: "AbortError" })), neutral);
+});
+
+test("a time-out that carries a network code is the network's", () => {
+  assert.deepEqual(outcomeOfError(Object.assign(coded("ETIMEDOUT"), { name: "TimeoutError" })), unreachable);
+});
+
+test("an abort anywhere in the chain beats a network code", () => {
+  const abort = new DOMException("stop", "AbortError");
+  const timeout = new DOMException("too late", "TimeoutError");
+  for (const own of [abort, timeout, coded("UND_ERR_ABORTED"), coded("ABORT_ERR")]) {
+    assert.deepEqual(outcomeOfError(coded("ECONNRESET", { cause: own })), neutral);
+    assert.deepEqual(outcomeOfError(new Error("outer", { cause: coded("ECONNRESET", { cause: own }) })), neutral);
+    assert.deepEqual(outcomeOfError(new AggregateError([coded("ECONNRESET"), own])), neutral);
+    assert.deepEqual(
+      outcomeOfError(Object.assign(new Error("outer"), { name: "AbortError", cause: coded("EPIPE") })),
+      neutral,
+    );
+  }
+});
+
+test("an error of ours is neutral whatever caused it and whatever wraps it", () => {
+  const ours = coded("DOCSTOKG_STORE", { cause: coded("ECONNREFUSED") });
+  assert.deepEqual(outcomeOfError(ours), neutral);
+  assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: ours })), neutral);
+});
+
+test("a connect that failed on every address is a network failure", () => {
+  const both = new AggregateError([coded("ECONNREFUSED"), coded("ENETUNREACH")]);
+  assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: both })), unreachable);
+});
+
+test("an HTTP/2 request that could not be opened is judged by its cause", () => {
+  assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ERR_HTTP2_INVALID_HEADER_VALUE") })), neutral);
+  assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ECONNRESET") })), unreachable);
+});
+
+test("a programming error and anything that is no error are neutral", () => {
+  const values = [
+    new TypeError("x is not a function"),
+    new RangeError("x"),
+    undefined,
+    null,
+    0,
+    "ECONNRESET",
+    Symbol("x"),
+    1n,
+    {},
+    [],
+    () => 1,
+  ];
+  for (const value of values) assert.deepEqual(outcomeOfError(value), neutral);
+});
+
+test("a chain that bites its tail ends, and is judged", () => {
+  const first = new Error("first");
+  const second = coded("ECONNRESET", { cause: first });
+  first.cause = second;
+  assert.deepEqual(outcomeOfError(first), unreachable);
+  const self = new AggregateError([]);
+  self.errors.push(self, self);
+  assert.deepEqual(outcomeOfError(self), neutral);
+});
+
+test("a chain without end or a crowd of errors is cut off", () => {
+  const endless = (): object => ({
+    get cause() {
+      return endless();
+    },
+  });
+  assert.deepEqual(outcomeOfError(endless()), neutral);
+  assert.deepEqual(
+    outcomeOfError(new AggregateError(Array.from({ length: 1_000_000 }, () => coded("EPIPE")))),
+    unreachable,
+  );
+});
+
+test("getters that throw, hostile proxies and odd types do not make it throw", () => {
+  const fail = () => {
+    throw new Error("trap");
+  };
+  const traps = new Proxy({}, { get: fail, has: fail, getPrototypeOf: fail, ownKeys: fail });
+  const revoked = Proxy.revocable([], {});
+  revoked.revoke();
+  const getters = Object.defineProperties(coded("x"), {
+    code: { get: fail },
+    name: { get: fail },
+    errors: { get: fail },
+  });
+  for (const value of [
+    traps,
+    revoked.proxy,
+    getters,
+    { errors: revoked.proxy },
+    { errors: traps },
+    { cause: traps, code: 5 },
+  ]) {
+    assert.deepEqual(outcomeOfError(value), neutral);
+  }
+  assert.deepEqual(outcomeOfError(Object.assign(coded("EPIPE"), { errors: revoked.proxy, cause: traps })), unreachable);
+});
+
+test("any thrown value is a network failure or neutral", () => {
+  const link = fc.record(
+    {
+      code: fc.oneof(fc.constantFrom(...networkCodes, ...neutralCodes), fc.anything()),
+      name: fc.anything(),
+      cause: fc.anything(),
+      errors: fc.anything(),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(fc.anything({ withNullPrototype: true, withBigInt: true }), link), value => {
+      const outcome = outcomeOfError(value);
+      assert.ok(outcome.kind === "neutral" || (outcome.kind === "failure" && outcome.cause === "network"));
+    }),
+  );
+});
+
+test("any status has exactly one outcome, and only a listed one is a failure", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 100, max: 599 }), status => {
+      const { kind } = outcomeOfResponse({ status });
+      const expected = [408, 429, 500, 502, 503, 504].includes(status)
+        ? "failure"
+        : status >= 200 && status < 400
+          ? "success"
+          : "neutral";
+      assert.equal(kind, expected);
+    }),
+  );
+});
+
+function coded(code: string, options?: ErrorOptions): Error {
+  return Object.assign(new Error(code, options), { code });
+}

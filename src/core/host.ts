@@ -1,0 +1,94 @@
+/**
+ * The one spelling of a host. Policies, windows, circuits and stores are keyed by it, so two spellings that reach
+ * the same server must never become two budgets.
+ */
+
+/** A host and the port its connection goes to, default ports filled in. */
+export interface UrlHost {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Names that are canonical as they stand, which is nearly all of them: they skip the URL parser, which costs some
+ * fifteen times as much. The last label starts with a letter, because one that looks like a number makes the whole
+ * name an IPv4 address (`0x7f.1`). Punycode is taken at its word, as Node's parser takes it.
+ */
+const PLAIN_NAME = /^(?:[a-z0-9_-]{1,63}\.)*[a-z_][a-z0-9_-]{0,62}$/;
+
+/** What comes out of the parser: stricter than WHATWG, which lets `*`, `!` and labels of any length pass. */
+const CANONICAL_NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
+
+/** The parser trims blanks, drops tabs, decodes `%61` and cuts at these; here they mean that it is not a host. */
+const NEVER_IN_A_HOST = /[\s\p{Cc}@/\\?#%]/u;
+
+const NAME_CHARS_MAX = 253;
+
+/** Longer than any name that could still become a valid one, short enough that no input costs time. */
+const INPUT_CHARS_MAX = 512;
+
+/**
+ * Lower case, punycode, no trailing dot, IPv6 compressed and in brackets, IPv4 as four decimals (so a bare `8080` is
+ * an address, as it is in a URL). A port is kept as given, 80 and 443 too: whoever writes one means that port only.
+ * @throws RangeError that names the input.
+ */
+export function canonicalHost(text: string): string {
+  if (text.length <= NAME_CHARS_MAX && PLAIN_NAME.test(text)) return text;
+  if (text.length > INPUT_CHARS_MAX || NEVER_IN_A_HOST.test(text)) throw notAHost(text);
+
+  const colon = portColon(text);
+  const host = parsedHost(text.slice(0, colon));
+  if (host === undefined) throw notAHost(text);
+  if (colon === text.length) return host;
+
+  const digits = text.slice(colon + 1);
+  if (!/^[1-9]\d{0,4}$/.test(digits) || Number(digits) > 65_535) throw notAHost(text);
+  return `${host}:${digits}`;
+}
+
+/**
+ * The canonical host of a URL, without its port, and the port that will be dialled.
+ * The message names the scheme but never the URL, whose query may hold a key.
+ * @throws RangeError when the URL is not absolute, or neither http nor https.
+ */
+export function urlHost(url: URL | string): UrlHost {
+  const parsed = typeof url === "string" ? URL.parse(url) : url;
+  if (parsed === null) throw new RangeError("not an absolute URL; expected http://… or https://…");
+  const { protocol, hostname, port } = parsed;
+  if (protocol !== "http:" && protocol !== "https:") {
+    throw new RangeError(`cannot send to a ${JSON.stringify(shortened(protocol))} URL; expected http: or https:`);
+  }
+  return { host: canonicalHost(hostname), port: port === "" ? (protocol === "http:" ? 80 : 443) : Number(port) };
+}
+
+/** Where the port's colon stands, or the end of the text. Two colons without brackets are a bare IPv6 address. */
+function portColon(text: string): number {
+  const colon = text.startsWith("[") ? text.indexOf("]") + 1 : text.indexOf(":");
+  const isPort = colon > 0 && text[colon] === ":" && (text.startsWith("[") || text.indexOf(":", colon + 1) === -1);
+  return isPort ? colon : text.length;
+}
+
+function parsedHost(text: string): string | undefined {
+  const isBareIpv6 = text.includes(":") && !text.startsWith("[");
+  const parsed = URL.parse(`http://${isBareIpv6 ? `[${text}]` : text}`);
+  // An address in brackets with something behind it would come back with that something as its port.
+  if (parsed === null || parsed.port !== "") return undefined;
+  if (parsed.hostname.startsWith("[")) return text.endsWith("]") || isBareIpv6 ? parsed.hostname : undefined;
+
+  const name = parsed.hostname.endsWith(".") ? parsed.hostname.slice(0, -1) : parsed.hostname;
+  if (name.length > NAME_CHARS_MAX || !CANONICAL_NAME.test(name)) return undefined;
+  // Removing the dot can turn a name into something else, and Unicode has corners where a second pass disagrees with
+  // the first. What is not its own canonical form is no key.
+  return URL.parse(`http://${name}`)?.hostname === name ? name : undefined;
+}
+
+function notAHost(text: string): RangeError {
+  return new RangeError(
+    `${JSON.stringify(shortened(text))} is not a host; expected a name such as "example.org", an address such as ` +
+      `"192.0.2.1" or "[2001:db8::1]", with an optional port from 1 to 65535 ("example.org:8080")`,
+  );
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

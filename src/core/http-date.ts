@@ -1,0 +1,75 @@
+/**
+ * The three date forms of RFC 9110, section 5.6.7, as epoch milliseconds.
+ *
+ * `Date.parse` will not do: it accepts `"2"`, local times and much else, and answers differ between engines. A header
+ * that a server did not mean as a date must not become a wait. The days are counted by hand, since core has no Date.
+ */
+
+const MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec";
+const TIME = "(?<hour>[01]\\d|2[0-3]):(?<minute>[0-5]\\d):(?<second>[0-5]\\d|60)";
+
+/** `Sun, 06 Nov 1994 08:49:37 GMT`, the only form a server may still generate. */
+const IMF_FIXDATE = new RegExp(
+  `^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) (?<month>${MONTHS}) (?<year>\\d{4}) ${TIME} GMT$`,
+);
+/** `Sunday, 06-Nov-94 08:49:37 GMT`. */
+const RFC_850 = new RegExp(
+  `^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-(?<month>${MONTHS})-(?<shortYear>\\d\\d) ${TIME} GMT$`,
+);
+/** `Sun Nov  6 08:49:37 1994`, in UTC although it does not say so. */
+const ASCTIME = new RegExp(
+  `^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?<month>${MONTHS}) (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`,
+);
+
+/** The longest form is `Wednesday, 06-Nov-94 08:49:37 GMT`. */
+const DATE_CHARS_MAX = 33;
+const DAY_MS = 86_400_000;
+const MEAN_YEAR_MS = 365.2425 * DAY_MS;
+
+/**
+ * Undefined when the text is none of the three forms or names a day that no calendar has.
+ * The weekday must be a weekday but need not be the right one: a server that errs there still means its date.
+ * A leap second counts as the first second of the next minute.
+ * @param referenceMs decides the century of a two-digit year: never more than 50 years ahead of it.
+ */
+export function parseHttpDate(text: string, referenceMs: number): number | undefined {
+  if (text.length > DATE_CHARS_MAX) return undefined;
+  const fields = (IMF_FIXDATE.exec(text) ?? RFC_850.exec(text) ?? ASCTIME.exec(text))?.groups;
+  if (fields === undefined) return undefined;
+
+  const { month: monthName = "", day: dayText, hour, minute, second, year: longYear, shortYear } = fields;
+  const month = MONTHS.indexOf(monthName) / 4 + 1;
+  const day = Number(dayText);
+  const timeMs = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000;
+  const year =
+    shortYear === undefined
+      ? Number(longYear)
+      : fullYear(Number(shortYear), year => epochDay(year, month, day) * DAY_MS + timeMs, referenceMs);
+
+  if (!Number.isInteger(year) || day < 1 || day > daysInMonth(year, month)) return undefined;
+  return epochDay(year, month, day) * DAY_MS + timeMs;
+}
+
+/** The latest year with these two digits whose instant, fifty years earlier, does not lie after the reference. */
+function fullYear(shortYear: number, instantMs: (year: number) => number, referenceMs: number): number {
+  // Mean years miss the calendar's by less than two, so this errs upward, and by too little to need a second step.
+  const yearAtMost = 1970 + Math.ceil(referenceMs / MEAN_YEAR_MS) + 51;
+  const year = yearAtMost - ((((yearAtMost - shortYear) % 100) + 100) % 100);
+  return instantMs(year - 50) > referenceMs ? year - 100 : year;
+}
+
+function daysInMonth(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+/**
+ * Days since 1 January 1970 in the Gregorian calendar, carried back before its introduction.
+ * Years are counted from March, so that the leap day is the last of its year and needs no case of its own.
+ */
+function epochDay(year: number, month: number, day: number): number {
+  const marchYear = month > 2 ? year : year - 1;
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
+  const leapDays = Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / 400);
+  return marchYear * 365 + leapDays + dayOfYear - 719_468;
+}

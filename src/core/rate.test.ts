@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { formatRates, parseRateMap, parseRates, type Rate } from "./rate.ts";
+
+const ms = (limit: number, windowMs: number): Rate => ({ limit, windowUs: windowMs * 1000 });
+
+test("a rate is a count and a window, in any spelling of its unit", () => {
+  assert.deepEqual(parseRates("8/second"), [ms(8, 1000)]);
+  assert.deepEqual(parseRates("2/minute"), [ms(2, 60_000)]);
+  assert.deepEqual(parseRates("120/hour"), [ms(120, 3_600_000)]);
+  assert.deepEqual(parseRates("1/3SECOND"), [ms(1, 3000)]);
+  for (const text of ["7/s", "7/sec", "7/second", "7/seconds", "7/S", "7/Sec", "7/1second", "7/1000ms"]) {
+    assert.deepEqual(parseRates(text), [ms(7, 1000)], text);
+  }
+  for (const text of ["7/m", "7/min", "7/MINUTES"]) assert.deepEqual(parseRates(text), [ms(7, 60_000)], text);
+  for (const text of ["7/h", "7/hours"]) assert.deepEqual(parseRates(text), [ms(7, 3_600_000)], text);
+  for (const text of ["7/d", "7/DAY", "7/days"]) assert.deepEqual(parseRates(text), [ms(7, 86_400_000)], text);
+});
+
+test("windows are joined by a plus or listed", () => {
+  const both = [ms(10, 1000), ms(5000, 3_600_000)];
+  assert.deepEqual(parseRates("10/SECOND+5000/HOUR"), both);
+  assert.deepEqual(parseRates(" 10/SECOND + 5000/HOUR "), both);
+  assert.deepEqual(parseRates(["10/SECOND", "5000/HOUR"]), both);
+});
+
+test("names with their rates become a map", () => {
+  assert.deepEqual(
+    [...parseRateMap("a:4/second;b:2/second")],
+    [
+      ["a", [ms(4, 1000)]],
+      ["b", [ms(2, 1000)]],
+    ],
+  );
+  assert.deepEqual([...parseRateMap(" a : 4/s ; ").keys()], ["a"]);
+  assert.equal(parseRateMap("").size, 0);
+});
+
+test("what is not a rate is refused with the input and the allowed form", () => {
+  for (const text of [
+    "8",
+    "0/second",
+    "-1/s",
+    "x/s",
+    "8/fortnight",
+    "5/second junk",
+    "",
+    "+",
+    "8/s+",
+    "1.5/s",
+    "8/0s",
+    "8/",
+    "/s",
+  ]) {
+    assert.throws(
+      () => parseRates(text),
+      (error: Error) =>
+        error instanceof RangeError &&
+        error.message.includes(JSON.stringify(text)) &&
+        error.message.includes("10/SECOND"),
+      text,
+    );
+  }
+  assert.throws(() => parseRates([]), RangeError);
+  assert.throws(() => parseRates("8/400days"), /between 1 ms and 366 days/);
+  assert.throws(() => parseRates("9999999999/s"), /between 1 and 1000000000/);
+  assert.throws(() => parseRates("9".repeat(2000)), /2000 characters/);
+});
+
+test("a map with a nameless, doubled or broken entry is refused", () => {
+  assert.throws(() => parseRateMap("4/second"), /"4\/second" is not <name>:<rate>/);
+  assert.throws(() => parseRateMap(":4/second"), /is not <name>:<rate>/);
+  assert.throws(() => parseRateMap("a:4/second;a:5/second"), /"a" is named twice/);
+  assert.throws(() => parseRateMap("a:4"), /"4" is not a rate/);
+});
+
+test("a rate is written in its largest whole unit", () => {
+  const shown = ["10/1s", "1/3s", "300/60s", "5000/60min", "9/48h", "30/100ms", "2/90s"].map(text =>
+    formatRates(parseRates(text)),
+  );
+  assert.deepEqual(shown, ["10/SECOND", "1/3SECOND", "300/MINUTE", "5000/HOUR", "9/2DAY", "30/100MS", "2/90SECOND"]);
+});
+
+test("what is written is read back as the same windows", () => {
+  const rate = fc.record({
+    limit: fc.integer({ min: 1, max: 1e9 }),
+    windowMs: fc.integer({ min: 1, max: 366 * 86_400_000 }),
+  });
+  fc.assert(
+    fc.property(fc.array(rate, { minLength: 1, maxLength: 4 }), list => {
+      const rates = list.map(({ limit, windowMs }) => ms(limit, windowMs));
+      assert.deepEqual(parseRates(formatRates(rates)), rates);
+    }),
+  );
+});
+
+test("no text makes the parsers throw anything but a RangeError", () => {
+  const pieces = fc.constantFrom("8", "/", "+", ";", ":", "s", "SECOND", "min", " ", "-", "é", "0", "3", ".");
+  const text = fc.oneof(
+    fc.string(),
+    fc.array(pieces, { maxLength: 30 }).map(list => list.join("")),
+  );
+  fc.assert(
+    fc.property(text, input => {
+      for (const parse of [parseRates, parseRateMap]) {
+        try {
+          parse(input);
+        } catch (error) {
+          assert.ok(error instanceof RangeError);
+        }
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});

@@ -1,0 +1,92 @@
+/**
+ * The grammar of rates: `<count>/<k?><unit>`, windows joined by `+`.
+ * `10/SECOND`, `1/3SECOND`, `300/min`, `10/SECOND+5000/HOUR`; case does not matter.
+ */
+
+/** At most `limit` requests in any interval of `windowUs`. */
+export interface Rate {
+  readonly limit: number;
+  readonly windowUs: number;
+}
+
+const UNITS_US = { MS: 1e3, SECOND: 1e6, MINUTE: 60e6, HOUR: 3600e6, DAY: 86_400e6 } as const;
+type Unit = keyof typeof UNITS_US;
+
+const SPELLINGS = new Map<string, Unit>([
+  ...spell("MS", "ms", "millisecond", "milliseconds"),
+  ...spell("SECOND", "s", "sec", "second", "seconds"),
+  ...spell("MINUTE", "m", "min", "minute", "minutes"),
+  ...spell("HOUR", "h", "hour", "hours"),
+  ...spell("DAY", "d", "day", "days"),
+]);
+
+/** Beyond these a number is a slip of the pen, and integer microseconds would no longer be exact. */
+const MAX_LIMIT = 1_000_000_000;
+const MAX_WINDOW_US = 366 * UNITS_US.DAY;
+const MAX_TEXT = 1000;
+
+const FORM = 'write <count>/<unit>, such as 10/SECOND, 1/3SECOND or 300/min, and join windows with "+"';
+
+/** Reads one text of one or more windows, or several such texts. Throws a RangeError that names the input. */
+export function parseRates(texts: string | readonly string[]): readonly Rate[] {
+  const list = typeof texts === "string" ? [texts] : texts;
+  if (list.length === 0) throw new RangeError(`an empty list is not a rate; ${FORM}`);
+  return list.flatMap(text => {
+    if (text.length > MAX_TEXT) throw notARate(text, `it has ${text.length} characters`);
+    return text.split("+").map(part => parseWindow(part.trim(), text));
+  });
+}
+
+/** The shortest text that `parseRates` reads back as the same windows. */
+export function formatRates(rates: readonly Rate[]): string {
+  return rates.map(formatRate).join("+");
+}
+
+function formatRate({ limit, windowUs }: Rate): string {
+  const units = Object.entries(UNITS_US).reverse();
+  const [unit, unitUs] = units.find(([, us]) => windowUs % us === 0) ?? ["MS", UNITS_US.MS];
+  const count = windowUs / unitUs;
+  return `${limit}/${count === 1 ? "" : count}${unit}`;
+}
+
+/** Reads `ols:4/second;bioportal:2/second`: names, each with its rate. Throws a RangeError as `parseRates` does. */
+export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]> {
+  const map = new Map<string, readonly Rate[]>();
+  for (const entry of text.split(";")) {
+    if (entry.trim() === "") continue;
+    const colon = entry.indexOf(":");
+    const name = entry.slice(0, colon).trim();
+    if (colon < 0 || name === "") {
+      throw new RangeError(`${quote(entry)} is not <name>:<rate>; write for example ols:4/second;bioportal:2/second`);
+    }
+    if (map.has(name)) throw new RangeError(`${quote(name)} is named twice in ${quote(text)}`);
+    map.set(name, parseRates(entry.slice(colon + 1).trim()));
+  }
+  return map;
+}
+
+function parseWindow(part: string, whole: string): Rate {
+  const [, count, k, word = ""] = /^(\d{1,10})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
+  if (count === undefined) throw notARate(whole, `${quote(part)} is not of the form <count>/<unit>`);
+  const unit = SPELLINGS.get(word.toLowerCase());
+  if (unit === undefined) {
+    throw notARate(whole, `${quote(word)} is no unit of time (ms, second, minute, hour and day are)`);
+  }
+  const limit = Number(count);
+  const windowUs = (k ? Number(k) : 1) * UNITS_US[unit];
+  if (limit < 1 || limit > MAX_LIMIT) throw notARate(whole, `the count must lie between 1 and ${MAX_LIMIT}`);
+  if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(whole, "a window must lie between 1 ms and 366 days");
+  return { limit, windowUs };
+}
+
+function notARate(text: string, problem: string): RangeError {
+  return new RangeError(`${quote(text)} is not a rate: ${problem}; ${FORM}`);
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}
+
+function spell(unit: Unit, ...words: readonly string[]): readonly (readonly [string, Unit])[] {
+  return words.map(word => [word, unit] as const);
+}

@@ -1,0 +1,4 @@
+/** The front door: re-exports only. */
+export * from "./errors.ts";
+export { SystemTime, systemTime } from "./time/system-time.ts";
+export type { Time, Timer } from "./time/time.ts";

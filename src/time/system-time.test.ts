@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemTime } from "./system-time.ts";
+
+// These few run on the real clock, because it is what they are about; none of them asserts an upper bound.
+
+test("elapsed time is whole microseconds and never goes back", () => {
+  let last = systemTime.monotonicUs();
+  for (let i = 0; i < 10_000; i += 1) {
+    const now = systemTime.monotonicUs();
+    assert.ok(Number.isSafeInteger(now));
+    assert.ok(now >= last);
+    last = now;
+  }
+});
+
+test("a sleep is never shorter than asked, although the platform's timers may be early", async () => {
+  for (const ms of [0, 0.4, 1, 2.5, 7]) {
+    const start = systemTime.monotonicUs();
+    await systemTime.sleep(ms);
+    assert.ok(systemTime.monotonicUs() - start >= ms * 1000);
+  }
+});
+
+test("a timer longer than the platform's longest does not fire at once", async () => {
+  let fired = false;
+  const timer = systemTime.setTimer(2 ** 31 + 5, () => {
+    fired = true;
+  });
+  await systemTime.sleep(5);
+  timer.cancel();
+  assert.equal(fired, false);
+});
+
+test("the wall clock is epoch milliseconds", () => {
+  assert.equal(systemTime.wallMs(), Math.floor(systemTime.wallMs()));
+  assert.ok(systemTime.wallMs() > Date.UTC(2024, 0, 1));
+});

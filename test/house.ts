@@ -1,0 +1,135 @@
+/** The rules of the house, each a pure function from one source file to what is wrong with it. */
+
+export interface SourceFile {
+  /** From the root of the project, with forward slashes: `src/core/rate.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export type Rule = (file: SourceFile) => readonly string[];
+
+/** Which rooms a room may enter. `src/errors.ts` is the hall: open to all but the pure core. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  time: [],
+  policy: ["core"],
+  stores: ["core", "time", "policy"],
+  gate: ["core", "time", "policy", "stores"],
+  telemetry: ["core", "time", "policy"],
+  http: ["core", "time", "policy", "stores", "gate", "telemetry"],
+  testing: ["core", "time", "policy", "stores", "gate", "telemetry", "http"],
+  ontology: ["core", "time", "policy", "stores", "gate", "telemetry", "http"],
+  content: ["core", "time", "policy", "stores", "gate", "telemetry", "http"],
+  cli: ["core", "time", "policy", "stores", "gate", "telemetry", "http", "testing", "ontology", "content"],
+};
+
+export const arrows: Rule = file => {
+  const from = roomOf(file.path);
+  if (from === undefined || isTest(file.path)) return [];
+  const allowed = ARROWS[from];
+  if (allowed === undefined) return [`the house has no room ${from}`];
+  return imports(file)
+    .filter(target => target.startsWith("src/"))
+    .map(target => ({ target, to: roomOf(target) }))
+    .filter(({ target, to }) =>
+      to === undefined ? from === "core" || target !== "src/errors.ts" : to !== from && !allowed.includes(to),
+    )
+    .map(({ target }) => `${from} may not import ${target}`);
+};
+
+export const pureCore: Rule = file => {
+  if (roomOf(file.path) !== "core" || isTest(file.path)) return [];
+  const impure =
+    /\bnode:|\b(?:async|await|Promise|Date|process|console|performance|fetch|setTimeout|setInterval|setImmediate|queueMicrotask|Math\.random)\b/;
+  return linesMatching(file, impure, "core is pure: numbers in, values out");
+};
+
+export const kebabCase: Rule = file =>
+  file.path
+    .split("/")
+    .filter(part => !/^\.?[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*$/.test(part))
+    .map(part => `${part} is not kebab-case`);
+
+export const testsAssert: Rule = file =>
+  isTest(file.path) && !/\bassert(?:\.\w+)?\(|\bt\.assert\b/.test(file.text)
+    ? ["a test file that asserts nothing"]
+    : [];
+
+export const noClockOutsideTime: Rule = file => {
+  if (!isSource(file.path) || roomOf(file.path) === "time") return [];
+  const clock = /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bprocess\.hrtime|\bsetTimeout\(|\bsetInterval\(/;
+  return linesMatching(file, clock, "only time/ reads a clock or arms a timer");
+};
+
+export const oneLimiterOneBreaker: Rule = file => {
+  // These rules name what they forbid.
+  if (file.path === "test/house.ts" || file.path === "test/house.test.ts") return [];
+  const banned = linesMatching(
+    file,
+    /\b(?:Shared)?TokenBucket\b|\bapplyRetryAfter\b/,
+    "a second limiter by its old name",
+  );
+  const room = roomOf(file.path);
+  if (!isSource(file.path) || room === "core" || room === "gate") return banned;
+  const second = /\b(?:class|function)\s+\w*(?:Limiter|Throttle|Throttler|Bucket|CircuitBreaker|Breaker)\b/;
+  return [...banned, ...linesMatching(file, second, "limiters and breakers live in core/ and gate/")];
+};
+
+export const noSleepingToThrottle: Rule = file => {
+  const room = roomOf(file.path);
+  if (!isSource(file.path) || room === "time" || room === "testing") return [];
+  return linesMatching(file, /\bsleep\(/, "nobody sleeps to throttle: wait at the gate");
+};
+
+export const allRules: Readonly<Record<string, Rule>> = {
+  "arrows between rooms point inward": arrows,
+  "core is pure": pureCore,
+  "names are kebab-case": kebabCase,
+  "every test file asserts": testsAssert,
+  "no clock is read outside time/": noClockOutsideTime,
+  "there is one limiter and one breaker": oneLimiterOneBreaker,
+  "nobody sleeps to throttle": noSleepingToThrottle,
+};
+
+/** What is wrong with the shape of a changelog: Unreleased on top, known sections, dated versions in falling order. */
+export function changelogProblems(text: string): readonly string[] {
+  const problems: string[] = [];
+  const versions = [...text.matchAll(/^## (.*)$/gm)].map(([, title = ""]) => title);
+  if (versions[0] !== "Unreleased") problems.push('the first section must be "## Unreleased"');
+  for (const title of versions.slice(1)) {
+    if (!/^\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}$/.test(title))
+      problems.push(`"## ${title}" is not "## x.y.z - yyyy-mm-dd"`);
+  }
+  const sections = ["Safety and performance", "Added", "Changed", "Deprecated", "Removed", "Fixed"];
+  for (const [, title = ""] of text.matchAll(/^### (.*)$/gm)) {
+    if (!sections.includes(title)) problems.push(`"### ${title}" is none of ${sections.join(", ")}`);
+  }
+  return problems;
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith(".test.ts");
+}
+
+function isSource(path: string): boolean {
+  return path.startsWith("src/") && !isTest(path);
+}
+
+function roomOf(path: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(path)?.[1];
+}
+
+function imports(file: SourceFile): readonly string[] {
+  return [...file.text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target = ""]) =>
+    new URL(target, `file:///${file.path}`).pathname.slice(1),
+  );
+}
+
+/** Comments may name what code may not do. */
+function linesMatching({ text }: SourceFile, pattern: RegExp, why: string): readonly string[] {
+  return text
+    .split("\n")
+    .map((line, index) => ({ line, number: index + 1 }))
+    .filter(({ line }) => !/^\s*(?:\/?\*|\/\/)/.test(line) && pattern.test(line))
+    .map(({ line, number }) => `line ${number}: ${why}: ${line.trim()}`);
+}
