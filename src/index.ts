@@ -1,4 +1,5 @@
 /** The front door: re-exports only. */
 export * from "./errors.ts";
+export * from "./gate/public.ts";
 export { SystemTime, systemTime } from "./time/system-time.ts";
 export type { Time, Timer } from "./time/time.ts";

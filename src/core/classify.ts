@@ -44,7 +44,8 @@ const UNREACHABLE: Outcome = Object.freeze({ kind: "failure", cause: "network", 
 /** A 403 that names a wait or an empty quota is a throttle by another number, whatever the lists say of 403. */
 export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules = defaultClassifyRules): Outcome {
   const { status, retryAfterMs, remaining, isMemento } = response;
-  if (isMemento) return NEUTRAL;
+  // What an archive replays is the capture's status; that it replays a good one is all that it says of itself.
+  if (isMemento) return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
   const asksToWait = retryAfterMs !== undefined && retryAfterMs > 0;
   if (status === 403 && (asksToWait || remaining === 0)) return THROTTLED;
   if (rules.neutralStatuses.has(status)) return NEUTRAL;

@@ -87,6 +87,7 @@ const refused: readonly (readonly [why: string, text: string])[] = [
   ["a label whose punycode passes 63", `${"ü".repeat(60)}.example`],
   ["a name of 254", `${"a.".repeat(126)}aa`],
   ["an endless name", "a".repeat(1_000_000)],
+  ["a name behind 512 characters that the URL parser would drop", `${"\u00ad".repeat(512)}example.org`],
 ];
 
 for (const [why, text] of refused) {

@@ -71,15 +71,9 @@ function portColon(text: string): number {
 function parsedHost(text: string): string | undefined {
   const isBareIpv6 = text.includes(":") && !text.startsWith("[");
   const parsed = URL.parse(`http://${isBareIpv6 ? `[${text}]` : text}`);
-  // An address in brackets with something behind it would come back with that something as its port.
-  if (parsed === null || parsed.port !== "") return undefined;
-  if (parsed.hostname.startsWith("[")) return text.endsWith("]") || isBareIpv6 ? parsed.hostname : undefined;
-
+  if (parsed === null || parsed.hostname.startsWith("[")) return parsed?.hostname;
   const name = parsed.hostname.endsWith(".") ? parsed.hostname.slice(0, -1) : parsed.hostname;
-  if (name.length > NAME_CHARS_MAX || !CANONICAL_NAME.test(name)) return undefined;
-  // Removing the dot can turn a name into something else, and Unicode has corners where a second pass disagrees with
-  // the first. What is not its own canonical form is no key.
-  return URL.parse(`http://${name}`)?.hostname === name ? name : undefined;
+  return name.length <= NAME_CHARS_MAX && CANONICAL_NAME.test(name) ? name : undefined;
 }
 
 function notAHost(text: string): RangeError {

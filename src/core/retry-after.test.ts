@@ -48,6 +48,11 @@ test("without a usable Date our own clock decides, rounded up to the millisecond
   assert.equal(retryAfterMs(inTenSeconds, { wallMs: at.wallMs + 0.25 }), 10_000);
 });
 
+test("a date that cannot be measured leaves the other values alone", () => {
+  assert.equal(retryAfterMs(["4", inTenSeconds], { wallMs: Number.NaN }), 4000);
+  assert.equal(retryAfterMs(["4", "Sun, 01 Nov 2026 11:00:00 GMT"], at), 4000);
+});
+
 for (const [why, value] of [
   ["zero", "0"],
   ["zero with a fraction", "0.000"],

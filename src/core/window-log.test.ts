@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { makeWindow, type Window, WindowLog } from "./window-log.ts";
+
+const S = 1_000_000;
+
+/** Grants and writes at once, as long as the log allows it; answers how many went. */
+function burst(log: WindowLog, windows: readonly Window[], nowUs: number, most = Number.POSITIVE_INFINITY): number {
+  let count = 0;
+  while (count < most && log.earliestUs(windows, 0, 1, nowUs) <= nowUs) {
+    log.reserve(1);
+    log.write(windows, 1, nowUs);
+    count += 1;
+  }
+  return count;
+}
+
+test("a window admits its limit at once and one more for each that leaves it", () => {
+  const windows = [makeWindow(3, S)];
+  const log = new WindowLog();
+  assert.equal(burst(log, windows, 0, 1), 1);
+  assert.equal(burst(log, windows, 400_000), 2);
+  assert.equal(log.earliestUs(windows, 0, 1, 400_000), S);
+  assert.equal(burst(log, windows, S - 1), 0);
+  assert.equal(burst(log, windows, S), 1);
+  assert.equal(log.earliestUs(windows, 0, 1, S), 1_400_000);
+});
+
+test("every window must agree", () => {
+  const windows = [makeWindow(2, S), makeWindow(10, 60 * S)];
+  const log = new WindowLog();
+  const sent = [0, 1, 2, 3, 4, 5].map(second => burst(log, windows, second * S));
+  assert.deepEqual(sent, [2, 2, 2, 2, 2, 0]);
+  assert.equal(log.earliestUs(windows, 0, 1, 4 * S), 60 * S);
+});
+
+test("what is granted and not yet written counts as written now", () => {
+  const windows = [makeWindow(2, S)];
+  const log = new WindowLog();
+  log.reserve(2);
+  assert.equal(log.earliestUs(windows, 0, 1, 500), 500 + S);
+  assert.equal(log.earliestUs(windows, 0, 1, 900_000), 900_000 + S);
+  log.write(windows, 1, 950_000);
+  assert.equal(log.earliestUs(windows, 0, 1, 960_000), 950_000 + S);
+  log.giveBack(1);
+  assert.ok(log.earliestUs(windows, 0, 1, 960_000) <= 960_000);
+});
+
+test("a weight waits until that many units are free", () => {
+  const windows = [makeWindow(5, S)];
+  const log = new WindowLog();
+  for (const ms of [0, 100, 200, 300]) burst(log, windows, ms * 1000, 1);
+  assert.ok(log.earliestUs(windows, 0, 1, 300_000) <= 300_000);
+  assert.equal(log.earliestUs(windows, 0, 2, 300_000), S);
+  assert.equal(log.earliestUs(windows, 0, 4, 300_000), S + 200_000);
+  assert.equal(log.earliestUs(windows, 0, 5, 300_000), S + 300_000);
+});
+
+test("a smoothed key keeps its distance from the last send", () => {
+  const windows = [makeWindow(5, S)];
+  const log = new WindowLog();
+  assert.ok(log.earliestUs(windows, 250_000, 1, 0) <= 0);
+  burst(log, windows, 10, 1);
+  assert.equal(log.earliestUs(windows, 250_000, 1, 10), 250_010);
+});
+
+test("a window that grows longer still counts what it saw", () => {
+  const log = new WindowLog();
+  burst(log, [makeWindow(10, 60 * S)], 5 * S);
+  assert.equal(log.earliestUs([makeWindow(10, 75 * S)], 0, 1, 6 * S), 80 * S);
+});
+
+test("a lowered limit reads the same memory", () => {
+  const windows = [makeWindow(5000, 3600 * S)];
+  const log = new WindowLog();
+  for (let i = 0; i < 1000; i += 1) burst(log, windows, i * S, 1);
+  const lowered = [{ ...(windows[0] as Window), limit: 500 }];
+  const freeUs = log.earliestUs(lowered, 0, 1, 1000 * S);
+  // The 500th last was written at 500 s; a remembered stamp stands for at most 25 units.
+  assert.ok(freeUs >= 4100 * S && freeUs <= 4125 * S, String(freeUs / S));
+});
+
+test("a log is spent when nothing in it can delay anybody", () => {
+  const windows = [makeWindow(2, S), makeWindow(10, 60 * S)];
+  const log = new WindowLog();
+  assert.equal(log.isSpent(windows, 0, 0), true);
+  log.reserve(1);
+  assert.equal(log.isSpent(windows, 0, 100 * S), false);
+  log.write(windows, 1, 100 * S);
+  assert.equal(log.isSpent(windows, 0, 160 * S - 1), false);
+  assert.equal(log.isSpent(windows, 0, 160 * S), true);
+  assert.equal(log.isSpent(windows, 90 * S, 160 * S), false);
+});
+
+interface Step {
+  readonly kind: "send" | "reserve" | "write" | "return";
+  readonly gapUs: number;
+  readonly weight: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom("send", "send", "send", "reserve", "write", "return"),
+  gapUs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 3000 })),
+  weight: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 3 })),
+});
+
+/** The law itself, spelled out: the least t at which no interval [t - span, t] would hold more than the limit. */
+function oracleEarliestUs(windows: readonly Window[], stamps: readonly number[], units: number, nowUs: number): number {
+  let candidates = [nowUs];
+  for (const { spanUs } of windows) candidates = candidates.concat(stamps.map(stamp => stamp + spanUs));
+  candidates = candidates.filter(us => us >= nowUs).sort((a, b) => a - b);
+  const fits = (us: number) =>
+    windows.every(({ limit, spanUs }) => stamps.filter(stamp => stamp > us - spanUs).length + units <= limit);
+  return candidates.find(fits) ?? Number.POSITIVE_INFINITY;
+}
+
+test("the log agrees with counting by hand on every schedule of sends, reservations, writes and returns", () => {
+  const window = fc.record({ limit: fc.integer({ min: 3, max: 12 }), spanUs: fc.integer({ min: 1, max: 2000 }) });
+  fc.assert(
+    fc.property(
+      fc.array(window, { minLength: 1, maxLength: 3 }),
+      fc.array(step, { maxLength: 60 }),
+      (shapes, steps) => {
+        const windows = shapes.map(({ limit, spanUs }) => makeWindow(limit, spanUs));
+        const log = new WindowLog();
+        const stamps: number[] = [];
+        const reserved: number[] = [];
+        let nowUs = 0;
+        for (const { kind, gapUs, weight } of steps) {
+          nowUs += gapUs;
+          const oldest = reserved[0];
+          if (kind === "write" && oldest !== undefined) {
+            reserved.shift();
+            log.write(windows, oldest, nowUs);
+            for (let unit = 0; unit < oldest; unit += 1) stamps.push(nowUs);
+          } else if (kind === "return" && oldest !== undefined) {
+            reserved.shift();
+            log.giveBack(oldest);
+          } else {
+            const held = reserved.flatMap(units => new Array<number>(units).fill(nowUs));
+            const expected = oracleEarliestUs(windows, [...stamps, ...held], weight, nowUs);
+            assert.equal(Math.max(nowUs, log.earliestUs(windows, 0, weight, nowUs)), expected);
+            for (const [index, window] of windows.entries()) {
+              const inside = [...stamps, ...held].filter(stamp => stamp > nowUs - window.spanUs).length;
+              assert.equal(log.usedUnits(index, window, nowUs), inside);
+            }
+            if (expected > nowUs) continue;
+            log.reserve(weight);
+            if (kind === "send") {
+              log.write(windows, weight, nowUs);
+              for (let unit = 0; unit < weight; unit += 1) stamps.push(nowUs);
+            } else reserved.push(weight);
+          }
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  );
+});
+
+test("a long window never admits more than its limit, and loses less than half a percent of it", () => {
+  const gaps = fc.array(
+    fc.record({ waitS: fc.integer({ min: 0, max: 900 }), most: fc.integer({ min: 1, max: 2500 }) }),
+    {
+      minLength: 5,
+      maxLength: 60,
+    },
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 201, max: 5000 }), gaps, (limit, plan) => {
+      const windows = [makeWindow(limit, 3600 * S)];
+      const log = new WindowLog();
+      const sends: { readonly us: number; readonly count: number }[] = [];
+      let nowUs = 0;
+      for (const { waitS, most } of plan) {
+        nowUs += waitS * S;
+        const count = burst(log, windows, nowUs, most);
+        sends.push({ us: nowUs, count });
+        const inWindow = sends.filter(({ us }) => us > nowUs - 3600 * S).reduce((sum, send) => sum + send.count, 0);
+        assert.ok(inWindow <= limit, `${inWindow} of ${limit}`);
+        if (count < most) assert.ok(inWindow > limit * 0.995 - 1, `${inWindow} of ${limit}`);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,144 @@
+/**
+ * A sliding log for several windows at once: when may the next request be written?
+ *
+ * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since
+ * unit n - N was written. Kept for every n, that sentence is the any-window law (L1), and it needs no scan: one
+ * look-up by number for each window.
+ *
+ * Units that are granted but not yet written (`pending`) come next in the numbering and count as written now.
+ *
+ * A window of more than 200 units remembers only every g-th stamp, g = ⌈N / 200⌉, and reads the next remembered
+ * one in place of the exact one. That is later, never earlier, so the law holds; the cost is that such a window
+ * admits as if its limit were up to g - 1 lower, less than half a percent of N.
+ */
+export interface Window {
+  readonly limit: number;
+  /** The window with its guard, in whole microseconds; a stretched rate (law L9) makes it longer. */
+  readonly spanUs: number;
+  /** Every how many units a stamp is remembered. Fixed with the log, even when the limit is lowered later. */
+  readonly grain: number;
+  /** How many stamps are remembered at the most. */
+  readonly capacity: number;
+}
+
+const REMEMBERED_STAMPS = 200;
+const FIRST_CAPACITY = 8;
+
+export function makeWindow(limit: number, spanUs: number): Window {
+  const grain = Math.ceil(limit / REMEMBERED_STAMPS);
+  return { limit, spanUs, grain, capacity: Math.ceil(limit / grain) + 1 };
+}
+
+export class WindowLog {
+  /** Units written so far. */
+  written = 0;
+  /** Units granted and not yet written. */
+  pending = 0;
+  /** When the newest unit was written. Meaningless before the first. */
+  lastUs = 0;
+  /** One ring of stamps for each window. Absent while every unit shares `lastUs`: an idle host costs no array. */
+  #rings: Float64Array[] | undefined;
+
+  /**
+   * The earliest instant at which `units` more may be written; at or before `nowUs` means now.
+   * `spacingUs` is the least distance between two sends of a smoothed key, 0 for none.
+   */
+  earliestUs(windows: readonly Window[], spacingUs: number, units: number, nowUs: number): number {
+    let earliestUs = spacingUs > 0 ? this.#spacedUs(spacingUs, nowUs) : 0;
+    for (let index = 0; index < windows.length; index += 1) {
+      const freeUs = this.windowFreeUs(index, windows[index] as Window, units, nowUs);
+      if (freeUs > earliestUs) earliestUs = freeUs;
+    }
+    return earliestUs;
+  }
+
+  /** The same for one window alone; -Infinity where it has room to spare. */
+  windowFreeUs(index: number, window: Window, units: number, nowUs: number): number {
+    const unit = this.written + this.pending + units - window.limit;
+    return unit <= 0 ? Number.NEGATIVE_INFINITY : this.stampUs(index, window, unit, nowUs) + window.spanUs;
+  }
+
+  /** When a unit was written, or an instant somewhat later: now for a pending one, -Infinity for one long forgotten. */
+  stampUs(index: number, { grain }: Window, unit: number, nowUs: number): number {
+    if (unit <= 0) return Number.NEGATIVE_INFINITY;
+    if (unit > this.written) return nowUs;
+    const ring = this.#rings?.[index];
+    if (ring === undefined) return this.lastUs;
+    const mark = Math.ceil(unit / grain);
+    const newest = Math.floor(this.written / grain);
+    // Behind the newest remembered stamp there is only the very last one to go by.
+    if (mark > newest) return this.lastUs;
+    return mark > newest - ring.length ? (ring[mark % ring.length] as number) : Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many units the window holds now, pending ones included. For tables: it searches, deciding does not. */
+  usedUnits(index: number, window: Window, nowUs: number): number {
+    let low = Math.max(1, this.written - window.limit + 1);
+    let high = this.written + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.stampUs(index, window, middle, nowUs) > nowUs - window.spanUs) high = middle;
+      else low = middle + 1;
+    }
+    return this.written + 1 - low + this.pending;
+  }
+
+  reserve(units: number): void {
+    this.pending += units;
+  }
+
+  giveBack(units: number): void {
+    this.pending -= units;
+  }
+
+  /** The reserved units are being written now. */
+  write(windows: readonly Window[], units: number, nowUs: number): void {
+    this.pending -= units;
+    if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#remember(windows);
+    const first = this.written + 1;
+    this.written += units;
+    this.lastUs = nowUs;
+    if (this.#rings === undefined) return;
+    for (let index = 0; index < windows.length; index += 1) {
+      const { grain, capacity, spanUs } = windows[index] as Window;
+      for (let mark = Math.ceil(first / grain); mark <= Math.floor(this.written / grain); mark += 1) {
+        const ring = this.#roomFor(index, capacity, mark, nowUs - spanUs);
+        ring[mark % ring.length] = nowUs;
+      }
+    }
+  }
+
+  /** True when nothing in here can delay anybody any more: the log may be forgotten unnoticed (law L11). */
+  isSpent(windows: readonly Window[], spacingUs: number, nowUs: number): boolean {
+    if (this.pending > 0) return false;
+    if (this.written === 0) return true;
+    const quietUs = nowUs - this.lastUs;
+    return quietUs >= spacingUs && windows.every(({ spanUs }) => quietUs >= spanUs);
+  }
+
+  #spacedUs(spacingUs: number, nowUs: number): number {
+    if (this.pending > 0) return nowUs + spacingUs;
+    return this.written > 0 ? this.lastUs + spacingUs : 0;
+  }
+
+  /** Builds the rings when stamps first differ: all units so far were written at `lastUs`. */
+  #remember(windows: readonly Window[]): void {
+    this.#rings = windows.map(({ grain, capacity }) => {
+      const needed = Math.floor(this.written / grain);
+      return new Float64Array(Math.min(capacity, Math.max(FIRST_CAPACITY, needed))).fill(this.lastUs);
+    });
+  }
+
+  /** The ring, grown if the stamp that `mark` would overwrite still counts. */
+  #roomFor(index: number, capacity: number, mark: number, expiredUs: number): Float64Array {
+    const rings = this.#rings as Float64Array[];
+    const ring = rings[index] as Float64Array;
+    const isTaken = mark > ring.length && (ring[mark % ring.length] as number) > expiredUs;
+    if (!isTaken || ring.length >= capacity) return ring;
+    const grown = new Float64Array(Math.min(capacity, ring.length * 2)).fill(Number.NEGATIVE_INFINITY);
+    for (let old = mark - ring.length; old < mark; old += 1)
+      grown[old % grown.length] = ring[old % ring.length] as number;
+    rings[index] = grown;
+    return grown;
+  }
+}

@@ -1,0 +1,103 @@
+import { type Window, WindowLog } from "../core/window-log.ts";
+import type { Constraint } from "../errors.ts";
+import type { BudgetPolicy, LanePolicy } from "../policy/limits.ts";
+import type { Role } from "../policy/roles.ts";
+import type { Pace } from "./pace.ts";
+
+/** Ready when a slot is free, and nobody can say when that is. */
+export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
+
+/**
+ * One budget that requests draw on: windows, slots, and a hold.
+ * It decides and counts; who waits for it, and in which order, is the turnstile's business.
+ */
+export class Budget {
+  readonly name: string;
+  readonly policy: BudgetPolicy;
+  /** The wider budget that every request of this one draws on too. */
+  readonly above: Budget | undefined;
+  readonly log = new WindowLog();
+  inFlight = 0;
+  /** Nothing is sent before this: a cooldown, or a server's word that its quota is spent. */
+  holdUntilUs = 0;
+  /** What was learned about the pace this server wants. Absent until there is something. */
+  pace: Pace | undefined = undefined;
+
+  constructor(name: string, policy: BudgetPolicy, above: Budget | undefined) {
+    this.name = name;
+    this.policy = policy;
+    this.above = above;
+  }
+
+  get windows(): readonly Window[] {
+    return this.pace === undefined ? this.policy.windows : this.pace.windows;
+  }
+
+  get spacingUs(): number {
+    return this.pace === undefined ? this.policy.spacingUs : this.pace.spacingUs;
+  }
+
+  /** When `units` more may go as far as windows and holds are concerned; now or earlier means now. */
+  earliestUs(units: number, nowUs: number): number {
+    if (units === 0) return this.holdUntilUs;
+    return Math.max(this.holdUntilUs, this.log.earliestUs(this.windows, this.spacingUs, units, nowUs));
+  }
+
+  /** The same, and NEEDS_SLOT while every slot is taken. */
+  readyUs(units: number, nowUs: number): number {
+    return this.hasSlot ? this.earliestUs(units, nowUs) : NEEDS_SLOT;
+  }
+
+  get hasSlot(): boolean {
+    return this.inFlight < this.policy.maxConcurrent;
+  }
+
+  /** A lower bound for the last of `units` behind `ahead` others, without knowing when those will go. */
+  forecastUs(ahead: number, units: number, nowUs: number): number {
+    const { log, windows } = this;
+    const known = log.written + log.pending;
+    let earliestUs = this.holdUntilUs;
+    for (const [index, window] of windows.entries()) {
+      let unit = known + ahead + units - window.limit;
+      let rounds = 1;
+      if (unit > known) {
+        // Each full window of those ahead takes at least one span more.
+        const more = Math.ceil((unit - known) / window.limit);
+        unit -= more * window.limit;
+        rounds += more;
+      }
+      if (unit > 0) earliestUs = Math.max(earliestUs, log.stampUs(index, window, unit, nowUs) + rounds * window.spanUs);
+      else if (rounds > 1) earliestUs = Math.max(earliestUs, nowUs + (rounds - 1) * window.spanUs);
+    }
+    return earliestUs;
+  }
+
+  /** Names the window, spacing or cooldown that holds a request back longest. */
+  constraint(units: number, nowUs: number): Constraint {
+    const owner = this.name;
+    const untilUs = this.earliestUs(units, nowUs);
+    if (this.holdUntilUs >= untilUs) return { kind: "cooldown", owner, limit: "a cooldown" };
+    const index = this.windows.findIndex((window, i) => this.log.windowFreeUs(i, window, units, nowUs) >= untilUs);
+    const label = this.policy.labels[index];
+    if (label !== undefined) return { kind: "window", owner, limit: label };
+    return { kind: "spacing", owner, limit: `the even spacing of ${this.policy.labels.join("+")}` };
+  }
+
+  slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
+    return { kind: "concurrency", owner: this.name, limit: `${key} ${this.policy.maxConcurrent}` };
+  }
+}
+
+/** The budget of one role at one host or group: where requests arrive. */
+export class Lane extends Budget {
+  declare readonly policy: LanePolicy;
+  readonly role: Role;
+  acquired = 0;
+  refused = 0;
+  headSkipped = 0;
+
+  constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined) {
+    super(name, policy, above);
+    this.role = role;
+  }
+}

@@ -1,0 +1,26 @@
+import type { Role } from "../policy/roles.ts";
+
+/** What the gate tells whoever listens; names and fields as the documents list them. */
+export type GateEvent =
+  | {
+      readonly event_type: "ratelimit.acquire";
+      readonly key: string;
+      readonly role: Role;
+      readonly rates: string;
+      readonly weight: number;
+      readonly mode: "block" | "fail";
+      readonly blocked_ms: number;
+      readonly outcome: "granted" | "refused" | "aborted";
+    }
+  | { readonly event_type: "ratelimit.cooldown"; readonly key: string; readonly role: Role; readonly seconds: number }
+  | { readonly event_type: "rate_head_skipped"; readonly host: string; readonly role: Role }
+  | {
+      readonly event_type: "aimd_adjust" | "guard_adjust" | "shape_adjust";
+      readonly host: string;
+      readonly role: Role;
+      readonly old: number | string;
+      readonly new: number | string;
+      readonly reason: string;
+    };
+
+export type GateListener = (event: GateEvent) => void;

@@ -1,0 +1,87 @@
+import { limitsFrom } from "../policy/limits.ts";
+import type { Role } from "../policy/roles.ts";
+import type { RatelimitsOptions } from "../policy/schema.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import { type EntryRequest, Gate } from "./gate.ts";
+import type { GateListener } from "./gate-events.ts";
+import type { Grant, Refusal } from "./grant.ts";
+import { type LaneSnapshot, snapshotOf } from "./snapshot.ts";
+
+export interface RateLimiterOptions {
+  /** @default the clocks of this machine */
+  readonly time?: Time;
+  /** Hears of every grant, refusal and change of pace. One that throws breaks nothing. */
+  readonly listener?: GateListener;
+}
+
+export interface AcquireRequest extends Omit<EntryRequest, "role"> {
+  /** @default "metadata" */
+  readonly role?: Role | undefined;
+}
+
+export interface LimiterSnapshot {
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly keys: readonly LaneSnapshot[];
+}
+
+/**
+ * Limits how often hosts are called: never more than N in any window of T, first come first served.
+ *
+ * A grant counts as sent when it is given. Where `max_concurrent` or `max_inflight` is set, it also holds a slot until
+ * `release()`, or the end of its `using` block; neither is set unless you set it.
+ */
+export class RateLimiter {
+  readonly #gate: Gate;
+  readonly #time: Time;
+
+  /** `limits` has the shape of `ratelimits.yaml`. Throws a ConfigError that lists everything wrong with it. */
+  constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
+    this.#time = time;
+    this.#gate = new Gate(limitsFrom(limits, "RateLimiter"), time, listener);
+  }
+
+  /**
+   * Waits for its turn. Rejects at once with RateLimitExceeded when that would take longer than `maxWaitMs`, or than
+   * the policy's `max_delay_ms`; with BusyError when slots stay taken for `maxWaitMs`; with the signal's reason when
+   * aborted.
+   */
+  async acquire(request: AcquireRequest): Promise<Grant> {
+    const entered = this.#gate.enter(withRole(request));
+    const grant = entered instanceof Promise ? await entered : entered;
+    grant.written();
+    return grant;
+  }
+
+  /** Never waits and never throws a refusal: `isGranted` tells which it is. */
+  tryAcquire(request: AcquireRequest): Grant | Refusal {
+    const answer = this.#gate.tryEnter(withRole(request));
+    if (answer.isGranted) answer.written();
+    return answer;
+  }
+
+  /** The server said 429 although the windows were kept: the key's guard widens, and its pace may slow down. */
+  record429({ host, role = "metadata" }: { readonly host: string; readonly role?: Role }): void {
+    this.#gate.record(host, role, true);
+  }
+
+  recordSuccess({ host, role = "metadata" }: { readonly host: string; readonly role?: Role }): void {
+    this.#gate.record(host, role, false);
+  }
+
+  /** Ends the counting windows that are over. Not needed while answers are recorded: they end them too. */
+  tickAimd(): void {
+    this.#gate.tick();
+  }
+
+  snapshot(): LimiterSnapshot {
+    const nowUs = this.#time.monotonicUs();
+    const keys = Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate.waitingAt(lane), nowUs));
+    return { inFlight: this.#gate.inFlight, waiting: this.#gate.waiting, keys };
+  }
+}
+
+function withRole(request: AcquireRequest): EntryRequest {
+  return request.role === undefined ? { ...request, role: "metadata" } : (request as EntryRequest);
+}

@@ -1,0 +1,253 @@
+import type { Time, Timer } from "../time/time.ts";
+import { type Budget, Lane, NEEDS_SLOT } from "./budget.ts";
+import { type Waiter, WaitingLine } from "./waiting-line.ts";
+
+/**
+ * One place in the tree of those who wait: a lane with its line, or a budget (or a host) with the children whose
+ * turn it may be. Places exist only while somebody waits beneath them.
+ */
+class Place {
+  /** Undefined for a host that has no budget of its own: it is only there to take turns. */
+  readonly budget: Budget | undefined;
+  readonly key: Budget | string;
+  readonly above: Place | undefined;
+  /** Lanes only. */
+  readonly line: WaitingLine | undefined;
+  /** Children that may be able to go, in the order of their turns. */
+  readonly children = new Set<Place>();
+  /** How many wait beneath. */
+  waiting = 0;
+  /** Turns this place lets pass, because its last request weighed more than one. */
+  debt = 0;
+  /** What this place's own budget lacks; it is left alone until then. */
+  parkedFor: "slot" | "time" | undefined = undefined;
+  timer: Timer | undefined = undefined;
+
+  constructor(key: Budget | string, above: Place | undefined) {
+    this.key = key;
+    this.budget = typeof key === "string" ? undefined : key;
+    this.above = above;
+    this.line = key instanceof Lane ? new WaitingLine() : undefined;
+  }
+
+  get isReady(): boolean {
+    return this.parkedFor === undefined && (this.line === undefined ? this.children.size > 0 : this.line.length > 0);
+  }
+}
+
+/** What trying a place led to: somebody went, nobody there can, or a budget at `Place` is in the way. */
+type Served = "went" | "idle" | Place;
+
+/**
+ * Lets those who wait through, first in first out within a lane, in turns between the lanes of a shared budget and
+ * between the hosts under the global ceiling (law L3). Nobody polls: a place that lacks time arms one timer, one that
+ * lacks a slot is woken by the release of one, and whoever is woken computes again (law L2).
+ *
+ * A request whose turn it is keeps the turn until its budget has enough for it, so that a heavy one cannot be starved
+ * by light ones; but it holds nothing meanwhile, and what waits for a narrower budget is out of everybody's way.
+ */
+export class Turnstile {
+  readonly #time: Time;
+  /** Takes everything for a request: it was found ready on its whole path. */
+  readonly #take: (waiter: Waiter, nowUs: number) => void;
+  readonly #places = new Map<Budget | string, Place>();
+  readonly #root: Place;
+  #untilUs = 0;
+  #isPumping = false;
+
+  constructor(root: Budget, time: Time, take: (waiter: Waiter, nowUs: number) => void) {
+    this.#time = time;
+    this.#take = take;
+    this.#root = new Place(root, undefined);
+  }
+
+  get waiting(): number {
+    return this.#root.waiting;
+  }
+
+  lineOf(lane: Lane): WaitingLine | undefined {
+    return this.#places.get(lane)?.line;
+  }
+
+  /** True when somebody is ahead of a newcomer to this lane, there or at a budget it shares. */
+  isContended(lane: Lane): boolean {
+    if (this.#root.waiting === 0) return false;
+    if (this.#places.has(lane) || this.#isBusy(this.#root)) return true;
+    for (let budget = lane.above; budget !== undefined; budget = budget.above) {
+      const place = this.#places.get(budget);
+      if (place !== undefined && this.#isBusy(place)) return true;
+    }
+    return false;
+  }
+
+  /** Units that go before a newcomer with `ahead` units in front of it in its own lane, when lanes take turns at `budget`. */
+  unitsAhead(budget: Budget, lane: Lane, ahead: number): number {
+    let units = ahead;
+    const own = this.#childToward(budget, lane);
+    for (const child of this.#places.get(budget)?.children ?? []) {
+      if (child !== own) units += Math.min(ahead, child.line?.units ?? child.waiting);
+    }
+    return units;
+  }
+
+  join(waiter: Waiter): void {
+    const place = this.#placeOf(waiter.lane);
+    place.line?.join(waiter);
+    this.#count(place, 1);
+    if (place.line?.length === 1) this.#enroll(place);
+    this.pump();
+  }
+
+  /** Aborted while waiting: whoever was behind it is let through if it was in the way. */
+  leave(waiter: Waiter): void {
+    const place = this.#places.get(waiter.lane);
+    if (place?.line === undefined || waiter.hasLeft) return;
+    const wasFirst = place.line.first === waiter;
+    place.line.leave(waiter);
+    this.#count(place, -1);
+    if (!wasFirst) return;
+    for (let at: Place | undefined = place; at !== undefined; at = at.above) this.#unpark(at);
+    this.pump();
+  }
+
+  /** Computes again what this lane waits for, ahead of the timers that would do so. */
+  retry(lane: Lane): void {
+    for (let at = this.#places.get(lane); at !== undefined; at = at.above)
+      if (at.parkedFor === "time") this.#unpark(at);
+    this.pump();
+  }
+
+  /** A slot of this budget is free. Call `pump` when all that a request held has been given back. */
+  slotFreed(budget: Budget): void {
+    const place = budget === this.#root.key ? this.#root : this.#places.get(budget);
+    if (place?.parkedFor === "slot") this.#unpark(place);
+  }
+
+  /** The windows of this budget may admit earlier, or later, than was computed. */
+  paceChanged(budget: Budget): void {
+    const place = this.#places.get(budget);
+    if (place === undefined) return;
+    if (place.line !== undefined) place.line.isStale = true;
+    if (place.parkedFor === "time") this.#unpark(place);
+  }
+
+  pump(): void {
+    // A grant may run code that comes back in here; the outer round goes on and sees what it left.
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    try {
+      while (this.#root.isReady && this.#serve(this.#root, this.#time.monotonicUs()) === "went");
+    } finally {
+      this.#isPumping = false;
+    }
+  }
+
+  #serve(place: Place, nowUs: number): Served {
+    if (place.line !== undefined) return this.#serveLane(place, place.line, nowUs);
+    for (const child of place.children) {
+      if (child.debt > 0 && place.children.size > 1) {
+        child.debt -= 1;
+        toTheBack(place.children, child);
+        continue;
+      }
+      const served = this.#serve(child, nowUs);
+      if (served === "went") {
+        if (child.isReady) toTheBack(place.children, child);
+        else place.children.delete(child);
+        return served;
+      }
+      if (served === "idle" || served === child) {
+        // It waits for something of its own, and comes back by itself.
+        place.children.delete(child);
+        continue;
+      }
+      if (served === place) this.#park(place);
+      return served;
+    }
+    return "idle";
+  }
+
+  #serveLane(place: Place, line: WaitingLine, nowUs: number): Served {
+    const waiter = line.first;
+    if (waiter === undefined) return "idle";
+    for (let at: Place | undefined = place; at !== undefined; at = at.above) {
+      const readyUs = at.budget?.readyUs(waiter.units, nowUs) ?? 0;
+      if (readyUs <= nowUs) continue;
+      this.#untilUs = readyUs;
+      if (at === place) this.#park(place);
+      return at;
+    }
+    line.serve(nowUs);
+    this.#count(place, -1);
+    for (let at: Place = place; at.above !== undefined && at.above !== this.#root; at = at.above) {
+      at.debt = Math.max(0, waiter.units - 1);
+    }
+    this.#take(waiter, nowUs);
+    return "went";
+  }
+
+  #park(place: Place): void {
+    if (this.#untilUs === NEEDS_SLOT) {
+      place.parkedFor = "slot";
+      return;
+    }
+    place.parkedFor = "time";
+    place.timer = this.#time.setTimer((this.#untilUs - this.#time.monotonicUs()) / 1000, () => {
+      this.#unpark(place);
+      this.pump();
+    });
+  }
+
+  #unpark(place: Place): void {
+    place.parkedFor = undefined;
+    place.timer?.cancel();
+    place.timer = undefined;
+    if (place.isReady) this.#enroll(place);
+  }
+
+  /** Puts a place in line for its turn, and with it every place above that is not waiting for something of its own. */
+  #enroll(place: Place): void {
+    for (let at = place; at.above !== undefined && at.parkedFor === undefined; at = at.above) at.above.children.add(at);
+  }
+
+  #placeOf(key: Budget | string): Place {
+    const known = this.#places.get(key);
+    if (known !== undefined) return known;
+    const place = new Place(key, this.#aboveOf(key));
+    this.#places.set(key, place);
+    return place;
+  }
+
+  #aboveOf(key: Budget | string): Place {
+    if (typeof key === "string") return this.#root;
+    if (key.above !== undefined) return this.#placeOf(key.above);
+    // The roles of one host take one turn between them under the global ceiling.
+    return key instanceof Lane ? this.#placeOf(key.name) : this.#root;
+  }
+
+  #childToward(budget: Budget, lane: Lane): Place | undefined {
+    let at: Budget = lane;
+    while (at.above !== undefined && at.above !== budget) at = at.above;
+    return this.#places.get(at);
+  }
+
+  #isBusy(place: Place): boolean {
+    return place.parkedFor !== undefined || place.children.size > 0;
+  }
+
+  /** Counts somebody in or out, and forgets places where nobody waits any more. */
+  #count(place: Place, change: 1 | -1): void {
+    for (let at: Place | undefined = place; at !== undefined; at = at.above) {
+      at.waiting += change;
+      if (at.waiting > 0 || at === this.#root) continue;
+      at.timer?.cancel();
+      at.above?.children.delete(at);
+      this.#places.delete(at.key);
+    }
+  }
+}
+
+function toTheBack<T>(set: Set<T>, member: T): void {
+  set.delete(member);
+  set.add(member);
+}

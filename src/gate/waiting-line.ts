@@ -1,0 +1,108 @@
+import type { Lane } from "./budget.ts";
+
+/** Somebody who waits at a lane. */
+export interface Waiter {
+  readonly lane: Lane;
+  /** Units of every window; 0 for a request that the windows do not count. */
+  readonly units: number;
+  /** When it is expected to go: a forecast for those who come after it, never a booking. */
+  plannedUs: number;
+  /** The number, in the line's own counting, of its last unit. */
+  lastUnit: number;
+  hasLeft: boolean;
+  /** Called once, when its turn has come and everything was taken. */
+  readonly granted: (nowUs: number) => void;
+}
+
+/** Forecasts drift as timers come late; they are made anew once they are off by more than this. */
+const DRIFT_US = 5000;
+
+/**
+ * First in, first out. Whoever leaves early is marked and dropped in passing, so that ten thousand aborts at once
+ * cost one pass and not ten thousand.
+ */
+export class WaitingLine {
+  #waiters: Waiter[] = [];
+  #head = 0;
+  #unitsServed = 0;
+  #unitsJoined = 0;
+  /** Waiters still in line. */
+  length = 0;
+  /** Units they ask for together. */
+  units = 0;
+  /** Forecasts no longer hold: somebody left, or the pace changed. */
+  isStale = false;
+
+  get first(): Waiter | undefined {
+    while (this.#waiters[this.#head]?.hasLeft) this.#drop();
+    return this.#waiters[this.#head];
+  }
+
+  get last(): Waiter | undefined {
+    return this.length === 0 ? undefined : this.#waiters.findLast(waiter => !waiter.hasLeft);
+  }
+
+  join(waiter: Waiter): void {
+    this.#unitsJoined += waiter.units;
+    waiter.lastUnit = this.#unitsJoined;
+    this.#waiters.push(waiter);
+    this.length += 1;
+    this.units += waiter.units;
+  }
+
+  /** The first one's turn has come. */
+  serve(nowUs: number): void {
+    const waiter = this.first;
+    if (waiter === undefined) return;
+    this.#drop();
+    this.#unitsServed += waiter.units;
+    this.length -= 1;
+    this.units -= waiter.units;
+    if (nowUs - waiter.plannedUs > DRIFT_US) this.isStale = true;
+  }
+
+  leave(waiter: Waiter): void {
+    waiter.hasLeft = true;
+    this.length -= 1;
+    this.units -= waiter.units;
+    this.isStale = true;
+  }
+
+  /** When the n-th waiting unit is expected to go. */
+  plannedUs(unit: number): number {
+    const wanted = this.#unitsServed + unit;
+    let low = this.#head;
+    let high = this.#waiters.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#waiters[middle] as Waiter).lastUnit < wanted) low = middle + 1;
+      else high = middle;
+    }
+    return this.#waiters[low]?.plannedUs ?? 0;
+  }
+
+  /** Makes every forecast anew: takes all out, and lets `plan` put each back in behind the ones before it. */
+  replan(plan: (waiter: Waiter) => number): void {
+    const waiters = this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+    this.#waiters = [];
+    this.#head = 0;
+    this.#unitsServed = 0;
+    this.#unitsJoined = 0;
+    this.length = 0;
+    this.units = 0;
+    this.isStale = false;
+    for (const waiter of waiters) {
+      waiter.plannedUs = plan(waiter);
+      this.join(waiter);
+    }
+  }
+
+  #drop(): void {
+    this.#head += 1;
+    // What has been served is cut off now and then, at an amortised cost of one move each.
+    if (this.#head > 64 && this.#head * 2 > this.#waiters.length) {
+      this.#waiters = this.#waiters.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigError, RateLimitExceeded } from "../errors.ts";
+import type { GateEvent } from "../gate/gate-events.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { acquire, cooldownFor, initManager, OntologyManager, type OntologySettings } from "./index.ts";
+
+function setUp(settings: OntologySettings = {}) {
+  const time = new FakeTime();
+  const events: GateEvent[] = [];
+  const manager = new OntologyManager({ guard_ms: 0, ...settings }, { time, listener: event => events.push(event) });
+  const rates = (key: string) =>
+    manager
+      .snapshot()
+      .find(({ host }) => host === key)
+      ?.windows.map(({ rate }) => rate)
+      .join("+");
+  return { time, manager, events, rates };
+}
+
+test("a lone rate per second gets the guard of 300 a minute where its minute would exceed that", async () => {
+  const { manager, rates } = setUp({
+    per_service: { fast: "8/second", slow: "2/minute", calm: "4/second", own: "8/s+900/min" },
+  });
+  await manager.acquire("unnamed", "a.example");
+  assert.equal(rates("unnamed:a.example"), "8/SECOND+300/MINUTE");
+  assert.equal(rates("fast:default"), "8/SECOND+300/MINUTE");
+  assert.equal(rates("slow:default"), "2/MINUTE");
+  assert.equal(rates("calm:default"), "4/SECOND");
+  assert.equal(rates("own:default"), "8/SECOND+900/MINUTE");
+});
+
+test("configured services have a key before their first request, hosts only after it, each with its own windows", async () => {
+  const { manager } = setUp({ per_service: "ols:4/second;bioportal:2/second" });
+  const keys = () =>
+    manager
+      .snapshot()
+      .map(({ host }) => host)
+      .sort();
+  assert.deepEqual(keys(), ["bioportal:default", "ols:default"]);
+  await manager.acquire("ols", "WWW.EBI.AC.UK", { mode: "fail", weight: 4 });
+  assert.deepEqual(keys(), ["bioportal:default", "ols:default", "ols:www.ebi.ac.uk"]);
+  await assert.rejects(manager.acquire("ols", "www.ebi.ac.uk", { mode: "fail" }), RateLimitExceeded);
+  assert.equal((await manager.acquire("ols", "other.example", { mode: "fail" })).blockedMs, 0);
+  assert.equal((await manager.acquire("ols", undefined, { mode: "fail" })).key, "ols:default");
+});
+
+test("block waits its turn and says how long; fail names the window that is full", async () => {
+  const { manager, time } = setUp({ default: "8/second+12/minute" });
+  const calls = Array.from({ length: 13 }, () => manager.acquire("ols", "a.example"));
+  await time.advance(1000);
+  const error = await manager.acquire("ols", "a.example", { mode: "fail" }).catch(reason => reason);
+  assert.equal(error.constraint.limit, "12/MINUTE");
+  await time.advance(59_000);
+  const blocked = (await Promise.all(calls)).map(({ blockedMs }) => blockedMs);
+  assert.deepEqual(blocked, [...Array(8).fill(0), ...Array(4).fill(1000), 60_000]);
+});
+
+test("null means unlimited, by default or for one service", async () => {
+  const { manager } = setUp({ default: null, per_service: { ols: "1/second", local: null } });
+  for (let call = 0; call < 1000; call += 1) await manager.acquire("local", "a.example", { mode: "fail" });
+  for (let call = 0; call < 1000; call += 1) await manager.acquire("unnamed", "a.example", { mode: "fail" });
+  await manager.acquire("ols", "a.example", { mode: "fail" });
+  await assert.rejects(manager.acquire("ols", "a.example", { mode: "fail" }), RateLimitExceeded);
+});
+
+test("a cooldown refuses at once in fail mode, says that it is one, and is told once", async () => {
+  const { manager, events } = setUp();
+  manager.cooldownFor("ols:a.example", 1);
+  const error = await manager.acquire("ols", "a.example", { mode: "fail" }).catch(reason => reason);
+  assert.ok(error instanceof RateLimitExceeded);
+  assert.equal(error.constraint.kind, "cooldown");
+  assert.equal(error.retryAfterMs, 1000);
+  manager.cooldownFor("ols:a.example", 0.5);
+  const cooldowns = events.filter(event => event.event_type === "ratelimit.cooldown");
+  assert.deepEqual(cooldowns, [
+    { event_type: "ratelimit.cooldown", key: "ols:a.example", role: "metadata", seconds: 1 },
+  ]);
+});
+
+test("who slept out a Retry-After waits no second time", async () => {
+  const { manager, time } = setUp();
+  await manager.acquire("ols", "a.example");
+  manager.cooldownFor("ols:a.example", 1);
+  await time.advance(1000);
+  assert.equal((await manager.acquire("ols", "a.example")).blockedMs, 0);
+  const [key] = manager.snapshot();
+  assert.equal(key?.windows[1]?.used, 2);
+});
+
+test("a cooldown holds those who wait already, and lets them go when it is over", async () => {
+  const { manager, time } = setUp({ default: "1/second" });
+  await manager.acquire("ols", "a.example");
+  const waiting = manager.acquire("ols", "a.example");
+  await time.advance(500);
+  manager.cooldownFor("ols:a.example", 4);
+  await time.advance(4000);
+  assert.equal((await waiting).blockedMs, 4500);
+});
+
+test("an aborted wait ends with the signal's reason", async () => {
+  const { manager } = setUp({ default: "1/second" });
+  await manager.acquire("ols", "a.example");
+  const abort = new AbortController();
+  const waiting = manager.acquire("ols", "a.example", { signal: abort.signal });
+  abort.abort(new Error("enough"));
+  await assert.rejects(waiting, /enough/);
+});
+
+test("settings that make no sense are refused with their place", () => {
+  const problem = (settings: unknown) => {
+    try {
+      new OntologyManager(settings as OntologySettings);
+    } catch (error) {
+      return error instanceof ConfigError ? error.message : "another error";
+    }
+    return "none";
+  };
+  assert.match(problem({ default: "8" }), /initManager: default: "8" is not a rate/);
+  assert.match(problem({ per_service: { ols: "x/s" } }), /initManager: per_service.ols: "x\/s" is not a rate/);
+  assert.match(
+    problem({ per_service: "ols=4/second" }),
+    /initManager: per_service: "ols=4\/second" is not <name>:<rate>/,
+  );
+  assert.match(problem({ per_srvice: {} }), /initManager: .*per_srvice/);
+});
+
+test("a key or a service that is none is the caller's mistake", async () => {
+  const { manager } = setUp();
+  assert.throws(() => manager.cooldownFor("ols", 1), /is not a key; write <service>:<host>/);
+  assert.throws(() => manager.cooldownFor("ols:a.example", Number.NaN), RangeError);
+  await assert.rejects(manager.acquire("o:ls", "a.example"), /is not the name of a service/);
+  await assert.rejects(manager.acquire("ols", "not a host"), RangeError);
+});
+
+test("the process has one manager, which initManager replaces", async () => {
+  const time = new FakeTime();
+  initManager({ default: "1/second" }, { time });
+  await acquire("ols", "a.example", { mode: "fail" });
+  cooldownFor("ols:b.example", 5);
+  await assert.rejects(acquire("ols", "a.example", { mode: "fail" }), RateLimitExceeded);
+  await assert.rejects(acquire("ols", "b.example", { mode: "fail" }), RateLimitExceeded);
+  initManager({}, { time });
+  assert.equal((await acquire("ols", "b.example", { mode: "fail" })).blockedMs, 0);
+});

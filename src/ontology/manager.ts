@@ -1,0 +1,95 @@
+import { canonicalHost } from "../core/host.ts";
+import { Gate } from "../gate/gate.ts";
+import type { GateListener } from "../gate/gate-events.ts";
+import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
+import { type LanePolicy, type Limits, lanePolicy, NO_AIMD } from "../policy/limits.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import { type OntologySettings, parseOntologySettings } from "./settings.ts";
+
+export interface OntologyManagerOptions {
+  /** @default the clocks of this machine */
+  readonly time?: Time;
+  readonly listener?: GateListener;
+}
+
+export interface OntologyAcquireOptions {
+  /** `block` waits for its turn, however long; `fail` never waits. @default "block" */
+  readonly mode?: "block" | "fail";
+  /** @default 1 */
+  readonly weight?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface OntologyGrant {
+  /** `service:host`, the key whose windows were charged. */
+  readonly key: string;
+  readonly blockedMs: number;
+}
+
+/** All keys are of one kind here, so that one role serves them. */
+const ROLE = "metadata";
+/** The key of a service whose host does not matter. */
+const ANY_HOST = "default";
+
+/** The limiter's engine under keys of the form `service:host`, each host of a service with windows of its own. */
+export class OntologyManager {
+  readonly #gate: Gate;
+  readonly #time: Time;
+
+  constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
+    const rates = parseOntologySettings(settings);
+    const policyOf = (list: typeof rates.default) => lanePolicy({ rates: list, guard_ms: rates.guardMs });
+    const fallback = policyOf(rates.default);
+    const perService = new Map<string, LanePolicy>();
+    for (const [service, list] of rates.perService) perService.set(service, policyOf(list));
+    const limits: Limits = {
+      aimd: NO_AIMD,
+      maxInFlight: Number.POSITIVE_INFINITY,
+      route: key => ({ name: key, lane: perService.get(key.slice(0, key.indexOf(":"))) ?? fallback, above: [] }),
+    };
+    this.#time = time;
+    this.#gate = new Gate(limits, time, listener);
+    for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
+  }
+
+  /** Rejects with RateLimitExceeded in fail mode, or with the signal's reason. */
+  async acquire(
+    service: string,
+    host: string = ANY_HOST,
+    { mode = "block", weight = 1, signal }: OntologyAcquireOptions = {},
+  ): Promise<OntologyGrant> {
+    const key = keyOf(service, host);
+    const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
+    const entered = this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs });
+    const grant = entered instanceof Promise ? await entered : entered;
+    grant.release();
+    return { key, blockedMs: grant.waitedMs };
+  }
+
+  /**
+   * Nothing of this key goes for so many seconds: what a `Retry-After` asks for.
+   * It is an instant, not an extra wait: who slept it out himself finds it over.
+   */
+  cooldownFor(key: string, seconds: number): void {
+    if (!(seconds >= 0)) throw new RangeError(`seconds must be 0 or more, not ${seconds}`);
+    const colon = key.indexOf(":");
+    if (colon < 1) throw new RangeError(`${JSON.stringify(key)} is not a key; write <service>:<host>`);
+    this.#gate.hold(keyOf(key.slice(0, colon), key.slice(colon + 1)), ROLE, seconds * 1000);
+  }
+
+  /** The configured services' own keys, whether used or not, and every host that was used. */
+  snapshot(): readonly LaneSnapshot[] {
+    const nowUs = this.#time.monotonicUs();
+    return Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate.waitingAt(lane), nowUs));
+  }
+}
+
+function keyOf(service: string, host: string): string {
+  if (!/^[\w.-]{1,64}$/.test(service)) {
+    throw new RangeError(
+      `${JSON.stringify(service.slice(0, 80))} is not the name of a service; use letters, digits, ".", "_" and "-"`,
+    );
+  }
+  return `${service}:${host === ANY_HOST ? host : canonicalHost(host)}`;
+}

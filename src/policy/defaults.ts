@@ -1,0 +1,19 @@
+/** Every default of the limits, in one place: quoted by code, tests and documents. */
+export const DEFAULT_LIMITS = {
+  metadata: { rates: ["10/SECOND", "5000/HOUR"], max_delay_ms: 200, count_head: false },
+  landing: { rates: ["5/SECOND", "2000/HOUR"], max_delay_ms: 250, count_head: false },
+  artifact: { rates: ["2/SECOND", "500/HOUR"], max_delay_ms: 2000, count_head: false },
+} as const;
+
+/** Widens every window, because the network changes the distance between two requests on their way. */
+export const DEFAULT_GUARD_MS = 25;
+
+export const DEFAULT_AIMD = {
+  enabled: false,
+  window_s: 60,
+  high_429_ratio: 0.05,
+  increase_step_pct: 5,
+  decrease_step_pct: 20,
+  min_multiplier: 0.3,
+  max_multiplier: 1,
+} as const;

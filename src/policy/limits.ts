@@ -1,0 +1,177 @@
+import type { AimdPolicy } from "../core/aimd.ts";
+import { evenSpacingUs } from "../core/guard.ts";
+import { canonicalHost } from "../core/host.ts";
+import { formatRates, parseRates, type Rate } from "../core/rate.ts";
+import { makeWindow, type Window } from "../core/window-log.ts";
+import { DEFAULT_AIMD, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
+import { ROLES, type Role } from "./roles.ts";
+import {
+  type AimdOptions,
+  type BudgetOptions,
+  type HostOptions,
+  parseRatelimits,
+  type RatelimitsOptions,
+  type RoleOptions,
+} from "./schema.ts";
+
+/** What one budget allows, complete and frozen. */
+export interface BudgetPolicy {
+  readonly rates: readonly Rate[];
+  readonly guardUs: number;
+  /** The least distance between two sends of a smoothed budget; 0 where bursts are fine. */
+  readonly spacingUs: number;
+  /** The rates with their guard, as the log enforces them. */
+  readonly windows: readonly Window[];
+  /** The rates as people write them, made once because refusals quote them. */
+  readonly labels: readonly string[];
+  /** Infinity for no cap. */
+  readonly maxConcurrent: number;
+}
+
+/** A budget of one role, with how its callers are treated. */
+export interface LanePolicy extends BudgetPolicy {
+  readonly maxDelayMs: number;
+  readonly countsHead: boolean;
+}
+
+/** A budget that several lanes share. */
+export interface SharedBudget {
+  readonly name: string;
+  readonly policy: BudgetPolicy;
+}
+
+/** Which budgets a request draws on: its lane, then what stands above it, nearest first. */
+export interface Route {
+  /** The host, or the group whose members share one lane. */
+  readonly name: string;
+  readonly lane: LanePolicy;
+  readonly above: readonly SharedBudget[];
+}
+
+/** Where the gate asks which limits hold. */
+export interface Limits {
+  readonly aimd: AimdPolicy;
+  /** The ceiling over all requests in flight; Infinity for none. */
+  readonly maxInFlight: number;
+  /** Throws a RangeError for what is not a host. */
+  route(host: string, role: Role, path?: string): Route;
+}
+
+export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
+export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], guardUs: 0 });
+
+type Lanes = Readonly<Record<Role, LanePolicy>>;
+
+interface Entry {
+  readonly name: string;
+  readonly path: string;
+  readonly lanes: Lanes;
+  readonly above: readonly SharedBudget[];
+}
+
+/**
+ * Limits from the shape of `ratelimits.yaml`.
+ * What a host does not name it inherits, field by field: from its group, then from `defaults`, then from ours.
+ * Members of a group that are not listed among the hosts share the group's lanes; a listed one has lanes of its own
+ * and shares the group's `total`.
+ */
+export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
+  const { defaults, hosts, groups, aimd, global } = parseRatelimits(options, where);
+  const base = {} as Record<Role, RoleOptions>;
+  for (const role of ROLES) {
+    const { rates, ...rest } = DEFAULT_LIMITS[role];
+    base[role] = { rates: parseRates(rates), ...rest, ...named(defaults[role]) };
+  }
+  const fallback = lanesOf(base, {});
+  const entries = new Map<string, Entry[]>();
+  const add = (host: string, entry: Entry) => entries.set(host, [...(entries.get(host) ?? []), entry]);
+  const claimed = new Map<string, { readonly inherited: HostOptions; readonly above: readonly SharedBudget[] }>();
+  for (const [group, { members, ...options }] of Object.entries(groups)) {
+    // A space cannot stand in a host, so that a group never takes a host's place.
+    const name = `group ${group}`;
+    const above = sharedBudgets(name, options.total);
+    const lanes = lanesOf(base, options);
+    for (const { host, path } of members) {
+      if (path === "" && hosts[host] !== undefined) claimed.set(host, { inherited: options, above });
+      else add(host, { name, path, lanes, above });
+    }
+  }
+  for (const [host, options] of Object.entries(hosts)) {
+    const group = claimed.get(host);
+    const inherited = mergeRoles(base, group?.inherited ?? {});
+    const above = [...sharedBudgets(host, options.total), ...(group?.above ?? [])];
+    add(host, { name: host, path: "", lanes: lanesOf(inherited, options), above });
+  }
+  // The longest path first: it is the most particular.
+  for (const list of entries.values()) list.sort((a, b) => b.path.length - a.path.length);
+
+  return {
+    aimd: aimdPolicy(aimd),
+    maxInFlight: global.max_inflight ?? Number.POSITIVE_INFINITY,
+    route(text, role, path = "") {
+      const host = canonicalHost(text);
+      const entry = entries.get(host)?.find(candidate => isBelow(path, candidate.path));
+      if (entry === undefined) return { name: host, lane: fallback[role], above: [] };
+      return { name: entry.name, lane: entry.lanes[role], above: entry.above };
+    },
+  };
+}
+
+function aimdPolicy(options: AimdOptions): AimdPolicy {
+  return Object.freeze({
+    enabled: options.enabled,
+    windowUs: options.window_s * 1e6,
+    highRatio: options.high_429_ratio,
+    increase: options.increase_step_pct / 100,
+    decrease: options.decrease_step_pct / 100,
+    minMultiplier: options.min_multiplier,
+    maxMultiplier: options.max_multiplier,
+  });
+}
+
+function isBelow(path: string, prefix: string): boolean {
+  return prefix === "" || path === prefix || path.startsWith(`${prefix}/`) || path.startsWith(`${prefix}?`);
+}
+
+function mergeRoles(base: Readonly<Record<Role, RoleOptions>>, over: HostOptions): Record<Role, RoleOptions> {
+  const merged = {} as Record<Role, RoleOptions>;
+  for (const role of ROLES) merged[role] = { ...base[role], ...named(over[role]) };
+  return merged;
+}
+
+/** Only what was named: an `undefined` would wipe out what is inherited, and a rate wiped out is no limit at all. */
+function named(options: RoleOptions | undefined): RoleOptions {
+  return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined));
+}
+
+function lanesOf(base: Readonly<Record<Role, RoleOptions>>, over: HostOptions): Lanes {
+  const merged = mergeRoles(base, over);
+  const lanes = {} as Record<Role, LanePolicy>;
+  for (const role of ROLES) lanes[role] = lanePolicy(merged[role]);
+  return lanes;
+}
+
+/** A lane's policy from options that already carry whatever they inherit. */
+export function lanePolicy(options: RoleOptions): LanePolicy {
+  const { max_delay_ms = 0, count_head = true } = options;
+  return Object.freeze({ ...budgetOf(options), maxDelayMs: max_delay_ms, countsHead: count_head });
+}
+
+function sharedBudgets(name: string, total: BudgetOptions | undefined): readonly SharedBudget[] {
+  return total === undefined ? [] : [{ name, policy: budgetOf(total) }];
+}
+
+function budgetOf(options: BudgetOptions): BudgetPolicy {
+  const guardUs = Math.round((options.guard_ms ?? DEFAULT_GUARD_MS) * 1000);
+  return freezeBudget(options, { rates: options.rates ?? [], guardUs });
+}
+
+function freezeBudget(
+  { max_concurrent = Number.POSITIVE_INFINITY, shape }: BudgetOptions,
+  { rates, guardUs }: { readonly rates: readonly Rate[]; readonly guardUs: number },
+): BudgetPolicy {
+  const windows = rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + guardUs));
+  const spacingUs = shape === "smooth" ? evenSpacingUs(rates) : 0;
+  const labels = rates.map(rate => formatRates([rate]));
+  return Object.freeze({ rates, guardUs, spacingUs, windows, labels, maxConcurrent: max_concurrent });
+}

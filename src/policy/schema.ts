@@ -1,0 +1,80 @@
+/** The shape of `ratelimits.yaml` and of the same as an object; keys as users write them. */
+import { z } from "zod";
+import { canonicalHost } from "../core/host.ts";
+import { parseRates } from "../core/rate.ts";
+import { ConfigError } from "../errors.ts";
+import { DEFAULT_AIMD } from "./defaults.ts";
+
+/** Runs a parser of the core and turns its RangeError into an issue at this place. */
+function parsedBy<Input, Output>(parse: (input: Input) => Output) {
+  return (input: Input, context: z.RefinementCtx): Output => {
+    try {
+      return parse(input);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      context.addIssue({ code: "custom", message: error.message });
+      return z.NEVER;
+    }
+  };
+}
+
+const rates = z.union([z.string(), z.array(z.string())]).transform(parsedBy(parseRates));
+const host = z.string().transform(parsedBy(canonicalHost));
+
+const budget = {
+  rates: rates.optional(),
+  max_concurrent: z.int().min(1).optional(),
+  guard_ms: z.number().min(0).max(60_000).optional(),
+  shape: z.enum(["burst", "smooth"]).optional(),
+};
+const total = z.strictObject(budget);
+const role = z.strictObject({
+  ...budget,
+  max_delay_ms: z.number().min(0).optional(),
+  count_head: z.boolean().optional(),
+});
+const roles = { metadata: role.optional(), landing: role.optional(), artifact: role.optional() };
+
+const member = z.string().transform(
+  parsedBy(text => {
+    const slash = text.indexOf("/");
+    if (slash < 0) return { host: canonicalHost(text), path: "" };
+    return { host: canonicalHost(text.slice(0, slash)), path: text.slice(slash).replace(/\/+$/, "") };
+  }),
+);
+
+const ratelimits = z.strictObject({
+  version: z.literal(1).optional(),
+  defaults: z.strictObject(roles).prefault({}),
+  hosts: z.record(host, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
+  groups: z
+    .record(z.string().min(1), z.strictObject({ members: z.array(member).min(1), total: total.optional(), ...roles }))
+    .prefault({}),
+  aimd: z
+    .strictObject({
+      enabled: z.boolean().default(DEFAULT_AIMD.enabled),
+      window_s: z.number().positive().default(DEFAULT_AIMD.window_s),
+      high_429_ratio: z.number().gt(0).max(1).default(DEFAULT_AIMD.high_429_ratio),
+      increase_step_pct: z.number().min(0).max(100).default(DEFAULT_AIMD.increase_step_pct),
+      decrease_step_pct: z.number().min(0).lt(100).default(DEFAULT_AIMD.decrease_step_pct),
+      min_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.min_multiplier),
+      max_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.max_multiplier),
+    })
+    .prefault({}),
+  global: z.strictObject({ max_inflight: z.int().min(1).optional() }).prefault({}),
+});
+
+/** What a user may write. */
+export type RatelimitsOptions = z.input<typeof ratelimits>;
+export type AimdOptions = z.output<typeof ratelimits>["aimd"];
+export type BudgetOptions = z.output<typeof total>;
+export type RoleOptions = z.output<typeof role>;
+export type HostOptions = z.output<typeof ratelimits>["hosts"][string];
+
+/** Reads the limits, or throws a ConfigError that lists everything wrong with them. */
+export function parseRatelimits(options: RatelimitsOptions, where: string): z.output<typeof ratelimits> {
+  const result = ratelimits.safeParse(options);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map(({ path, message }) => ({ where, path: path.join("."), message }));
+  throw new ConfigError(problems, { cause: result.error });
+}
