@@ -1,5 +1,6 @@
 /** The front door: re-exports only. */
 export * from "./errors.ts";
-export * from "./gate/public.ts";
+export * from "./gate/breakers-public.ts";
+export * from "./gate/limiter-public.ts";
 export { SystemTime, systemTime } from "./time/system-time.ts";
 export type { Time, Timer } from "./time/time.ts";

@@ -22,5 +22,3 @@ export type GateEvent =
       readonly new: number | string;
       readonly reason: string;
     };
-
-export type GateListener = (event: GateEvent) => void;

@@ -1,71 +1,71 @@
 import { BusyError, RateLimitExceeded, type RejectedError } from "../errors.ts";
-import { type Limits, type SharedBudget, UNLIMITED } from "../policy/limits.ts";
+import { type Limits, UNLIMITED } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import { Budget, Lane } from "./budget.ts";
-import { constraintOf, plannedUs } from "./forecast.ts";
-import type { GateEvent, GateListener } from "./gate-events.ts";
+import type { BreakerRegistry } from "./breakers.ts";
+import { Budget, type Lane } from "./budget.ts";
+import { Cooling } from "./cooling.ts";
+import type { Denial } from "./denial.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import { constraintOf, overdueUs, plannedUs } from "./forecast.ts";
+import type { GateEvent } from "./gate-events.ts";
 import { Grant, type GrantKeeper, type Refusal } from "./grant.ts";
-import { LaneTable } from "./lane-table.ts";
+import { Lanes } from "./lanes.ts";
+import { type Listener, Listeners } from "./listeners.ts";
 import { Pace, type PaceChange } from "./pace.ts";
+import { Permit } from "./permit.ts";
 import { Turnstile } from "./turnstile.ts";
-import { wait } from "./wait.ts";
+import { type WaitingRoom, wait } from "./wait.ts";
 import type { Waiter } from "./waiting-line.ts";
 
-export interface EntryRequest {
-  readonly host: string;
-  readonly role: Role;
-  /** Matters only for hosts whose parts have budgets of their own. */
-  readonly path?: string | undefined;
-  /** @default "GET" */
-  readonly method?: string | undefined;
-  /** Units of every window. @default 1 */
-  readonly weight?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /**
-   * The longest this call may wait, for whatever. 0 never waits, Infinity waits as long as it takes.
-   * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots
-   */
-  readonly maxWaitMs?: number | undefined;
+export interface GateOptions {
+  readonly listener?: Listener<GateEvent> | undefined;
+  /** With these, every grant carries a permit that was taken at the same instant. */
+  readonly breakers?: BreakerRegistry | undefined;
 }
 
 /**
- * The one way in: every budget on a request's path is taken at one instant, or none is (law L3).
- * Deciding is synchronous; only who must wait gets a promise.
+ * The one way in: the breaker's permit and every budget on a request's path are taken at one instant, or none is
+ * (law L3). Deciding is synchronous; only who must wait gets a promise.
  */
-export class Gate implements GrantKeeper {
+export class Gate implements GrantKeeper, WaitingRoom {
   readonly #time: Time;
   readonly #limits: Limits;
-  readonly #emit: GateListener | undefined;
+  readonly #listeners = new Listeners<GateEvent>();
   readonly #root: Budget;
-  readonly #shared = new Map<SharedBudget, Budget>();
-  readonly #lanes = new LaneTable(lane => this.#isForgettable(lane));
-  readonly #prepared = new Set<Lane>();
+  readonly #lanes: Lanes;
+  readonly #breakers: BreakerRegistry | undefined;
+  readonly #cooling: Cooling | undefined;
   /** Requests that the windows count, and those that they do not, never wait for one another's windows. */
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
   #uncountedFirst = false;
 
-  constructor(limits: Limits, time: Time, emit?: GateListener) {
+  constructor(limits: Limits, time: Time, { listener, breakers }: GateOptions = {}) {
     this.#limits = limits;
     this.#time = time;
-    this.#emit = emit;
+    if (listener !== undefined) this.#listeners.add(listener);
+    this.#breakers = breakers;
+    this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#turnstileFor(waiter.units).join(waiter));
+    this.#lanes = new Lanes(limits, lane => this.#isForgettable(lane));
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
-    const take = (waiter: Waiter, nowUs: number) => {
-      this.#take(waiter.lane, waiter.units);
-      waiter.granted(nowUs);
-    };
+    const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
     this.#counted = new Turnstile(this.#root, time, take);
     this.#uncounted = new Turnstile(this.#root, time, take);
   }
 
   /** Never waits: the grant, or why not and for how long. */
   tryEnter(request: EntryRequest): Grant | Refusal {
-    const lane = this.#laneOf(request);
+    const lane = this.#lanes.at(request.host, request.role, request.path);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
-    if (this.#isFree(lane, units, nowUs)) return this.#grant(lane, units, 0);
-    return this.#refuse(lane, units, plannedUs(this.#turnstileFor(units), lane, units, nowUs), nowUs);
+    if (!this.#isFree(lane, units, nowUs)) {
+      return this.#refuse(lane, units, plannedUs(this.#turnstileFor(units), lane, units, nowUs), nowUs);
+    }
+    const permit = this.#breakers?.tryAllow(request);
+    if (permit === undefined || permit instanceof Permit) return this.#grant(lane, units, permit);
+    const retryAfterMs = Math.ceil((permit.untilUs - nowUs) / 1000);
+    return { isGranted: false, retryAfterMs, constraint: permit.constraint };
   }
 
   /** The grant at once, or a promise of it. Throws, or rejects with, a RejectedError or the signal's reason. */
@@ -74,42 +74,29 @@ export class Gate implements GrantKeeper {
     if (maxWaitMs !== undefined && !(maxWaitMs >= 0))
       throw new RangeError(`maxWaitMs must be 0 or more, not ${maxWaitMs}`);
     signal?.throwIfAborted();
-    const lane = this.#laneOf(request);
+    const lane = this.#lanes.at(request.host, request.role, request.path);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
-    if (this.#isFree(lane, units, nowUs)) return this.#grant(lane, units, 0);
-    const turnstile = this.#turnstileFor(units);
-    const readyUs = plannedUs(turnstile, lane, units, nowUs);
-    const boundMs = maxWaitMs ?? lane.policy.maxDelayMs;
-    if (readyUs - nowUs > boundMs * 1000 || maxWaitMs === 0) {
-      throw rejection(lane, this.#refuse(lane, units, readyUs, nowUs), boundMs);
-    }
-    return wait(turnstile, this.#time, {
-      lane,
-      units,
-      arrivedUs: nowUs,
-      plannedUs: readyUs,
-      signal,
-      maxWaitMs,
-      granted: waitedMs => this.#granted(lane, units, waitedMs),
-      aborted: waitedMs => this.#tellAcquire(lane, units, "block", waitedMs, "aborted"),
-      refusal: (untilUs, atUs) => rejection(lane, this.#refuse(lane, units, untilUs, atUs), boundMs),
-    });
+    const isFree = this.#isFree(lane, units, nowUs);
+    const permit = isFree ? this.#breakers?.tryAllow(request) : this.#breakers?.check(request);
+    if (isFree && (permit === undefined || permit instanceof Permit)) return this.#grant(lane, units, permit);
+    const denial = permit instanceof Permit ? undefined : permit;
+    return this.#admit(request, lane, units, nowUs, denial);
   }
 
   /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */
   hold(host: string, role: Role, ms: number): void {
-    const lane = this.#laneOf({ host, role });
+    const lane = this.#lanes.at(host, role);
     const untilUs = this.#time.monotonicUs() + Math.ceil(ms * 1000);
     if (untilUs <= lane.holdUntilUs) return;
     lane.holdUntilUs = untilUs;
     this.#paceChanged(lane);
-    this.#tell({ event_type: "ratelimit.cooldown", key: lane.name, role, seconds: ms / 1000 });
+    this.#listeners.tell({ event_type: "ratelimit.cooldown", key: lane.name, role, seconds: ms / 1000 });
   }
 
   /** Counts an answer, for the pace of its lane. */
   record(host: string, role: Role, isThrottled: boolean): void {
-    const lane = this.#laneOf({ host, role });
+    const lane = this.#lanes.at(host, role);
     if (!isThrottled && lane.pace === undefined && !this.#limits.aimd.enabled) return;
     const nowUs = this.#time.monotonicUs();
     lane.pace ??= new Pace(lane.policy, this.#limits.aimd, nowUs);
@@ -124,7 +111,7 @@ export class Gate implements GrantKeeper {
 
   /** Makes a lane that is there before its first request, and is never forgotten. */
   prepare(host: string, role: Role): void {
-    this.#prepared.add(this.#laneOf({ host, role }));
+    this.#lanes.keep(host, role);
   }
 
   get inFlight(): number {
@@ -132,7 +119,7 @@ export class Gate implements GrantKeeper {
   }
 
   get waiting(): number {
-    return this.#counted.waiting + this.#uncounted.waiting;
+    return this.#counted.waiting + this.#uncounted.waiting + (this.#cooling?.waiting ?? 0);
   }
 
   lanes(): Iterable<Lane> {
@@ -144,8 +131,9 @@ export class Gate implements GrantKeeper {
   }
 
   stamp(lane: Lane, units: number): void {
+    if (units === 0) return;
     const nowUs = this.#time.monotonicUs();
-    if (units > 0) for (let at: Budget | undefined = lane; at; at = at.above) at.log.write(at.windows, units, nowUs);
+    for (let at: Budget | undefined = lane; at; at = at.above) at.log.write(at.windows, units, nowUs);
   }
 
   giveBack(lane: Lane, units: number): void {
@@ -170,36 +158,63 @@ export class Gate implements GrantKeeper {
     }
   }
 
-  #laneOf({
-    host,
-    role,
-    path,
-  }: {
-    readonly host: string;
-    readonly role: Role;
-    readonly path?: string | undefined;
-  }): Lane {
-    // Known lanes carry canonical names, so that a name found here needs no more parsing.
-    const known = path === undefined ? this.#lanes.get(role, host) : undefined;
-    if (known !== undefined) return known;
-    const route = this.#limits.route(host, role, path);
-    const existing = this.#lanes.get(role, route.name);
-    if (existing !== undefined) return existing;
-    const above = route.above.reduceRight<Budget | undefined>(
-      (outer, budget) => this.#sharedBudget(budget, outer),
-      undefined,
-    );
-    const lane = new Lane(route.name, role, route.lane, above);
-    this.#lanes.add(lane);
-    return lane;
+  join(waiter: Waiter): void {
+    const denial = this.#breakers?.check(waiter.call);
+    if (denial === undefined) this.#turnstileFor(waiter.units).join(waiter);
+    else this.#cooling?.hold(waiter, denial);
   }
 
-  #sharedBudget(shared: SharedBudget, above: Budget | undefined): Budget {
-    const known = this.#shared.get(shared);
-    if (known !== undefined) return known;
-    const budget = new Budget(shared.name, shared.policy, above);
-    this.#shared.set(shared, budget);
-    return budget;
+  leave(waiter: Waiter): void {
+    if (this.#cooling?.has(waiter)) this.#cooling.leave(waiter);
+    else this.#turnstileFor(waiter.units).leave(waiter);
+  }
+
+  retry({ lane, units }: Waiter): void {
+    this.#turnstileFor(units).retry(lane);
+  }
+
+  readyUs(waiter: Waiter, nowUs: number): number {
+    const isCut = this.#cooling?.has(waiter);
+    return isCut ? Number.POSITIVE_INFINITY : overdueUs(this.#turnstileFor(waiter.units), waiter, nowUs);
+  }
+
+  /** Refuses what cannot be served in time (law L4), and lets the rest wait. */
+  #admit(call: EntryRequest, lane: Lane, units: number, nowUs: number, denial: Denial | undefined): Promise<Grant> {
+    const boundMs = call.maxWaitMs ?? lane.policy.maxDelayMs;
+    const lastUs = nowUs + boundMs * 1000;
+    if (denial !== undefined && !mayWaitFor(denial, call, lastUs)) throw denial.error();
+    const readyUs = plannedUs(this.#turnstileFor(units), lane, units, nowUs);
+    if (readyUs > lastUs || call.maxWaitMs === 0) throw this.#rejection(lane, units, readyUs, nowUs, boundMs);
+    return wait(this, this.#time, {
+      lane,
+      units,
+      call,
+      arrivedUs: nowUs,
+      plannedUs: readyUs,
+      boundMs,
+      granted: (waitedMs, permit) => this.#granted(lane, units, waitedMs, permit),
+      aborted: waitedMs => this.#tellAcquire(lane, units, "block", waitedMs, "aborted"),
+      refusal: (waiter, atUs) => {
+        const cut = this.#cooling?.has(waiter) ? this.#breakers?.check(call) : undefined;
+        return (
+          cut?.error() ??
+          this.#rejection(lane, units, overdueUs(this.#turnstileFor(units), waiter, atUs), atUs, boundMs)
+        );
+      },
+    });
+  }
+
+  /** Somebody's turn has come. False when the breaker is against it: then it waits elsewhere, or not at all. */
+  #serve(waiter: Waiter, nowUs: number): boolean {
+    const permit = this.#breakers?.tryAllow(waiter.call);
+    if (permit !== undefined && !(permit instanceof Permit)) {
+      if (mayWaitFor(permit, waiter.call, waiter.lastUs)) this.#cooling?.hold(waiter, permit);
+      else waiter.refused(permit.error());
+      return false;
+    }
+    this.#take(waiter.lane, waiter.units);
+    waiter.granted(nowUs, permit);
+    return true;
   }
 
   #isFree(lane: Lane, units: number, nowUs: number): boolean {
@@ -220,19 +235,19 @@ export class Gate implements GrantKeeper {
     }
   }
 
-  #grant(lane: Lane, units: number, waitedMs: number): Grant {
+  #grant(lane: Lane, units: number, permit: Permit | undefined): Grant {
     this.#take(lane, units);
-    return this.#granted(lane, units, waitedMs);
+    return this.#granted(lane, units, 0, permit);
   }
 
-  #granted(lane: Lane, units: number, waitedMs: number): Grant {
+  #granted(lane: Lane, units: number, waitedMs: number, permit: Permit | undefined): Grant {
     if (units > 0) lane.acquired += 1;
     else {
       lane.headSkipped += 1;
-      this.#tell({ event_type: "rate_head_skipped", host: lane.name, role: lane.role });
+      this.#listeners.tell({ event_type: "rate_head_skipped", host: lane.name, role: lane.role });
     }
     this.#tellAcquire(lane, units, "block", waitedMs, "granted");
-    return new Grant(this, lane, units, waitedMs);
+    return new Grant(this, lane, units, waitedMs, permit);
   }
 
   #refuse(lane: Lane, units: number, readyUs: number, nowUs: number): Refusal {
@@ -243,12 +258,18 @@ export class Gate implements GrantKeeper {
     return { isGranted: false, retryAfterMs, constraint };
   }
 
+  #rejection(lane: Lane, units: number, readyUs: number, nowUs: number, maxWaitMs: number): RejectedError {
+    const { constraint, retryAfterMs } = this.#refuse(lane, units, readyUs, nowUs);
+    const details = { host: lane.name, role: lane.role, constraint, maxWaitMs };
+    return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
+  }
+
   #adopt(lane: Lane, changes: readonly PaceChange[]): void {
     if (changes.length === 0) return;
     this.#paceChanged(lane);
     for (const { what, ...change } of changes) {
       const event_type = what === "multiplier" ? "aimd_adjust" : what === "guard_ms" ? "guard_adjust" : "shape_adjust";
-      this.#tell({ event_type, host: lane.name, role: lane.role, ...change });
+      this.#listeners.tell({ event_type, host: lane.name, role: lane.role, ...change });
     }
   }
 
@@ -260,7 +281,7 @@ export class Gate implements GrantKeeper {
   }
 
   #isForgettable(lane: Lane): boolean {
-    if (lane.inFlight > 0 || this.#prepared.has(lane)) return false;
+    if (lane.inFlight > 0) return false;
     const nowUs = this.#time.monotonicUs();
     return (
       lane.holdUntilUs <= nowUs &&
@@ -278,21 +299,28 @@ export class Gate implements GrantKeeper {
     outcome: "granted" | "refused" | "aborted",
   ): void {
     // Nobody listens most of the time, and this is on the way of every request.
-    if (this.#emit === undefined) return;
+    if (this.#listeners.isEmpty) return;
     const { name: key, role, policy } = lane;
     const rates = policy.labels.join("+");
-    this.#tell({ event_type: "ratelimit.acquire", key, role, rates, weight, mode, blocked_ms: blockedMs, outcome });
+    this.#listeners.tell({
+      event_type: "ratelimit.acquire",
+      key,
+      role,
+      rates,
+      weight,
+      mode,
+      blocked_ms: blockedMs,
+      outcome,
+    });
   }
+}
 
-  /** A listener that throws breaks nothing, and is heard of. */
-  #tell(event: GateEvent): void {
-    if (this.#emit === undefined) return;
-    try {
-      this.#emit(event);
-    } catch (error) {
-      process.emitWarning(error instanceof Error ? error : String(error));
-    }
-  }
+/**
+ * A known end may be waited for within the bound. A half-open circuit's probe ends nobody knows when: only a call that
+ * brought its own bound waits for it, the others are told at once.
+ */
+function mayWaitFor({ state, untilUs }: Denial, { maxWaitMs }: EntryRequest, lastUs: number): boolean {
+  return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= lastUs;
 }
 
 function unitsOf({ method, weight = 1 }: EntryRequest, lane: Lane): number {
@@ -311,9 +339,4 @@ function checkWeight(weight: number, lane: Lane): void {
         throw new RangeError(`weight ${weight} can never pass ${at.policy.labels[index]} of ${at.name}`);
     }
   }
-}
-
-function rejection(lane: Lane, { constraint, retryAfterMs }: Refusal, maxWaitMs: number): RejectedError {
-  const details = { host: lane.name, role: lane.role, constraint, maxWaitMs };
-  return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }

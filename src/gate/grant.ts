@@ -1,6 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Lane } from "./budget.ts";
+import type { CallResult, Permit } from "./permit.ts";
 
 /** Where a grant goes back to. */
 export interface GrantKeeper {
@@ -19,13 +20,15 @@ export class Grant implements Disposable {
   readonly #keeper: GrantKeeper;
   readonly #lane: Lane;
   readonly #units: number;
+  readonly #permit: Permit | undefined;
   #state: "granted" | "settled" | "over" = "granted";
 
-  constructor(keeper: GrantKeeper, lane: Lane, units: number, waitedMs: number) {
+  constructor(keeper: GrantKeeper, lane: Lane, units: number, waitedMs: number, permit?: Permit) {
     this.#keeper = keeper;
     this.#lane = lane;
     this.#units = units;
     this.waitedMs = waitedMs;
+    this.#permit = permit;
   }
 
   get isGranted(): true {
@@ -41,6 +44,16 @@ export class Grant implements Disposable {
     return this.#lane.role;
   }
 
+  /** How long a probe of a half-open circuit should wait before it goes; 0 for every other request. */
+  get jitterMs(): number {
+    return this.#permit?.jitterMs ?? 0;
+  }
+
+  /** How the call ended, for the breakers. Once; without it the end says nothing about the host. */
+  report(result: CallResult): void {
+    this.#permit?.report(result);
+  }
+
   /** The request's headers are being written now: this is the instant its server counts. */
   written(): void {
     if (this.#state !== "granted") return;
@@ -53,6 +66,7 @@ export class Grant implements Disposable {
     if (this.#state === "over") return;
     this.written();
     this.#state = "over";
+    this.#permit?.release();
     this.#keeper.freeSlots(this.#lane);
   }
 

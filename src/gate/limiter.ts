@@ -3,19 +3,21 @@ import type { Role } from "../policy/roles.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type EntryRequest, Gate } from "./gate.ts";
-import type { GateListener } from "./gate-events.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import { Gate } from "./gate.ts";
+import type { GateEvent } from "./gate-events.ts";
 import type { Grant, Refusal } from "./grant.ts";
+import type { Listener } from "./listeners.ts";
 import { type LaneSnapshot, snapshotOf } from "./snapshot.ts";
 
 export interface RateLimiterOptions {
   /** @default the clocks of this machine */
   readonly time?: Time;
   /** Hears of every grant, refusal and change of pace. One that throws breaks nothing. */
-  readonly listener?: GateListener;
+  readonly listener?: Listener<GateEvent>;
 }
 
-export interface AcquireRequest extends Omit<EntryRequest, "role"> {
+export interface AcquireRequest extends Omit<EntryRequest, "role" | "resolver" | "timeoutMs"> {
   /** @default "metadata" */
   readonly role?: Role | undefined;
 }
@@ -39,7 +41,7 @@ export class RateLimiter {
   /** `limits` has the shape of `ratelimits.yaml`. Throws a ConfigError that lists everything wrong with it. */
   constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
     this.#time = time;
-    this.#gate = new Gate(limitsFrom(limits, "RateLimiter"), time, listener);
+    this.#gate = new Gate(limitsFrom(limits, "RateLimiter"), time, { listener });
   }
 
   /**

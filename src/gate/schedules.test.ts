@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { outcomeOfResponse } from "../core/classify.ts";
 import { RejectedError } from "../errors.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { limitsFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breakers.ts";
 import { Gate } from "./gate.ts";
 import type { Grant } from "./grant.ts";
 
@@ -113,7 +116,13 @@ type Act =
     }
   | { readonly do: "write" | "release" | "giveBack" | "abort"; readonly which: number }
   | { readonly do: "advance" | "stall"; readonly ms: number }
-  | { readonly do: "throttled" | "hold"; readonly host: number; readonly role: number };
+  | { readonly do: "throttled" | "hold" | "operator"; readonly host: number; readonly role: number }
+  | {
+      readonly do: "answer";
+      readonly which: number;
+      readonly status: number;
+      readonly retryAfterMs: number | undefined;
+    };
 
 const HOSTS = ["a.example", "b.example", "c.example"] as const;
 const ROLES = ["metadata", "artifact"] as const;
@@ -140,12 +149,19 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      do: fc.constantFrom("throttled" as const, "hold" as const),
+      do: fc.constantFrom("throttled" as const, "hold" as const, "operator" as const),
       host: fc.nat({ max: 2 }),
       role: fc.nat({ max: 1 }),
     }),
   },
 );
+
+const answer: fc.Arbitrary<Act> = fc.record({
+  do: fc.constant("answer" as const),
+  which,
+  status: fc.constantFrom(200, 404, 429, 503, 503),
+  retryAfterMs: fc.constantFrom(undefined, undefined, 70, 900),
+});
 
 const cap = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined });
 const world = fc.record({
@@ -158,6 +174,7 @@ const world = fc.record({
   maxInFlight: cap,
   guardMs: fc.constantFrom(0, 3),
   isSmooth: fc.constantFrom(false, false, true),
+  hasBreakers: fc.boolean(),
   earlyUs: fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 5 }),
 });
 type World = typeof world extends fc.Arbitrary<infer Shape> ? Shape : never;
@@ -203,25 +220,36 @@ function optionsOf({
   };
 }
 
+const BREAKERS: BreakersOptions = {
+  defaults: { fail_max: 2, reset_timeout_s: 0.3, retry_after_cap_s: 0.5 },
+  advanced: { rolling_window: { window_s: 0.5, threshold_failures: 4, cooldown_s: 0.4 } },
+};
+
 test("no schedule of arrivals, aborts, stalls, early timers and changes of pace breaks a law", async () => {
   await fc.assert(
-    fc.asyncProperty(world, fc.array(act, { maxLength: 60 }), async (shape, acts) => {
-      let timers = 0;
-      const time = new FakeTime({ earlyUs: () => shape.earlyUs[timers++ % shape.earlyUs.length] as number });
-      const gate = new Gate(limitsFrom(optionsOf(shape), "test"), time);
-      const run = new Run(shape, time, gate);
-      for (const step of acts) {
-        await run.step(step);
+    fc.asyncProperty(
+      world,
+      fc.array(fc.oneof({ weight: 8, arbitrary: act }, { weight: 2, arbitrary: answer }), { maxLength: 60 }),
+      async (shape, acts) => {
+        let timers = 0;
+        const time = new FakeTime({ earlyUs: () => shape.earlyUs[timers++ % shape.earlyUs.length] as number });
+        const breakers = shape.hasBreakers ? new BreakerRegistry(BREAKERS, { time, random: () => 0.5 }) : undefined;
+        const gate = new Gate(limitsFrom(optionsOf(shape), "test"), time, { breakers });
+        const run = new Run(shape, time, gate, breakers);
+        for (const step of acts) {
+          await run.step(step);
+          run.check();
+        }
+        await run.drain();
         run.check();
-      }
-      await run.drain();
-      run.check();
-    }),
+      },
+    ),
     { numRuns: 13_000 },
   );
 });
 
 interface Call {
+  readonly host: string;
   readonly lane: string;
   readonly units: number;
   readonly arrival: number;
@@ -229,6 +257,7 @@ interface Call {
   grant: Grant | undefined;
   state: "waiting" | "granted" | "written" | "returned" | "refused" | "aborted";
   isReleased: boolean;
+  isReported: boolean;
 }
 
 /** One schedule under way, with everything that the laws speak of written down by hand. */
@@ -239,8 +268,12 @@ class Run {
   readonly #calls: Call[] = [];
   readonly #sends = new Map<string, Send[]>();
   readonly #lastServed = new Map<string, number>();
+  readonly #breakers: BreakerRegistry | undefined;
+  /** By host: nothing may be granted before. */
+  readonly #cooledUntilUs = new Map<string, number>();
 
-  constructor(shape: World, time: FakeTime, gate: Gate) {
+  constructor(shape: World, time: FakeTime, gate: Gate, breakers: BreakerRegistry | undefined) {
+    this.#breakers = breakers;
     this.#shape = shape;
     this.#time = time;
     this.#gate = gate;
@@ -254,6 +287,8 @@ class Run {
       for (let answers = 0; answers < 10; answers += 1)
         this.#gate.record(HOSTS[step.host] as string, ROLES[step.role] ?? "metadata", true);
     } else if (step.do === "hold") this.#gate.hold(HOSTS[step.host] as string, ROLES[step.role] ?? "metadata", 150);
+    else if (step.do === "operator") this.#breakers?.open(HOSTS[step.host] as string, 0.25);
+    else if (step.do === "answer") this.#answer(step);
     else if ("which" in step) this.#end(step.do, step.which);
     await this.#time.advance(0);
   }
@@ -264,6 +299,7 @@ class Run {
     const abort = new AbortController();
     const units = isHead ? 0 : weight;
     const call: Call = {
+      host: name,
       lane,
       units,
       arrival: this.#calls.length,
@@ -271,6 +307,7 @@ class Run {
       grant: undefined,
       state: "waiting",
       isReleased: false,
+      isReported: false,
     };
     this.#calls.push(call);
     const method = isHead ? "HEAD" : "GET";
@@ -299,6 +336,15 @@ class Run {
     assert.equal(call.state, "waiting");
     call.state = "granted";
     call.grant = grant;
+    assert.ok(this.#time.monotonicUs() >= (this.#cooledUntilUs.get(call.host) ?? 0), "granted inside a cooldown");
+    if (this.#breakers !== undefined) {
+      for (const { state, probes, role } of this.#breakers.state(call.host).roles) {
+        assert.notEqual(`${state} ${role === call.lane.split(" ")[1]}`, "open true", "granted by an open circuit");
+        assert.ok(probes <= (role === "artifact" ? 2 : 1), "too many probes");
+      }
+      // Who had to wait for its host goes to the end of the line.
+      return;
+    }
     // First in, first out, among those that the windows count.
     if (call.units === 0) return;
     assert.ok(call.arrival > (this.#lastServed.get(call.lane) ?? -1), "overtaken in its own lane");
@@ -309,6 +355,20 @@ class Run {
     if (call.abort.signal.aborted) assert.equal(error, call.abort.signal.reason);
     else assert.ok(error instanceof RejectedError, String(error));
     call.state = call.abort.signal.aborted ? "aborted" : "refused";
+  }
+
+  #answer({ which, status, retryAfterMs }: Extract<Act, { do: "answer" }>): void {
+    const call = this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased)[which];
+    if (call?.grant === undefined || this.#breakers === undefined) return;
+    const outcome = outcomeOfResponse({ status, retryAfterMs });
+    call.grant.report({ outcome, status, retryAfterMs });
+    const isHeeded = outcome.kind === "failure" && outcome.throttled && retryAfterMs !== undefined;
+    if (isHeeded && !call.isReported) {
+      const untilUs = this.#time.monotonicUs() + Math.min(500, retryAfterMs) * 1000;
+      this.#cooledUntilUs.set(call.host, Math.max(untilUs, this.#cooledUntilUs.get(call.host) ?? 0));
+    }
+    call.isReported = true;
+    this.#end("release", which);
   }
 
   #end(kind: "write" | "release" | "giveBack" | "abort", which: number): void {

@@ -48,14 +48,14 @@ type Served = "went" | "idle" | Place;
  */
 export class Turnstile {
   readonly #time: Time;
-  /** Takes everything for a request: it was found ready on its whole path. */
-  readonly #take: (waiter: Waiter, nowUs: number) => void;
+  /** Takes everything for a request that was found ready on its whole path. False when it went elsewhere instead. */
+  readonly #take: (waiter: Waiter, nowUs: number) => boolean;
   readonly #places = new Map<Budget | string, Place>();
   readonly #root: Place;
   #untilUs = 0;
   #isPumping = false;
 
-  constructor(root: Budget, time: Time, take: (waiter: Waiter, nowUs: number) => void) {
+  constructor(root: Budget, time: Time, take: (waiter: Waiter, nowUs: number) => boolean) {
     this.#time = time;
     this.#take = take;
     this.#root = new Place(root, undefined);
@@ -179,10 +179,10 @@ export class Turnstile {
     }
     line.serve(nowUs);
     this.#count(place, -1);
+    if (!this.#take(waiter, nowUs)) return "went";
     for (let at: Place = place; at.above !== undefined && at.above !== this.#root; at = at.above) {
       at.debt = Math.max(0, waiter.units - 1);
     }
-    this.#take(waiter, nowUs);
     return "went";
   }
 

@@ -1,35 +1,47 @@
 import type { Time, Timer } from "../time/time.ts";
 import type { Lane } from "./budget.ts";
-import { overdueUs } from "./forecast.ts";
-import type { Turnstile } from "./turnstile.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import type { Grant } from "./grant.ts";
+import type { Permit } from "./permit.ts";
 import type { Waiter } from "./waiting-line.ts";
 
 /** Timers come late; who was promised a turn is not sent away for the last few milliseconds. */
 const LEAST_GRACE_MS = 5;
 
-export interface WaitOptions<Result> {
+/** Where one waits: the turnstile, or the cooling room, as the gate sees fit. */
+export interface WaitingRoom {
+  join(waiter: Waiter): void;
+  leave(waiter: Waiter): void;
+  /** Lets the waiter through now if it may go now. */
+  retry(waiter: Waiter): void;
+  /** When an overdue waiter could go; now or earlier when only a slot is missing. */
+  readyUs(waiter: Waiter, nowUs: number): number;
+}
+
+export interface WaitOptions {
   readonly lane: Lane;
   readonly units: number;
+  readonly call: EntryRequest;
   readonly arrivedUs: number;
   readonly plannedUs: number;
-  readonly signal: AbortSignal | undefined;
-  /** The call's own bound; undefined for none. */
-  readonly maxWaitMs: number | undefined;
-  readonly granted: (waitedMs: number) => Result;
+  /** The bound that was judged at admission. */
+  readonly boundMs: number;
+  readonly granted: (waitedMs: number, permit: Permit | undefined) => Grant;
   readonly aborted: (waitedMs: number) => void;
-  /** Makes the refusal of somebody whose bound is over; it could go at `readyUs`. */
-  readonly refusal: (readyUs: number, nowUs: number) => Error;
+  /** Makes the refusal of somebody whose own bound is over. */
+  readonly refusal: (waiter: Waiter, nowUs: number) => Error;
 }
 
 /**
- * Waits in line for a turn, until the signal or the call's own bound ends it.
+ * Waits for a turn, until the signal or the call's own bound ends it.
  *
  * The bound was judged at admission. When it is over, a wait for slots ends; a wait for windows goes on for at most a
  * tenth of the bound, so that late timers do not turn a promise that was kept into a refusal at the last moment.
  */
-export function wait<Result>(turnstile: Turnstile, time: Time, options: WaitOptions<Result>): Promise<Result> {
-  const { lane, units, arrivedUs, plannedUs, signal, maxWaitMs = Number.POSITIVE_INFINITY } = options;
-  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promise<Grant> {
+  const { lane, units, call, arrivedUs, plannedUs, boundMs } = options;
+  const { signal, maxWaitMs = Number.POSITIVE_INFINITY } = call;
+  const { promise, resolve, reject } = Promise.withResolvers<Grant>();
   const waitedMs = (nowUs: number) => (nowUs - arrivedUs) / 1000;
   let timer: Timer | undefined;
   let isOver = false;
@@ -41,7 +53,7 @@ export function wait<Result>(turnstile: Turnstile, time: Time, options: WaitOpti
   };
   const giveUp = (reason: unknown) => {
     end();
-    turnstile.leave(waiter);
+    room.leave(waiter);
     reject(reason);
   };
   const onAbort = () => {
@@ -53,12 +65,12 @@ export function wait<Result>(turnstile: Turnstile, time: Time, options: WaitOpti
     const leftMs = maxWaitMs - waitedMs(nowUs);
     if (leftMs > 0) return arm(leftMs);
     // Its instant may be this very one, with the timer of its lane next to fire.
-    turnstile.retry(lane);
+    room.retry(waiter);
     if (isOver) return;
-    const readyUs = overdueUs(turnstile, waiter, nowUs);
+    const readyUs = room.readyUs(waiter, nowUs);
     const graceMs = Math.max(LEAST_GRACE_MS, maxWaitMs / 10);
     if (readyUs > nowUs && readyUs - arrivedUs <= (maxWaitMs + graceMs) * 1000) return arm((readyUs - nowUs) / 1000);
-    giveUp(options.refusal(readyUs, nowUs));
+    giveUp(options.refusal(waiter, nowUs));
   };
   const arm = (ms: number) => {
     timer = time.setTimer(ms, onBound);
@@ -66,16 +78,22 @@ export function wait<Result>(turnstile: Turnstile, time: Time, options: WaitOpti
   const waiter: Waiter = {
     lane,
     units,
+    call,
     plannedUs,
+    lastUs: arrivedUs + boundMs * 1000,
     lastUnit: 0,
     hasLeft: false,
-    granted: nowUs => {
+    granted: (nowUs, permit) => {
       end();
-      resolve(options.granted(waitedMs(nowUs)));
+      resolve(options.granted(waitedMs(nowUs), permit));
+    },
+    refused: error => {
+      end();
+      reject(error);
     },
   };
   signal?.addEventListener("abort", onAbort, { once: true });
   if (maxWaitMs < Number.POSITIVE_INFINITY) arm(maxWaitMs);
-  turnstile.join(waiter);
+  room.join(waiter);
   return promise;
 }

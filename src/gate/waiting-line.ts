@@ -1,4 +1,6 @@
 import type { Lane } from "./budget.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import type { Permit } from "./permit.ts";
 
 /** Somebody who waits at a lane. */
 export interface Waiter {
@@ -10,8 +12,13 @@ export interface Waiter {
   /** The number, in the line's own counting, of its last unit. */
   lastUnit: number;
   hasLeft: boolean;
+  readonly call: EntryRequest;
+  /** Nobody keeps it waiting for a known end that lies beyond this. */
+  readonly lastUs: number;
   /** Called once, when its turn has come and everything was taken. */
-  readonly granted: (nowUs: number) => void;
+  readonly granted: (nowUs: number, permit: Permit | undefined) => void;
+  /** Called once, instead: it has left whatever line it was in. */
+  readonly refused: (error: Error) => void;
 }
 
 /** Forecasts drift as timers come late; they are made anew once they are off by more than this. */

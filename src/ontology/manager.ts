@@ -1,6 +1,7 @@
 import { canonicalHost } from "../core/host.ts";
 import { Gate } from "../gate/gate.ts";
-import type { GateListener } from "../gate/gate-events.ts";
+import type { GateEvent } from "../gate/gate-events.ts";
+import type { Listener } from "../gate/listeners.ts";
 import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
 import { type LanePolicy, type Limits, lanePolicy, NO_AIMD } from "../policy/limits.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -10,7 +11,7 @@ import { type OntologySettings, parseOntologySettings } from "./settings.ts";
 export interface OntologyManagerOptions {
   /** @default the clocks of this machine */
   readonly time?: Time;
-  readonly listener?: GateListener;
+  readonly listener?: Listener<GateEvent>;
 }
 
 export interface OntologyAcquireOptions {
@@ -49,7 +50,7 @@ export class OntologyManager {
       route: key => ({ name: key, lane: perService.get(key.slice(0, key.indexOf(":"))) ?? fallback, above: [] }),
     };
     this.#time = time;
-    this.#gate = new Gate(limits, time, listener);
+    this.#gate = new Gate(limits, time, { listener });
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 

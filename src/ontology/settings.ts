@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { parseRateMap, parseRates, type Rate } from "../core/rate.ts";
 import { ConfigError } from "../errors.ts";
+import { parseOptions } from "../policy/schema.ts";
 
 /** How often the services of ontologies may be asked. A rate is a text such as `8/second`; null means unlimited. */
 export interface OntologySettings {
@@ -34,11 +35,11 @@ const schema = z.strictObject({
 /** Reads the settings, or throws a ConfigError that lists what is wrong with them. */
 export function parseOntologySettings(settings: OntologySettings): OntologyRates {
   const where = "initManager";
-  const result = schema.safeParse(settings);
-  if (!result.success) {
-    throw new ConfigError(result.error.issues.map(({ path, message }) => ({ where, path: path.join("."), message })));
-  }
-  const { default: fallback = DEFAULT_RATE, per_service = {}, guard_ms: guardMs } = result.data;
+  const {
+    default: fallback = DEFAULT_RATE,
+    per_service = {},
+    guard_ms: guardMs,
+  } = parseOptions(schema, settings, where);
   const at = <Value>(path: string, read: () => Value): Value => {
     try {
       return read();

@@ -19,7 +19,7 @@ function parsedBy<Input, Output>(parse: (input: Input) => Output) {
 }
 
 const rates = z.union([z.string(), z.array(z.string())]).transform(parsedBy(parseRates));
-const host = z.string().transform(parsedBy(canonicalHost));
+export const hostName = z.string().transform(parsedBy(canonicalHost));
 
 const budget = {
   rates: rates.optional(),
@@ -46,7 +46,7 @@ const member = z.string().transform(
 const ratelimits = z.strictObject({
   version: z.literal(1).optional(),
   defaults: z.strictObject(roles).prefault({}),
-  hosts: z.record(host, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
+  hosts: z.record(hostName, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
   groups: z
     .record(z.string().min(1), z.strictObject({ members: z.array(member).min(1), total: total.optional(), ...roles }))
     .prefault({}),
@@ -73,7 +73,15 @@ export type HostOptions = z.output<typeof ratelimits>["hosts"][string];
 
 /** Reads the limits, or throws a ConfigError that lists everything wrong with them. */
 export function parseRatelimits(options: RatelimitsOptions, where: string): z.output<typeof ratelimits> {
-  const result = ratelimits.safeParse(options);
+  return parseOptions(ratelimits, options, where);
+}
+
+export function parseOptions<Schema extends z.ZodType>(
+  schema: Schema,
+  options: unknown,
+  where: string,
+): z.output<Schema> {
+  const result = schema.safeParse(options);
   if (result.success) return result.data;
   const problems = result.error.issues.map(({ path, message }) => ({ where, path: path.join("."), message }));
   throw new ConfigError(problems, { cause: result.error });

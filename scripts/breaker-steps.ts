@@ -1,0 +1,34 @@
+/**
+ * Runs random steps on the breakers and on their model until so many were compared.
+ * `npm run steps`, or `npm run steps -- --steps 5000000 --seed 7`. A difference is printed with what repeats it.
+ */
+import { parseArgs } from "node:util";
+import fc from "fast-check";
+import { runSteps, steps } from "../test/breaker-model.ts";
+
+const { values } = parseArgs({
+  options: { steps: { type: "string", default: "1000000" }, seed: { type: "string", default: "1" } },
+});
+const wanted = Number(values.steps);
+const firstSeed = Number(values.seed);
+if (!Number.isSafeInteger(wanted) || wanted < 1 || !Number.isSafeInteger(firstSeed)) {
+  console.error(
+    `--steps takes a whole number from 1 and --seed a whole number, not ${values.steps} and ${values.seed}`,
+  );
+  process.exit(2);
+}
+
+let total = 0;
+for (let seed = firstSeed; total < wanted; seed += 1) {
+  await fc.assert(
+    fc.asyncProperty(steps, async list => {
+      total += list.length;
+      await runSteps(list);
+    }),
+    { seed, numRuns: 500 },
+  );
+  if (process.stdout.isTTY) process.stdout.write(`\r${total} steps, seed ${seed}`);
+}
+console.log(
+  `${process.stdout.isTTY ? "\r" : ""}${total} steps from seed ${firstSeed} on, and no difference from the model`,
+);

@@ -1,0 +1,7 @@
+/** `docstokg/breaker`: the breakers alone, for those who want only that. */
+export type { Outcome } from "../core/classify.ts";
+export type { BreakersOptions } from "../policy/breaker-schema.ts";
+export type { BreakerEvent, CircuitState } from "./breaker-events.ts";
+export type { HostStatus, RoleStatus } from "./breaker-status.ts";
+export { type AllowRequest, BreakerRegistry, type BreakerRegistryOptions, type FailureReport } from "./breakers.ts";
+export type { CallResult, Permit } from "./permit.ts";

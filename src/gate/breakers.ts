@@ -1,0 +1,363 @@
+import type { Circuit, CircuitPolicy } from "../core/breaker.ts";
+import { type Outcome, outcomeOfError, outcomeOfResponse } from "../core/classify.ts";
+import { type Clocks, wallDeadlineMs } from "../core/deadline.ts";
+import { canonicalHost } from "../core/host.ts";
+import type { OpenReason } from "../errors.ts";
+import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
+import type { Role } from "../policy/roles.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import { type BreakerEvent, stateName } from "./breaker-events.ts";
+import { type HostStatus, statusOf } from "./breaker-status.ts";
+import { CircuitHolder } from "./circuit-holder.ts";
+import { Denial } from "./denial.ts";
+import { ForgetfulMap } from "./forgetful-map.ts";
+import { HostBreaker } from "./host-breaker.ts";
+import { type Listener, Listeners } from "./listeners.ts";
+import { type CallResult, type IssuedCall, type Passage, Permit, type PermitKeeper } from "./permit.ts";
+
+export interface BreakerRegistryOptions {
+  /** @default the clocks of this machine */
+  readonly time?: Time;
+  /** The luck of the draw for jitters, in [0, 1). @default Math.random */
+  readonly random?: () => number;
+  readonly listener?: Listener<BreakerEvent>;
+}
+
+export interface AllowRequest {
+  readonly host: string;
+  /** @default "metadata" */
+  readonly role?: Role | undefined;
+  /** Whose idea the call was, where resolvers have circuits of their own. */
+  readonly resolver?: string | undefined;
+  /** How long the call may take; a probe's place is held for that and a margin. @default 30_000 */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface FailureReport extends AllowRequest {
+  readonly status?: number | undefined;
+  readonly error?: unknown;
+  readonly retryAfterS?: number | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const LEASE_MARGIN_MS = 5000;
+
+/**
+ * Circuit breakers for hosts, their roles, and resolvers.
+ * `allow` hands out a permit; whoever has it reports how the call ended, or releases it. Cooldowns shut a whole host.
+ */
+export class BreakerRegistry implements PermitKeeper {
+  readonly #policies: BreakerPolicies;
+  readonly #time: Time;
+  readonly #random: () => number;
+  readonly #listeners = new Listeners<BreakerEvent>();
+  readonly #passable = new Listeners<HostBreaker | CircuitHolder>();
+  readonly #hosts: ForgetfulMap<HostBreaker>;
+  readonly #resolvers = new Map<string, CircuitHolder>();
+  #permitsIssued = 0;
+
+  /** `breakers` has the shape of `breakers.yaml`. Throws a ConfigError that lists everything wrong with it. */
+  constructor(
+    breakers: BreakersOptions = {},
+    { time = systemTime, random = Math.random, listener }: BreakerRegistryOptions = {},
+  ) {
+    this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
+    this.#time = time;
+    this.#random = random;
+    const { windowUs } = this.#policies.rollingWindow;
+    this.#hosts = new ForgetfulMap(host => host.isForgettable(time.monotonicUs(), windowUs));
+    if (listener !== undefined) this.#listeners.add(listener);
+  }
+
+  /** A permit, or a BreakerOpenError that says why and for how long. */
+  allow(request: AllowRequest): Permit {
+    const answer = this.tryAllow(request);
+    if (answer instanceof Permit) return answer;
+    throw answer.error();
+  }
+
+  /** The same as a value: a refusal costs no stack trace. */
+  tryAllow(request: AllowRequest): Permit | Denial {
+    const { role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
+    const nowUs = this.#time.monotonicUs();
+    const host = this.#hostOf(request.host);
+    const circuit = this.#circuitOf(host, role);
+    const ofResolver = resolver === undefined ? undefined : this.#resolverOf(resolver);
+    const denial = this.#denial(host, role, circuit, ofResolver, nowUs);
+    if (!this.#listeners.isEmpty) this.#tellBeforeCall(host, role, resolver, circuit, denial, nowUs);
+    if (denial !== undefined) return denial;
+    this.#permitsIssued += 1;
+    host.permits += 1;
+    const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
+    const passage = this.#pass(circuit, expiresUs);
+    const ofItsResolver = ofResolver && this.#pass(ofResolver, expiresUs);
+    const isProbe = passage.isProbe || ofItsResolver?.isProbe;
+    const jitterMs = isProbe ? Math.floor(this.#random() * (this.#policies.jitterMs + 1)) : 0;
+    return new Permit(
+      this,
+      { number: this.#permitsIssued, host, role, circuit: passage, resolver: ofItsResolver },
+      jitterMs,
+    );
+  }
+
+  /** Why a call would not be allowed now; undefined when it would. Takes nothing. */
+  check({ host, role = "metadata", resolver }: AllowRequest): Denial | undefined {
+    const known = this.#hostOf(host);
+    const ofResolver = resolver === undefined ? undefined : this.#resolverOf(resolver);
+    return this.#denial(known, role, this.#circuitOf(known, role), ofResolver, this.#time.monotonicUs());
+  }
+
+  /** For callers who keep no permit: the call went well. */
+  onSuccess(request: AllowRequest): void {
+    this.#reportNow(request, { outcome: { kind: "success" } });
+  }
+
+  /** For callers who keep no permit: judged by the same rules. */
+  onFailure({ status, error, retryAfterS, ...request }: FailureReport): void {
+    const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1000;
+    this.#reportNow(request, { outcome: this.judge({ status, error, retryAfterMs }), status, retryAfterMs });
+  }
+
+  /** The one judgement (law B4), with this registry's lists. */
+  judge(facts: {
+    readonly status?: number | undefined;
+    readonly error?: unknown;
+    readonly retryAfterMs?: number | undefined;
+  }): Outcome {
+    if (facts.status === undefined) return outcomeOfError(facts.error);
+    return outcomeOfResponse({ status: facts.status, retryAfterMs: facts.retryAfterMs }, this.#policies.rules);
+  }
+
+  state(host: string): HostStatus {
+    const known = this.#hosts.get(canonicalHost(host));
+    return this.#statusOf(known ?? new HostBreaker(canonicalHost(host)));
+  }
+
+  /** Milliseconds until the host may be called again, as far as anybody knows; 0 for now. */
+  remainingMs(host: string): number {
+    return this.state(host).remainingMs;
+  }
+
+  /** Every host that is remembered. */
+  *statuses(): IterableIterator<HostStatus> {
+    for (const host of this.#hosts.values()) yield this.#statusOf(host);
+  }
+
+  /** An operator shuts a host. Only time or an operator opens it again. */
+  open(host: string, seconds: number, reason = "operator"): void {
+    if (!(seconds > 0)) throw new RangeError(`seconds must be more than 0, not ${seconds}`);
+    this.#cool(this.#hostOf(host), seconds * 1000, `cli-open:${reason}`);
+  }
+
+  /** An operator opens a host again: cooldowns, circuits and the count of failures are cleared. */
+  close(host: string): void {
+    const known = this.#hostOf(host);
+    known.cooldowns.clear();
+    known.failures.clear();
+    for (const circuit of known.circuits.values()) circuit.close();
+    this.#listeners.tell({ event_type: "breaker_cooldown_ended", host: known.name, by: "operator" });
+    this.#passable.tell(known);
+  }
+
+  /** Answers with the way to stop listening. */
+  listen(listener: Listener<BreakerEvent>): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /** Hears of whatever was in somebody's way and may no longer be, other than by the passing of time. */
+  onPassable(listener: Listener<HostBreaker | CircuitHolder>): () => void {
+    return this.#passable.add(listener);
+  }
+
+  settle(call: IssuedCall, { outcome, status, retryAfterMs }: CallResult): void {
+    if (outcome.kind === "neutral") {
+      this.release(call);
+      return;
+    }
+    const { host, circuit, resolver, number } = call;
+    host.permits -= 1;
+    const nowUs = this.#time.monotonicUs();
+    this.#tellResult(call, outcome, status, retryAfterMs);
+    if (outcome.kind === "success") {
+      if (host.cooldowns.endBySuccess(number, nowUs)) this.#endedBySuccess(host);
+      circuit.holder.succeed(circuit.generation, number);
+      resolver?.holder.succeed(resolver.generation, number);
+      return;
+    }
+    const isCurrent = circuit.holder.generation === circuit.generation;
+    // A server's own word about when to come back counts whichever generation it answers.
+    if (outcome.throttled && retryAfterMs !== undefined && retryAfterMs > 0) {
+      this.#heed(host, circuit.holder.policy, retryAfterMs);
+    }
+    for (const passage of [circuit, resolver]) {
+      passage?.holder.fail(passage.generation, this.#raised(passage.holder.policy, host), nowUs, this.#random());
+    }
+    if (isCurrent) this.#countFailure(host, nowUs);
+  }
+
+  release({ host, circuit, resolver, number }: IssuedCall): void {
+    host.permits -= 1;
+    circuit.holder.returnProbe(circuit.generation, number);
+    resolver?.holder.returnProbe(resolver.generation, number);
+  }
+
+  #pass(holder: CircuitHolder, expiresUs: number): Passage {
+    const { generation } = holder;
+    const isProbe = !holder.isClosed;
+    if (isProbe) holder.sendProbe(this.#permitsIssued, expiresUs);
+    return { holder, generation, isProbe };
+  }
+
+  #denial(
+    host: HostBreaker,
+    role: Role,
+    circuit: CircuitHolder,
+    resolver: CircuitHolder | undefined,
+    nowUs: number,
+  ): Denial | undefined {
+    const cooldown = host.cooldowns.current(nowUs);
+    if (cooldown !== undefined) {
+      const { reason, untilUs } = cooldown;
+      return new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs);
+    }
+    const blocker = circuit.admits(nowUs) ? (resolver?.admits(nowUs) === false ? resolver : undefined) : circuit;
+    if (blocker === undefined) return undefined;
+    const at = blocker.at(nowUs);
+    const details = { reason: "failures", state: stateName(at), untilUs: passableUs(at), blocker } as const;
+    return new Denial({ host: host.name, role, ...details }, nowUs);
+  }
+
+  #reportNow({ host, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
+    const known = this.#hostOf(host);
+    const nowUs = this.#time.monotonicUs();
+    const passage = (holder: CircuitHolder): Passage => {
+      const { generation, kind } = holder.at(nowUs);
+      return { holder, generation, isProbe: kind !== "closed" };
+    };
+    const ofResolver = resolver === undefined ? undefined : passage(this.#resolverOf(resolver));
+    known.permits += 1;
+    const number = this.#permitsIssued;
+    this.settle(
+      { number, host: known, role, circuit: passage(this.#circuitOf(known, role)), resolver: ofResolver },
+      result,
+    );
+  }
+
+  /** Retry-After: the host is left alone for as long as it asked, up to the cap (law B5). */
+  #heed(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number): void {
+    const ms = Math.min(retryAfterMs, this.#policies.retryAfterCapMs(host.name));
+    this.#cool(host, ms, "retry-after");
+    const old = Math.max(policy.resetUs, host.learnedResetUs);
+    if (this.#policies.isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
+      const raised = { host: host.name, old_s: old / 1e6, new_s: host.learnedResetUs / 1e6 };
+      this.#listeners.tell({ event_type: "breaker_reset_raised", ...raised });
+    }
+  }
+
+  #raised(policy: CircuitPolicy, host: HostBreaker): CircuitPolicy {
+    return host.learnedResetUs > policy.resetUs ? { ...policy, resetUs: host.learnedResetUs } : policy;
+  }
+
+  #countFailure(host: HostBreaker, nowUs: number): void {
+    const { enabled, threshold, windowUs, cooldownMs } = this.#policies.rollingWindow;
+    if (enabled && host.failures.add(nowUs, threshold, windowUs)) this.#cool(host, cooldownMs, "rolling-window");
+  }
+
+  #cool(host: HostBreaker, ms: number, reason: OpenReason): void {
+    const clocks = this.#clocks();
+    const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
+    if (!host.cooldowns.set({ untilUs, reason, afterPermit: this.#permitsIssued })) return;
+    const until = wallDeadlineMs(untilUs, clocks);
+    this.#listeners.tell({ event_type: "breaker_cooldown_set", host: host.name, until, reason });
+  }
+
+  #endedBySuccess(host: HostBreaker): void {
+    this.#listeners.tell({ event_type: "breaker_cooldown_ended", host: host.name, by: "success" });
+    this.#passable.tell(host);
+  }
+
+  #changed(holder: CircuitHolder, old: Circuit): void {
+    const now = holder.at(this.#time.monotonicUs());
+    if (now.kind !== old.kind) {
+      const reset_timeout_s = holder.policy.resetUs / 1e6;
+      const change = { old: stateName(old), new: stateName(now), reset_timeout_s, ...holder.name };
+      this.#listeners.tell({ event_type: "breaker_state_change", ...change });
+    }
+    if (now.kind !== "open") this.#passable.tell(holder);
+  }
+
+  #hostOf(text: string): HostBreaker {
+    const known = this.#hosts.get(text);
+    if (known !== undefined) return known;
+    const name = canonicalHost(text);
+    const existing = this.#hosts.get(name);
+    if (existing !== undefined) return existing;
+    const host = new HostBreaker(name);
+    this.#hosts.add(name, host);
+    return host;
+  }
+
+  #circuitOf(host: HostBreaker, role: Role): CircuitHolder {
+    const known = host.circuits.get(role);
+    if (known !== undefined) return known;
+    const name = { host: host.name, role };
+    const holder = new CircuitHolder(name, this.#policies.circuit(host.name, role), (circuit, old) =>
+      this.#changed(circuit, old),
+    );
+    host.circuits.set(role, holder);
+    return holder;
+  }
+
+  #resolverOf(resolver: string): CircuitHolder {
+    const known = this.#resolvers.get(resolver);
+    if (known !== undefined) return known;
+    const holder = new CircuitHolder({ resolver }, this.#policies.resolver(resolver), (circuit, old) =>
+      this.#changed(circuit, old),
+    );
+    this.#resolvers.set(resolver, holder);
+    return holder;
+  }
+
+  #statusOf(host: HostBreaker): HostStatus {
+    return statusOf(host, this.#clocks(), this.#policies.rollingWindow.windowUs);
+  }
+
+  #clocks(): Clocks {
+    return { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
+  }
+
+  #tellBeforeCall(
+    { name: host }: HostBreaker,
+    role: Role,
+    resolver: string | undefined,
+    circuit: CircuitHolder,
+    denial: Denial | undefined,
+    nowUs: number,
+  ): void {
+    const state = denial?.state ?? stateName(circuit.at(nowUs));
+    const remaining_ms = denial?.remainingMs ?? 0;
+    const facts = { host, role, resolver, allowed: denial === undefined, state, reason: denial?.reason, remaining_ms };
+    this.#listeners.tell({ event_type: "breaker_before_call", ...facts });
+  }
+
+  #tellResult(
+    { host, role }: IssuedCall,
+    outcome: Outcome,
+    status: number | undefined,
+    retryAfterMs: number | undefined,
+  ): void {
+    if (this.#listeners.isEmpty) return;
+    const retry_after_s = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
+    const event_type = outcome.kind === "success" ? "breaker_success" : "breaker_failure";
+    const facts = { host: host.name, role, status, retry_after_s };
+    this.#listeners.tell({ event_type, ...facts });
+  }
+}
+
+/** When a circuit that admits nobody may do so again. */
+function passableUs(circuit: Circuit): number {
+  if (circuit.kind === "open") return circuit.untilUs;
+  return circuit.kind === "half-open" ? Math.min(...circuit.probes.map(({ expiresUs }) => expiresUs)) : 0;
+}

@@ -1,0 +1,42 @@
+import { BreakerOpenError, type Constraint, type OpenReason } from "../errors.ts";
+import type { Role } from "../policy/roles.ts";
+import type { CircuitState } from "./breaker-events.ts";
+import type { CircuitHolder } from "./circuit-holder.ts";
+import type { HostBreaker } from "./host-breaker.ts";
+
+/** No permit: why, and until when as far as anybody knows. A value, because a refusal should not cost a stack trace. */
+export class Denial {
+  readonly host: string;
+  readonly role: Role;
+  readonly reason: OpenReason;
+  readonly state: CircuitState;
+  /** The end of a cooldown or an open time; for a half-open circuit the end of the lease of the probe in the way. */
+  readonly untilUs: number;
+  /** What stands in the way, to wait for. */
+  readonly blocker: HostBreaker | CircuitHolder;
+  readonly #nowUs: number;
+
+  constructor(details: Omit<Denial, "error" | "constraint" | "remainingMs">, nowUs: number) {
+    this.host = details.host;
+    this.role = details.role;
+    this.reason = details.reason;
+    this.state = details.state;
+    this.untilUs = details.untilUs;
+    this.blocker = details.blocker;
+    this.#nowUs = nowUs;
+  }
+
+  get remainingMs(): number {
+    return Math.ceil((this.untilUs - this.#nowUs) / 1000);
+  }
+
+  get constraint(): Constraint {
+    const limit = this.state === "half_open" ? "the probe under way" : `an open circuit (${this.reason})`;
+    return { kind: "breaker", owner: this.host, limit };
+  }
+
+  error(): BreakerOpenError {
+    const { host, role, reason, constraint, remainingMs } = this;
+    return new BreakerOpenError({ host, role, reason, constraint, cooldownRemainingMs: remainingMs });
+  }
+}

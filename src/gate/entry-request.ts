@@ -1,0 +1,23 @@
+import type { Role } from "../policy/roles.ts";
+
+/** What somebody asks of the gate. */
+export interface EntryRequest {
+  readonly host: string;
+  readonly role: Role;
+  /** Matters only for hosts whose parts have budgets of their own. */
+  readonly path?: string | undefined;
+  /** @default "GET" */
+  readonly method?: string | undefined;
+  /** Units of every window. @default 1 */
+  readonly weight?: number | undefined;
+  /** Whose idea the call was, where resolvers have circuits of their own. */
+  readonly resolver?: string | undefined;
+  /** How long the call itself may take; a probe's place is held for that and a margin. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * The longest this call may wait, for whatever. 0 never waits, Infinity waits as long as it takes.
+   * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots
+   */
+  readonly maxWaitMs?: number | undefined;
+}

@@ -1,0 +1,44 @@
+import { FailureWindow } from "../core/failure-window.ts";
+import type { Role } from "../policy/roles.ts";
+import type { CircuitHolder } from "./circuit-holder.ts";
+import { Cooldowns } from "./cooldown.ts";
+
+/** So many Retry-Afters in a row that are longer than the reset make a habit of it. */
+const HABIT = 2;
+
+/** What is known of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
+export class HostBreaker {
+  readonly name: string;
+  readonly circuits = new Map<Role, CircuitHolder>();
+  readonly cooldowns = new Cooldowns();
+  readonly failures = new FailureWindow();
+  /** Permits that are out. */
+  permits = 0;
+  /** A host that keeps asking for longer than its reset is given what it asks for, for the run. */
+  learnedResetUs = 0;
+  #longRetryAfters = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Notes a Retry-After. True when it has become a habit that raises the reset. */
+  learnReset(retryAfterUs: number, resetUs: number): boolean {
+    if (retryAfterUs <= Math.max(resetUs, this.learnedResetUs)) {
+      this.#longRetryAfters = 0;
+      return false;
+    }
+    this.#longRetryAfters += 1;
+    if (this.#longRetryAfters < HABIT) return false;
+    this.#longRetryAfters = 0;
+    this.learnedResetUs = retryAfterUs;
+    return true;
+  }
+
+  isForgettable(nowUs: number, windowUs: number): boolean {
+    if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
+    if (this.cooldowns.current(nowUs) !== undefined || this.failures.count(nowUs, windowUs) > 0) return false;
+    for (const circuit of this.circuits.values()) if (!circuit.isFresh) return false;
+    return true;
+  }
+}

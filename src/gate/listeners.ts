@@ -1,0 +1,30 @@
+export type Listener<Event> = (event: Event) => void;
+
+/** Those who want to hear of something. One that throws breaks nothing; its first error is a warning of the process. */
+export class Listeners<Event> {
+  readonly #listeners = new Set<Listener<Event>>();
+  readonly #broken = new WeakSet<Listener<Event>>();
+
+  /** Nobody listens most of the time; who would have to build an event first asks. */
+  get isEmpty(): boolean {
+    return this.#listeners.size === 0;
+  }
+
+  /** Answers with the way to stop listening. */
+  add(listener: Listener<Event>): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(event: Event): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        if (this.#broken.has(listener)) continue;
+        this.#broken.add(listener);
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
+  }
+}
