@@ -1,9 +1,10 @@
+import { policy } from "./policy.ts";
 import { type Program, runAsProcess } from "./program.ts";
 
 export const docstokg: Program = {
   name: "docstokg",
   summary: "A polite, resilient way out to the network.",
-  commands: [],
+  commands: [policy],
 };
 
 export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(docstokg, process);

@@ -11,6 +11,7 @@ async function run(program: Program, ...argv: readonly string[]) {
   let stderr = "";
   const io = {
     argv,
+    env: {},
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
   };

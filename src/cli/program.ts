@@ -6,6 +6,7 @@ import { ExitCode } from "./exit-code.ts";
 /** What a command may touch of the process, handed in so that tests can call it. */
 export interface Io {
   readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
 }
@@ -16,7 +17,9 @@ export interface CliCommand {
   readonly summary: string;
   /** Declares arguments and options on a fresh commander command. */
   readonly configure?: (command: Command) => void;
-  readonly run: (args: readonly string[], options: Readonly<Record<string, unknown>>, io: Io) => Promise<ExitCode>;
+  /** What it does; absent where it only gathers the commands below it. */
+  readonly run?: (args: readonly string[], options: Readonly<Record<string, unknown>>, io: Io) => Promise<ExitCode>;
+  readonly commands?: readonly CliCommand[];
 }
 
 export interface Program {
@@ -49,13 +52,16 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       writeErr: text => io.stderr.write(text),
       outputError: (text, write) => write(text.replace(/^error:/, `${program.name}:`)),
     });
-  for (const { name, summary, configure, run } of program.commands) {
-    const command = root.command(name).description(summary);
+  const add = (to: Command, { name, summary, configure, run, commands = [] }: CliCommand) => {
+    const command = to.command(name).description(summary).helpCommand(false);
     configure?.(command);
+    for (const inner of commands) add(command, inner);
+    if (run === undefined) return;
     command.action(async () => {
       exitCode = await run(command.args, command.opts(), io);
     });
-  }
+  };
+  for (const command of program.commands) add(root, command);
   // A command like the others, so that the list of commands, and what is suggested from it, is never empty.
   root
     .command("help [command]")
@@ -83,8 +89,8 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
   });
-  const { stdout, stderr, argv } = process;
-  process.exitCode = await runProgram(program, { argv: argv.slice(2), stdout, stderr });
+  const { stdout, stderr, argv, env } = process;
+  process.exitCode = await runProgram(program, { argv: argv.slice(2), env, stdout, stderr });
 }
 
 /** Read at run time: the same file is true for the sources and for the installed package. */

@@ -108,6 +108,31 @@ export class WindowLog {
     }
   }
 
+  /**
+   * Goes on under other windows. Nothing is forgotten: each unit keeps the most exact stamp that any old window
+   * remembers, and one that none remembers counts as written with the oldest that is.
+   */
+  rewindow(from: readonly Window[], to: readonly Window[]): void {
+    if (this.#rings === undefined) return;
+    const known = (unit: number) =>
+      Math.min(
+        ...from
+          .map((window, index) => this.stampUs(index, window, unit, this.lastUs))
+          .map(stampUs => (stampUs === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : stampUs)),
+      );
+    this.#rings = to.map(({ grain, capacity }) => {
+      const newest = Math.floor(this.written / grain);
+      const ring = new Float64Array(Math.min(capacity, Math.max(FIRST_CAPACITY, newest)));
+      let oldestUs = this.lastUs;
+      for (let mark = newest; mark > Math.max(0, newest - ring.length); mark -= 1) {
+        const stampUs = known(mark * grain);
+        if (stampUs < oldestUs) oldestUs = stampUs;
+        ring[mark % ring.length] = oldestUs;
+      }
+      return ring;
+    });
+  }
+
   /** True when nothing in here can delay anybody any more: the log may be forgotten unnoticed (law L11). */
   isSpent(windows: readonly Window[], spacingUs: number, nowUs: number): boolean {
     if (this.pending > 0) return false;

@@ -419,6 +419,20 @@ describe("keeping", () => {
     permit.release();
   });
 
+  test("new numbers hold at once, and what is open stays open until its time", async () => {
+    const { time, registry, answers, isAllowed } = setUp();
+    answers(503, 5);
+    answers(503, 2, { host: "b.example" });
+    registry.reload({ ...plain, defaults: { fail_max: 3, reset_timeout_s: 5 } });
+    answers(503, 1, { host: "b.example" });
+    assert.equal(registry.remainingMs("b.example"), 5000);
+    await time.advance(59_999);
+    assert.equal(isAllowed(), false);
+    await time.advance(1);
+    assert.equal(isAllowed(), true);
+    assert.throws(() => registry.reload({ defaults: { fail_max: 0 } }), ConfigError);
+  });
+
   test("numbers that make no sense are refused with their places", () => {
     assert.throws(
       () =>

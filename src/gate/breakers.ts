@@ -49,7 +49,7 @@ const LEASE_MARGIN_MS = 5000;
  * `allow` hands out a permit; whoever has it reports how the call ended, or releases it. Cooldowns shut a whole host.
  */
 export class BreakerRegistry implements PermitKeeper {
-  readonly #policies: BreakerPolicies;
+  #policies: BreakerPolicies;
   readonly #time: Time;
   readonly #random: () => number;
   readonly #listeners = new Listeners<BreakerEvent>();
@@ -66,8 +66,9 @@ export class BreakerRegistry implements PermitKeeper {
     this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
     this.#time = time;
     this.#random = random;
-    const { windowUs } = this.#policies.rollingWindow;
-    this.#hosts = new ForgetfulMap(host => host.isForgettable(time.monotonicUs(), windowUs));
+    this.#hosts = new ForgetfulMap(host =>
+      host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs),
+    );
     if (listener !== undefined) this.#listeners.add(listener);
   }
 
@@ -159,6 +160,15 @@ export class BreakerRegistry implements PermitKeeper {
     for (const circuit of known.circuits.values()) circuit.close();
     this.#listeners.tell({ event_type: "breaker_cooldown_ended", host: known.name, by: "operator" });
     this.#passable.tell(known);
+  }
+
+  /** Goes on under other numbers: what is open stays open until its time. Throws a ConfigError and changes nothing. */
+  reload(breakers: BreakersOptions): void {
+    this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
+    for (const host of this.#hosts.values()) {
+      for (const [role, circuit] of host.circuits) circuit.policy = this.#policies.circuit(host.name, role);
+    }
+    for (const [name, circuit] of this.#resolvers) circuit.policy = this.#policies.resolver(name);
   }
 
   /** Answers with the way to stop listening. */

@@ -1,3 +1,4 @@
+import type { AimdPolicy } from "../core/aimd.ts";
 import { type Window, WindowLog } from "../core/window-log.ts";
 import type { Constraint } from "../errors.ts";
 import type { BudgetPolicy, LanePolicy } from "../policy/limits.ts";
@@ -13,9 +14,9 @@ export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
  */
 export class Budget {
   readonly name: string;
-  readonly policy: BudgetPolicy;
+  policy: BudgetPolicy;
   /** The wider budget that every request of this one draws on too. */
-  readonly above: Budget | undefined;
+  above: Budget | undefined;
   readonly log = new WindowLog();
   inFlight = 0;
   /** Nothing is sent before this: a cooldown, or a server's word that its quota is spent. */
@@ -35,6 +36,14 @@ export class Budget {
 
   get spacingUs(): number {
     return this.pace === undefined ? this.policy.spacingUs : this.pace.spacingUs;
+  }
+
+  /** Goes on under another policy; what was sent still counts. */
+  follow(policy: BudgetPolicy, aimd: AimdPolicy): void {
+    const old = this.windows;
+    this.policy = policy;
+    this.pace?.follow(policy, aimd);
+    this.log.rewindow(old, this.windows);
   }
 
   /** When `units` more may go as far as windows and holds are concerned; now or earlier means now. */
@@ -90,14 +99,17 @@ export class Budget {
 
 /** The budget of one role at one host or group: where requests arrive. */
 export class Lane extends Budget {
-  declare readonly policy: LanePolicy;
+  declare policy: LanePolicy;
   readonly role: Role;
+  /** Somebody who belongs here, where the name is a group's and does not tell. */
+  readonly member: { readonly host: string; readonly path: string | undefined } | undefined;
   acquired = 0;
   refused = 0;
   headSkipped = 0;
 
-  constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined) {
+  constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined, member?: Lane["member"]) {
     super(name, policy, above);
     this.role = role;
+    this.member = member;
   }
 }

@@ -18,7 +18,8 @@ export type CircuitChange = (holder: CircuitHolder, old: Circuit) => void;
 /** The state of one circuit as it changes: the pure steps of the core, in one place that can be shared. */
 export class CircuitHolder {
   readonly name: CircuitName;
-  readonly policy: CircuitPolicy;
+  /** Another one after the policy was changed; the state stays. */
+  policy: CircuitPolicy;
   readonly #changed: CircuitChange;
   #circuit: Circuit = CLOSED;
 

@@ -31,6 +31,10 @@ export class Cooling {
     return this.#cellOf.size;
   }
 
+  get waiters(): Iterable<Waiter> {
+    return this.#cellOf.keys();
+  }
+
   has(waiter: Waiter): boolean {
     return this.#cellOf.has(waiter);
   }

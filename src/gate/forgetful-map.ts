@@ -24,6 +24,10 @@ export class ForgetfulMap<Value> {
     this.#entries.set(key, value);
   }
 
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
   values(): IterableIterator<Value> {
     return this.#entries.values();
   }

@@ -30,7 +30,7 @@ export interface GateOptions {
  */
 export class Gate implements GrantKeeper, WaitingRoom {
   readonly #time: Time;
-  readonly #limits: Limits;
+  #limits: Limits;
   readonly #listeners = new Listeners<GateEvent>();
   readonly #root: Budget;
   readonly #lanes: Lanes;
@@ -82,6 +82,30 @@ export class Gate implements GrantKeeper, WaitingRoom {
     if (isFree && (permit === undefined || permit instanceof Permit)) return this.#grant(lane, units, permit);
     const denial = permit instanceof Permit ? undefined : permit;
     return this.#admit(request, lane, units, nowUs, denial);
+  }
+
+  /** Goes on under other limits: what was sent still counts, and whoever waits stays in line. */
+  follow(limits: Limits): void {
+    const waiting = [...this.#counted.evacuate(), ...this.#uncounted.evacuate()];
+    this.#limits = limits;
+    this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
+    this.#lanes.follow(limits);
+    const relocate = (waiter: Waiter) => {
+      const { host, role, path } = waiter.call;
+      waiter.lane = this.#lanes.at(host, role, path);
+    };
+    for (const waiter of this.#cooling?.waiters ?? []) relocate(waiter);
+    for (const waiter of waiting) {
+      relocate(waiter);
+      try {
+        if (waiter.units > 0) checkWeight(waiter.units, waiter.lane);
+        this.join(waiter);
+      } catch (error) {
+        // The new limits could never grant it, so that waiting on would be for ever.
+        if (!(error instanceof RangeError)) throw error;
+        waiter.refused(error);
+      }
+    }
   }
 
   /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */

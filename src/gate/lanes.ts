@@ -1,14 +1,14 @@
-import type { Limits, SharedBudget } from "../policy/limits.ts";
+import type { Limits, Route } from "../policy/limits.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import { Budget, Lane } from "./budget.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
 
 /** The lanes of a process, and the budgets above them. */
 export class Lanes implements Iterable<Lane> {
-  readonly #limits: Limits;
+  #limits: Limits;
   readonly #byRole: Readonly<Record<Role, ForgetfulMap<Lane>>>;
-  /** As many as the policy names. */
-  readonly #shared = new Map<SharedBudget, Budget>();
+  /** As many as the policy names, by their names. */
+  readonly #shared = new Map<string, Budget>();
   readonly #kept = new Set<Lane>();
 
   constructor(limits: Limits, isForgettable: (lane: Lane) => boolean) {
@@ -26,13 +26,35 @@ export class Lanes implements Iterable<Lane> {
     const route = this.#limits.route(host, role, path);
     const existing = lanes.get(route.name);
     if (existing !== undefined) return existing;
-    const above = route.above.reduceRight<Budget | undefined>(
-      (outer, budget) => this.#sharedAt(budget, outer),
-      undefined,
-    );
-    const lane = new Lane(route.name, role, route.lane, above);
+    const member = route.name === host ? undefined : { host, path };
+    const lane = new Lane(route.name, role, route.lane, this.#chain(route), member);
     lanes.add(route.name, lane);
     return lane;
+  }
+
+  /**
+   * Goes on under other limits: budgets keep what they counted. A lane whose requests now belong elsewhere is no longer
+   * found, and lives on only for what is still in flight.
+   */
+  follow(limits: Limits): void {
+    this.#limits = limits;
+    const chains = new Map([...this].map(lane => [lane, chainOf(lane)]));
+    const followed = new Set<string>();
+    for (const [lane, old] of chains) {
+      const { host, path } = lane.member ?? { host: lane.name, path: undefined };
+      const route = limits.route(host, lane.role, path);
+      if (route.name !== lane.name) {
+        this.#byRole[lane.role].delete(lane.name);
+        continue;
+      }
+      for (const { name, policy } of route.above) {
+        if (!followed.has(name)) this.#shared.get(name)?.follow(policy, limits.aimd);
+        followed.add(name);
+      }
+      lane.follow(route.lane, limits.aimd);
+      lane.above = this.#chain(route);
+      transfer(lane, old, chainOf(lane));
+    }
   }
 
   /** A lane that is there before its first request, and is never forgotten. */
@@ -44,11 +66,32 @@ export class Lanes implements Iterable<Lane> {
     for (const role of ROLES) yield* this.#byRole[role].values();
   }
 
-  #sharedAt(shared: SharedBudget, above: Budget | undefined): Budget {
-    const known = this.#shared.get(shared);
-    if (known !== undefined) return known;
-    const budget = new Budget(shared.name, shared.policy, above);
-    this.#shared.set(shared, budget);
-    return budget;
+  #chain(route: Route): Budget | undefined {
+    return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
+      const budget = this.#shared.get(name) ?? new Budget(name, policy, outer);
+      budget.above = outer;
+      this.#shared.set(name, budget);
+      return budget;
+    }, undefined);
+  }
+}
+
+function chainOf(lane: Lane): readonly Budget[] {
+  const chain: Budget[] = [];
+  for (let at = lane.above; at; at = at.above) chain.push(at);
+  return chain;
+}
+
+/** What a lane has out is counted in every budget above it, and only there. */
+function transfer(lane: Lane, from: readonly Budget[], to: readonly Budget[]): void {
+  for (const [budgets, others, sign] of [
+    [from, to, -1],
+    [to, from, 1],
+  ] as const) {
+    for (const budget of budgets) {
+      if (others.includes(budget)) continue;
+      budget.inFlight += sign * lane.inFlight;
+      budget.log.reserve(sign * lane.log.pending);
+    }
   }
 }

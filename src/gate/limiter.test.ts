@@ -643,3 +643,98 @@ describe("keeping", () => {
     assert.equal((await warned).message, "the listener is broken");
   });
 });
+
+describe("reloading", () => {
+  const slow = metadata({ rates: "2/s", max_delay_ms: 60_000 });
+
+  test("new limits hold at once, and what was sent still counts", async () => {
+    const { limiter, time } = setUp(metadata({ rates: "10/MINUTE" }));
+    for (let call = 0; call < 8; call += 1) assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    await time.advance(1000);
+    limiter.reload(metadata({ rates: "9/MINUTE" }));
+    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    const refusal = limiter.tryAcquire({ host });
+    assert.ok(!refusal.isGranted);
+    assert.equal(refusal.retryAfterMs, 59_000);
+    limiter.reload(metadata({ rates: "20/MINUTE" }));
+    const more = Array.from({ length: 20 }, () => limiter.tryAcquire({ host }).isGranted).filter(Boolean).length;
+    assert.equal(more, 11);
+  });
+
+  test("a longer window than was remembered takes the worst for true", async () => {
+    const { limiter, time } = setUp(metadata({ rates: "10/s" }));
+    for (let second = 0; second < 10; second += 1) {
+      for (let call = 0; call < 10; call += 1) limiter.tryAcquire({ host });
+      await time.advance(1000);
+    }
+    limiter.reload(metadata({ rates: "50/HOUR" }));
+    const refusal = limiter.tryAcquire({ host });
+    assert.ok(!refusal.isGranted);
+    assert.ok((refusal.retryAfterMs ?? 0) > 3_580_000, String(refusal.retryAfterMs));
+  });
+
+  test("whoever waits stays in line and goes at the new pace, in the same order", async () => {
+    const { limiter, time, log } = setUp(slow);
+    const order: string[] = [];
+    for (const name of ["a", "b", "c", "d", "e", "f"]) {
+      limiter.acquire({ host }).then(() => order.push(`${name} ${time.monotonicUs() / 1000}`));
+    }
+    await time.advance(500);
+    limiter.reload(metadata({ rates: "4/s", max_delay_ms: 60_000 }));
+    await time.advance(500);
+    assert.deepEqual(order, ["a 0", "b 0", "c 500", "d 500", "e 1000", "f 1000"]);
+    assert.deepEqual(log, []);
+    assert.equal(time.armedTimers, 0);
+  });
+
+  test("a total or a group that is added counts what is in flight, one that is removed is forgotten", async () => {
+    const { limiter, time, start, log } = setUp(metadata({ rates: "99/s", max_concurrent: 9, max_delay_ms: 9000 }));
+    const held = [(await start()) as Grant, (await start()) as Grant];
+    const capped = {
+      ...metadata({ rates: "99/s", max_delay_ms: 9000 }),
+      hosts: { [host]: { total: { max_concurrent: 2 } } },
+    };
+    limiter.reload(capped);
+    start();
+    await time.advance(100);
+    assert.deepEqual(log, [0, 0]);
+    held[0]?.release();
+    await time.advance(0);
+    assert.deepEqual(log, [0, 0, 100]);
+    limiter.reload(metadata({ rates: "99/s" }));
+    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    limiter.reload({ ...capped, groups: { one: { members: ["b.example"], total: { rates: "1/s" } } } });
+    assert.equal(limiter.tryAcquire({ host }).isGranted, false);
+    held[1]?.release();
+  });
+
+  test("a host that joins a group takes those who wait along", async () => {
+    const { limiter, time, start, log } = setUp(slow);
+    for (let call = 0; call < 3; call += 1) start();
+    await time.advance(100);
+    limiter.reload({
+      ...slow,
+      groups: { pair: { members: [host, "b.example"], metadata: { rates: "1/10s", guard_ms: 0 } } },
+    });
+    await time.advance(10_000);
+    assert.deepEqual(log, [0, 0, 100]);
+    assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
+  });
+
+  test("a weight that the new limits could never grant is told so", async () => {
+    const { limiter, time, start } = setUp(metadata({ rates: "4/s", max_delay_ms: 60_000 }));
+    start({ weight: 4 });
+    const heavy = start({ weight: 4 });
+    await time.advance(0);
+    limiter.reload(metadata({ rates: "3/s", max_delay_ms: 60_000 }));
+    assert.match(String(await heavy), /weight 4 can never pass 3\/SECOND/);
+  });
+
+  test("limits that make no sense are refused, and the old ones stay", () => {
+    const { limiter } = setUp(metadata({ rates: "1/s" }));
+    assert.throws(() => limiter.reload(metadata({ rates: "nonsense" })), ConfigError);
+    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    assert.equal(limiter.tryAcquire({ host }).isGranted, false);
+    assert.throws(() => limiter.reload({ backend: { kind: "redis" } }), /keeps its state in memory/);
+  });
+});

@@ -1,4 +1,5 @@
-import { limitsFrom } from "../policy/limits.ts";
+import { ConfigError } from "../errors.ts";
+import { type Limits, limitsFrom } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -41,7 +42,7 @@ export class RateLimiter {
   /** `limits` has the shape of `ratelimits.yaml`. Throws a ConfigError that lists everything wrong with it. */
   constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
     this.#time = time;
-    this.#gate = new Gate(limitsFrom(limits, "RateLimiter"), time, { listener });
+    this.#gate = new Gate(inMemory(limits), time, { listener });
   }
 
   /**
@@ -77,11 +78,29 @@ export class RateLimiter {
     this.#gate.tick();
   }
 
+  /**
+   * Goes on under other limits: what was sent still counts, and whoever waits stays in line.
+   * Throws a ConfigError and changes nothing when they make no sense.
+   */
+  reload(limits: RatelimitsOptions): void {
+    this.#gate.follow(inMemory(limits));
+  }
+
   snapshot(): LimiterSnapshot {
     const nowUs = this.#time.monotonicUs();
     const keys = Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate.waitingAt(lane), nowUs));
     return { inFlight: this.#gate.inFlight, waiting: this.#gate.waiting, keys };
   }
+}
+
+/** Shared state is the hub's: a limiter that was told to share and did not would be worse than none. */
+function inMemory(options: RatelimitsOptions): Limits {
+  const limits = limitsFrom(options, "RateLimiter");
+  if (options.backend?.kind !== undefined && options.backend.kind !== "memory") {
+    const message = `a RateLimiter keeps its state in memory, it cannot use ${JSON.stringify(options.backend.kind)}`;
+    throw new ConfigError([{ where: "RateLimiter", path: "backend.kind", message }]);
+  }
+  return limits;
 }
 
 function withRole(request: AcquireRequest): EntryRequest {

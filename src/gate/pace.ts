@@ -21,8 +21,8 @@ export class Pace {
   isSmooth: boolean;
   /** The policy's windows at this pace. */
   windows: readonly Window[];
-  readonly #policy: BudgetPolicy;
-  readonly #aimd: AimdPolicy;
+  #policy: BudgetPolicy;
+  #aimd: AimdPolicy;
   #calls = 0;
   #throttled = 0;
   #countingSinceUs: number;
@@ -40,6 +40,15 @@ export class Pace {
 
   get spacingUs(): number {
     return this.isSmooth ? Math.ceil(evenSpacingUs(this.#policy.rates) / this.multiplier) : 0;
+  }
+
+  /** Goes on under another policy with what was learned; a guard is never narrower than the policy's. */
+  follow(policy: BudgetPolicy, aimd: AimdPolicy): void {
+    this.#policy = policy;
+    this.#aimd = aimd;
+    this.guardUs = Math.max(this.guardUs, policy.guardUs);
+    this.isSmooth ||= policy.spacingUs > 0;
+    this.#rebuild();
   }
 
   /** Counts one answer. A throttled one also says that the guard was too narrow. */

@@ -110,6 +110,17 @@ export class Turnstile {
     this.pump();
   }
 
+  /** Takes everybody out of their lines, first to last, to be put back under other limits. */
+  evacuate(): readonly Waiter[] {
+    const places = [...this.#places.values()];
+    for (const place of places) place.timer?.cancel();
+    this.#places.clear();
+    this.#root.children.clear();
+    this.#root.waiting = 0;
+    this.#root.parkedFor = undefined;
+    return places.flatMap(place => place.line?.waiters ?? []);
+  }
+
   /** Computes again what this lane waits for, ahead of the timers that would do so. */
   retry(lane: Lane): void {
     for (let at = this.#places.get(lane); at !== undefined; at = at.above)

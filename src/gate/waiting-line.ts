@@ -4,7 +4,8 @@ import type { Permit } from "./permit.ts";
 
 /** Somebody who waits at a lane. */
 export interface Waiter {
-  readonly lane: Lane;
+  /** Another one after the limits were changed. */
+  lane: Lane;
   /** Units of every window; 0 for a request that the windows do not count. */
   readonly units: number;
   /** When it is expected to go: a forecast for those who come after it, never a booking. */
@@ -75,6 +76,11 @@ export class WaitingLine {
     this.isStale = true;
   }
 
+  /** Everybody in line, first to last. */
+  get waiters(): readonly Waiter[] {
+    return this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+  }
+
   /** When the n-th waiting unit is expected to go. */
   plannedUs(unit: number): number {
     const wanted = this.#unitsServed + unit;
@@ -90,7 +96,7 @@ export class WaitingLine {
 
   /** Makes every forecast anew: takes all out, and lets `plan` put each back in behind the ones before it. */
   replan(plan: (waiter: Waiter) => number): void {
-    const waiters = this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+    const { waiters } = this;
     this.#waiters = [];
     this.#head = 0;
     this.#unitsServed = 0;

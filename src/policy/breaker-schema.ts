@@ -23,8 +23,10 @@ const trialCalls = z.strictObject({
   artifact: count.default(half_open.trial_calls.artifact),
 });
 
-const breakers = z.strictObject({
+export const breakersSchema = z.strictObject({
   version: z.literal(1).optional(),
+  /** Whether a file adds to the shipped one or stands alone. */
+  extends: z.enum(["default", "none"]).optional(),
   defaults: z
     .strictObject({
       ...capped,
@@ -54,6 +56,9 @@ const breakers = z.strictObject({
           cooldown_s: seconds.default(rolling_window.cooldown_s),
         })
         .prefault({}),
+      cooldown_store: z
+        .strictObject({ backend: z.enum(["none", "sqlite", "redis"]).default("none"), dsn: z.string().default("") })
+        .prefault({}),
       adaptive_reset: z.strictObject({ enabled: z.boolean().default(adaptive_reset.enabled) }).prefault({}),
     })
     .prefault({}),
@@ -62,9 +67,9 @@ const breakers = z.strictObject({
 });
 
 /** What a user may write. */
-export type BreakersOptions = z.input<typeof breakers>;
+export type BreakersOptions = z.input<typeof breakersSchema>;
 
 /** Reads the breakers, or throws a ConfigError that lists everything wrong with them. */
-export function parseBreakers(options: BreakersOptions, where: string): z.output<typeof breakers> {
-  return parseOptions(breakers, options, where);
+export function parseBreakers(options: BreakersOptions, where: string): z.output<typeof breakersSchema> {
+  return parseOptions(breakersSchema, options, where);
 }

@@ -3,6 +3,7 @@ import { evenSpacingUs } from "../core/guard.ts";
 import { canonicalHost } from "../core/host.ts";
 import { formatRates, parseRates, type Rate } from "../core/rate.ts";
 import { makeWindow, type Window } from "../core/window-log.ts";
+import { ConfigError } from "../errors.ts";
 import { DEFAULT_AIMD, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
 import { ROLES, type Role } from "./roles.ts";
 import {
@@ -87,6 +88,11 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
   const add = (host: string, entry: Entry) => entries.set(host, [...(entries.get(host) ?? []), entry]);
   const claimed = new Map<string, { readonly inherited: HostOptions; readonly above: readonly SharedBudget[] }>();
   for (const [group, { members, ...options }] of Object.entries(groups)) {
+    if (members === undefined) {
+      throw new ConfigError([
+        { where, path: `groups.${group}.members`, message: "a group needs members: hosts, or host/path" },
+      ]);
+    }
     // A space cannot stand in a host, so that a group never takes a host's place.
     const name = `group ${group}`;
     const above = sharedBudgets(name, options.total);

@@ -18,20 +18,23 @@ function parsedBy<Input, Output>(parse: (input: Input) => Output) {
   };
 }
 
-const rates = z.union([z.string(), z.array(z.string())]).transform(parsedBy(parseRates));
+const rates = z
+  .union([z.string(), z.array(z.string())])
+  .describe("Windows such as 10/SECOND, 1/3SECOND or 300/min; a list, or joined by +")
+  .transform(parsedBy(parseRates));
 export const hostName = z.string().transform(parsedBy(canonicalHost));
 
 const budget = {
   rates: rates.optional(),
-  max_concurrent: z.int().min(1).optional(),
-  guard_ms: z.number().min(0).max(60_000).optional(),
-  shape: z.enum(["burst", "smooth"]).optional(),
+  max_concurrent: z.int().min(1).optional().describe("How many may be in flight at once"),
+  guard_ms: z.number().min(0).max(60_000).optional().describe("Added to every window for the network's sake; 25"),
+  shape: z.enum(["burst", "smooth"]).optional().describe("smooth spaces sends evenly at (N - 2) / T"),
 };
 const total = z.strictObject(budget);
 const role = z.strictObject({
   ...budget,
-  max_delay_ms: z.number().min(0).optional(),
-  count_head: z.boolean().optional(),
+  max_delay_ms: z.number().min(0).optional().describe("The longest wait for rates and cooldowns, judged on arrival"),
+  count_head: z.boolean().optional().describe("Whether HEAD requests spend tokens"),
 });
 const roles = { metadata: role.optional(), landing: role.optional(), artifact: role.optional() };
 
@@ -43,12 +46,17 @@ const member = z.string().transform(
   }),
 );
 
-const ratelimits = z.strictObject({
+export const ratelimitsSchema = z.strictObject({
   version: z.literal(1).optional(),
+  /** Whether a file adds to the shipped one or stands alone. */
+  extends: z.enum(["default", "none"]).optional(),
   defaults: z.strictObject(roles).prefault({}),
   hosts: z.record(hostName, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
   groups: z
-    .record(z.string().min(1), z.strictObject({ members: z.array(member).min(1), total: total.optional(), ...roles }))
+    .record(
+      z.string().min(1),
+      z.strictObject({ members: z.array(member).min(1).optional(), total: total.optional(), ...roles }),
+    )
     .prefault({}),
   aimd: z
     .strictObject({
@@ -61,19 +69,25 @@ const ratelimits = z.strictObject({
       max_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.max_multiplier),
     })
     .prefault({}),
+  backend: z
+    .strictObject({
+      kind: z.enum(["memory", "multiprocess", "sqlite", "redis"]).default("memory"),
+      dsn: z.string().default(""),
+    })
+    .prefault({}),
   global: z.strictObject({ max_inflight: z.int().min(1).optional() }).prefault({}),
 });
 
 /** What a user may write. */
-export type RatelimitsOptions = z.input<typeof ratelimits>;
-export type AimdOptions = z.output<typeof ratelimits>["aimd"];
+export type RatelimitsOptions = z.input<typeof ratelimitsSchema>;
+export type AimdOptions = z.output<typeof ratelimitsSchema>["aimd"];
 export type BudgetOptions = z.output<typeof total>;
 export type RoleOptions = z.output<typeof role>;
-export type HostOptions = z.output<typeof ratelimits>["hosts"][string];
+export type HostOptions = z.output<typeof ratelimitsSchema>["hosts"][string];
 
 /** Reads the limits, or throws a ConfigError that lists everything wrong with them. */
-export function parseRatelimits(options: RatelimitsOptions, where: string): z.output<typeof ratelimits> {
-  return parseOptions(ratelimits, options, where);
+export function parseRatelimits(options: RatelimitsOptions, where: string): z.output<typeof ratelimitsSchema> {
+  return parseOptions(ratelimitsSchema, options, where);
 }
 
 export function parseOptions<Schema extends z.ZodType>(

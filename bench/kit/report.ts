@@ -1,0 +1,63 @@
+/** What a bench has to say, and how people read it. `--json` prints the same values as they are. */
+
+/** Absent where a contestant offers nothing of the kind. */
+export type Cell = string | number | undefined;
+
+export interface Table {
+  readonly title: string;
+  /** What one must know to read the numbers rightly. */
+  readonly notes?: readonly string[];
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/** A number that the project promised, beside the one that was measured. */
+export interface Figure {
+  readonly what: string;
+  readonly wanted: string;
+  readonly measured: number;
+  readonly isReached: boolean;
+}
+
+export function atMost(what: string, measured: number, bound: number): Figure {
+  return { what, wanted: `at most ${shown(bound)}`, measured, isReached: measured <= bound };
+}
+
+export function atLeast(what: string, measured: number, bound: number): Figure {
+  return { what, wanted: `at least ${shown(bound)}`, measured, isReached: measured >= bound };
+}
+
+export function formatTable({ title, notes = [], columns, rows }: Table): string {
+  const lines = [columns, ...rows.map(row => row.map(shown))];
+  const widths = columns.map((_, column) => Math.max(...lines.map(line => (line[column] ?? "").length)));
+  const isNumeric = columns.map((_, column) => rows.some(row => typeof row[column] === "number"));
+  const format = (line: readonly string[]) =>
+    line
+      .map((text, column) =>
+        isNumeric[column] ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0),
+      )
+      .join("  ")
+      .trimEnd();
+  const [head = [], ...body] = lines;
+  const rule = widths.map(width => "-".repeat(width)).join("  ");
+  return [title, ...notes.map(note => `  ${note}`), "", format(head), rule, ...body.map(format), ""].join("\n");
+}
+
+export function formatFigures(figures: readonly Figure[]): string {
+  const rows = figures.map(({ what, wanted, measured, isReached }) => [
+    isReached ? "reached" : "MISSED",
+    what,
+    wanted,
+    measured,
+  ]);
+  return formatTable({ title: "Figures to reach", columns: ["", "what", "wanted", "measured"], rows });
+}
+
+/** Three significant digits are all that a noisy machine can vouch for; a count is exact and stays whole. */
+function shown(cell: Cell): string {
+  if (cell === undefined) return "-";
+  if (typeof cell === "string") return cell;
+  if (Number.isInteger(cell)) return cell.toLocaleString("en");
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(cell))));
+  return cell.toLocaleString("en", { maximumFractionDigits: Math.min(digits, 3) });
+}

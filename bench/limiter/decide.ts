@@ -1,0 +1,116 @@
+/** Nanoseconds per decision: allowed and refused, with one and two windows, on one key and on ten thousand. */
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { type RaceResult, race, raceOptions } from "../kit/race.ts";
+import { atMost, type Figure, type Table } from "../kit/report.ts";
+import { asyncEntrant, type Entrant, keyed, syncEntrant } from "./entrant.ts";
+import { DEFAULT_RATES, FULL, fullLimiter, limiterOf, SkippingTime, scatteredHosts } from "./ours.ts";
+import { allowingPeers, heavyPeers, refusingPeers, UNKEYED_PEER } from "./peers.ts";
+
+/** Never full in a run of seconds. A log of this limit remembers only every 5,000,000th stamp. */
+const ENDLESS = { oneWindow: "1000000000/SECOND", twoWindows: "1000000000/SECOND+1000000000/HOUR" } as const;
+
+/** What the figures are about, and what every ratio is to. */
+const OURS = "docstokg tryAcquire({ host }), 2 windows";
+const OURS_1 = "docstokg tryAcquire({ host }), 1 window";
+const OURS_SLIDING = `docstokg tryAcquire({ host }), ${DEFAULT_RATES} sliding`;
+
+/**
+ * So far apart that the tightest window of DEFAULT_RATES never refuses: 3600.025 s / (5000 - 24), the 24 being what
+ * the bucketed hour may hold back.
+ */
+const SLIDE_US = 725_000;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const tables: Table[] = [];
+  const figures: Figure[] = [];
+  for (const keys of [1, 10_000]) {
+    const hosts = scatteredHosts(keys);
+    const label = keys === 1 ? "1 key" : `${keys.toLocaleString("en")} keys`;
+    const allowing = [...ourAllowing(hosts), ...allowingPeers(hosts)];
+    const allowed = await race(allowing, raceOptions(isQuick));
+    tables.push(tableOf(`allowed, ${label}`, allowing, allowed));
+    figures.push(...figuresOf(`allowed, ${label}`, [OURS, OURS_SLIDING], allowing, allowed));
+    const refusing = [...ourRefusing(hosts), ...(await refusingPeers(hosts, FULL.after))];
+    const refused = await race(refusing, raceOptions(isQuick));
+    tables.push(tableOf(`refused, ${label}`, refusing, refused));
+    figures.push(...figuresOf(`refused, ${label}`, [OURS], refusing, refused));
+  }
+  const heavy = [...ourAllowing(scatteredHosts(1)).slice(0, 1), ...heavyPeers(scatteredHosts(1))];
+  tables.push(
+    tableOf("allowed, 1 key, those who start a job for every call", heavy, await race(heavy, raceOptions(isQuick))),
+  );
+  return { tables, figures };
+}
+
+/** Each has a limiter of its own, so that none finds what another left behind. */
+function ourAllowing(hosts: readonly string[]): readonly Entrant[] {
+  const one = limiterOf(ENDLESS.oneWindow);
+  const two = limiterOf(ENDLESS.twoWindows);
+  const named = limiterOf(ENDLESS.twoWindows);
+  const released = limiterOf(ENDLESS.twoWindows);
+  const awaited = limiterOf(ENDLESS.twoWindows);
+  const time = new SkippingTime();
+  const sliding = limiterOf(DEFAULT_RATES, time);
+  const stepUs = Math.ceil(SLIDE_US / hosts.length);
+  const trySliding = (host: string) => {
+    time.skippedUs += stepUs;
+    return sliding.tryAcquire({ host }).isGranted;
+  };
+  const tryAndRelease = (host: string) => {
+    const answer = released.tryAcquire({ host });
+    if (answer.isGranted) answer.release();
+    return answer.isGranted;
+  };
+  const tryNamed = (host: string) => named.tryAcquire({ host, role: "metadata" }).isGranted;
+  return [
+    syncEntrant(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, true),
+    syncEntrant(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, true),
+    syncEntrant(keyed(OURS_SLIDING, 2), hosts, trySliding, true),
+    syncEntrant(keyed("docstokg tryAcquire({ host, role }), 2 windows", 2), hosts, tryNamed, true),
+    syncEntrant(keyed("docstokg tryAcquire({ host }) and release(), 2 windows", 2), hosts, tryAndRelease, true),
+    asyncEntrant(keyed("docstokg await acquire({ host })", 2), hosts, host => awaited.acquire({ host }), true),
+  ];
+}
+
+function ourRefusing(hosts: readonly string[]): readonly Entrant[] {
+  const one = fullLimiter(FULL.oneWindow, hosts);
+  const two = fullLimiter(FULL.twoWindows, hosts);
+  const acquire = (host: string) => two.acquire({ host, maxWaitMs: 0 });
+  return [
+    syncEntrant(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, false),
+    syncEntrant(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, false),
+    asyncEntrant(keyed("docstokg await acquire({ host, maxWaitMs: 0 })", 2), hosts, acquire, false),
+  ];
+}
+
+function tableOf(title: string, entrants: readonly Entrant[], result: RaceResult): Table {
+  const columns = ["contestant", "windows", "keys", "ns/call", "times ours"];
+  const rows = entrants.map(({ name, windows, keys }) => [
+    name,
+    windows,
+    keys,
+    result.ns(name),
+    result.ratio(name, OURS),
+  ]);
+  return { title, columns, rows };
+}
+
+function figuresOf(
+  title: string,
+  ours: readonly string[],
+  entrants: readonly Entrant[],
+  result: RaceResult,
+): readonly Figure[] {
+  const keyedPeers = entrants.filter(({ name, keys, windows }) => keys === "own" && windows === 1 && !isOurs(name));
+  return ours.flatMap(name => {
+    const worst = Math.max(...keyedPeers.map(peer => result.ratio(name, peer.name)));
+    return [
+      atMost(`${title}: ${name} / fastest keyed peer with 1 window`, worst, 1),
+      atMost(`${title}: ${name} / ${UNKEYED_PEER}`, result.ratio(name, UNKEYED_PEER), 1.5),
+    ];
+  });
+}
+
+function isOurs(name: string): boolean {
+  return name.startsWith("docstokg");
+}

@@ -1,0 +1,88 @@
+/** The peers as they keep state for many hosts. */
+import Bottleneck from "bottleneck";
+import { RateLimiter as UnkeyedLimiter } from "limiter";
+import PQueue from "p-queue";
+import pThrottle from "p-throttle";
+import { RateLimiterMemory } from "rate-limiter-flexible";
+
+const HOUR_MS = 3_600_000;
+const LIMIT = 5000;
+
+export interface Keeper {
+  readonly name: string;
+  /** As many as show the cost of one without filling the machine. */
+  readonly idleKeys: number;
+  readonly busyKeys: number;
+  open(): Kept;
+}
+
+export interface Kept {
+  /** Sends one request; never more of them than the hour allows. */
+  use(host: string): unknown;
+}
+
+/** The one with keys of its own comes first. */
+export function peerKeepers(): readonly Keeper[] {
+  return [
+    { name: "rate-limiter-flexible memory, 5000/HOUR", idleKeys: 100_000, busyKeys: 200, open: flexible },
+    {
+      name: "limiter, 5000/HOUR",
+      idleKeys: 100_000,
+      busyKeys: 200,
+      open: perHost(() => {
+        const limiter = new UnkeyedLimiter({ tokensPerInterval: LIMIT, interval: HOUR_MS });
+        return () => limiter.tryRemoveTokens(1);
+      }),
+    },
+    {
+      name: "p-throttle strict, 5000/HOUR",
+      idleKeys: 10_000,
+      busyKeys: 20,
+      open: perHost(() => pThrottle({ limit: LIMIT, interval: HOUR_MS, strict: true })(noop)),
+    },
+    {
+      name: "p-queue strict, 5000/HOUR",
+      idleKeys: 10_000,
+      busyKeys: 20,
+      open: perHost(() => {
+        const queue = new PQueue({ intervalCap: LIMIT, interval: HOUR_MS, strict: true });
+        return () => queue.add(noop);
+      }),
+    },
+    {
+      name: "bottleneck reservoir, 5000/HOUR",
+      idleKeys: 1000,
+      busyKeys: 1,
+      open: perHost(() => {
+        const bottleneck = new Bottleneck({
+          reservoir: LIMIT,
+          reservoirRefreshAmount: LIMIT,
+          reservoirRefreshInterval: HOUR_MS,
+        });
+        return () => bottleneck.schedule(async () => noop());
+      }),
+    },
+  ];
+}
+
+function flexible(): Kept {
+  const limiter = new RateLimiterMemory({ points: LIMIT, duration: HOUR_MS / 1000 });
+  return { use: host => limiter.consume(host) };
+}
+
+function perHost(make: () => () => unknown): () => Kept {
+  return () => {
+    const made = new Map<string, () => unknown>();
+    return {
+      use(host) {
+        const known = made.get(host) ?? make();
+        made.set(host, known);
+        return known();
+      },
+    };
+  };
+}
+
+function noop(): void {
+  // What is weighed is the limiter.
+}

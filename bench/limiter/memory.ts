@@ -1,0 +1,113 @@
+/** Bytes that a key costs: idle after one request, and busy with its hour full. */
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { retained } from "../kit/heap.ts";
+import { atMost, type Cell } from "../kit/report.ts";
+import { type Keeper, peerKeepers } from "./keepers.ts";
+import { DEFAULT_RATES, limiterOf, SkippingTime } from "./ours.ts";
+
+const SECOND_LIMIT = 10;
+const HOUR_LIMIT = 5000;
+/** The second and its guard: after it the next ten may go. */
+const STEP_US = 1_025_000;
+const BUSY_BYTES_MAX = 3072;
+const MILLION_MB_MAX = 300;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const scale = isQuick ? 0.1 : 1;
+  const busyBytes = await busyKeyBytes(2000 * scale);
+  const idleBytes = await idleKeyBytes(100_000 * scale);
+  const rows: Cell[][] = [[`docstokg RateLimiter, ${DEFAULT_RATES}`, idleBytes, busyBytes]];
+  for (const keeper of peerKeepers()) rows.push([keeper.name, ...(await peerBytes(keeper, scale))]);
+
+  const hosts = 1_000_000 * scale;
+  const millionRows: Cell[][] = [];
+  const ourMb = await millionMb(hosts, async () => {
+    const limiter = limiterOf(DEFAULT_RATES);
+    for (let index = 0; index < hosts; index += 1) limiter.tryAcquire({ host: hostName(index) });
+    return limiter;
+  });
+  millionRows.push(["docstokg RateLimiter", ourMb]);
+  const [flexible] = peerKeepers();
+  if (flexible !== undefined) {
+    const mb = await millionMb(hosts, async () => {
+      const kept = flexible.open();
+      for (let index = 0; index < hosts; index += 1) await kept.use(hostName(index));
+      return kept;
+    });
+    millionRows.push([flexible.name, mb]);
+  }
+  return {
+    tables: [
+      {
+        title: "bytes per key, without the host's name",
+        notes: [
+          "idle: one request; busy: the hour's 5000 have just been sent",
+          "a peer without keys is a Map with one instance for each; strict ones keep the any-window law, as we do",
+        ],
+        columns: ["contestant", "idle bytes", "busy bytes"],
+        rows,
+      },
+      {
+        title: `${hosts.toLocaleString("en")} hosts with one request each, names included`,
+        columns: ["contestant", "MB per million"],
+        rows: millionRows,
+      },
+    ],
+    figures: [
+      atMost("a busy key at 5000/HOUR + 10/SECOND, bytes", busyBytes, BUSY_BYTES_MAX),
+      atMost("a million idle hosts, MB", ourMb, MILLION_MB_MAX),
+    ],
+  };
+}
+
+async function idleKeyBytes(keys: number): Promise<number> {
+  const hosts = Array.from({ length: keys }, (_, index) => hostName(index));
+  const { bytes } = await retained(() => {
+    const limiter = limiterOf(DEFAULT_RATES);
+    for (const host of hosts) limiter.tryAcquire({ host });
+    return limiter;
+  });
+  return bytes / keys;
+}
+
+/** Ten in every second until the hour is full, and it must be the hour that says so. */
+async function busyKeyBytes(keys: number): Promise<number> {
+  const hosts = Array.from({ length: keys }, (_, index) => hostName(index));
+  const { bytes, value: limiter } = await retained(() => {
+    const time = new SkippingTime();
+    const busy = limiterOf(DEFAULT_RATES, time);
+    for (let sent = 0; sent < HOUR_LIMIT; sent += SECOND_LIMIT) {
+      for (const host of hosts) for (let made = 0; made < SECOND_LIMIT; made += 1) busy.tryAcquire({ host });
+      time.skippedUs += STEP_US;
+    }
+    return busy;
+  });
+  const answer = limiter.tryAcquire({ host: hostName(0) });
+  if (answer.isGranted || answer.constraint.limit !== `${HOUR_LIMIT}/HOUR`) {
+    throw new Error(`the hour should be full, but it is ${JSON.stringify(answer)}`);
+  }
+  return bytes / keys;
+}
+
+async function peerBytes({ open, idleKeys, busyKeys }: Keeper, scale: number): Promise<readonly Cell[]> {
+  const weigh = async (keys: number, requests: number) => {
+    const hosts = Array.from({ length: keys }, (_, index) => hostName(index));
+    const { bytes } = await retained(async () => {
+      const kept = open();
+      for (const host of hosts) for (let made = 0; made < requests; made += 1) await kept.use(host);
+      return kept;
+    });
+    return bytes / keys;
+  };
+  return [await weigh(idleKeys * scale, 1), await weigh(busyKeys, HOUR_LIMIT)];
+}
+
+/** Nobody but the contestant keeps the names, so that they weigh once. */
+async function millionMb(hosts: number, build: () => Promise<unknown>): Promise<number> {
+  const { bytes } = await retained(build);
+  return bytes / hosts;
+}
+
+function hostName(index: number): string {
+  return `host-${index}.example.org`;
+}

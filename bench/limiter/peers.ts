@@ -1,0 +1,87 @@
+/** The peers in the race for nanoseconds, each with the cheapest call it offers for one request. */
+import Bottleneck from "bottleneck";
+import { RateLimiter as UnkeyedLimiter } from "limiter";
+import PQueue from "p-queue";
+import pThrottle from "p-throttle";
+import { RateLimiterMemory, RateLimiterUnion } from "rate-limiter-flexible";
+import { asyncEntrant, batchEntrant, type Entrant, keyed, mapped, syncEntrant, unkeyed } from "./entrant.ts";
+
+const ENDLESS = 1e9;
+const HOUR_S = 3600;
+const DAY_S = 24 * HOUR_S;
+
+const FLEXIBLE = "rate-limiter-flexible await consume(host)";
+const FLEXIBLE_UNION = "rate-limiter-flexible await union.consume(host)";
+export const UNKEYED_PEER = "limiter tryRemoveTokens(1)";
+const MAPPED_PEER = "limiter map.get(host).tryRemoveTokens(1)";
+
+export function allowingPeers(hosts: readonly string[]): readonly Entrant[] {
+  const flexible = new RateLimiterMemory({ points: ENDLESS, duration: HOUR_S });
+  const union = flexibleUnion(ENDLESS);
+  const limiter = new UnkeyedLimiter({ tokensPerInterval: ENDLESS, interval: "hour" });
+  const limiters = mappedLimiters(hosts, ENDLESS);
+  const throttled = pThrottle({ limit: ENDLESS, interval: 1000 })(noop);
+  return [
+    asyncEntrant(keyed(FLEXIBLE, 1), hosts, host => flexible.consume(host), true),
+    asyncEntrant(keyed(FLEXIBLE_UNION, 2), hosts, host => union.consume(host), true),
+    syncEntrant(unkeyed(UNKEYED_PEER), hosts, () => limiter.tryRemoveTokens(1), true),
+    syncEntrant(mapped(MAPPED_PEER), hosts, host => limiters.get(host)?.tryRemoveTokens(1) ?? false, true),
+    asyncEntrant(unkeyed("p-throttle await throttled()"), hosts, () => throttled(), true),
+  ];
+}
+
+/** Those who start a job for every call. They leave so much behind that nobody else should run in between. */
+export function heavyPeers(hosts: readonly string[]): readonly Entrant[] {
+  const queue = new PQueue({ intervalCap: ENDLESS, interval: 1000 });
+  const group = new Bottleneck.Group({
+    reservoir: ENDLESS,
+    reservoirRefreshAmount: ENDLESS,
+    reservoirRefreshInterval: 1000,
+  });
+  return [
+    asyncEntrant(unkeyed("p-queue await add(noop)"), hosts, () => queue.add(noop), true),
+    batchEntrant(keyed("bottleneck group.key(host).schedule(noop), 20 at once", 1), hosts, host =>
+      group.key(host).schedule(asyncNoop),
+    ),
+  ];
+}
+
+/** p-throttle and p-queue cannot refuse: whoever is too many waits. */
+export async function refusingPeers(hosts: readonly string[], fullAfter: number): Promise<readonly Entrant[]> {
+  const flexible = new RateLimiterMemory({ points: fullAfter, duration: HOUR_S });
+  const union = flexibleUnion(fullAfter);
+  const limiter = new UnkeyedLimiter({ tokensPerInterval: fullAfter, interval: "hour" });
+  const limiters = mappedLimiters(hosts, fullAfter);
+  for (let made = 0; made < fullAfter; made += 1) {
+    limiter.tryRemoveTokens(1);
+    for (const host of hosts) {
+      limiters.get(host)?.tryRemoveTokens(1);
+      await Promise.all([flexible.consume(host), union.consume(host)]);
+    }
+  }
+  return [
+    asyncEntrant(keyed(FLEXIBLE, 1), hosts, host => flexible.consume(host), false),
+    asyncEntrant(keyed(FLEXIBLE_UNION, 2), hosts, host => union.consume(host), false),
+    syncEntrant(unkeyed(UNKEYED_PEER), hosts, () => limiter.tryRemoveTokens(1), false),
+    syncEntrant(mapped(MAPPED_PEER), hosts, host => limiters.get(host)?.tryRemoveTokens(1) ?? true, false),
+  ];
+}
+
+function mappedLimiters(hosts: readonly string[], tokensPerInterval: number): ReadonlyMap<string, UnkeyedLimiter> {
+  return new Map(hosts.map(host => [host, new UnkeyedLimiter({ tokensPerInterval, interval: "hour" })]));
+}
+
+function flexibleUnion(points: number): RateLimiterUnion {
+  return new RateLimiterUnion(
+    new RateLimiterMemory({ keyPrefix: "hour", points, duration: HOUR_S }),
+    new RateLimiterMemory({ keyPrefix: "day", points, duration: DAY_S }),
+  );
+}
+
+function noop(): void {
+  // What is timed is the limiter.
+}
+
+async function asyncNoop(): Promise<void> {
+  // Bottleneck wants a promise.
+}

@@ -1,0 +1,115 @@
+/**
+ * `npm run bench -- [name…] [--quick] [--json]`: runs benches beside their peers, each part in its own process.
+ * Every other file of this folder is a bench by the name of the file: to add one, write it.
+ * Exit codes: 0 done, 1 a bench failed, 2 called wrongly. A missed figure is no failure: the machine may be busy.
+ */
+import { fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { globSync, readFileSync, statSync } from "node:fs";
+import { availableParallelism, cpus } from "node:os";
+import { basename, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Bench, BenchOptions, PartReport } from "./kit/bench.ts";
+import { formatFigures, formatTable } from "./kit/report.ts";
+
+const here = import.meta.dirname;
+
+interface Job {
+  readonly bench: string;
+  readonly part: string;
+}
+
+class UsageError extends Error {}
+
+process.exitCode = await main(process.argv.slice(2)).catch(error => {
+  console.error(error instanceof UsageError ? error.message : error);
+  return error instanceof UsageError ? 2 : 1;
+});
+
+async function main(args: readonly string[]): Promise<number> {
+  const jobs = await allJobs();
+  const { names, isQuick, isJson } = readArgs(args);
+  const chosen = names.length === 0 ? jobs : names.flatMap(name => jobsNamed(name, jobs));
+  installPeers();
+  const machine = `Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}`;
+  const peers = peerVersions();
+  if (!isJson)
+    console.log(`${machine}${isQuick ? "; a quick run, not to be quoted" : ""}\nbeside ${peers.join(", ")}\n`);
+  const reports: (Job & PartReport)[] = [];
+  for (const job of new Set(chosen)) {
+    const report = await runJob(job, { isQuick });
+    reports.push({ ...job, ...report });
+    if (!isJson) for (const table of report.tables) console.log(`${job.bench}/${job.part}: ${formatTable(table)}`);
+  }
+  if (isJson) console.log(JSON.stringify({ machine, peers, isQuick, reports }, undefined, 2));
+  else console.log(formatFigures(reports.flatMap(({ figures }) => figures)));
+  return 0;
+}
+
+function readArgs(args: readonly string[]) {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { quick: { type: "boolean" }, json: { type: "boolean" } },
+    });
+    return { names: positionals, isQuick: values.quick ?? false, isJson: values.json ?? false };
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function allJobs(): Promise<readonly Job[]> {
+  const names = globSync("*.ts", { cwd: here })
+    .map(file => basename(file, ".ts"))
+    .filter(name => name !== "run")
+    .sort();
+  const jobs: Job[] = [];
+  for (const name of names) {
+    const { bench } = (await import(`./${name}.ts`)) as { readonly bench: Bench };
+    for (const part of Object.keys(bench.parts)) jobs.push({ bench: name, part });
+  }
+  return jobs;
+}
+
+/** `limiter` is all of it, `limiter/memory` one part. */
+function jobsNamed(name: string, jobs: readonly Job[]): readonly Job[] {
+  const named = jobs.filter(({ bench, part }) => name === bench || name === `${bench}/${part}`);
+  if (named.length > 0) return named;
+  const valid = [...new Set(jobs.flatMap(({ bench, part }) => [bench, `${bench}/${part}`]))];
+  throw new UsageError(`there is no bench ${JSON.stringify(name)}; there are ${valid.join(", ")}`);
+}
+
+function peerVersions(): readonly string[] {
+  const { dependencies } = JSON.parse(readFileSync(resolve(here, "package.json"), "utf8")) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  return Object.entries(dependencies).map(([name, version]) => `${name} ${version}`);
+}
+
+/** npm writes this file last: where it is older than the lockfile, or missing, the peers are not all there. */
+function installPeers(): void {
+  const installed = statSync(resolve(here, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
+  if (installed !== undefined && installed.mtimeMs >= statSync(resolve(here, "package-lock.json")).mtimeMs) return;
+  // Its words go to stderr: stdout is for the numbers.
+  const { status, error } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], { cwd: here, stdio: ["ignore", 2, 2] });
+  if (status !== 0) throw new Error("npm ci in bench/ failed", { cause: error });
+}
+
+async function runJob({ bench, part }: Job, options: BenchOptions): Promise<PartReport> {
+  console.error(`running ${bench}/${part} …`);
+  const child = fork(resolve(here, "kit/child.ts"), [bench, part, JSON.stringify(options)], {
+    execArgv: ["--expose-gc", ...process.execArgv],
+    stdio: ["ignore", 2, 2, "ipc"],
+    // JSON has no word for a cell that is not there.
+    serialization: "advanced",
+  });
+  let report: PartReport | undefined;
+  child.on("message", message => {
+    report = message as PartReport;
+    child.disconnect();
+  });
+  const [code] = await once(child, "exit");
+  if (report === undefined || code !== 0) throw new Error(`${bench}/${part} ended with code ${code}`);
+  return report;
+}

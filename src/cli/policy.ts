@@ -1,0 +1,156 @@
+import { urlHost } from "../core/host.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { unknownVariables } from "../policy/environment.ts";
+import { explainLane } from "../policy/explain.ts";
+import { loadPolicy, problemsOfFile } from "../policy/load.ts";
+import { ROLES, type Role } from "../policy/roles.ts";
+import { policyRows, rowsOfHost } from "../policy/show.ts";
+import { warningsOf } from "../policy/warnings.ts";
+import { ExitCode } from "./exit-code.ts";
+import { addPolicyFlags, policySources } from "./policy-flags.ts";
+import type { CliCommand } from "./program.ts";
+import { formatTable } from "./table.ts";
+
+const show: CliCommand = {
+  name: "show",
+  summary: "print the limits and breakers that hold",
+  configure: command => {
+    command.option("--host <host>", "only this host, all its roles").option("--json", "for programs");
+    addPolicyFlags(command);
+  },
+  run: async (_, options, io) => {
+    const policy = await loadPolicy(policySources(options, io));
+    const host = options["host"];
+    const rows = typeof host === "string" ? rowsOfHost(policy, hostOf(host)) : policyRows(policy);
+    if (options["json"]) {
+      io.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
+      return ExitCode.ok;
+    }
+    const header = ["host", "role", "rates", "max delay", "HEAD", "concurrent", "breaker"];
+    const cells = rows.map((row, index) => [
+      rows[index - 1]?.host === row.host ? "" : row.host,
+      row.role,
+      row.rates || "unlimited",
+      row.maxDelayMs === undefined ? "" : `${row.maxDelayMs} ms`,
+      row.countsHead === undefined ? "" : row.countsHead ? "counts" : "free",
+      row.maxConcurrent === undefined ? "" : String(row.maxConcurrent),
+      row.failMax === undefined ? "" : `${row.failMax} / ${row.resetS} s`,
+    ]);
+    const { aimd, maxInFlight } = policy.ratelimits.resolved;
+    const backend = policy.ratelimits.options.backend?.kind ?? "memory";
+    io.stdout.write(`backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, at most ${maxInFlight} in flight\n\n`);
+    io.stdout.write(formatTable(header, cells));
+    const groups = Object.entries(policy.ratelimits.options.groups ?? {});
+    if (host === undefined && groups.length > 0) {
+      const members = groups.map(([group, { members: list = [] }]) => [`group ${group}`, list.join(", ")]);
+      io.stdout.write(`\n${formatTable(["group", "members"], members)}`);
+    }
+    return ExitCode.ok;
+  },
+};
+
+const explain: CliCommand = {
+  name: "explain",
+  summary: "say where each value for a host came from",
+  configure: command => {
+    command
+      .argument("<host|url>")
+      .argument("[role]", `one of ${ROLES.join(", ")}`, "metadata")
+      .option("--json", "for programs");
+    addPolicyFlags(command);
+  },
+  run: async ([target = "", role = "metadata"], options, io) => {
+    if (!isRole(role)) throw wrong("[role]", `${JSON.stringify(role)} is no role; the roles are ${ROLES.join(", ")}`);
+    const { host, path } = targetOf(target);
+    const policy = await loadPolicy(policySources(options, io));
+    const explained = explainLane(policy, host, role, path);
+    if (options["json"]) {
+      io.stdout.write(`${JSON.stringify({ host, role, values: explained }, undefined, 2)}\n`);
+      return ExitCode.ok;
+    }
+    const { name } = policy.ratelimits.resolved.route(host, role, path);
+    io.stdout.write(`${host} (${role})${name === host ? "" : `, as a member of ${name}`}\n\n`);
+    const rows = explained.flatMap(({ field, said }) =>
+      said.map(({ where, path: place, value }, index) => {
+        const isLast = index === said.length - 1;
+        return [index === 0 ? field : "", isLast ? "=" : "", text(value), `${where}${place ? `  ${place}` : ""}`];
+      }),
+    );
+    io.stdout.write(formatTable(["value", "", "", "said by (the last one holds, marked =)"], rows));
+    return ExitCode.ok;
+  },
+};
+
+const check: CliCommand = {
+  name: "check",
+  summary: "look for mistakes in the policy, or in files",
+  configure: command => {
+    command.argument("[file...]").option("--json", "for programs");
+    addPolicyFlags(command);
+  },
+  run: async (files, options, io) => {
+    const problems: ConfigProblem[] = [];
+    const warnings: string[] = [];
+    for (const file of files) problems.push(...(await problemsOfFile(file)));
+    if (files.length === 0) {
+      try {
+        const policy = await loadPolicy(policySources(options, io));
+        warnings.push(...warningsOf(policy), ...unknownVariables(io.env));
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        problems.push(...error.problems);
+      }
+    }
+    if (options["json"]) io.stdout.write(`${JSON.stringify({ problems, warnings }, undefined, 2)}\n`);
+    else {
+      if (problems.length > 0) io.stderr.write(`${new ConfigError(problems).message}\n`);
+      for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`);
+      io.stdout.write(`${count(problems.length, "problem")}, ${count(warnings.length, "warning")}\n`);
+    }
+    return problems.length > 0 ? ExitCode.usage : ExitCode.ok;
+  },
+};
+
+/** `docstokg policy`: what holds, why, and whether it makes sense. */
+export const policy: CliCommand = {
+  name: "policy",
+  summary: "show, explain and check limits and breakers",
+  commands: [show, explain, check],
+};
+
+function hostOf(text: string): string {
+  return targetOf(text).host;
+}
+
+/** A host, with or without a path, or a whole URL. */
+function targetOf(text: string): { readonly host: string; readonly path: string | undefined } {
+  const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+  try {
+    const url = new URL(hasScheme ? text : `https://${text}`);
+    const { host } = urlHost(url);
+    return {
+      host: url.port === "" ? host : `${host}:${url.port}`,
+      path: url.pathname === "/" ? undefined : url.pathname,
+    };
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong("<host|url>", `${JSON.stringify(text)} is neither a host nor a URL`);
+    if (error instanceof RangeError) throw wrong("<host|url>", error.message);
+    throw error;
+  }
+}
+
+function isRole(text: string): text is Role {
+  return (ROLES as readonly string[]).includes(text);
+}
+
+function wrong(where: string, message: string): ConfigError {
+  return new ConfigError([{ where, path: "", message }]);
+}
+
+function text(value: unknown): string {
+  return Array.isArray(value) ? value.join(" + ") : String(value);
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

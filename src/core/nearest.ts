@@ -1,0 +1,32 @@
+/** The candidate a mistyped word most likely meant; undefined when none is near. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  // A word may be off by a third of its letters; more would suggest anything for anything.
+  let least = Math.min(4, Math.floor(word.length / 3) + 1);
+  let best: string | undefined;
+  if (word.length > MAX_LENGTH) return undefined;
+  for (const candidate of candidates) {
+    if (Math.abs(candidate.length - word.length) >= least) continue;
+    const edits = distance(word.toLowerCase(), candidate.toLowerCase());
+    if (edits >= least) continue;
+    least = edits;
+    best = candidate;
+  }
+  return best;
+}
+
+/** The work grows with the product of the lengths, and nobody mistypes a word this long. */
+const MAX_LENGTH = 64;
+
+/** How many letters must be changed, dropped or added. */
+function distance(from: string, to: string): number {
+  let above = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row += 1) {
+    const line = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const change = (above[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      line.push(Math.min(change, (above[column] ?? 0) + 1, (line[column - 1] ?? 0) + 1));
+    }
+    above = line;
+  }
+  return above[to.length] ?? 0;
+}

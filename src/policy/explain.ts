@@ -1,0 +1,89 @@
+import { DEFAULT_BREAKERS } from "./breaker-defaults.ts";
+import { DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
+import type { Assignment } from "./layer.ts";
+import type { LoadedPolicy } from "./load.ts";
+import type { Role } from "./roles.ts";
+
+/** One value of the effective policy and everything that was said about it; the last one holds. */
+export interface Explained {
+  readonly field: string;
+  readonly value: unknown;
+  readonly said: readonly { readonly where: string; readonly path: string; readonly value: unknown }[];
+}
+
+const LANE_FIELDS = ["rates", "max_delay_ms", "count_head", "max_concurrent", "guard_ms", "shape"] as const;
+const TOTAL_FIELDS = ["rates", "max_concurrent", "guard_ms", "shape"] as const;
+const BREAKER_FIELDS = ["fail_max", "reset_timeout_s", "retry_after_cap_s"] as const;
+const BUILT_IN = "built in";
+
+/** Where each value that holds for a host and role came from. */
+export function explainLane(policy: LoadedPolicy, host: string, role: Role, path?: string): readonly Explained[] {
+  const { assignments, resolved } = policy.ratelimits;
+  const { name, above } = resolved.route(host, role, path);
+  const group = groupOf(
+    policy,
+    host,
+    name,
+    above.map(budget => budget.name),
+  );
+  const lane = LANE_FIELDS.map(field =>
+    explained(field, assignments, builtInLane(role, field), [
+      ["defaults", role, field],
+      ...(group === undefined ? [] : [["groups", group, role, field]]),
+      ["hosts", host, role, field],
+    ]),
+  );
+  const totals = [
+    ...TOTAL_FIELDS.map(field =>
+      explained(`total.${field}`, assignments, undefined, [["hosts", host, "total", field]]),
+    ),
+    ...(group === undefined
+      ? []
+      : TOTAL_FIELDS.map(field =>
+          explained(`group ${group} total.${field}`, assignments, undefined, [["groups", group, "total", field]]),
+        )),
+  ];
+  return [...lane, ...totals, ...explainBreaker(policy, host, role)].filter(({ said }) => said.length > 0);
+}
+
+function explainBreaker(policy: LoadedPolicy, host: string, role: Role): readonly Explained[] {
+  const { assignments } = policy.breakers;
+  return BREAKER_FIELDS.map(field => {
+    const builtIn = field === "retry_after_cap_s" ? DEFAULT_BREAKERS[field] : DEFAULT_BREAKERS.roles[role][field];
+    return explained(`breaker.${field}`, assignments, builtIn, [
+      ["defaults", field],
+      ["defaults", "roles", role, field],
+      ["hosts", host, field],
+      ["hosts", host, "roles", role, field],
+    ]);
+  });
+}
+
+function explained(
+  field: string,
+  assignments: readonly Assignment[],
+  builtIn: unknown,
+  paths: readonly (readonly string[])[],
+): Explained {
+  const said = paths.flatMap(path => {
+    const wanted = path.join(".");
+    return assignments
+      .filter(assignment => assignment.path.join(".") === wanted)
+      .map(({ where, value }) => ({ where, path: wanted, value }));
+  });
+  const all = builtIn === undefined ? said : [{ where: BUILT_IN, path: "", value: builtIn }, ...said];
+  return { field, value: all.at(-1)?.value, said: all };
+}
+
+function builtInLane(role: Role, field: (typeof LANE_FIELDS)[number]): unknown {
+  if (field === "guard_ms") return DEFAULT_GUARD_MS;
+  if (field === "shape") return "burst";
+  return field === "max_concurrent" ? undefined : DEFAULT_LIMITS[role][field];
+}
+
+/** The group whose lane, or whose total, a host uses. */
+function groupOf(policy: LoadedPolicy, host: string, name: string, above: readonly string[]): string | undefined {
+  const marked = [name, ...above].find(owner => owner !== host && owner.startsWith("group "));
+  const group = marked?.slice("group ".length);
+  return group !== undefined && policy.ratelimits.options.groups?.[group] !== undefined ? group : undefined;
+}

@@ -1,0 +1,402 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { formatRates } from "../core/rate.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { unknownVariables } from "./environment.ts";
+import { explainLane } from "./explain.ts";
+import { jsonSchemas } from "./json-schema.ts";
+import { type LoadedPolicy, loadPolicy, type PolicySources, problemsOfFile } from "./load.ts";
+import type { Role } from "./roles.ts";
+import { policyRows, rowsOfHost } from "./show.ts";
+import { warningsOf } from "./warnings.ts";
+
+const crossref = "api.crossref.org";
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "docstokg-policy-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+async function problems(sources: PolicySources): Promise<readonly ConfigProblem[]> {
+  const error = await loadPolicy(sources).then(
+    () => undefined,
+    reason => reason,
+  );
+  assert.ok(error instanceof ConfigError, String(error));
+  return error.problems.map(problem => ({ ...problem, where: problem.where.replace(`${folder}/`, "") }));
+}
+
+function lane(policy: LoadedPolicy, host: string, role: Role = "metadata", path?: string) {
+  const { name, lane: found, above } = policy.ratelimits.resolved.route(host, role, path);
+  const { rates, maxDelayMs, countsHead, maxConcurrent } = found;
+  return {
+    name,
+    rates: formatRates(rates),
+    maxDelayMs,
+    countsHead,
+    maxConcurrent,
+    above: above.map(({ name: total }) => total),
+  };
+}
+
+describe("layers", () => {
+  test("the flag wins over the environment, that over the file, and explain names all three", async () => {
+    const ratelimits = await file("three.yaml", `hosts:\n  ${crossref}:\n    metadata: { rates: "7/SECOND" }\n`);
+    const sources = {
+      ratelimits,
+      env: { [`DOCSTOKG_RLIMIT__${crossref}__metadata`]: "rates:6/SECOND" },
+      overrides: { rate: [`${crossref}:metadata=rates:5/SECOND`] },
+    };
+    const policy = await loadPolicy(sources);
+    assert.equal(lane(policy, crossref).rates, "5/SECOND");
+    const rates = explainLane(policy, crossref, "metadata").find(({ field }) => field === "rates");
+    assert.deepEqual(
+      rates?.said.slice(-3).map(({ where, value }) => [where.replace(`${folder}/`, ""), value]),
+      [
+        ["three.yaml:3", "7/SECOND"],
+        [`DOCSTOKG_RLIMIT__${crossref}__metadata`, "6/SECOND"],
+        ["--rate", "5/SECOND"],
+      ],
+    );
+    assert.equal(rates?.value, "5/SECOND");
+  });
+
+  test("an override changes the fields it names and keeps their siblings", async () => {
+    const shipped = lane(await loadPolicy(), crossref);
+    const env = { [`DOCSTOKG_RLIMIT__${crossref}__metadata`]: "rates:3/SECOND+100/HOUR,count_head:false" };
+    const changed = lane(await loadPolicy({ env }), crossref);
+    assert.deepEqual(changed, { ...shipped, rates: "3/SECOND+100/HOUR", countsHead: false });
+  });
+
+  test("both separators, short names and every variable are understood", async () => {
+    const { ratelimits, breakers } = await loadPolicy({
+      env: {
+        DOCSTOKG_RLIMITS: "a.example:metadata=rates=1/s,max_delay_ms:5; B.example:artifact=max_concurrent:2 ;",
+        DOCSTOKG_RLIMIT_BACKEND: "sqlite",
+        DOCSTOKG_RLIMIT_DSN: "limits.db",
+        DOCSTOKG_MAX_INFLIGHT: "7",
+        DOCSTOKG_AIMD: "enabled:true,decrease:10,increase=2,window:30",
+        "DOCSTOKG_BREAKER__a.example": "fail_max:2,reset=30,retry_after_cap:60",
+        "DOCSTOKG_BREAKER_ROLE__a.example__artifact": "fail_max:1",
+        DOCSTOKG_BREAKER_RESOLVER__crossref: "fail_max:9",
+        DOCSTOKG_BREAKER_ADV__ROLLING: "thresh:3,window:10,cooldown:20,enabled:false",
+        DOCSTOKG_BREAKERS: "b.example=fail_max:4;b.example:landing=reset:7;resolver:lov=fail_max:8",
+        DOCSTOKG_BREAKER_COOLDOWN_BACKEND: "redis",
+        DOCSTOKG_BREAKER_COOLDOWN_DSN: "redis://127.0.0.1",
+        DOCSTOKG_RLIMIT__empty: "",
+      },
+    });
+    const { resolved, options } = ratelimits;
+    const a = resolved.route("a.example", "metadata").lane;
+    assert.deepEqual([formatRates(a.rates), a.maxDelayMs], ["1/SECOND", 5]);
+    assert.equal(resolved.route("b.example", "artifact").lane.maxConcurrent, 2);
+    assert.deepEqual({ ...options.backend }, { kind: "sqlite", dsn: "limits.db" });
+    assert.equal(resolved.maxInFlight, 7);
+    const { enabled, decrease, increase, windowUs } = resolved.aimd;
+    assert.deepEqual([enabled, decrease, increase, windowUs], [true, 0.1, 0.02, 30e6]);
+    const circuit = (host: string, role: Role) => {
+      const { failMax, resetUs } = breakers.resolved.circuit(host, role);
+      return [failMax, resetUs / 1e6];
+    };
+    assert.deepEqual(circuit("a.example", "metadata"), [2, 30]);
+    assert.deepEqual(circuit("a.example", "artifact"), [1, 30]);
+    assert.deepEqual(circuit("b.example", "landing"), [4, 7]);
+    assert.equal(breakers.resolved.retryAfterCapMs("a.example"), 60_000);
+    assert.equal(breakers.resolved.resolver("crossref").failMax, 9);
+    assert.equal(breakers.resolved.resolver("lov").failMax, 8);
+    assert.deepEqual(breakers.resolved.rollingWindow, {
+      enabled: false,
+      windowUs: 10e6,
+      threshold: 3,
+      cooldownMs: 20_000,
+    });
+    assert.deepEqual({ ...breakers.options.advanced?.cooldown_store }, { backend: "redis", dsn: "redis://127.0.0.1" });
+  });
+
+  test("the flags say the same as the environment", async () => {
+    const { ratelimits, breakers } = await loadPolicy({
+      overrides: {
+        rate: ["a.example:total=rates:1/s"],
+        rateBackend: "redis",
+        rateDsn: "redis://127.0.0.1",
+        maxInflight: "9",
+        aimd: "enabled:true",
+        breaker: ["a.example=fail_max:2"],
+        breakerRole: ["a.example:landing=fail_max:3"],
+        breakerResolver: ["lov=fail_max:4"],
+        breakerRolling: "thresh:5",
+      },
+    });
+    assert.equal(ratelimits.resolved.route("a.example", "landing").above[0]?.name, "a.example");
+    assert.equal(ratelimits.options.backend?.kind, "redis");
+    assert.equal(ratelimits.resolved.maxInFlight, 9);
+    assert.equal(ratelimits.resolved.aimd.enabled, true);
+    assert.equal(breakers.resolved.circuit("a.example", "metadata").failMax, 2);
+    assert.equal(breakers.resolved.circuit("a.example", "landing").failMax, 3);
+    assert.equal(breakers.resolved.resolver("lov").failMax, 4);
+    assert.equal(breakers.resolved.rollingWindow.threshold, 5);
+  });
+
+  test("a user's file extends the shipped one, or stands alone when it says so", async () => {
+    const own = 'hosts: { own.example: { metadata: { rates: "1/s" } } }\n';
+    const extended = await loadPolicy({ env: { DOCSTOKG_RLIMITS_YAML: await file("own.yaml", own) } });
+    assert.notEqual(extended.ratelimits.options.hosts?.[crossref], undefined);
+    assert.equal(lane(extended, "own.example").rates, "1/SECOND");
+    const alone = await loadPolicy({ ratelimits: await file("alone.yaml", `extends: none\n${own}`) });
+    assert.deepEqual(Object.keys(alone.ratelimits.options.hosts ?? {}), ["own.example"]);
+    assert.equal(lane(alone, crossref).rates, "10/SECOND+5000/HOUR");
+  });
+
+  test("a file may change one number of a shipped group", async () => {
+    const policy = await loadPolicy({
+      ratelimits: { groups: { arxiv: { total: { max_concurrent: 1, rates: "1/10s" } } } },
+    });
+    const { above, name } = lane(policy, "export.arxiv.org");
+    assert.deepEqual([name, above], ["group arxiv", ["group arxiv"]]);
+  });
+
+  test("hosts are the same in every spelling", async () => {
+    const ratelimits = await file("idn.yaml", "hosts:\n  MÜNCHEN.example.:\n    metadata: { rates: 1/s }\n");
+    const policy = await loadPolicy({ ratelimits, overrides: { rate: ["münchen.EXAMPLE:metadata=max_delay_ms:9"] } });
+    const { name, rates, maxDelayMs } = lane(policy, "xn--mnchen-3ya.example");
+    assert.deepEqual({ name, rates, maxDelayMs }, { name: "xn--mnchen-3ya.example", rates: "1/SECOND", maxDelayMs: 9 });
+  });
+});
+
+describe("mistakes", () => {
+  test("a file with five different ones reports five, with their lines", async () => {
+    const ratelimits = await file(
+      "five.yaml",
+      [
+        "version: 2",
+        "hosts:",
+        "  bad host: {}",
+        "  a.example:",
+        "    metadata:",
+        "      rates: 8/fortnight",
+        "      max_dely_ms: 100",
+        "    artifact: { max_concurrent: none }",
+        "",
+      ].join("\n"),
+    );
+    const found = await problems({ ratelimits });
+    assert.deepEqual(
+      found.map(({ where, path }) => [where, path]),
+      [
+        ["five.yaml:1", "version"],
+        ["five.yaml:3", "hosts.bad host"],
+        ["five.yaml:6", "hosts.a.example.metadata.rates"],
+        ["five.yaml:7", "hosts.a.example.metadata.max_dely_ms"],
+        ["five.yaml:8", "hosts.a.example.artifact.max_concurrent"],
+      ],
+    );
+    assert.match(found[2]?.message ?? "", /"8\/fortnight" is not a rate: "fortnight" is no unit of time/);
+    assert.equal(found[3]?.message, "unknown key; did you mean max_delay_ms?");
+    assert.equal(found[4]?.message, 'expected number, found "none"');
+  });
+
+  test("mistakes of every layer are told together", async () => {
+    const found = await problems({
+      ratelimits: { hosts: { "a.example": { metadata: { rates: "x" } } } },
+      breakers: { defaults: { fail_max: 0 } },
+      env: { "DOCSTOKG_RLIMIT__a.example": "rates:1/s", DOCSTOKG_AIMD: "enabled" },
+      overrides: { rate: ["a.example:metadata"], breaker: ["a.example=reset:0"] },
+    });
+    assert.deepEqual(
+      found.map(({ where }) => where).sort(),
+      [
+        "--breaker",
+        "--rate",
+        "DOCSTOKG_AIMD",
+        "DOCSTOKG_RLIMIT__a.example",
+        "policy.breakers",
+        "policy.ratelimits",
+      ].sort(),
+    );
+  });
+
+  test("what is not a policy at all is refused, and never means unlimited", async () => {
+    const bad: Readonly<Record<string, [string, RegExp]>> = {
+      "broken.yaml": ["hosts: [unclosed\n", /broken\.yaml:\d/],
+      "double.yaml": ["hosts: {}\nhosts: {}\n", /double\.yaml:2: .*unique/],
+      "twice.yaml": [
+        "hosts:\n  a.example: {}\n  A.EXAMPLE: {}\n",
+        /twice\.yaml:3: hosts\.A\.EXAMPLE: a\.example is listed twice/,
+      ],
+      "proto.yaml": ["__proto__: { polluted: true }\n", /proto\.yaml:1: "__proto__" cannot be a key/],
+      "scalar.yaml": ["just a text\n", /expected object/],
+      "null.yaml": [
+        "hosts:\n  a.example:\n    metadata:\n",
+        /null\.yaml:3: hosts\.a\.example\.metadata: expected object, found null/,
+      ],
+      "norates.yaml": [
+        "hosts:\n  a.example:\n    metadata: { rates: }\n",
+        /norates\.yaml:3: hosts\.a\.example\.metadata\.rates/,
+      ],
+      "nomembers.yaml": [
+        "groups:\n  mine: { total: { rates: 1/s } }\n",
+        /groups\.mine\.members: a group needs members/,
+      ],
+    };
+    for (const [name, [text, expected]] of Object.entries(bad)) {
+      const ratelimits = await file(name, text);
+      await assert.rejects(loadPolicy({ ratelimits }), (error: Error) => {
+        assert.ok(error instanceof ConfigError, name);
+        assert.match(error.message, expected, name);
+        return true;
+      });
+    }
+    assert.equal(({} as { polluted?: boolean }).polluted, undefined);
+  });
+
+  test("a few lines that stand for millions, a huge file and a missing one are refused", async () => {
+    const bomb = [
+      "a: &a { x: 1 }",
+      ...Array.from({ length: 12 }, (_, i) => {
+        const before = String.fromCharCode(97 + i);
+        const name = String.fromCharCode(98 + i);
+        return `${name}: &${name} { ${Array.from({ length: 9 }, (__, j) => `k${j}: *${before}`).join(", ")} }`;
+      }),
+    ].join("\n");
+    await assert.rejects(
+      loadPolicy({ ratelimits: await file("bomb.yaml", bomb) }),
+      /more than 50000 values, or nested deeper/,
+    );
+    const huge = await file("huge.yaml", `# ${"x".repeat(1_000_001)}\n`);
+    await assert.rejects(loadPolicy({ ratelimits: huge }), /more than 1000000 characters/);
+    await assert.rejects(
+      loadPolicy({ env: { DOCSTOKG_RLIMITS_YAML: "no-such.yaml" } }),
+      /DOCSTOKG_RLIMITS_YAML=no-such\.yaml: there is no such file/,
+    );
+  });
+
+  test("one file is checked for what it is", async () => {
+    assert.deepEqual(await problemsOfFile(await file("my-breakers.yaml", "defaults: { fail_max: 3 }\n")), []);
+    assert.deepEqual(await problemsOfFile(await file("mine.yaml", "resolvers: { lov: { fail_max: 3 } }\n")), []);
+    assert.equal((await problemsOfFile(await file("mine2.yaml", "defaults: { metadata: { rate: 1/s } }\n"))).length, 1);
+  });
+
+  test("a variable that looks like ours and is not is pointed out", () => {
+    assert.deepEqual(
+      unknownVariables({ DOCSTOKG_RLIMT_BACKEND: "x", DOCSTOKG_XYZZY: "x", PATH: "x", DOCSTOKG_AIMD: "x" }),
+      [
+        "DOCSTOKG_RLIMT_BACKEND is no variable of ours; did you mean DOCSTOKG_RLIMIT_BACKEND?",
+        "DOCSTOKG_XYZZY is no variable of ours",
+      ],
+    );
+  });
+});
+
+describe("what is shipped", () => {
+  test("the shipped files are without problems and warnings", async () => {
+    const policy = await loadPolicy();
+    assert.deepEqual(warningsOf(policy), []);
+  });
+
+  test("every number that the design names per host is shipped", async () => {
+    const { breakers } = await loadPolicy();
+    const shipped = (host: string, role: Role = "metadata") => {
+      const { failMax, resetUs } = breakers.resolved.circuit(host, role);
+      return `${failMax}/${resetUs / 1e6}`;
+    };
+    const expected: Readonly<Record<string, string>> = {
+      "api.crossref.org": "5/60",
+      "api.openalex.org": "5/45",
+      "api.unpaywall.org": "5/120",
+      "export.arxiv.org": "3/180",
+      "api.semanticscholar.org": "5/60",
+      "eutils.ncbi.nlm.nih.gov": "5/120",
+      "europepmc.org": "5/60",
+      "api.osf.io": "5/90",
+      "zenodo.org": "5/90",
+      "api.figshare.com": "5/90",
+      "api.core.ac.uk": "5/90",
+      "doaj.org": "5/90",
+      "api.openaire.eu": "5/120",
+      "hal.science": "4/120",
+      "web.archive.org": "3/60",
+    };
+    for (const [host, numbers] of Object.entries(expected)) assert.equal(shipped(host), numbers, host);
+    assert.equal(shipped("web.archive.org", "artifact"), "2/120");
+  });
+
+  test("budgets that providers share or split are shared or split", async () => {
+    const policy = await loadPolicy();
+    assert.equal(lane(policy, "arxiv.org", "artifact").name, lane(policy, "export.arxiv.org").name);
+    const ols = lane(policy, "www.ebi.ac.uk", "metadata", "/ols4/api/ontologies/go").name;
+    const europePmc = lane(policy, "www.ebi.ac.uk", "metadata", "/europepmc/webservices/rest/search").name;
+    assert.notEqual(ols, europePmc);
+    const cdx = lane(policy, "web.archive.org", "metadata", "/cdx/search/cdx").name;
+    const replay = lane(policy, "web.archive.org", "artifact", "/web/2020id_/http://example.org/").name;
+    assert.notEqual(cdx, replay);
+    const { above } = policy.ratelimits.resolved.route(crossref, "metadata");
+    assert.ok(Math.min(...above.map(({ policy: total }) => total.maxConcurrent)) <= 3);
+  });
+
+  test("the schemas for editors are current, and the shipped files name them", async () => {
+    for (const [name, schema] of Object.entries(jsonSchemas())) {
+      const shipped = await readFile(new URL(`../../configs/schema/${name}.schema.json`, import.meta.url), "utf8");
+      assert.deepEqual(JSON.parse(shipped), JSON.parse(JSON.stringify(schema)), `${name}: run npm run schemas`);
+      const yaml = await readFile(new URL(`../../configs/networking/${name}.yaml`, import.meta.url), "utf8");
+      assert.ok(yaml.startsWith(`# yaml-language-server: $schema=../schema/${name}.schema.json\n`));
+    }
+  });
+});
+
+describe("tables and warnings", () => {
+  test("the table has a line for each role of each host, its totals, and for any other host", async () => {
+    const alone =
+      "extends: none\nhosts:\n  a.example: { total: { rates: 3/s, max_concurrent: 2 }, metadata: { rates: 2/s } }\n";
+    const policy = await loadPolicy({ ratelimits: await file("table.yaml", alone) });
+    const rows = policyRows(policy);
+    assert.deepEqual(
+      rows.map(({ host, role, rates }) => `${host} ${role} ${rates}`),
+      [
+        "(any other) metadata 10/SECOND + 5000/HOUR",
+        "(any other) landing 5/SECOND + 2000/HOUR",
+        "(any other) artifact 2/SECOND + 500/HOUR",
+        "a.example metadata 2/SECOND",
+        "a.example landing 5/SECOND + 2000/HOUR",
+        "a.example artifact 2/SECOND + 500/HOUR",
+        "a.example total 3/SECOND",
+      ],
+    );
+    assert.deepEqual(rowsOfHost(policy, "a.example").at(-1), {
+      host: "a.example",
+      role: "total",
+      rates: "3/SECOND",
+      maxConcurrent: 2,
+      backend: "memory",
+      aimd: false,
+    });
+  });
+
+  test("limits that will hardly do what their author wants are warned about", async () => {
+    const warned = async (text: string) => {
+      const ratelimits = await file("warned.yaml", `extends: none\nhosts:\n  a.example:\n    metadata: ${text}\n`);
+      return warningsOf(await loadPolicy({ ratelimits })).map(line => line.replace("a.example metadata: ", ""));
+    };
+    assert.deepEqual(await warned('{ rates: "1/3SECOND", max_delay_ms: 150 }'), [
+      "max_delay_ms 150 is shorter than the 3000 ms between two calls at 1/3SECOND: every second call in a row is refused",
+    ]);
+    assert.deepEqual(await warned('{ rates: "5/s+300/min", max_delay_ms: 500 }'), [
+      "300/MINUTE never binds, 5/SECOND is stricter",
+    ]);
+    assert.deepEqual(await warned('{ rates: "5/s+5/s", max_delay_ms: 500 }'), [
+      "5/SECOND never binds, 5/SECOND is stricter",
+    ]);
+    assert.deepEqual(await warned('{ rates: "10/s", max_concurrent: 1, max_delay_ms: 500 }'), [
+      "max_concurrent 1 reaches about 3.3/s at 300 ms a call, its rate is 10.0/s",
+    ]);
+    assert.deepEqual(await warned('{ rates: "10/s+5000/h", max_concurrent: 100 }'), []);
+  });
+});

@@ -1,0 +1,188 @@
+import { readFile } from "node:fs/promises";
+import type { z } from "zod";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
+import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
+import { type Environment, readEnvironment } from "./environment.ts";
+import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
+import { type Limits, limitsFrom } from "./limits.ts";
+import { plainValue, readBreakerOverride, readFields, readRateOverride } from "./overrides.ts";
+import { type RatelimitsOptions, ratelimitsSchema } from "./schema.ts";
+import { problemsOf } from "./validate.ts";
+import { readYamlLayer } from "./yaml-layer.ts";
+
+/** The third layer, as flags say it. */
+export interface PolicyOverrides {
+  readonly rate?: readonly string[] | undefined;
+  readonly rateBackend?: string | undefined;
+  readonly rateDsn?: string | undefined;
+  readonly maxInflight?: string | number | undefined;
+  readonly aimd?: string | undefined;
+  readonly breaker?: readonly string[] | undefined;
+  readonly breakerRole?: readonly string[] | undefined;
+  readonly breakerResolver?: readonly string[] | undefined;
+  readonly breakerRolling?: string | undefined;
+}
+
+export interface PolicySources {
+  /** A file, or the same as an object. @default what DOCSTOKG_RLIMITS_YAML names, if anything */
+  readonly ratelimits?: string | RatelimitsOptions | undefined;
+  /** A file, or the same as an object. @default what DOCSTOKG_BREAKERS_YAML names, if anything */
+  readonly breakers?: string | BreakersOptions | undefined;
+  /** @default nothing */
+  readonly env?: Environment | undefined;
+  readonly overrides?: PolicyOverrides | undefined;
+}
+
+/** One half of the policy: everything that was said, in the order of the layers, and what it comes to. */
+export interface LoadedHalf<Options, Resolved> {
+  readonly assignments: readonly Assignment[];
+  readonly options: Options;
+  readonly resolved: Resolved;
+}
+
+export interface LoadedPolicy {
+  readonly ratelimits: LoadedHalf<RatelimitsOptions, Limits>;
+  readonly breakers: LoadedHalf<BreakersOptions, BreakerPolicies>;
+}
+
+interface Half {
+  readonly key: "ratelimits" | "breakers";
+  readonly schema: z.ZodType;
+  readonly variable: string;
+}
+
+const RATELIMITS: Half = { key: "ratelimits", schema: ratelimitsSchema, variable: "DOCSTOKG_RLIMITS_YAML" };
+const BREAKERS: Half = { key: "breakers", schema: breakersSchema, variable: "DOCSTOKG_BREAKERS_YAML" };
+
+/**
+ * Loads the policy in its layers: shipped file, the user's file or object, environment, flags; field by field, the
+ * last word counts. Throws one ConfigError with everything that is wrong in any layer.
+ */
+export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPolicy> {
+  const problems: ConfigProblem[] = [];
+  const limits = await loadHalf(RATELIMITS, sources, problems);
+  const breakers = await loadHalf(BREAKERS, sources, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const ratelimitsOptions = assemble(limits) as RatelimitsOptions;
+  const breakersOptions = assemble(breakers) as BreakersOptions;
+  return {
+    ratelimits: { assignments: limits, options: ratelimitsOptions, resolved: limitsFrom(ratelimitsOptions, "policy") },
+    breakers: {
+      assignments: breakers,
+      options: breakersOptions,
+      resolved: breakerPoliciesFrom(breakersOptions, "policy"),
+    },
+  };
+}
+
+/** What is wrong with one file by itself. */
+export async function problemsOfFile(file: string): Promise<readonly ConfigProblem[]> {
+  const { assignments, problems } = await readFileLayer(file);
+  if (problems.length > 0) return problems;
+  const half = isAboutBreakers(file, assignments) ? BREAKERS : RATELIMITS;
+  return problemsOf(half.schema, assignments, file);
+}
+
+/** By its name, or failing that by keys that only one of the two files has. */
+function isAboutBreakers(file: string, assignments: readonly Assignment[]): boolean {
+  if (/breaker|ratelimit/i.test(file)) return /breaker/i.test(file);
+  const telling: ReadonlySet<string> = new Set([
+    "advanced",
+    "resolvers",
+    "fail_max",
+    "reset_timeout_s",
+    "classify",
+    "half_open",
+  ]);
+  return assignments.some(({ path }) => path.some(key => telling.has(key)));
+}
+
+async function loadHalf(half: Half, sources: PolicySources, problems: ConfigProblem[]): Promise<readonly Assignment[]> {
+  const shipped = new URL(`../../configs/networking/${half.key}.yaml`, import.meta.url);
+  const layers = [
+    await readFileLayer(shipped, `${half.key}.yaml (shipped)`),
+    await readOwn(half, sources),
+    readEnvironment(sources.env ?? {}, half.key),
+    readFlags(half, sources.overrides ?? {}),
+  ] as const;
+  for (const layer of layers) {
+    problems.push(...layer.problems);
+    if (layer.problems.length === 0) problems.push(...problemsOf(half.schema, layer.assignments, half.key));
+  }
+  const [base, own, ...rest] = layers;
+  const standsAlone = own.assignments.some(({ path, value }) => path.join(".") === "extends" && value === "none");
+  return [...(standsAlone ? [] : base.assignments), ...own.assignments, ...rest.flatMap(layer => layer.assignments)];
+}
+
+interface Layer {
+  readonly assignments: readonly Assignment[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+async function readOwn(half: Half, { env = {}, ...sources }: PolicySources): Promise<Layer> {
+  const given = sources[half.key] ?? (env[half.variable] || undefined);
+  if (given === undefined) return { assignments: [], problems: [] };
+  if (typeof given === "string")
+    return readFileLayer(given, given, sources[half.key] === undefined ? half.variable : undefined);
+  return { assignments: assignmentsOf(given, `policy.${half.key}`), problems: [] };
+}
+
+async function readFileLayer(file: string | URL, name: string = String(file), named?: string): Promise<Layer> {
+  try {
+    return readYamlLayer(await readFile(file, "utf8"), name);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const message = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    return {
+      assignments: [],
+      problems: [{ where: named === undefined ? name : `${named}=${name}`, path: "", message }],
+    };
+  }
+}
+
+function readFlags({ key }: Half, flags: PolicyOverrides): Layer {
+  const assignments: Assignment[] = [];
+  const problems: ConfigProblem[] = [];
+  const read = (
+    where: string,
+    values: readonly (string | undefined)[],
+    parse: (value: string) => readonly Assignment[],
+  ) => {
+    for (const value of values) {
+      if (value === undefined) continue;
+      try {
+        assignments.push(...parse(value));
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        problems.push({ where, path: "", message: error.message });
+      }
+    }
+  };
+  const set = (where: string, path: readonly string[], value: unknown) => {
+    if (value !== undefined) assignments.push({ path, value, where });
+  };
+  if (key === "ratelimits") {
+    const { maxInflight } = flags;
+    read("--rate", flags.rate ?? [], value => readRateOverride(value, "--rate"));
+    set("--rate-backend", ["backend", "kind"], flags.rateBackend);
+    set("--rate-dsn", ["backend", "dsn"], flags.rateDsn);
+    set(
+      "--max-inflight",
+      ["global", "max_inflight"],
+      typeof maxInflight === "string" ? plainValue(maxInflight) : maxInflight,
+    );
+    read("--aimd", [flags.aimd], value => readFields(value, ["aimd"], "--aimd"));
+  } else {
+    read("--breaker", flags.breaker ?? [], value => readBreakerOverride(value, "--breaker"));
+    read("--breaker-role", flags.breakerRole ?? [], value => readBreakerOverride(value, "--breaker-role"));
+    read("--breaker-resolver", flags.breakerResolver ?? [], value =>
+      readBreakerOverride(`resolver:${value}`, "--breaker-resolver"),
+    );
+    read("--breaker-rolling", [flags.breakerRolling], value =>
+      readFields(value, ["advanced", "rolling_window"], "--breaker-rolling"),
+    );
+  }
+  return { assignments, problems };
+}

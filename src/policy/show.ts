@@ -1,0 +1,68 @@
+import type { BudgetPolicy } from "./limits.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { ROLES } from "./roles.ts";
+
+/** One line of the effective table. What does not apply is absent. */
+export interface PolicyRow {
+  readonly host: string;
+  readonly role: string;
+  readonly rates: string;
+  readonly maxDelayMs?: number;
+  readonly countsHead?: boolean;
+  /** Absent for no cap. */
+  readonly maxConcurrent?: number;
+  readonly failMax?: number;
+  readonly resetS?: number;
+  readonly backend: string;
+  readonly aimd: boolean;
+}
+
+/** Every host and group that is listed, its roles, and the defaults for all others. */
+export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
+  const { hosts = {}, groups = {} } = policy.ratelimits.options;
+  const rows = [...Object.keys(hosts)].flatMap(host => rowsOfHost(policy, host));
+  for (const [group, { members = [] }] of Object.entries(groups)) {
+    const [host = "", ...rest] = (members[0] ?? "").split("/");
+    if (hosts[host] !== undefined && rest.length === 0) continue;
+    const path = rest.length > 0 ? `/${rest.join("/")}` : undefined;
+    rows.push(...rowsAt(policy, host, path, `group ${group}`));
+  }
+  return [...rowsAt(policy, "unlisted.invalid", undefined, "(any other)"), ...rows];
+}
+
+export function rowsOfHost(policy: LoadedPolicy, host: string): readonly PolicyRow[] {
+  return rowsAt(policy, host, undefined, host);
+}
+
+function rowsAt(policy: LoadedPolicy, host: string, path: string | undefined, shown: string): readonly PolicyRow[] {
+  const { resolved, options } = policy.ratelimits;
+  const common = { backend: options.backend?.kind ?? "memory", aimd: resolved.aimd.enabled };
+  const rows: PolicyRow[] = ROLES.map(role => {
+    const { lane } = resolved.route(host, role, path);
+    const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
+    const { maxDelayMs, countsHead } = lane;
+    return {
+      host: shown,
+      role,
+      ...budgetCells(lane),
+      maxDelayMs,
+      countsHead,
+      failMax,
+      resetS: resetUs / 1e6,
+      ...common,
+    };
+  });
+  const { above } = resolved.route(host, "metadata", path);
+  const totals = above.map(({ name, policy: total }) => ({
+    host: shown,
+    role: name === host || above.length === 1 ? "total" : `total of ${name}`,
+    ...budgetCells(total),
+    ...common,
+  }));
+  return [...rows, ...totals];
+}
+
+function budgetCells({ labels, maxConcurrent }: BudgetPolicy): Pick<PolicyRow, "rates" | "maxConcurrent"> {
+  const rates = labels.join(" + ");
+  return Number.isFinite(maxConcurrent) ? { rates, maxConcurrent } : { rates };
+}
