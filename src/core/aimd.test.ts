@@ -25,6 +25,11 @@ test("one 429 below the ratio changes nothing", () => {
   assert.equal(nextMultiplier(policy, 0.5, { calls: 100, throttled: 4, allowance: 100 }), 0.5);
 });
 
+test("the ratio is met exactly, not up to rounding", () => {
+  const ratio = { ...policy, highRatio: 0.07 };
+  assert.equal(nextMultiplier(ratio, 1, { calls: 100, throttled: 7, allowance: 600 }), 0.8);
+});
+
 test("fewer than ten calls prove nothing", () => {
   assert.equal(nextMultiplier(policy, 1, { calls: 9, throttled: 9, allowance: 600 }), 1);
   assert.equal(nextMultiplier(policy, 1, { calls: 10, throttled: 1, allowance: 600 }), 0.8);

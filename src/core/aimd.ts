@@ -27,7 +27,7 @@ export interface AimdWindow {
 const LEAST_CALLS = 10;
 
 export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: AimdWindow): number {
-  if (seen.calls >= LEAST_CALLS && seen.throttled >= policy.highRatio * seen.calls) {
+  if (seen.calls >= LEAST_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
     return Math.max(policy.minMultiplier, thousandths(multiplier * (1 - policy.decrease)));
   }
   // A key that hardly used what it had says nothing about whether more would be welcome.

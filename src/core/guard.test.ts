@@ -26,5 +26,7 @@ test("even spacing leaves two of the shortest window's requests unused", () => {
   assert.equal(evenSpacingUs(parseRates("10/SECOND+5000/HOUR")), 125_000);
   assert.equal(evenSpacingUs(parseRates("7/s")), 200_000);
   assert.equal(evenSpacingUs(parseRates("1/3SECOND")), 3_000_000);
+  assert.equal(evenSpacingUs(parseRates("12/s+7/s+9/s")), 200_000);
+  assert.equal(evenSpacingUs(parseRates("5/s")), 333_334);
   assert.equal(evenSpacingUs([]), 0);
 });

@@ -25,6 +25,9 @@ export function calmedGuardUs(guardUs: number, policyUs: number, calmUs: number)
  */
 export function evenSpacingUs(rates: readonly Rate[]): number {
   if (rates.length === 0) return 0;
-  const { limit, windowUs } = rates.reduce((shortest, rate) => (rate.windowUs < shortest.windowUs ? rate : shortest));
+  const { limit, windowUs } = rates.reduce((tightest, rate) => {
+    const isShorter = rate.windowUs < tightest.windowUs;
+    return isShorter || (rate.windowUs === tightest.windowUs && rate.limit < tightest.limit) ? rate : tightest;
+  });
   return Math.ceil(windowUs / Math.max(1, limit - 2));
 }

@@ -92,17 +92,22 @@ export class WindowLog {
   }
 
   /** The reserved units are being written now. */
-  write(windows: readonly Window[], units: number, nowUs: number): void {
+  writeReserved(windows: readonly Window[], units: number, nowUs: number): void {
     this.pending -= units;
+    this.write(windows, units, nowUs);
+  }
+
+  /** Units that were not reserved are being written now. */
+  write(windows: readonly Window[], units: number, nowUs: number): void {
     if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#remember(windows);
     const first = this.written + 1;
     this.written += units;
     this.lastUs = nowUs;
     if (this.#rings === undefined) return;
     for (let index = 0; index < windows.length; index += 1) {
-      const { grain, capacity, spanUs } = windows[index] as Window;
+      const { grain, capacity } = windows[index] as Window;
       for (let mark = Math.ceil(first / grain); mark <= Math.floor(this.written / grain); mark += 1) {
-        const ring = this.#roomFor(index, capacity, mark, nowUs - spanUs);
+        const ring = this.#roomFor(index, capacity, mark);
         ring[mark % ring.length] = nowUs;
       }
     }
@@ -154,13 +159,15 @@ export class WindowLog {
     });
   }
 
-  /** The ring, grown if the stamp that `mark` would overwrite still counts. */
-  #roomFor(index: number, capacity: number, mark: number, expiredUs: number): Float64Array {
+  /**
+   * The ring, grown before it would overwrite what is in it, until it holds a whole window's worth. What has expired is
+   * kept too: a window that is stretched later (law L9) counts it again.
+   */
+  #roomFor(index: number, capacity: number, mark: number): Float64Array {
     const rings = this.#rings as Float64Array[];
     const ring = rings[index] as Float64Array;
-    const isTaken = mark > ring.length && (ring[mark % ring.length] as number) > expiredUs;
-    if (!isTaken || ring.length >= capacity) return ring;
-    const grown = new Float64Array(Math.min(capacity, ring.length * 2)).fill(Number.NEGATIVE_INFINITY);
+    if (mark <= ring.length || ring.length >= capacity) return ring;
+    const grown = new Float64Array(Math.min(capacity, ring.length * 2));
     for (let old = mark - ring.length; old < mark; old += 1)
       grown[old % grown.length] = ring[old % ring.length] as number;
     rings[index] = grown;

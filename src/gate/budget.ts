@@ -63,10 +63,13 @@ export class Budget {
 
   /** A lower bound for the last of `units` behind `ahead` others, without knowing when those will go. */
   forecastUs(ahead: number, units: number, nowUs: number): number {
-    const { log, windows } = this;
+    const { log, windows, spacingUs } = this;
     const known = log.written + log.pending;
     let earliestUs = this.holdUntilUs;
-    for (const [index, window] of windows.entries()) {
+    if (spacingUs > 0)
+      earliestUs = Math.max(earliestUs, nowUs, log.earliestUs([], spacingUs, units, nowUs)) + ahead * spacingUs;
+    for (let index = 0; index < windows.length; index += 1) {
+      const window = windows[index] as Window;
       let unit = known + ahead + units - window.limit;
       let rounds = 1;
       if (unit > known) {
@@ -81,15 +84,29 @@ export class Budget {
     return earliestUs;
   }
 
-  /** Names the window, spacing or cooldown that holds a request back longest. */
+  /** How many units the windows would let go at once, now. */
+  roomUnits(nowUs: number): number {
+    if (this.holdUntilUs > nowUs) return 0;
+    return Math.min(...this.windows.map((window, index) => window.limit - this.log.usedUnits(index, window, nowUs)));
+  }
+
+  /** Names what holds a request back longest: a window, the spacing or a cooldown; or else the slots. */
   constraint(units: number, nowUs: number): Constraint {
-    const owner = this.name;
-    const untilUs = this.earliestUs(units, nowUs);
-    if (this.holdUntilUs >= untilUs) return { kind: "cooldown", owner, limit: "a cooldown" };
-    const index = this.windows.findIndex((window, i) => this.log.windowFreeUs(i, window, units, nowUs) >= untilUs);
-    const label = this.policy.labels[index];
-    if (label !== undefined) return { kind: "window", owner, limit: label };
-    return { kind: "spacing", owner, limit: `the even spacing of ${this.policy.labels.join("+")}` };
+    const { name: owner, log, windows, spacingUs, policy } = this;
+    let untilUs = Number.NEGATIVE_INFINITY;
+    let binding = -1;
+    for (let index = 0; index < windows.length; index += 1) {
+      const freeUs = log.windowFreeUs(index, windows[index] as Window, units, nowUs);
+      if (binding >= 0 && freeUs <= untilUs) continue;
+      binding = index;
+      untilUs = freeUs;
+    }
+    if (this.holdUntilUs > Math.max(nowUs, untilUs)) return { kind: "cooldown", owner, limit: "a cooldown" };
+    if (spacingUs > 0 && log.earliestUs([], spacingUs, units, nowUs) > untilUs) {
+      return { kind: "spacing", owner, limit: `the even spacing of ${policy.labels.join("+")}` };
+    }
+    const label = policy.labels[binding];
+    return label === undefined ? this.slotConstraint("max_concurrent") : { kind: "window", owner, limit: label };
   }
 
   slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
@@ -106,6 +123,8 @@ export class Lane extends Budget {
   acquired = 0;
   refused = 0;
   headSkipped = 0;
+  /** Who goes first when a slot is freed; they take turns, so that neither kind can keep the other out. */
+  uncountedGoFirst = false;
 
   constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined, member?: Lane["member"]) {
     super(name, policy, above);

@@ -31,10 +31,6 @@ export class Cooling {
     return this.#cellOf.size;
   }
 
-  get waiters(): Iterable<Waiter> {
-    return this.#cellOf.keys();
-  }
-
   has(waiter: Waiter): boolean {
     return this.#cellOf.has(waiter);
   }

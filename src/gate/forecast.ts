@@ -2,13 +2,28 @@
 import type { Constraint } from "../errors.ts";
 import type { Budget, Lane } from "./budget.ts";
 import type { Turnstile } from "./turnstile.ts";
-import type { Waiter } from "./waiting-line.ts";
+import type { Waiter, WaitingLine } from "./waiting-line.ts";
 
-/** The earliest a newcomer could go, behind those who wait already (law L4). Exact for its lane, a lower bound above it. */
-export function plannedUs(turnstile: Turnstile, lane: Lane, units: number, nowUs: number): number {
+/**
+ * The earliest a newcomer could go, behind those who wait already (law L4). Exact for its lane, a lower bound above it.
+ * Stale forecasts of those ahead are made anew only for somebody whose bound asks for it: who waits for ever need not know.
+ */
+export function plannedUs(turnstile: Turnstile, lane: Lane, units: number, boundMs: number, nowUs: number): number {
   const line = turnstile.lineOf(lane);
-  if (line?.isStale) line.replan(waiter => planOneUs(turnstile, lane, waiter.units, nowUs));
+  if (line !== undefined && isStale(turnstile, lane, line)) {
+    if (boundMs === Number.POSITIVE_INFINITY) {
+      line.isStale = true;
+      return Math.max(nowUs, line.last?.plannedUs ?? 0);
+    }
+    line.replan(waiter => planOneUs(turnstile, lane, waiter.units, nowUs));
+  }
+  if (line !== undefined) line.epoch = turnstile.epoch;
   return planOneUs(turnstile, lane, units, nowUs);
+}
+
+/** What happens in another lane matters only where a budget is shared. */
+function isStale(turnstile: Turnstile, lane: Lane, line: WaitingLine): boolean {
+  return line.isStale || (lane.above !== undefined && line.epoch !== turnstile.epoch);
 }
 
 function planOneUs(turnstile: Turnstile, lane: Lane, units: number, nowUs: number): number {
@@ -29,8 +44,8 @@ function planOneUs(turnstile: Turnstile, lane: Lane, units: number, nowUs: numbe
     atUs = Math.max(atUs, lastUs === undefined ? log.earliestUs([], spacingUs, units, nowUs) : lastUs + spacingUs);
   }
   for (let at = lane.above; at; at = at.above) {
-    const aboveUs = units === 0 ? at.holdUntilUs : at.forecastUs(turnstile.unitsAhead(at, lane, ahead), units, nowUs);
-    atUs = Math.max(atUs, aboveUs);
+    const aheadThere = units === 0 ? 0 : turnstile.unitsAhead(at, lane, ahead, nowUs);
+    atUs = Math.max(atUs, units === 0 ? at.holdUntilUs : at.forecastUs(aheadThere, units, nowUs));
   }
   return atUs;
 }
@@ -39,35 +54,30 @@ function planOneUs(turnstile: Turnstile, lane: Lane, units: number, nowUs: numbe
 export function overdueUs(turnstile: Turnstile, waiter: Waiter, nowUs: number): number {
   const first = turnstile.lineOf(waiter.lane)?.first ?? waiter;
   let firstUs = nowUs;
-  for (let at: Budget | undefined = first.lane; at; at = at.above)
+  for (let at: Budget | undefined = first.lane; at; at = at.above) {
     firstUs = Math.max(firstUs, at.earliestUs(first.units, nowUs));
+  }
   return waiter.plannedUs + (firstUs - first.plannedUs);
 }
 
-/** Names what holds somebody back until `untilUs`: the budget that binds longest, or else the one without a free slot. */
-export function constraintOf(
-  turnstile: Turnstile,
-  root: Budget,
-  lane: Lane,
-  units: number,
-  untilUs: number,
-  nowUs: number,
-): Constraint {
+/** Names what holds back the last of `wanted` units until `untilUs`: the budget that binds longest, or the missing slot. */
+export function constraintOf(root: Budget, lane: Lane, wanted: number, untilUs: number, nowUs: number): Constraint {
   if (untilUs <= nowUs) {
-    for (let at: Budget | undefined = lane; at; at = at.above)
+    for (let at: Budget | undefined = lane; at; at = at.above) {
       if (!at.hasSlot) return at.slotConstraint("max_concurrent");
-    return root.slotConstraint("max_inflight");
+    }
+    if (!root.hasSlot) return root.slotConstraint("max_inflight");
   }
-  // Whoever is ahead takes its share first.
-  const wanted = units === 0 ? 0 : units + (turnstile.lineOf(lane)?.units ?? 0);
   let binding: Budget = lane;
   let bindingUs = lane.earliestUs(wanted, nowUs);
+  let widest: Budget = lane;
   for (let at = lane.above; at; at = at.above) {
+    widest = at;
     const atUs = at.earliestUs(wanted, nowUs);
-    if (atUs > bindingUs) {
-      binding = at;
-      bindingUs = atUs;
-    }
+    if (atUs <= bindingUs) continue;
+    binding = at;
+    bindingUs = atUs;
   }
-  return binding.constraint(wanted, nowUs);
+  // With room for this one everywhere, somebody else has the turn: at the widest budget they share.
+  return (bindingUs > nowUs ? binding : widest).constraint(wanted, nowUs);
 }

@@ -216,6 +216,21 @@ test("a probe is told to wait a moment, other calls are not", async () => {
   answer(probe, 200);
 });
 
+test("a lane that was forgotten while its host cooled down is not used beside a new one", async () => {
+  const { gate, time, breakers, start, log } = setUp({
+    defaults: { metadata: { rates: "1/s", guard_ms: 0, max_delay_ms: 9000 } },
+  });
+  breakers.open(host, 5);
+  start("a", { maxWaitMs: Number.POSITIVE_INFINITY }).then(grant => (grant as Grant).release());
+  for (let visit = 0; visit < 20; visit += 1)
+    (gate.enter({ host: `h${visit}.example`, role: "metadata" }) as Grant).release();
+  await time.advance(4999);
+  breakers.close(host);
+  start("b");
+  await time.advance(1000);
+  assert.deepEqual(log, ["a went at 4999", "b went at 5999"]);
+});
+
 test("a grant that ends without a report gives its permit back", async () => {
   const { breakers, fail, time, start } = setUp();
   fail();

@@ -16,12 +16,14 @@ import { Pace, type PaceChange } from "./pace.ts";
 import { Permit } from "./permit.ts";
 import { Turnstile } from "./turnstile.ts";
 import { type WaitingRoom, wait } from "./wait.ts";
-import type { Waiter } from "./waiting-line.ts";
+import { DRIFT_US, type Waiter } from "./waiting-line.ts";
 
 export interface GateOptions {
   readonly listener?: Listener<GateEvent> | undefined;
   /** With these, every grant carries a permit that was taken at the same instant. */
   readonly breakers?: BreakerRegistry | undefined;
+  /** For callers who cannot say when they write: a grant is stamped when it is given. @default false */
+  readonly stampsGrants?: boolean;
 }
 
 /**
@@ -36,17 +38,18 @@ export class Gate implements GrantKeeper, WaitingRoom {
   readonly #lanes: Lanes;
   readonly #breakers: BreakerRegistry | undefined;
   readonly #cooling: Cooling | undefined;
+  readonly #stampsGrants: boolean;
   /** Requests that the windows count, and those that they do not, never wait for one another's windows. */
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
-  #uncountedFirst = false;
 
-  constructor(limits: Limits, time: Time, { listener, breakers }: GateOptions = {}) {
+  constructor(limits: Limits, time: Time, { listener, breakers, stampsGrants = false }: GateOptions = {}) {
     this.#limits = limits;
     this.#time = time;
     if (listener !== undefined) this.#listeners.add(listener);
     this.#breakers = breakers;
-    this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#turnstileFor(waiter.units).join(waiter));
+    this.#stampsGrants = stampsGrants;
+    this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
     this.#lanes = new Lanes(limits, lane => this.#isForgettable(lane));
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
@@ -60,10 +63,12 @@ export class Gate implements GrantKeeper, WaitingRoom {
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
     if (!this.#isFree(lane, units, nowUs)) {
-      return this.#refuse(lane, units, plannedUs(this.#turnstileFor(units), lane, units, nowUs), nowUs);
+      const turnstile = this.#turnstileFor(units);
+      const readyUs = plannedUs(turnstile, lane, units, 0, nowUs);
+      return this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs);
     }
     const permit = this.#breakers?.tryAllow(request);
-    if (permit === undefined || permit instanceof Permit) return this.#grant(lane, units, permit);
+    if (permit === undefined || permit instanceof Permit) return this.#grant(lane, units, nowUs, 0, permit);
     const retryAfterMs = Math.ceil((permit.untilUs - nowUs) / 1000);
     return { isGranted: false, retryAfterMs, constraint: permit.constraint };
   }
@@ -79,7 +84,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
     const nowUs = this.#time.monotonicUs();
     const isFree = this.#isFree(lane, units, nowUs);
     const permit = isFree ? this.#breakers?.tryAllow(request) : this.#breakers?.check(request);
-    if (isFree && (permit === undefined || permit instanceof Permit)) return this.#grant(lane, units, permit);
+    if (isFree && (permit === undefined || permit instanceof Permit)) return this.#grant(lane, units, nowUs, 0, permit);
     const denial = permit instanceof Permit ? undefined : permit;
     return this.#admit(request, lane, units, nowUs, denial);
   }
@@ -90,27 +95,12 @@ export class Gate implements GrantKeeper, WaitingRoom {
     this.#limits = limits;
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#lanes.follow(limits);
-    const relocate = (waiter: Waiter) => {
-      const { host, role, path } = waiter.call;
-      waiter.lane = this.#lanes.at(host, role, path);
-    };
-    for (const waiter of this.#cooling?.waiters ?? []) relocate(waiter);
-    for (const waiter of waiting) {
-      relocate(waiter);
-      try {
-        if (waiter.units > 0) checkWeight(waiter.units, waiter.lane);
-        this.join(waiter);
-      } catch (error) {
-        // The new limits could never grant it, so that waiting on would be for ever.
-        if (!(error instanceof RangeError)) throw error;
-        waiter.refused(error);
-      }
-    }
+    for (const waiter of waiting) this.#rejoin(waiter);
   }
 
   /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */
-  hold(host: string, role: Role, ms: number): void {
-    const lane = this.#lanes.at(host, role);
+  hold(host: string, role: Role, ms: number, path?: string): void {
+    const lane = this.#lanes.at(host, role, path);
     const untilUs = this.#time.monotonicUs() + Math.ceil(ms * 1000);
     if (untilUs <= lane.holdUntilUs) return;
     lane.holdUntilUs = untilUs;
@@ -119,8 +109,8 @@ export class Gate implements GrantKeeper, WaitingRoom {
   }
 
   /** Counts an answer, for the pace of its lane. */
-  record(host: string, role: Role, isThrottled: boolean): void {
-    const lane = this.#lanes.at(host, role);
+  record(host: string, role: Role, isThrottled: boolean, path?: string): void {
+    const lane = this.#lanes.at(host, role, path);
     if (!isThrottled && lane.pace === undefined && !this.#limits.aimd.enabled) return;
     const nowUs = this.#time.monotonicUs();
     lane.pace ??= new Pace(lane.policy, this.#limits.aimd, nowUs);
@@ -154,10 +144,12 @@ export class Gate implements GrantKeeper, WaitingRoom {
     return (this.#counted.lineOf(lane)?.length ?? 0) + (this.#uncounted.lineOf(lane)?.length ?? 0);
   }
 
-  stamp(lane: Lane, units: number): void {
+  stamp(lane: Lane, units: number, grantedUs: number): void {
     if (units === 0) return;
     const nowUs = this.#time.monotonicUs();
-    for (let at: Budget | undefined = lane; at; at = at.above) at.log.write(at.windows, units, nowUs);
+    // Forecasts were made as if it had been written when it was granted.
+    if (nowUs - grantedUs > DRIFT_US) this.#counted.outdate(lane);
+    for (let at: Budget | undefined = lane; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
   }
 
   giveBack(lane: Lane, units: number): void {
@@ -172,9 +164,8 @@ export class Gate implements GrantKeeper, WaitingRoom {
     this.#root.inFlight -= 1;
     for (let at: Budget | undefined = lane; at; at = at.above) at.inFlight -= 1;
     if (this.waiting === 0) return;
-    // Turns about, so that neither kind can keep the other from the slots both need.
-    this.#uncountedFirst = !this.#uncountedFirst;
-    const turnstiles = this.#uncountedFirst ? [this.#uncounted, this.#counted] : [this.#counted, this.#uncounted];
+    lane.uncountedGoFirst = !lane.uncountedGoFirst;
+    const turnstiles = lane.uncountedGoFirst ? [this.#uncounted, this.#counted] : [this.#counted, this.#uncounted];
     for (const turnstile of turnstiles) {
       for (let at: Budget | undefined = lane; at; at = at.above) turnstile.slotFreed(at);
       turnstile.slotFreed(this.#root);
@@ -207,8 +198,11 @@ export class Gate implements GrantKeeper, WaitingRoom {
     const boundMs = call.maxWaitMs ?? lane.policy.maxDelayMs;
     const lastUs = nowUs + boundMs * 1000;
     if (denial !== undefined && !mayWaitFor(denial, call, lastUs)) throw denial.error();
-    const readyUs = plannedUs(this.#turnstileFor(units), lane, units, nowUs);
-    if (readyUs > lastUs || call.maxWaitMs === 0) throw this.#rejection(lane, units, readyUs, nowUs, boundMs);
+    const turnstile = this.#turnstileFor(units);
+    const readyUs = plannedUs(turnstile, lane, units, boundMs, nowUs);
+    if (readyUs > lastUs || call.maxWaitMs === 0) {
+      throw rejection(lane, this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs), boundMs);
+    }
     return wait(this, this.#time, {
       lane,
       units,
@@ -216,16 +210,34 @@ export class Gate implements GrantKeeper, WaitingRoom {
       arrivedUs: nowUs,
       plannedUs: readyUs,
       boundMs,
-      granted: (waitedMs, permit) => this.#granted(lane, units, waitedMs, permit),
       aborted: waitedMs => this.#tellAcquire(lane, units, "block", waitedMs, "aborted"),
-      refusal: (waiter, atUs) => {
-        const cut = this.#cooling?.has(waiter) ? this.#breakers?.check(call) : undefined;
-        return (
-          cut?.error() ??
-          this.#rejection(lane, units, overdueUs(this.#turnstileFor(units), waiter, atUs), atUs, boundMs)
-        );
-      },
+      refusal: (waiter, atUs) => this.#lateRefusal(waiter, atUs, boundMs),
     });
+  }
+
+  /** For somebody who was admitted and whose own bound is over all the same. */
+  #lateRefusal(waiter: Waiter, nowUs: number, boundMs: number): RejectedError {
+    const { lane, units, call, arrivedUs } = waiter;
+    const cut = this.#cooling?.has(waiter) ? this.#breakers?.check(call) : undefined;
+    if (cut !== undefined) return cut.error();
+    const turnstile = this.#turnstileFor(units);
+    const wanted = units + (turnstile.lineOf(lane)?.unitsBefore(waiter) ?? 0);
+    const readyUs = overdueUs(turnstile, waiter, nowUs);
+    return rejection(lane, this.#refuse(lane, units, wanted, readyUs, nowUs, (nowUs - arrivedUs) / 1000), boundMs);
+  }
+
+  /** Back into line: the lane may be another one by now, after a reload, or because the old one was forgotten. */
+  #rejoin(waiter: Waiter): void {
+    const { host, role, path } = waiter.call;
+    waiter.lane = this.#lanes.at(host, role, path);
+    try {
+      if (waiter.units > 0) checkWeight(waiter.units, waiter.lane);
+      this.#turnstileFor(waiter.units).join(waiter);
+    } catch (error) {
+      // New limits that could never grant it: to wait on would be for ever.
+      if (!(error instanceof RangeError)) throw error;
+      waiter.refused(error);
+    }
   }
 
   /** Somebody's turn has come. False when the breaker is against it: then it waits elsewhere, or not at all. */
@@ -236,8 +248,8 @@ export class Gate implements GrantKeeper, WaitingRoom {
       else waiter.refused(permit.error());
       return false;
     }
-    this.#take(waiter.lane, waiter.units);
-    waiter.granted(nowUs, permit);
+    const waitedMs = (nowUs - waiter.arrivedUs) / 1000;
+    waiter.granted(this.#grant(waiter.lane, waiter.units, nowUs, waitedMs, permit));
     return true;
   }
 
@@ -251,41 +263,46 @@ export class Gate implements GrantKeeper, WaitingRoom {
     return units === 0 ? this.#uncounted : this.#counted;
   }
 
-  #take(lane: Lane, units: number): void {
-    this.#root.inFlight += 1;
+  /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
+  #grant(lane: Lane, units: number, nowUs: number, waitedMs: number, permit: Permit | undefined): Grant {
+    const holdsSlots = !this.#stampsGrants || this.#isCapped(lane);
+    if (holdsSlots) this.#root.inFlight += 1;
     for (let at: Budget | undefined = lane; at; at = at.above) {
-      at.inFlight += 1;
-      at.log.reserve(units);
+      if (holdsSlots) at.inFlight += 1;
+      if (units === 0) continue;
+      if (this.#stampsGrants) at.log.write(at.windows, units, nowUs);
+      else at.log.reserve(units);
     }
-  }
-
-  #grant(lane: Lane, units: number, permit: Permit | undefined): Grant {
-    this.#take(lane, units);
-    return this.#granted(lane, units, 0, permit);
-  }
-
-  #granted(lane: Lane, units: number, waitedMs: number, permit: Permit | undefined): Grant {
     if (units > 0) lane.acquired += 1;
     else {
       lane.headSkipped += 1;
-      this.#listeners.tell({ event_type: "rate_head_skipped", host: lane.name, role: lane.role });
+      if (!this.#listeners.isEmpty)
+        this.#listeners.tell({ event_type: "rate_head_skipped", host: lane.name, role: lane.role });
     }
     this.#tellAcquire(lane, units, "block", waitedMs, "granted");
-    return new Grant(this, lane, units, waitedMs, permit);
+    const state = this.#stampsGrants ? (holdsSlots ? "settled" : "over") : "granted";
+    return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
   }
 
-  #refuse(lane: Lane, units: number, readyUs: number, nowUs: number): Refusal {
+  /** True when somebody may have to wait for a slot on this way. Where nobody can, nobody needs to give one back. */
+  #isCapped(lane: Lane): boolean {
+    if (this.#root.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
+    for (let at: Budget | undefined = lane; at; at = at.above) {
+      if (at.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
+    }
+    return false;
+  }
+
+  #refuse(lane: Lane, units: number, wanted: number, readyUs: number, nowUs: number, blockedMs?: number): Refusal {
     lane.refused += 1;
-    this.#tellAcquire(lane, units, "fail", 0, "refused");
-    const constraint = constraintOf(this.#turnstileFor(units), this.#root, lane, units, readyUs, nowUs);
-    const retryAfterMs = constraint.kind === "concurrency" ? undefined : Math.ceil((readyUs - nowUs) / 1000);
-    return { isGranted: false, retryAfterMs, constraint };
-  }
-
-  #rejection(lane: Lane, units: number, readyUs: number, nowUs: number, maxWaitMs: number): RejectedError {
-    const { constraint, retryAfterMs } = this.#refuse(lane, units, readyUs, nowUs);
-    const details = { host: lane.name, role: lane.role, constraint, maxWaitMs };
-    return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
+    this.#tellAcquire(lane, units, blockedMs === undefined ? "fail" : "block", blockedMs ?? 0, "refused");
+    const constraint = constraintOf(this.#root, lane, wanted, readyUs, nowUs);
+    const isUnknown = constraint.kind === "concurrency";
+    return {
+      isGranted: false,
+      retryAfterMs: isUnknown ? undefined : Math.max(1, Math.ceil((readyUs - nowUs) / 1000)),
+      constraint,
+    };
   }
 
   #adopt(lane: Lane, changes: readonly PaceChange[]): void {
@@ -345,6 +362,16 @@ export class Gate implements GrantKeeper, WaitingRoom {
  */
 function mayWaitFor({ state, untilUs }: Denial, { maxWaitMs }: EntryRequest, lastUs: number): boolean {
   return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= lastUs;
+}
+
+/** The units that must find room for a newcomer to go: its own behind those of the line. */
+function wantedBy(turnstile: Turnstile, lane: Lane, units: number): number {
+  return units === 0 ? 0 : units + (turnstile.lineOf(lane)?.units ?? 0);
+}
+
+function rejection(lane: Lane, { constraint, retryAfterMs }: Refusal, maxWaitMs: number): RejectedError {
+  const details = { host: lane.name, role: lane.role, constraint, maxWaitMs };
+  return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }
 
 function unitsOf({ method, weight = 1 }: EntryRequest, lane: Lane): number {

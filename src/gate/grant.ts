@@ -5,10 +5,13 @@ import type { CallResult, Permit } from "./permit.ts";
 
 /** Where a grant goes back to. */
 export interface GrantKeeper {
-  stamp(lane: Lane, units: number): void;
+  stamp(lane: Lane, units: number, grantedUs: number): void;
   giveBack(lane: Lane, units: number): void;
   freeSlots(lane: Lane): void;
 }
+
+/** Granted; stamped or given back, with its slots still out; or over. */
+export type GrantState = "granted" | "settled" | "over";
 
 /**
  * Leave to send one request, with a slot in everything it passed.
@@ -21,14 +24,25 @@ export class Grant implements Disposable {
   readonly #lane: Lane;
   readonly #units: number;
   readonly #permit: Permit | undefined;
-  #state: "granted" | "settled" | "over" = "granted";
+  readonly #grantedUs: number;
+  #state: GrantState;
 
-  constructor(keeper: GrantKeeper, lane: Lane, units: number, waitedMs: number, permit?: Permit) {
+  constructor(
+    keeper: GrantKeeper,
+    lane: Lane,
+    units: number,
+    waitedMs: number,
+    permit: Permit | undefined,
+    state: GrantState,
+    grantedUs: number,
+  ) {
     this.#keeper = keeper;
     this.#lane = lane;
     this.#units = units;
     this.waitedMs = waitedMs;
     this.#permit = permit;
+    this.#state = state;
+    this.#grantedUs = grantedUs;
   }
 
   get isGranted(): true {
@@ -58,7 +72,7 @@ export class Grant implements Disposable {
   written(): void {
     if (this.#state !== "granted") return;
     this.#state = "settled";
-    this.#keeper.stamp(this.#lane, this.#units);
+    this.#keeper.stamp(this.#lane, this.#units, this.#grantedUs);
   }
 
   /** The request and its body have ended: its slots are free. One that was never said to be written counts as written now. */

@@ -716,7 +716,7 @@ describe("reloading", () => {
       ...slow,
       groups: { pair: { members: [host, "b.example"], metadata: { rates: "1/10s", guard_ms: 0 } } },
     });
-    await time.advance(10_000);
+    await time.advance(9000);
     assert.deepEqual(log, [0, 0, 100]);
     assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
   });
@@ -737,4 +737,14 @@ describe("reloading", () => {
     assert.equal(limiter.tryAcquire({ host }).isGranted, false);
     assert.throws(() => limiter.reload({ backend: { kind: "redis" } }), /keeps its state in memory/);
   });
+});
+
+test("a program that never releases is neither stuck nor remembered for ever, as long as nothing is capped", async () => {
+  const { limiter, time } = setUp(metadata({ rates: "1/s" }));
+  for (let day = 0; day < 5; day += 1) {
+    for (let visit = 0; visit < 100; visit += 1) limiter.tryAcquire({ host: `d${day}h${visit}.example` });
+    await time.advance(86_400_000);
+  }
+  assert.equal(limiter.snapshot().inFlight, 0);
+  assert.ok(limiter.snapshot().keys.length <= 200, `${limiter.snapshot().keys.length} keys`);
 });

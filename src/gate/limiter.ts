@@ -23,6 +23,8 @@ export interface AcquireRequest extends Omit<EntryRequest, "role" | "resolver" |
   readonly role?: Role | undefined;
 }
 
+export type AnsweredRequest = Pick<AcquireRequest, "host" | "role" | "path">;
+
 export interface LimiterSnapshot {
   readonly inFlight: number;
   readonly waiting: number;
@@ -42,7 +44,7 @@ export class RateLimiter {
   /** `limits` has the shape of `ratelimits.yaml`. Throws a ConfigError that lists everything wrong with it. */
   constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
     this.#time = time;
-    this.#gate = new Gate(inMemory(limits), time, { listener });
+    this.#gate = new Gate(inMemory(limits), time, { listener, stampsGrants: true });
   }
 
   /**
@@ -51,26 +53,21 @@ export class RateLimiter {
    * aborted.
    */
   async acquire(request: AcquireRequest): Promise<Grant> {
-    const entered = this.#gate.enter(withRole(request));
-    const grant = entered instanceof Promise ? await entered : entered;
-    grant.written();
-    return grant;
+    return this.#gate.enter(withRole(request));
   }
 
   /** Never waits and never throws a refusal: `isGranted` tells which it is. */
   tryAcquire(request: AcquireRequest): Grant | Refusal {
-    const answer = this.#gate.tryEnter(withRole(request));
-    if (answer.isGranted) answer.written();
-    return answer;
+    return this.#gate.tryEnter(withRole(request));
   }
 
   /** The server said 429 although the windows were kept: the key's guard widens, and its pace may slow down. */
-  record429({ host, role = "metadata" }: { readonly host: string; readonly role?: Role }): void {
-    this.#gate.record(host, role, true);
+  record429({ host, role = "metadata", path }: AnsweredRequest): void {
+    this.#gate.record(host, role, true, path);
   }
 
-  recordSuccess({ host, role = "metadata" }: { readonly host: string; readonly role?: Role }): void {
-    this.#gate.record(host, role, false);
+  recordSuccess({ host, role = "metadata", path }: AnsweredRequest): void {
+    this.#gate.record(host, role, false, path);
   }
 
   /** Ends the counting windows that are over. Not needed while answers are recorded: they end them too. */

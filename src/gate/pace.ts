@@ -26,16 +26,19 @@ export class Pace {
   #calls = 0;
   #throttled = 0;
   #countingSinceUs: number;
-  #guardChangedUs = Number.NEGATIVE_INFINITY;
+  #widenedUs = Number.NEGATIVE_INFINITY;
+  /** Since when there was nothing to widen the guard for, or since it last shrank. */
+  #calmSinceUs = Number.NEGATIVE_INFINITY;
 
   constructor(policy: BudgetPolicy, aimd: AimdPolicy, nowUs: number) {
     this.#policy = policy;
     this.#aimd = aimd;
-    this.multiplier = 1;
+    this.multiplier = startOf(aimd);
     this.guardUs = policy.guardUs;
     this.isSmooth = policy.spacingUs > 0;
     this.windows = policy.windows;
     this.#countingSinceUs = nowUs;
+    if (this.multiplier !== 1) this.#rebuild();
   }
 
   get spacingUs(): number {
@@ -82,15 +85,20 @@ export class Pace {
   /** True when a fresh one would be the same: nothing is lost by forgetting it (law L11). */
   isNeutral(nowUs: number): boolean {
     const isAsPolicy =
-      this.multiplier === 1 && this.guardUs === this.#policy.guardUs && this.isSmooth === this.#policy.spacingUs > 0;
-    return isAsPolicy && (this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs);
+      this.multiplier === startOf(this.#aimd) &&
+      this.guardUs === this.#policy.guardUs &&
+      this.isSmooth === this.#policy.spacingUs > 0;
+    const isCounted = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;
+    // A count that is complete and not yet summed up may still slow the key down.
+    return isAsPolicy && isCounted && !(this.#aimd.enabled && this.#throttled > 0);
   }
 
   /** One 429 burst is one piece of news, so the guard moves once in a window at the most. */
   #widen(nowUs: number): readonly PaceChange[] {
     const shortestUs = Math.min(...this.windows.map(({ spanUs }) => spanUs));
-    if (nowUs - this.#guardChangedUs < shortestUs) return [];
-    this.#guardChangedUs = nowUs;
+    this.#calmSinceUs = nowUs;
+    if (nowUs - this.#widenedUs < shortestUs) return [];
+    this.#widenedUs = nowUs;
     const reason = "429 although the windows were kept";
     if (this.guardUs >= WIDEST_GUARD_US) {
       if (this.isSmooth) return [];
@@ -104,11 +112,11 @@ export class Pace {
   }
 
   #calmGuard(nowUs: number): readonly PaceChange[] {
-    const calmed = calmedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#guardChangedUs);
+    const calmed = calmedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#calmSinceUs);
     if (calmed >= this.guardUs) return [];
     const old = this.guardUs / 1000;
     this.guardUs = calmed;
-    this.#guardChangedUs = nowUs;
+    this.#calmSinceUs = nowUs;
     this.#rebuild();
     return [{ what: "guard_ms", old, new: calmed / 1000, reason: "calm" }];
   }
@@ -125,4 +133,8 @@ export class Pace {
       return { ...window, spanUs: Math.ceil(windowUs / this.multiplier) + this.guardUs };
     });
   }
+}
+
+function startOf({ enabled, maxMultiplier }: AimdPolicy): number {
+  return enabled ? maxMultiplier : 1;
 }

@@ -8,6 +8,7 @@ import { limitsFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { BreakerRegistry } from "./breakers.ts";
+import type { Budget } from "./budget.ts";
 import { Gate } from "./gate.ts";
 import type { Grant } from "./grant.ts";
 
@@ -15,6 +16,10 @@ import type { Grant } from "./grant.ts";
  * Random schedules against oracles that count by hand. Together more than 20,000 schedules in one run.
  * A failing one is printed with its seed and path; put both into `replay` of the property to see it again.
  */
+
+function nth<T>(list: readonly T[], which: number): T | undefined {
+  return list[which % Math.max(1, list.length)];
+}
 
 interface Send {
   readonly us: number;
@@ -61,7 +66,7 @@ const arrival: fc.Arbitrary<Arrival> = fc.record({
 
 test("an undisturbed lane admits exactly whom it can serve in time, and serves each at the instant foretold", async () => {
   await fc.assert(
-    fc.asyncProperty(windows, fc.array(arrival, { maxLength: 25 }), async (shapes, arrivals) => {
+    fc.asyncProperty(windows, fc.array(arrival, { maxLength: 25, size: "max" }), async (shapes, arrivals) => {
       const time = new FakeTime();
       const rates = shapes.map(({ rate }) => rate);
       const gate = new Gate(limitsFrom({ defaults: { metadata: { rates, guard_ms: 0 } } }, "test"), time);
@@ -175,6 +180,7 @@ const world = fc.record({
   guardMs: fc.constantFrom(0, 3),
   isSmooth: fc.constantFrom(false, false, true),
   hasBreakers: fc.boolean(),
+  hasWeights: fc.boolean(),
   earlyUs: fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 5 }),
 });
 type World = typeof world extends fc.Arbitrary<infer Shape> ? Shape : never;
@@ -229,7 +235,10 @@ test("no schedule of arrivals, aborts, stalls, early timers and changes of pace 
   await fc.assert(
     fc.asyncProperty(
       world,
-      fc.array(fc.oneof({ weight: 8, arbitrary: act }, { weight: 2, arbitrary: answer }), { maxLength: 60 }),
+      fc.array(fc.oneof({ weight: 8, arbitrary: act }, { weight: 2, arbitrary: answer }), {
+        maxLength: 60,
+        size: "max",
+      }),
       async (shape, acts) => {
         let timers = 0;
         const time = new FakeTime({ earlyUs: () => shape.earlyUs[timers++ % shape.earlyUs.length] as number });
@@ -297,7 +306,7 @@ class Run {
     const name = HOSTS[host] as string;
     const lane = `${this.#shape.group !== undefined && host > 0 ? "pair" : name} ${ROLES[role]}`;
     const abort = new AbortController();
-    const units = isHead ? 0 : weight;
+    const units = isHead ? 0 : this.#shape.hasWeights ? weight : 1;
     const call: Call = {
       host: name,
       lane,
@@ -316,7 +325,7 @@ class Run {
       const entered = this.#gate.enter({
         host: name,
         role: ROLES[role] ?? "metadata",
-        weight,
+        weight: Math.max(1, units),
         method,
         maxWaitMs,
         signal,
@@ -358,7 +367,7 @@ class Run {
   }
 
   #answer({ which, status, retryAfterMs }: Extract<Act, { do: "answer" }>): void {
-    const call = this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased)[which];
+    const call = nth(this.#held(), which);
     if (call?.grant === undefined || this.#breakers === undefined) return;
     const outcome = outcomeOfResponse({ status, retryAfterMs });
     call.grant.report({ outcome, status, retryAfterMs });
@@ -373,10 +382,13 @@ class Run {
 
   #end(kind: "write" | "release" | "giveBack" | "abort", which: number): void {
     if (kind === "abort") {
-      this.#calls.filter(({ state }) => state === "waiting")[which]?.abort.abort();
+      nth(
+        this.#calls.filter(({ state }) => state === "waiting"),
+        which,
+      )?.abort.abort();
       return;
     }
-    const call = this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased)[which];
+    const call = nth(this.#held(), which);
     if (call?.grant === undefined) return;
     const wasWritten = call.state === "written";
     if (kind === "giveBack") call.grant.giveBack();
@@ -394,6 +406,10 @@ class Run {
     }
   }
 
+  #held(): readonly Call[] {
+    return this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
+  }
+
   #budgetsOf({ lane }: Call): readonly string[] {
     const [owner = ""] = lane.split(" ");
     return [lane, owner];
@@ -402,10 +418,11 @@ class Run {
   check(): void {
     const nowUs = this.#time.monotonicUs();
     const { metadata, artifact, total, group, guardMs, roleCap, totalCap, maxInFlight } = this.#shape;
-    const held = this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
+    const held = this.#held();
     assert.equal(this.#gate.inFlight, held.length);
     assert.equal(this.#gate.waiting, this.#calls.filter(({ state }) => state === "waiting").length);
     assert.ok(held.length <= (maxInFlight ?? Number.POSITIVE_INFINITY), "above the global ceiling");
+    this.#checkNobodyWaitsForNothing(nowUs);
     const lanes = new Set(this.#calls.map(({ lane }) => lane));
     for (const lane of lanes) {
       const [owner, role] = lane.split(" ");
@@ -432,6 +449,25 @@ class Run {
     const sends = [...(this.#sends.get(budget) ?? []), ...pending.map(({ units }) => ({ us: nowUs, units }))];
     for (const { limit, ms } of shapes) {
       assert.ok(mostInAnyWindow(sends, (ms + guardMs) * 1000) <= limit, `more than ${limit} in ${ms} ms at ${budget}`);
+    }
+  }
+
+  /**
+   * Nobody waits whose whole path has been free for longer than a timer may be late.
+   * Only where all weigh the same and no host can be cut off: a heavy one keeps the turn while it gathers its room.
+   */
+  #checkNobodyWaitsForNothing(nowUs: number): void {
+    if (this.#shape.hasWeights || this.#breakers !== undefined) return;
+    if (this.#gate.inFlight >= (this.#shape.maxInFlight ?? Number.POSITIVE_INFINITY)) return;
+    for (const lane of this.#gate.lanes()) {
+      const name = `${lane.name.replace("group ", "")} ${lane.role}`;
+      for (const units of [0, 1]) {
+        if (!this.#calls.some(call => call.state === "waiting" && call.lane === name && call.units === units)) continue;
+        let readyUs = 0;
+        for (let at: Budget | undefined = lane; at; at = at.above)
+          readyUs = Math.max(readyUs, at.readyUs(units, nowUs));
+        assert.ok(readyUs > nowUs - 1100, `${name} waits although it could have gone at ${readyUs}, now ${nowUs}`);
+      }
     }
   }
 

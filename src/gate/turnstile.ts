@@ -54,6 +54,8 @@ export class Turnstile {
   readonly #root: Place;
   #untilUs = 0;
   #isPumping = false;
+  /** Counts what may change the forecasts of lanes that share a budget: departures, returns, changes of pace. */
+  epoch = 0;
 
   constructor(root: Budget, time: Time, take: (waiter: Waiter, nowUs: number) => boolean) {
     this.#time = time;
@@ -80,12 +82,20 @@ export class Turnstile {
     return false;
   }
 
-  /** Units that go before a newcomer with `ahead` units in front of it in its own lane, when lanes take turns at `budget`. */
-  unitsAhead(budget: Budget, lane: Lane, ahead: number): number {
+  /**
+   * At least so many units go before a newcomer with `ahead` units in front of it in its own lane, when lanes take turns
+   * at `budget`: no more of a neighbour than it may send by its own windows, and nothing of the turns it owes.
+   */
+  unitsAhead(budget: Budget, lane: Lane, ahead: number, nowUs: number): number {
     let units = ahead;
     const own = this.#childToward(budget, lane);
+    const isInTurn = own !== undefined && own.waiting > 0;
     for (const child of this.#places.get(budget)?.children ?? []) {
-      if (child !== own) units += Math.min(ahead, child.line?.units ?? child.waiting);
+      if (child === own) continue;
+      const first = isInTurn || child.debt > 0 ? 0 : (child.line?.first?.units ?? 1);
+      const waiting = child.line?.units ?? child.waiting;
+      const sendable = child.budget?.roomUnits(nowUs) ?? waiting;
+      units += Math.max(0, Math.min(waiting, sendable, Math.max(first, ahead - child.debt)));
     }
     return units;
   }
@@ -104,6 +114,7 @@ export class Turnstile {
     if (place?.line === undefined || waiter.hasLeft) return;
     const wasFirst = place.line.first === waiter;
     place.line.leave(waiter);
+    this.epoch += 1;
     this.#count(place, -1);
     if (!wasFirst) return;
     for (let at: Place | undefined = place; at !== undefined; at = at.above) this.#unpark(at);
@@ -134,12 +145,22 @@ export class Turnstile {
     if (place?.parkedFor === "slot") this.#unpark(place);
   }
 
-  /** The windows of this budget may admit earlier, or later, than was computed. */
+  /** What was foretold for those who wait at this lane, or share a budget with it, no longer holds. */
+  outdate(lane: Lane): void {
+    this.epoch += 1;
+    const line = this.lineOf(lane);
+    if (line !== undefined) line.isStale = true;
+  }
+
+  /** The windows of this budget may admit earlier, or later, than was computed. Call `pump` when all is said. */
   paceChanged(budget: Budget): void {
+    this.epoch += 1;
     const place = this.#places.get(budget);
     if (place === undefined) return;
     if (place.line !== undefined) place.line.isStale = true;
-    if (place.parkedFor === "time") this.#unpark(place);
+    // Above it, too: whoever had the turn at a shared budget may have lost it, and must not keep the others waiting.
+    for (let at: Place | undefined = place; at !== undefined; at = at.above)
+      if (at.parkedFor === "time") this.#unpark(at);
   }
 
   pump(): void {

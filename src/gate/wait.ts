@@ -1,8 +1,8 @@
 import type { Time, Timer } from "../time/time.ts";
+import { onAbort } from "./abort-watch.ts";
 import type { Lane } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
-import type { Permit } from "./permit.ts";
 import type { Waiter } from "./waiting-line.ts";
 
 /** Timers come late; who was promised a turn is not sent away for the last few milliseconds. */
@@ -26,9 +26,8 @@ export interface WaitOptions {
   readonly plannedUs: number;
   /** The bound that was judged at admission. */
   readonly boundMs: number;
-  readonly granted: (waitedMs: number, permit: Permit | undefined) => Grant;
   readonly aborted: (waitedMs: number) => void;
-  /** Makes the refusal of somebody whose own bound is over. */
+  /** Makes the refusal of somebody whose own bound is over and who is still in line. */
   readonly refusal: (waiter: Waiter, nowUs: number) => Error;
 }
 
@@ -44,21 +43,23 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
   const { promise, resolve, reject } = Promise.withResolvers<Grant>();
   const waitedMs = (nowUs: number) => (nowUs - arrivedUs) / 1000;
   let timer: Timer | undefined;
+  let stopWatching: (() => void) | undefined;
   let isOver = false;
 
   const end = () => {
     isOver = true;
     timer?.cancel();
-    signal?.removeEventListener("abort", onAbort);
+    stopWatching?.();
   };
   const giveUp = (reason: unknown) => {
     end();
     room.leave(waiter);
     reject(reason);
   };
-  const onAbort = () => {
-    options.aborted(waitedMs(time.monotonicUs()));
+  const onAborted = () => {
+    // Out of the line first: whoever hears of it may come back in here.
     giveUp(signal?.reason);
+    options.aborted(waitedMs(time.monotonicUs()));
   };
   const onBound = () => {
     const nowUs = time.monotonicUs();
@@ -83,16 +84,17 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     lastUs: arrivedUs + boundMs * 1000,
     lastUnit: 0,
     hasLeft: false,
-    granted: (nowUs, permit) => {
+    arrivedUs,
+    granted: grant => {
       end();
-      resolve(options.granted(waitedMs(nowUs), permit));
+      resolve(grant);
     },
     refused: error => {
       end();
       reject(error);
     },
   };
-  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal !== undefined) stopWatching = onAbort(signal, onAborted);
   if (maxWaitMs < Number.POSITIVE_INFINITY) arm(maxWaitMs);
   room.join(waiter);
   return promise;

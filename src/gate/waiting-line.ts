@@ -1,6 +1,6 @@
 import type { Lane } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
-import type { Permit } from "./permit.ts";
+import type { Grant } from "./grant.ts";
 
 /** Somebody who waits at a lane. */
 export interface Waiter {
@@ -14,16 +14,17 @@ export interface Waiter {
   lastUnit: number;
   hasLeft: boolean;
   readonly call: EntryRequest;
+  readonly arrivedUs: number;
   /** Nobody keeps it waiting for a known end that lies beyond this. */
   readonly lastUs: number;
   /** Called once, when its turn has come and everything was taken. */
-  readonly granted: (nowUs: number, permit: Permit | undefined) => void;
+  readonly granted: (grant: Grant) => void;
   /** Called once, instead: it has left whatever line it was in. */
   readonly refused: (error: Error) => void;
 }
 
 /** Forecasts drift as timers come late; they are made anew once they are off by more than this. */
-const DRIFT_US = 5000;
+export const DRIFT_US = 5000;
 
 /**
  * First in, first out. Whoever leaves early is marked and dropped in passing, so that ten thousand aborts at once
@@ -40,6 +41,8 @@ export class WaitingLine {
   units = 0;
   /** Forecasts no longer hold: somebody left, or the pace changed. */
   isStale = false;
+  /** The turnstile's count of changes when the forecasts were made. */
+  epoch = 0;
 
   get first(): Waiter | undefined {
     while (this.#waiters[this.#head]?.hasLeft) this.#drop();
@@ -51,6 +54,7 @@ export class WaitingLine {
   }
 
   join(waiter: Waiter): void {
+    waiter.hasLeft = false;
     this.#unitsJoined += waiter.units;
     waiter.lastUnit = this.#unitsJoined;
     this.#waiters.push(waiter);
@@ -63,6 +67,7 @@ export class WaitingLine {
     const waiter = this.first;
     if (waiter === undefined) return;
     this.#drop();
+    waiter.hasLeft = true;
     this.#unitsServed += waiter.units;
     this.length -= 1;
     this.units -= waiter.units;
@@ -74,6 +79,11 @@ export class WaitingLine {
     this.length -= 1;
     this.units -= waiter.units;
     this.isStale = true;
+  }
+
+  /** Units of those ahead of somebody in line; 0 while the numbering is stale. */
+  unitsBefore(waiter: Waiter): number {
+    return this.isStale ? 0 : waiter.lastUnit - waiter.units - this.#unitsServed;
   }
 
   /** Everybody in line, first to last. */

@@ -122,6 +122,10 @@ test("settings that make no sense are refused with their place", () => {
     problem({ per_service: "ols=4/second" }),
     /initManager: per_service: "ols=4\/second" is not <name>:<rate>/,
   );
+  assert.match(
+    problem({ per_service: { "bad name": "1/s" } }),
+    /initManager: per_service.bad name: "bad name" is not the name/,
+  );
   assert.match(problem({ per_srvice: {} }), /initManager: .*per_srvice/);
 });
 

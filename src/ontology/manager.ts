@@ -6,7 +6,7 @@ import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
 import { type LanePolicy, type Limits, lanePolicy, NO_AIMD } from "../policy/limits.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type OntologySettings, parseOntologySettings } from "./settings.ts";
+import { checkServiceName, type OntologySettings, parseOntologySettings } from "./settings.ts";
 
 export interface OntologyManagerOptions {
   /** @default the clocks of this machine */
@@ -50,7 +50,7 @@ export class OntologyManager {
       route: key => ({ name: key, lane: perService.get(key.slice(0, key.indexOf(":"))) ?? fallback, above: [] }),
     };
     this.#time = time;
-    this.#gate = new Gate(limits, time, { listener });
+    this.#gate = new Gate(limits, time, { listener, stampsGrants: true });
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
@@ -62,10 +62,8 @@ export class OntologyManager {
   ): Promise<OntologyGrant> {
     const key = keyOf(service, host);
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
-    const entered = this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs });
-    const grant = entered instanceof Promise ? await entered : entered;
-    grant.release();
-    return { key, blockedMs: grant.waitedMs };
+    const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs });
+    return { key, blockedMs: waitedMs };
   }
 
   /**
@@ -87,10 +85,6 @@ export class OntologyManager {
 }
 
 function keyOf(service: string, host: string): string {
-  if (!/^[\w.-]{1,64}$/.test(service)) {
-    throw new RangeError(
-      `${JSON.stringify(service.slice(0, 80))} is not the name of a service; use letters, digits, ".", "_" and "-"`,
-    );
-  }
+  checkServiceName(service);
   return `${service}:${host === ANY_HOST ? host : canonicalHost(host)}`;
 }

@@ -54,7 +54,16 @@ export function parseOntologySettings(settings: OntologySettings): OntologyRates
       : Object.entries(per_service).map(
           ([name, text]) => [name, at(`per_service.${name}`, () => ratesOf(text))] as const,
         );
+  for (const [name] of perService) at(`per_service.${name}`, () => checkServiceName(name));
   return { default: at("default", () => ratesOf(fallback)), perService: new Map(perService), guardMs };
+}
+
+/** Part of keys and tables, so that it must not look like more. Throws a RangeError. */
+export function checkServiceName(name: string): void {
+  if (/^[\w.-]{1,64}$/.test(name)) return;
+  throw new RangeError(
+    `${JSON.stringify(name.slice(0, 80))} is not the name of a service; use letters, digits, ".", "_" and "-"`,
+  );
 }
 
 function ratesOf(text: string | readonly string[] | null): readonly Rate[] {

@@ -43,10 +43,10 @@ export function explainLane(policy: LoadedPolicy, host: string, role: Role, path
           explained(`group ${group} total.${field}`, assignments, undefined, [["groups", group, "total", field]]),
         )),
   ];
-  return [...lane, ...totals, ...explainBreaker(policy, host, role)].filter(({ said }) => said.length > 0);
+  return [...lane, ...totals, ...explainCircuit(policy, host, role)].filter(({ said }) => said.length > 0);
 }
 
-function explainBreaker(policy: LoadedPolicy, host: string, role: Role): readonly Explained[] {
+function explainCircuit(policy: LoadedPolicy, host: string, role: Role): readonly Explained[] {
   const { assignments } = policy.breakers;
   return BREAKER_FIELDS.map(field => {
     const builtIn = field === "retry_after_cap_s" ? DEFAULT_BREAKERS[field] : DEFAULT_BREAKERS.roles[role][field];

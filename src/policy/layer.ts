@@ -6,9 +6,6 @@ export interface Assignment {
   readonly where: string;
 }
 
-/** Everything that was said for one path, the last of which holds. */
-export type Origins = ReadonlyMap<string, readonly Assignment[]>;
-
 /** Puts values said one after the other together, field by field: the last word counts, siblings stay. */
 export function assemble(assignments: readonly Assignment[]): Record<string, unknown> {
   const root = emptyMap();
@@ -26,10 +23,6 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
     at[last] = isMap(value) && isMap(at[last]) ? at[last] : value;
   }
   return root;
-}
-
-export function originsOf(assignments: readonly Assignment[]): Origins {
-  return Map.groupBy(assignments, ({ path }) => path.join("."));
 }
 
 /** Where a path, or failing that the nearest thing above or below it, was said. */

@@ -87,6 +87,7 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
   const entries = new Map<string, Entry[]>();
   const add = (host: string, entry: Entry) => entries.set(host, [...(entries.get(host) ?? []), entry]);
   const claimed = new Map<string, { readonly inherited: HostOptions; readonly above: readonly SharedBudget[] }>();
+  const taken = new Map<string, string>();
   for (const [group, { members, ...options }] of Object.entries(groups)) {
     if (members === undefined) {
       throw new ConfigError([
@@ -98,6 +99,13 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
     const above = sharedBudgets(name, options.total);
     const lanes = lanesOf(base, options);
     for (const { host, path } of members) {
+      const place = `${host}${path}`;
+      const other = taken.get(place);
+      if (other !== undefined) {
+        const message = `${place} is a member of ${other} already: it can share one budget only`;
+        throw new ConfigError([{ where, path: `groups.${group}.members`, message }]);
+      }
+      taken.set(place, group);
       if (path === "" && hosts[host] !== undefined) claimed.set(host, { inherited: options, above });
       else add(host, { name, path, lanes, above });
     }

@@ -68,6 +68,10 @@ export const ratelimitsSchema = z.strictObject({
       min_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.min_multiplier),
       max_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.max_multiplier),
     })
+    .refine(({ min_multiplier, max_multiplier }) => min_multiplier > 1 || min_multiplier <= max_multiplier, {
+      path: ["min_multiplier"],
+      message: "min_multiplier must not be above max_multiplier",
+    })
     .prefault({}),
   backend: z
     .strictObject({
@@ -90,13 +94,27 @@ export function parseRatelimits(options: RatelimitsOptions, where: string): z.ou
   return parseOptions(ratelimitsSchema, options, where);
 }
 
+/** Reads options by a schema. A host that is listed twice, in two spellings, would lose one of its entries. */
 export function parseOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
   where: string,
 ): z.output<Schema> {
   const result = schema.safeParse(options);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => ({ where, path: path.join("."), message }));
-  throw new ConfigError(problems, { cause: result.error });
+  const doubled = doubledHosts(options).map(host => ({
+    where,
+    path: `hosts.${host}`,
+    message: `${host} is listed twice`,
+  }));
+  if (result.success && doubled.length === 0) return result.data;
+  const issues = result.success ? [] : result.error.issues;
+  const problems = issues.map(({ path, message }) => ({ where, path: path.join("."), message }));
+  throw new ConfigError([...problems, ...doubled], { cause: result.error });
+}
+
+function doubledHosts(options: unknown): readonly string[] {
+  const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
+  if (typeof hosts !== "object" || hosts === null) return [];
+  const names = Object.keys(hosts).map(name => hostName.safeParse(name).data ?? name);
+  return names.filter((name, index) => names.indexOf(name) !== index);
 }

@@ -1,3 +1,5 @@
+// The global of the same name is a getter, and this is read for every decision.
+import { performance } from "node:perf_hooks";
 import { sleep } from "./sleep.ts";
 import type { Time, Timer } from "./time.ts";
 
