@@ -21,6 +21,22 @@ const snippets = documents.flatMap(document => {
   }));
 });
 
+/** A `sh` block that begins with `$ npx docstokg …` shows what that prints, `…` standing for what is left out. */
+const sessions = documents.flatMap(document => {
+  const blocks = readFileSync(join(root, document), "utf8").matchAll(/^```sh\n\$ npx docstokg (.*?)\n(.*?)^```$/gms);
+  return [...blocks].map(([, command = "", output = ""]) => ({ document, command, lines: output.split("\n") }));
+});
+
+for (const { document, command, lines } of sessions) {
+  test(`${document}: docstokg ${command} prints what is shown`, () => {
+    const { stdout } = spawnSync(process.execPath, [join(root, "bin/docstokg.cjs"), ...command.split(" ")], {
+      encoding: "utf8",
+    });
+    const printed = stdout.split("\n");
+    for (const line of lines) if (line !== "…" && line !== "") assert.ok(printed.includes(line), line);
+  });
+}
+
 test("the README has a snippet to run", () => {
   assert.ok(snippets.some(({ name }) => name.startsWith("README.md")));
 });

@@ -10,6 +10,7 @@ import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type BreakerEvent, stateName } from "./breaker-events.ts";
 import { type HostStatus, statusOf } from "./breaker-status.ts";
+import { BreakerTeller } from "./breaker-teller.ts";
 import { CircuitHolder } from "./circuit-holder.ts";
 import { Denial } from "./denial.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
@@ -52,7 +53,7 @@ export class BreakerRegistry implements PermitKeeper {
   #policies: BreakerPolicies;
   readonly #time: Time;
   readonly #random: () => number;
-  readonly #listeners = new Listeners<BreakerEvent>();
+  readonly #teller = new BreakerTeller();
   readonly #passable = new Listeners<HostBreaker | CircuitHolder>();
   readonly #hosts: ForgetfulMap<HostBreaker>;
   readonly #resolvers = new Map<string, CircuitHolder>();
@@ -69,7 +70,7 @@ export class BreakerRegistry implements PermitKeeper {
     this.#hosts = new ForgetfulMap(host =>
       host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs),
     );
-    if (listener !== undefined) this.#listeners.add(listener);
+    if (listener !== undefined) this.#teller.add(listener);
   }
 
   /** A permit, or a BreakerOpenError that says why and for how long. */
@@ -87,7 +88,7 @@ export class BreakerRegistry implements PermitKeeper {
     const circuit = this.#circuitOf(host, role);
     const ofResolver = resolver === undefined ? undefined : this.#resolverOf(resolver);
     const denial = this.#denial(host, role, circuit, ofResolver, nowUs);
-    if (!this.#listeners.isEmpty) this.#tellBeforeCall(host, role, resolver, circuit, denial, nowUs);
+    if (!this.#teller.isEmpty) this.#teller.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined) return denial;
     this.#permitsIssued += 1;
     host.permits += 1;
@@ -158,7 +159,7 @@ export class BreakerRegistry implements PermitKeeper {
     known.cooldowns.clear();
     known.failures.clear();
     for (const circuit of known.circuits.values()) circuit.close();
-    this.#listeners.tell({ event_type: "breaker_cooldown_ended", host: known.name, by: "operator" });
+    this.#teller.cooldownEnded(known.name, "operator");
     this.#passable.tell(known);
   }
 
@@ -173,7 +174,7 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** Answers with the way to stop listening. */
   listen(listener: Listener<BreakerEvent>): () => void {
-    return this.#listeners.add(listener);
+    return this.#teller.add(listener);
   }
 
   /** Hears of whatever was in somebody's way and may no longer be, other than by the passing of time. */
@@ -181,7 +182,8 @@ export class BreakerRegistry implements PermitKeeper {
     return this.#passable.add(listener);
   }
 
-  settle(call: IssuedCall, { outcome, status, retryAfterMs }: CallResult): void {
+  settle(call: IssuedCall, result: CallResult): void {
+    const { outcome, retryAfterMs } = result;
     if (outcome.kind === "neutral") {
       this.release(call);
       return;
@@ -189,7 +191,7 @@ export class BreakerRegistry implements PermitKeeper {
     const { host, circuit, resolver, number } = call;
     host.permits -= 1;
     const nowUs = this.#time.monotonicUs();
-    this.#tellResult(call, outcome, status, retryAfterMs);
+    this.#teller.result(call, result);
     if (outcome.kind === "success") {
       if (host.cooldowns.endBySuccess(number, nowUs)) this.#endedBySuccess(host);
       circuit.holder.succeed(circuit.generation, number);
@@ -261,8 +263,7 @@ export class BreakerRegistry implements PermitKeeper {
     this.#cool(host, ms, "retry-after");
     const old = Math.max(policy.resetUs, host.learnedResetUs);
     if (this.#policies.isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
-      const raised = { host: host.name, old_s: old / 1e6, new_s: host.learnedResetUs / 1e6 };
-      this.#listeners.tell({ event_type: "breaker_reset_raised", ...raised });
+      this.#teller.resetRaised(host.name, old, host.learnedResetUs);
     }
   }
 
@@ -279,22 +280,17 @@ export class BreakerRegistry implements PermitKeeper {
     const clocks = this.#clocks();
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     if (!host.cooldowns.set({ untilUs, reason, afterPermit: this.#permitsIssued })) return;
-    const until = wallDeadlineMs(untilUs, clocks);
-    this.#listeners.tell({ event_type: "breaker_cooldown_set", host: host.name, until, reason });
+    this.#teller.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
   }
 
   #endedBySuccess(host: HostBreaker): void {
-    this.#listeners.tell({ event_type: "breaker_cooldown_ended", host: host.name, by: "success" });
+    this.#teller.cooldownEnded(host.name, "success");
     this.#passable.tell(host);
   }
 
   #changed(holder: CircuitHolder, old: Circuit): void {
     const now = holder.at(this.#time.monotonicUs());
-    if (now.kind !== old.kind) {
-      const reset_timeout_s = holder.policy.resetUs / 1e6;
-      const change = { old: stateName(old), new: stateName(now), reset_timeout_s, ...holder.name };
-      this.#listeners.tell({ event_type: "breaker_state_change", ...change });
-    }
+    this.#teller.changed(holder, old, now);
     if (now.kind !== "open") this.#passable.tell(holder);
   }
 
@@ -336,33 +332,6 @@ export class BreakerRegistry implements PermitKeeper {
 
   #clocks(): Clocks {
     return { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
-  }
-
-  #tellBeforeCall(
-    { name: host }: HostBreaker,
-    role: Role,
-    resolver: string | undefined,
-    circuit: CircuitHolder,
-    denial: Denial | undefined,
-    nowUs: number,
-  ): void {
-    const state = denial?.state ?? stateName(circuit.at(nowUs));
-    const remaining_ms = denial?.remainingMs ?? 0;
-    const facts = { host, role, resolver, allowed: denial === undefined, state, reason: denial?.reason, remaining_ms };
-    this.#listeners.tell({ event_type: "breaker_before_call", ...facts });
-  }
-
-  #tellResult(
-    { host, role }: IssuedCall,
-    outcome: Outcome,
-    status: number | undefined,
-    retryAfterMs: number | undefined,
-  ): void {
-    if (this.#listeners.isEmpty) return;
-    const retry_after_s = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
-    const event_type = outcome.kind === "success" ? "breaker_success" : "breaker_failure";
-    const facts = { host: host.name, role, status, retry_after_s };
-    this.#listeners.tell({ event_type, ...facts });
   }
 }
 

@@ -1,7 +1,8 @@
-import { BusyError, RateLimitExceeded, type RejectedError } from "../errors.ts";
+import type { RejectedError } from "../errors.ts";
 import { type Limits, UNLIMITED } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
+import { checkWeight, mayWaitFor, rejection, unitsOf, wantedBy } from "./admission.ts";
 import type { BreakerRegistry } from "./breakers.ts";
 import { Budget, type Lane } from "./budget.ts";
 import { Cooling } from "./cooling.ts";
@@ -9,9 +10,10 @@ import type { Denial } from "./denial.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import { constraintOf, overdueUs, plannedUs } from "./forecast.ts";
 import type { GateEvent } from "./gate-events.ts";
+import { GateTeller } from "./gate-teller.ts";
 import { Grant, type GrantKeeper, type Refusal } from "./grant.ts";
 import { Lanes } from "./lanes.ts";
-import { type Listener, Listeners } from "./listeners.ts";
+import type { Listener } from "./listeners.ts";
 import { Pace, type PaceChange } from "./pace.ts";
 import { Permit } from "./permit.ts";
 import { Turnstile } from "./turnstile.ts";
@@ -33,7 +35,7 @@ export interface GateOptions {
 export class Gate implements GrantKeeper, WaitingRoom {
   readonly #time: Time;
   #limits: Limits;
-  readonly #listeners = new Listeners<GateEvent>();
+  readonly #teller = new GateTeller();
   readonly #root: Budget;
   readonly #lanes: Lanes;
   readonly #breakers: BreakerRegistry | undefined;
@@ -46,7 +48,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
   constructor(limits: Limits, time: Time, { listener, breakers, stampsGrants = false }: GateOptions = {}) {
     this.#limits = limits;
     this.#time = time;
-    if (listener !== undefined) this.#listeners.add(listener);
+    if (listener !== undefined) this.#teller.add(listener);
     this.#breakers = breakers;
     this.#stampsGrants = stampsGrants;
     this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
@@ -105,7 +107,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
     if (untilUs <= lane.holdUntilUs) return;
     lane.holdUntilUs = untilUs;
     this.#paceChanged(lane);
-    this.#listeners.tell({ event_type: "ratelimit.cooldown", key: lane.name, role, seconds: ms / 1000 });
+    this.#teller.held(lane, ms);
   }
 
   /** Counts an answer, for the pace of its lane. */
@@ -210,7 +212,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
       arrivedUs: nowUs,
       plannedUs: readyUs,
       boundMs,
-      aborted: waitedMs => this.#tellAcquire(lane, units, "block", waitedMs, "aborted"),
+      aborted: waitedMs => this.#teller.aborted(lane, units, waitedMs),
       refusal: (waiter, atUs) => this.#lateRefusal(waiter, atUs, boundMs),
     });
   }
@@ -274,12 +276,8 @@ export class Gate implements GrantKeeper, WaitingRoom {
       else at.log.reserve(units);
     }
     if (units > 0) lane.acquired += 1;
-    else {
-      lane.headSkipped += 1;
-      if (!this.#listeners.isEmpty)
-        this.#listeners.tell({ event_type: "rate_head_skipped", host: lane.name, role: lane.role });
-    }
-    this.#tellAcquire(lane, units, "block", waitedMs, "granted");
+    else lane.headSkipped += 1;
+    this.#teller.granted(lane, units, waitedMs);
     const state = this.#stampsGrants ? (holdsSlots ? "settled" : "over") : "granted";
     return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
   }
@@ -295,7 +293,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
 
   #refuse(lane: Lane, units: number, wanted: number, readyUs: number, nowUs: number, blockedMs?: number): Refusal {
     lane.refused += 1;
-    this.#tellAcquire(lane, units, blockedMs === undefined ? "fail" : "block", blockedMs ?? 0, "refused");
+    this.#teller.refused(lane, units, blockedMs);
     const constraint = constraintOf(this.#root, lane, wanted, readyUs, nowUs);
     const isUnknown = constraint.kind === "concurrency";
     return {
@@ -308,10 +306,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
   #adopt(lane: Lane, changes: readonly PaceChange[]): void {
     if (changes.length === 0) return;
     this.#paceChanged(lane);
-    for (const { what, ...change } of changes) {
-      const event_type = what === "multiplier" ? "aimd_adjust" : what === "guard_ms" ? "guard_adjust" : "shape_adjust";
-      this.#listeners.tell({ event_type, host: lane.name, role: lane.role, ...change });
-    }
+    this.#teller.paced(lane, changes);
   }
 
   #paceChanged(lane: Lane): void {
@@ -330,64 +325,5 @@ export class Gate implements GrantKeeper, WaitingRoom {
       lane.log.isSpent(lane.windows, lane.spacingUs, nowUs) &&
       this.waitingAt(lane) === 0
     );
-  }
-
-  #tellAcquire(
-    lane: Lane,
-    weight: number,
-    mode: "block" | "fail",
-    blockedMs: number,
-    outcome: "granted" | "refused" | "aborted",
-  ): void {
-    // Nobody listens most of the time, and this is on the way of every request.
-    if (this.#listeners.isEmpty) return;
-    const { name: key, role, policy } = lane;
-    const rates = policy.labels.join("+");
-    this.#listeners.tell({
-      event_type: "ratelimit.acquire",
-      key,
-      role,
-      rates,
-      weight,
-      mode,
-      blocked_ms: blockedMs,
-      outcome,
-    });
-  }
-}
-
-/**
- * A known end may be waited for within the bound. A half-open circuit's probe ends nobody knows when: only a call that
- * brought its own bound waits for it, the others are told at once.
- */
-function mayWaitFor({ state, untilUs }: Denial, { maxWaitMs }: EntryRequest, lastUs: number): boolean {
-  return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= lastUs;
-}
-
-/** The units that must find room for a newcomer to go: its own behind those of the line. */
-function wantedBy(turnstile: Turnstile, lane: Lane, units: number): number {
-  return units === 0 ? 0 : units + (turnstile.lineOf(lane)?.units ?? 0);
-}
-
-function rejection(lane: Lane, { constraint, retryAfterMs }: Refusal, maxWaitMs: number): RejectedError {
-  const details = { host: lane.name, role: lane.role, constraint, maxWaitMs };
-  return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
-}
-
-function unitsOf({ method, weight = 1 }: EntryRequest, lane: Lane): number {
-  if (method === "HEAD" && !lane.policy.countsHead) return 0;
-  if (weight !== 1) checkWeight(weight, lane);
-  return weight;
-}
-
-/** A weight that no window could ever grant is the caller's mistake, not an endless wait (law L6). */
-function checkWeight(weight: number, lane: Lane): void {
-  if (!Number.isSafeInteger(weight) || weight < 1)
-    throw new RangeError(`weight must be a whole number from 1, not ${weight}`);
-  for (let at: Budget | undefined = lane; at; at = at.above) {
-    for (const [index, { limit }] of at.windows.entries()) {
-      if (weight > limit)
-        throw new RangeError(`weight ${weight} can never pass ${at.policy.labels[index]} of ${at.name}`);
-    }
   }
 }

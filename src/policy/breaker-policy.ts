@@ -1,7 +1,7 @@
 import type { CircuitPolicy } from "../core/breaker.ts";
 import type { ClassifyRules } from "../core/classify.ts";
-import { DEFAULT_BREAKERS } from "./breaker-defaults.ts";
 import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
+import { DEFAULT_BREAKERS } from "./defaults.ts";
 import type { Role } from "./roles.ts";
 
 export interface RollingWindowPolicy {

@@ -1,7 +1,7 @@
 /** The shape of `breakers.yaml` and of the same as an object; keys as users write them. */
 import { z } from "zod";
 import { defaultClassifyRules } from "../core/classify.ts";
-import { DEFAULT_BREAKERS } from "./breaker-defaults.ts";
+import { DEFAULT_BREAKERS } from "./defaults.ts";
 import { hostName, parseOptions } from "./schema.ts";
 
 const count = z.int().min(1).max(1_000_000);

@@ -1,4 +1,4 @@
-/** Every default of the limits, in one place: quoted by code, tests and documents. */
+/** Every default of limits and breakers, in one place: quoted by code, tests and documents. */
 export const DEFAULT_LIMITS = {
   metadata: { rates: ["10/SECOND", "5000/HOUR"], max_delay_ms: 200, count_head: false },
   landing: { rates: ["5/SECOND", "2000/HOUR"], max_delay_ms: 250, count_head: false },
@@ -16,4 +16,18 @@ export const DEFAULT_AIMD = {
   decrease_step_pct: 20,
   min_multiplier: 0.3,
   max_multiplier: 1,
+} as const;
+
+export const DEFAULT_BREAKERS = {
+  fail_max: 5,
+  reset_timeout_s: 60,
+  retry_after_cap_s: 900,
+  roles: {
+    metadata: { fail_max: 5, reset_timeout_s: 45 },
+    landing: { fail_max: 4, reset_timeout_s: 60 },
+    artifact: { fail_max: 3, reset_timeout_s: 120 },
+  },
+  half_open: { trial_calls: { metadata: 1, landing: 1, artifact: 2 }, jitter_ms: 150, success_threshold: 1 },
+  rolling_window: { enabled: true, window_s: 30, threshold_failures: 6, cooldown_s: 60 },
+  adaptive_reset: { enabled: true },
 } as const;

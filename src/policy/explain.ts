@@ -1,5 +1,4 @@
-import { DEFAULT_BREAKERS } from "./breaker-defaults.ts";
-import { DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
+import { DEFAULT_BREAKERS, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Assignment } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
