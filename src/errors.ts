@@ -17,8 +17,16 @@
 /** `Symbol.for`, so that the guard also knows errors of a second copy of this package. */
 const brand = Symbol.for("docstokg.error");
 
+export type DocstokgErrorCode =
+  | "DOCSTOKG_RATE_LIMITED"
+  | "DOCSTOKG_BREAKER_OPEN"
+  | "DOCSTOKG_BUSY"
+  | "DOCSTOKG_CONFIG"
+  | "DOCSTOKG_STORE"
+  | "DOCSTOKG_DOWNLOAD";
+
 export abstract class DocstokgError extends Error {
-  abstract readonly code: `DOCSTOKG_${string}`;
+  abstract readonly code: DocstokgErrorCode;
   readonly [brand] = true;
 }
 

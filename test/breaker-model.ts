@@ -238,13 +238,15 @@ class Model {
     return { host: this.hosts[host] as ModelHost, passed: circuits.map(circuit => ({ circuit, era: circuit.era })) };
   }
 
-  succeed({ passed, permit }: Out, nowMs: number): void {
+  succeed({ host, passed, permit }: Out, nowMs: number): void {
     for (const { circuit, era } of passed) {
       this.settled(circuit, nowMs);
       if (circuit.era !== era) continue;
       circuit.failures = 0;
       circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
-      if (circuit.state === "half_open") turn(circuit, "closed");
+      if (circuit.state !== "half_open") continue;
+      turn(circuit, "closed");
+      if (circuit === passed[0]?.circuit) host.failuresMs = [];
     }
   }
 

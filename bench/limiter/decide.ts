@@ -1,9 +1,12 @@
 /** Nanoseconds per decision: allowed and refused, with one and two windows, on one key and on ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { asyncEntrant, syncEntrant } from "../kit/entrant.ts";
+import { scatteredHosts } from "../kit/hosts.ts";
 import { type RaceResult, race, raceOptions } from "../kit/race.ts";
 import { atMost, type Figure, type Table } from "../kit/report.ts";
-import { asyncEntrant, type Entrant, keyed, syncEntrant } from "./entrant.ts";
-import { DEFAULT_RATES, FULL, fullLimiter, limiterOf, SkippingTime, scatteredHosts } from "./ours.ts";
+import { SkippingTime } from "../kit/skipping-time.ts";
+import { type Entrant, keyed } from "./entrant.ts";
+import { DEFAULT_RATES, FULL, fullLimiter, limiterOf } from "./ours.ts";
 import { allowingPeers, heavyPeers, refusingPeers, UNKEYED_PEER } from "./peers.ts";
 
 /** Never full in a run of seconds. A log of this limit remembers only every 5,000,000th stamp. */

@@ -1,14 +1,15 @@
-/** Contestants of the race for nanoseconds, from a call that takes a host. */
+/** What the tables say about each limiter in the race for nanoseconds. */
 import type { Contestant } from "../kit/race.ts";
 
-export interface Entrant extends Contestant {
+interface Kind {
+  readonly name: string;
   /** How many windows each call is checked against. */
   readonly windows: number;
   /** Whether it finds the budget of a host itself, leaves that to a Map of its user, or has only one budget. */
   readonly keys: "own" | "Map" | "none";
 }
 
-type Kind = Pick<Entrant, "name" | "windows" | "keys">;
+export type Entrant = Kind & Contestant;
 
 export function keyed(name: string, windows: number): Kind {
   return { name, windows, keys: "own" };
@@ -20,76 +21,4 @@ export function mapped(name: string): Kind {
 
 export function unkeyed(name: string): Kind {
   return { name, windows: 1, keys: "none" };
-}
-
-/** Every call goes through a closure that no compiler inlines here: as from a program, not as from an empty loop. */
-export function syncEntrant(
-  kind: Kind,
-  hosts: readonly string[],
-  call: (host: string) => boolean,
-  isGranted: boolean,
-): Entrant {
-  let at = 0;
-  return {
-    ...kind,
-    run(calls) {
-      let granted = 0;
-      for (let made = 0; made < calls; made += 1) {
-        at = at + 1 < hosts.length ? at + 1 : 0;
-        if (call(hosts[at] as string)) granted += 1;
-      }
-      check(kind.name, granted, isGranted ? calls : 0);
-    },
-  };
-}
-
-/** One call after the other, each awaited: what its callers pay. A refusal is a rejection. */
-export function asyncEntrant(
-  kind: Kind,
-  hosts: readonly string[],
-  call: (host: string) => unknown,
-  isGranted: boolean,
-): Entrant {
-  let at = 0;
-  return {
-    ...kind,
-    async run(calls) {
-      let granted = 0;
-      for (let made = 0; made < calls; made += 1) {
-        at = at + 1 < hosts.length ? at + 1 : 0;
-        try {
-          await call(hosts[at] as string);
-          granted += 1;
-        } catch (refusal) {
-          // A slip in the bench itself is not to be timed as a refusal.
-          if (refusal instanceof TypeError) throw refusal;
-        }
-      }
-      check(kind.name, granted, isGranted ? calls : 0);
-    },
-  };
-}
-
-/** Many calls at once, for a peer that starts every job from a timer: one by one, it would be the timer that is timed. */
-export function batchEntrant(kind: Kind, hosts: readonly string[], call: (host: string) => Promise<unknown>): Entrant {
-  const batch = 20;
-  let at = 0;
-  return {
-    ...kind,
-    leastCalls: batch,
-    async run(calls) {
-      for (let left = calls; left > 0; left -= batch) {
-        const running: Promise<unknown>[] = [];
-        while (running.length < Math.min(batch, left)) {
-          at = at + 1 < hosts.length ? at + 1 : 0;
-          running.push(call(hosts[at] as string));
-        }
-        await Promise.all(running);
-      }
-    },
-  };
-}
-
-function check(name: string, granted: number, expected: number): void {
-  if (granted !== expected) throw new Error(`${name} granted ${granted} calls where ${expected} were due`);
 }

@@ -4,7 +4,8 @@ import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
 import pThrottle from "p-throttle";
 import { RateLimiterMemory, RateLimiterUnion } from "rate-limiter-flexible";
-import { asyncEntrant, batchEntrant, type Entrant, keyed, mapped, syncEntrant, unkeyed } from "./entrant.ts";
+import { asyncEntrant, batchEntrant, syncEntrant } from "../kit/entrant.ts";
+import { type Entrant, keyed, mapped, unkeyed } from "./entrant.ts";
 
 const ENDLESS = 1e9;
 const HOUR_S = 3600;

@@ -4,7 +4,8 @@ import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
 import pThrottle from "p-throttle";
 import { RateLimiterMemory, RateLimiterQueue } from "rate-limiter-flexible";
-import { limiterOf, SkippingTime } from "./ours.ts";
+import { SkippingTime } from "../kit/skipping-time.ts";
+import { limiterOf } from "./ours.ts";
 
 export const LIMIT = 50;
 export const WINDOW_MS = 1000;

@@ -33,6 +33,7 @@ const INPUT_CHARS_MAX = 512;
  * @throws RangeError that names the input.
  */
 export function canonicalHost(text: string): string {
+  if (typeof text !== "string") throw new RangeError(`a host must be a string, not ${JSON.stringify(text)}`);
   if (text.length <= NAME_CHARS_MAX && PLAIN_NAME.test(text)) return text;
   if (text.length > INPUT_CHARS_MAX || NEVER_IN_A_HOST.test(text)) throw notAHost(text);
 

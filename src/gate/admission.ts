@@ -25,7 +25,7 @@ export function rejection(lane: Lane, { constraint, retryAfterMs }: Refusal, max
 }
 
 export function unitsOf({ method, weight = 1 }: EntryRequest, lane: Lane): number {
-  if (method === "HEAD" && !lane.policy.countsHead) return 0;
+  if (method !== undefined && !lane.policy.countsHead && method.toUpperCase() === "HEAD") return 0;
   if (weight !== 1) checkWeight(weight, lane);
   return weight;
 }

@@ -30,7 +30,7 @@ export interface HostStatus {
 export function statusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs }: Clocks, windowUs: number): HostStatus {
   const cooldown = host.cooldowns.current(nowUs);
   const roles = ROLES.flatMap(role => {
-    const circuit = host.circuits.get(role)?.at(nowUs);
+    const circuit = host.circuits[role]?.at(nowUs);
     return circuit === undefined ? [] : [roleStatus(role, circuit, nowUs)];
   });
   const worst = roles.find(({ state }) => state === "open") ?? roles.find(({ state }) => state === "half_open");

@@ -28,9 +28,10 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
     this.tell({ event_type, host: host.name, role, status, retry_after_s });
   }
 
-  changed({ name, policy }: CircuitHolder, old: Circuit, now: Circuit): void {
+  changed({ name, policy }: CircuitHolder, old: Circuit, now: Circuit, nowUs: number): void {
     if (old.kind === now.kind) return;
-    const reset_timeout_s = policy.resetUs / 1e6;
+    // For an opening, how long it really lasts: it may have grown.
+    const reset_timeout_s = (now.kind === "open" ? now.untilUs - nowUs : policy.resetUs) / 1e6;
     this.tell({
       event_type: "breaker_state_change",
       ...name,

@@ -5,7 +5,7 @@ import { canonicalHost } from "../core/host.ts";
 import type { OpenReason } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
-import type { Role } from "../policy/roles.ts";
+import { isRole, notARole, ROLES, type Role } from "../policy/roles.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type BreakerEvent, stateName } from "./breaker-events.ts";
@@ -42,6 +42,8 @@ export interface FailureReport extends AllowRequest {
   readonly retryAfterS?: number | undefined;
 }
 
+/** A host that is well differs from a fresh one in nothing: without this, hosts called in turn would be made anew each time. */
+const KEPT_HOSTS = 16_384;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
 
@@ -67,9 +69,9 @@ export class BreakerRegistry implements PermitKeeper {
     this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
     this.#time = time;
     this.#random = random;
-    this.#hosts = new ForgetfulMap(host =>
-      host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs),
-    );
+    const isForgettable = (host: HostBreaker) =>
+      host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
+    this.#hosts = new ForgetfulMap(isForgettable, KEPT_HOSTS);
     if (listener !== undefined) this.#teller.add(listener);
   }
 
@@ -158,7 +160,7 @@ export class BreakerRegistry implements PermitKeeper {
     const known = this.#hostOf(host);
     known.cooldowns.clear();
     known.failures.clear();
-    for (const circuit of known.circuits.values()) circuit.close();
+    for (const role of ROLES) known.circuits[role]?.close();
     this.#teller.cooldownEnded(known.name, "operator");
     this.#passable.tell(known);
   }
@@ -167,7 +169,10 @@ export class BreakerRegistry implements PermitKeeper {
   reload(breakers: BreakersOptions): void {
     this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
     for (const host of this.#hosts.values()) {
-      for (const [role, circuit] of host.circuits) circuit.policy = this.#policies.circuit(host.name, role);
+      for (const role of ROLES) {
+        const circuit = host.circuits[role];
+        if (circuit !== undefined) circuit.policy = this.#policies.circuit(host.name, role);
+      }
     }
     for (const [name, circuit] of this.#resolvers) circuit.policy = this.#policies.resolver(name);
   }
@@ -190,14 +195,15 @@ export class BreakerRegistry implements PermitKeeper {
     }
     const { host, circuit, resolver, number } = call;
     host.permits -= 1;
-    const nowUs = this.#time.monotonicUs();
     this.#teller.result(call, result);
     if (outcome.kind === "success") {
-      if (host.cooldowns.endBySuccess(number, nowUs)) this.#endedBySuccess(host);
+      if (host.mayBeCooling && host.cooldowns.endBySuccess(number, this.#time.monotonicUs()))
+        this.#endedBySuccess(host);
       circuit.holder.succeed(circuit.generation, number);
       resolver?.holder.succeed(resolver.generation, number);
       return;
     }
+    const nowUs = this.#time.monotonicUs();
     const isCurrent = circuit.holder.generation === circuit.generation;
     // A server's own word about when to come back counts whichever generation it answers.
     if (outcome.throttled && retryAfterMs !== undefined && retryAfterMs > 0) {
@@ -229,7 +235,7 @@ export class BreakerRegistry implements PermitKeeper {
     resolver: CircuitHolder | undefined,
     nowUs: number,
   ): Denial | undefined {
-    const cooldown = host.cooldowns.current(nowUs);
+    const cooldown = host.mayBeCooling ? host.cooldowns.current(nowUs) : undefined;
     if (cooldown !== undefined) {
       const { reason, untilUs } = cooldown;
       return new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs);
@@ -290,8 +296,14 @@ export class BreakerRegistry implements PermitKeeper {
 
   #changed(holder: CircuitHolder, old: Circuit): void {
     const now = holder.at(this.#time.monotonicUs());
-    this.#teller.changed(holder, old, now);
+    this.#teller.changed(holder, old, now, this.#time.monotonicUs());
+    if (old.kind === "half-open" && now.kind === "closed") this.#recovered(holder);
     if (now.kind !== "open") this.#passable.tell(holder);
+  }
+
+  /** A host whose probe came back well has a clean slate: its outage is not held against it once more. */
+  #recovered({ name: { host } }: CircuitHolder): void {
+    if (host !== undefined) this.#hosts.get(host)?.failures.clear();
   }
 
   #hostOf(text: string): HostBreaker {
@@ -306,13 +318,14 @@ export class BreakerRegistry implements PermitKeeper {
   }
 
   #circuitOf(host: HostBreaker, role: Role): CircuitHolder {
-    const known = host.circuits.get(role);
+    const known = host.circuits[role];
     if (known !== undefined) return known;
+    if (!isRole(role)) throw new RangeError(notARole(role));
     const name = { host: host.name, role };
     const holder = new CircuitHolder(name, this.#policies.circuit(host.name, role), (circuit, old) =>
       this.#changed(circuit, old),
     );
-    host.circuits.set(role, holder);
+    host.circuits[role] = holder;
     return holder;
   }
 

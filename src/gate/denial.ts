@@ -16,7 +16,7 @@ export class Denial {
   readonly blocker: HostBreaker | CircuitHolder;
   readonly #nowUs: number;
 
-  constructor(details: Omit<Denial, "error" | "constraint" | "remainingMs">, nowUs: number) {
+  constructor(details: Omit<Denial, "isAllowed" | "error" | "constraint" | "remainingMs">, nowUs: number) {
     this.host = details.host;
     this.role = details.role;
     this.reason = details.reason;
@@ -24,6 +24,10 @@ export class Denial {
     this.untilUs = details.untilUs;
     this.blocker = details.blocker;
     this.#nowUs = nowUs;
+  }
+
+  get isAllowed(): false {
+    return false;
   }
 
   get remainingMs(): number {

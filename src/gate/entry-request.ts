@@ -14,6 +14,11 @@ export interface EntryRequest {
   readonly resolver?: string | undefined;
   /** How long the call itself may take; a probe's place is held for that and a margin. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * When the request counts: as soon as it is granted, or when its headers are said to be written, and as written now
+   * until then. @default "written"
+   */
+  readonly stamp?: "granted" | "written" | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
    * The longest this call may wait, for whatever. 0 never waits, Infinity waits as long as it takes.

@@ -4,15 +4,18 @@ const LOOKS_PER_NEW_ENTRY = 2;
 /**
  * A map that forgets what need not be remembered.
  * A crawler meets millions of hosts once. Each new entry pays for a look at two old ones, and those whose state equals
- * a fresh one are dropped (law L11): no timer, no pause, and never more than twice as many entries as are in use.
+ * a fresh one are dropped (law L11): no timer, no pause, and few more entries than are in use.
  */
 export class ForgetfulMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #isForgettable: (value: Value) => boolean;
+  readonly #least: number;
   #hand: Iterator<[string, Value]> | undefined;
 
-  constructor(isForgettable: (value: Value) => boolean) {
+  /** `least`: so many are kept anyway. Forgetting what is about to come again costs more than it saves. */
+  constructor(isForgettable: (value: Value) => boolean, least = 0) {
     this.#isForgettable = isForgettable;
+    this.#least = least;
   }
 
   get(key: string): Value | undefined {
@@ -20,7 +23,9 @@ export class ForgetfulMap<Value> {
   }
 
   add(key: string, value: Value): void {
-    for (let looks = 0; looks < LOOKS_PER_NEW_ENTRY; looks += 1) this.#look();
+    if (this.#entries.size >= this.#least) {
+      for (let looks = 0; looks < LOOKS_PER_NEW_ENTRY; looks += 1) this.#look();
+    }
     this.#entries.set(key, value);
   }
 

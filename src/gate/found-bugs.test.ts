@@ -90,7 +90,7 @@ test("a neighbour's own rate, its debt and its departures are not held against a
       { defaults: lanes, hosts: { [host]: { total: { rates: "1/10s", guard_ms: 0 } } } },
       "test",
     );
-    const gate = new Gate(limits, time, { stampsGrants: true });
+    const gate = new Gate(limits, time);
     const wait = (waiting: "metadata" | "artifact", signal?: AbortSignal) =>
       void (gate.enter({ host, role: waiting, maxWaitMs: Number.POSITIVE_INFINITY, signal }) as Promise<Grant>).catch(
         () => "left",
@@ -99,7 +99,7 @@ test("a neighbour's own rate, its debt and its departures are not held against a
       const refusal = gate.tryEnter({ host, role });
       return refusal.isGranted ? 0 : refusal.retryAfterMs;
     };
-    gate.enter({ host, role });
+    gate.enter({ host, role, stamp: "granted" });
     return { time, wait, foretoldMs };
   };
   const slow = make("1/1000s");
@@ -121,9 +121,8 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
   const smooth = new Gate(
     limitsFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "3/10s", shape: "smooth" } } } }, "test"),
     time,
-    { stampsGrants: true },
   );
-  smooth.enter({ host, role });
+  smooth.enter({ host, role, stamp: "granted" });
   const spaced = smooth.tryEnter({ host, role });
   assert.ok(!spaced.isGranted);
   assert.equal(spaced.retryAfterMs, 10_000);
@@ -131,11 +130,8 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
   const heavy = new Gate(
     limitsFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "4/s", guard_ms: 0 } } } }, "test"),
     time,
-    {
-      stampsGrants: true,
-    },
   );
-  heavy.enter({ host, role, weight: 2 });
+  heavy.enter({ host, role, weight: 2, stamp: "granted" });
   void heavy.enter({ host, role: "artifact", weight: 4, maxWaitMs: Number.POSITIVE_INFINITY });
   const refusal = heavy.tryEnter({ host, role });
   assert.ok(!refusal.isGranted);
@@ -162,11 +158,8 @@ test("a lane that is held gives up its turn at the total", async () => {
   const gate = new Gate(
     limitsFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "4/s", guard_ms: 0 } } } }, "test"),
     time,
-    {
-      stampsGrants: true,
-    },
   );
-  gate.enter({ host, role, weight: 2 });
+  gate.enter({ host, role, weight: 2, stamp: "granted" });
   void gate.enter({ host, role: "artifact", weight: 4, maxWaitMs: Number.POSITIVE_INFINITY });
   let wentMs = -1;
   void (gate.enter({ host, role, maxWaitMs: Number.POSITIVE_INFINITY }) as Promise<Grant>).then(() => {
@@ -223,7 +216,7 @@ test("a key that a path splits off learns by its path", () => {
 
 test("ten thousand waits under one signal join and leave in no more than linear time", async () => {
   const time = new FakeTime();
-  const gate = new Gate(limitsFrom({ defaults: { metadata: { rates: "1/s" } } }, "test"), time, { stampsGrants: true });
+  const gate = new Gate(limitsFrom({ defaults: { metadata: { rates: "1/s" } } }, "test"), time);
   const abort = new AbortController();
   let listeners = 0;
   const add = abort.signal.addEventListener.bind(abort.signal);
@@ -231,7 +224,7 @@ test("ten thousand waits under one signal join and leave in no more than linear 
     listeners += 1;
     add(...args);
   };
-  gate.enter({ host, role });
+  gate.enter({ host, role, stamp: "granted" });
   const waits = Array.from({ length: 10_000 }, () =>
     (gate.enter({ host, role, maxWaitMs: Number.POSITIVE_INFINITY, signal: abort.signal }) as Promise<Grant>).catch(
       () => "left",

@@ -24,8 +24,6 @@ export interface GateOptions {
   readonly listener?: Listener<GateEvent> | undefined;
   /** With these, every grant carries a permit that was taken at the same instant. */
   readonly breakers?: BreakerRegistry | undefined;
-  /** For callers who cannot say when they write: a grant is stamped when it is given. @default false */
-  readonly stampsGrants?: boolean;
 }
 
 /**
@@ -40,17 +38,15 @@ export class Gate implements GrantKeeper, WaitingRoom {
   readonly #lanes: Lanes;
   readonly #breakers: BreakerRegistry | undefined;
   readonly #cooling: Cooling | undefined;
-  readonly #stampsGrants: boolean;
   /** Requests that the windows count, and those that they do not, never wait for one another's windows. */
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
 
-  constructor(limits: Limits, time: Time, { listener, breakers, stampsGrants = false }: GateOptions = {}) {
+  constructor(limits: Limits, time: Time, { listener, breakers }: GateOptions = {}) {
     this.#limits = limits;
     this.#time = time;
     if (listener !== undefined) this.#teller.add(listener);
     this.#breakers = breakers;
-    this.#stampsGrants = stampsGrants;
     this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
     this.#lanes = new Lanes(limits, lane => this.#isForgettable(lane));
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
@@ -70,7 +66,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
       return this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs);
     }
     const permit = this.#breakers?.tryAllow(request);
-    if (permit === undefined || permit instanceof Permit) return this.#grant(lane, units, nowUs, 0, permit);
+    if (permit === undefined || permit instanceof Permit) return this.#grant(request, lane, units, nowUs, 0, permit);
     const retryAfterMs = Math.ceil((permit.untilUs - nowUs) / 1000);
     return { isGranted: false, retryAfterMs, constraint: permit.constraint };
   }
@@ -86,7 +82,8 @@ export class Gate implements GrantKeeper, WaitingRoom {
     const nowUs = this.#time.monotonicUs();
     const isFree = this.#isFree(lane, units, nowUs);
     const permit = isFree ? this.#breakers?.tryAllow(request) : this.#breakers?.check(request);
-    if (isFree && (permit === undefined || permit instanceof Permit)) return this.#grant(lane, units, nowUs, 0, permit);
+    if (isFree && (permit === undefined || permit instanceof Permit))
+      return this.#grant(request, lane, units, nowUs, 0, permit);
     const denial = permit instanceof Permit ? undefined : permit;
     return this.#admit(request, lane, units, nowUs, denial);
   }
@@ -251,7 +248,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
       return false;
     }
     const waitedMs = (nowUs - waiter.arrivedUs) / 1000;
-    waiter.granted(this.#grant(waiter.lane, waiter.units, nowUs, waitedMs, permit));
+    waiter.granted(this.#grant(waiter.call, waiter.lane, waiter.units, nowUs, waitedMs, permit));
     return true;
   }
 
@@ -266,19 +263,28 @@ export class Gate implements GrantKeeper, WaitingRoom {
   }
 
   /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
-  #grant(lane: Lane, units: number, nowUs: number, waitedMs: number, permit: Permit | undefined): Grant {
-    const holdsSlots = !this.#stampsGrants || this.#isCapped(lane);
+  #grant(
+    { stamp }: EntryRequest,
+    lane: Lane,
+    units: number,
+    nowUs: number,
+    waitedMs: number,
+    permit: Permit | undefined,
+  ): Grant {
+    const isStamped = stamp === "granted";
+    // What is stamped already needs its slots back only where somebody may wait for them.
+    const holdsSlots = !isStamped || permit !== undefined || this.#isCapped(lane);
     if (holdsSlots) this.#root.inFlight += 1;
     for (let at: Budget | undefined = lane; at; at = at.above) {
       if (holdsSlots) at.inFlight += 1;
       if (units === 0) continue;
-      if (this.#stampsGrants) at.log.write(at.windows, units, nowUs);
+      if (isStamped) at.log.write(at.windows, units, nowUs);
       else at.log.reserve(units);
     }
     if (units > 0) lane.acquired += 1;
     else lane.headSkipped += 1;
     this.#teller.granted(lane, units, waitedMs);
-    const state = this.#stampsGrants ? (holdsSlots ? "settled" : "over") : "granted";
+    const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
     return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
   }
 

@@ -1,5 +1,5 @@
 import { FailureWindow } from "../core/failure-window.ts";
-import type { Role } from "../policy/roles.ts";
+import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { Cooldowns } from "./cooldown.ts";
 
@@ -9,9 +9,14 @@ const HABIT = 2;
 /** What is known of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
 export class HostBreaker {
   readonly name: string;
-  readonly circuits = new Map<Role, CircuitHolder>();
-  readonly cooldowns = new Cooldowns();
-  readonly failures = new FailureWindow();
+  readonly circuits: Record<Role, CircuitHolder | undefined> = {
+    metadata: undefined,
+    landing: undefined,
+    artifact: undefined,
+  };
+  /** Made when there is something to put in: most hosts are well. */
+  #cooldowns: Cooldowns | undefined;
+  #failures: FailureWindow | undefined;
   /** Permits that are out. */
   permits = 0;
   /** A host that keeps asking for longer than its reset is given what it asks for, for the run. */
@@ -20,6 +25,21 @@ export class HostBreaker {
 
   constructor(name: string) {
     this.name = name;
+  }
+
+  get cooldowns(): Cooldowns {
+    this.#cooldowns ??= new Cooldowns();
+    return this.#cooldowns;
+  }
+
+  get failures(): FailureWindow {
+    this.#failures ??= new FailureWindow();
+    return this.#failures;
+  }
+
+  /** False for a host that never had a cooldown: nothing to look up, not even the time. */
+  get mayBeCooling(): boolean {
+    return this.#cooldowns !== undefined;
   }
 
   /** Notes a Retry-After. True when it has become a habit that raises the reset. */
@@ -37,8 +57,8 @@ export class HostBreaker {
 
   isForgettable(nowUs: number, windowUs: number): boolean {
     if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
-    if (this.cooldowns.current(nowUs) !== undefined || this.failures.count(nowUs, windowUs) > 0) return false;
-    for (const circuit of this.circuits.values()) if (!circuit.isFresh) return false;
-    return true;
+    if (this.#cooldowns?.current(nowUs) !== undefined) return false;
+    if (this.#failures !== undefined && this.#failures.count(nowUs, windowUs) > 0) return false;
+    return ROLES.every(role => this.circuits[role]?.isFresh ?? true);
   }
 }

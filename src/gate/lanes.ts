@@ -1,5 +1,5 @@
 import type { Limits, Route } from "../policy/limits.ts";
-import { ROLES, type Role } from "../policy/roles.ts";
+import { notARole, ROLES, type Role } from "../policy/roles.ts";
 import { Budget, Lane } from "./budget.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
 
@@ -20,6 +20,7 @@ export class Lanes implements Iterable<Lane> {
   /** The lane of a request, made on its first use. Throws a RangeError for what is not a host. */
   at(host: string, role: Role, path?: string): Lane {
     const lanes = this.#byRole[role];
+    if (lanes === undefined) throw new RangeError(notARole(role));
     // Known lanes carry canonical names, so that a name found here needs no more parsing.
     const known = path === undefined ? lanes.get(host) : undefined;
     if (known !== undefined) return known;

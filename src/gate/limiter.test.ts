@@ -188,6 +188,7 @@ describe("roles, hosts and groups", () => {
     await free.time.advance(1000);
     assert.deepEqual(free.log, [...Array(52).fill(0), 1000]);
     assert.equal(key(free.limiter).headSkipped, 50);
+    assert.equal(free.limiter.tryAcquire({ host, method: "head" }).isGranted, true);
     const counted = setUp(metadata({ rates: "2/s", count_head: true, max_delay_ms: 5000 }));
     for (let call = 0; call < 3; call += 1) counted.start({ method: "HEAD" });
     await counted.time.advance(1000);
@@ -267,6 +268,9 @@ describe("refusing", () => {
     await assert.rejects(limiter.acquire({ host, weight: 1.5 }), RangeError);
     await assert.rejects(limiter.acquire({ host, maxWaitMs: -1 }), RangeError);
     await assert.rejects(limiter.acquire({ host, maxWaitMs: Number.NaN }), RangeError);
+    const pdf = JSON.parse('{ "host": "a.example", "role": "pdf" }');
+    assert.throws(() => limiter.tryAcquire(pdf), /"pdf" is no role; the roles are metadata, landing, artifact/);
+    assert.throws(() => limiter.tryAcquire(JSON.parse("{}")), /a host must be a string/);
   });
 
   test("limits that make no sense are all told at once, with their places", () => {

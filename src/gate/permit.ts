@@ -48,6 +48,10 @@ export class Permit implements Disposable {
     this.jitterMs = jitterMs;
   }
 
+  get isAllowed(): true {
+    return true;
+  }
+
   report(result: CallResult): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -50,7 +50,7 @@ export class OntologyManager {
       route: key => ({ name: key, lane: perService.get(key.slice(0, key.indexOf(":"))) ?? fallback, above: [] }),
     };
     this.#time = time;
-    this.#gate = new Gate(limits, time, { listener, stampsGrants: true });
+    this.#gate = new Gate(limits, time, { listener });
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
@@ -62,7 +62,7 @@ export class OntologyManager {
   ): Promise<OntologyGrant> {
     const key = keyOf(service, host);
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
-    const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs });
+    const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs, stamp: "granted" });
     return { key, blockedMs: waitedMs };
   }
 

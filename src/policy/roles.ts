@@ -2,3 +2,11 @@
 export const ROLES = ["metadata", "landing", "artifact"] as const;
 
 export type Role = (typeof ROLES)[number];
+
+export function isRole(value: unknown): value is Role {
+  return (ROLES as readonly unknown[]).includes(value);
+}
+
+export function notARole(value: unknown): string {
+  return `${JSON.stringify(value)} is no role; the roles are ${ROLES.join(", ")}`;
+}

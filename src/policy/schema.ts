@@ -19,7 +19,7 @@ function parsedBy<Input, Output>(parse: (input: Input) => Output) {
 }
 
 const rates = z
-  .union([z.string(), z.array(z.string())])
+  .union([z.string(), z.array(z.string()).readonly()])
   .describe("Windows such as 10/SECOND, 1/3SECOND or 300/min; a list, or joined by +")
   .transform(parsedBy(parseRates));
 export const hostName = z.string().transform(parsedBy(canonicalHost));
@@ -84,6 +84,9 @@ export const ratelimitsSchema = z.strictObject({
 
 /** What a user may write. */
 export type RatelimitsOptions = z.input<typeof ratelimitsSchema>;
+/** What a user may write for one host, and for one of its roles. */
+export type HostLimits = NonNullable<RatelimitsOptions["hosts"]>[string];
+export type RoleLimits = NonNullable<HostLimits["metadata"]>;
 export type AimdOptions = z.output<typeof ratelimitsSchema>["aimd"];
 export type BudgetOptions = z.output<typeof total>;
 export type RoleOptions = z.output<typeof role>;

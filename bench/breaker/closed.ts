@@ -1,0 +1,112 @@
+/** Nanoseconds that a breaker adds to a call that goes well: on one host and on ten thousand. */
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { asyncEntrant, syncEntrant } from "../kit/entrant.ts";
+import { scatteredHosts } from "../kit/hosts.ts";
+import { type Contestant, type RaceResult, race, raceOptions } from "../kit/race.ts";
+import { atMost, type Figure, type Table } from "../kit/report.ts";
+import { guarded, guardedByFinally, registryOf, succeed } from "./ours.ts";
+import { cockatielCircuit, finder, OpossumFamily } from "./peers.ts";
+import { task } from "./task.ts";
+
+/** What the figures are about; every ratio is to the first. */
+const OURS = "docstokg allow({ host }), report(success)";
+const OURS_AWAITED = "docstokg await guarded(task): using permit, await, report";
+const OURS_FINALLY = "docstokg await guarded(task): try, await, report, finally release";
+const COCKATIEL = "cockatiel await execute(task)";
+const COCKATIEL_SYNC = "cockatiel await execute(synchronous task)";
+const OPOSSUM = "opossum await fire()";
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const tables: Table[] = [];
+  const figures: Figure[] = [];
+  for (const count of [1, 10_000]) {
+    const hosts = scatteredHosts(count);
+    const title = `closed, ${count === 1 ? "1 host" : `${count.toLocaleString("en")} hosts`}`;
+    const contestants = [...ours(hosts), ...peers(hosts)];
+    const result = await race(contestants, raceOptions(isQuick));
+    tables.push(tableOf(title, contestants, result));
+    figures.push(...figuresOf(title, result));
+  }
+  return { tables, figures };
+}
+
+/** Each has a registry of its own, so that none finds what another left behind. */
+function ours(hosts: readonly string[]): readonly Contestant[] {
+  const plain = registryOf();
+  const tried = registryOf();
+  const judged = registryOf();
+  const busy = registryOf();
+  const awaited = registryOf();
+  const released = registryOf();
+  // A healthy host is forgotten when others come; one with a call under way is not.
+  for (const host of hosts) busy.allow({ host });
+  const tryAllow = (host: string) => {
+    const answer = tried.tryAllow({ host });
+    if (!("report" in answer)) return false;
+    answer.report({ outcome: { kind: "success" } });
+    return true;
+  };
+  const judge = (host: string) => {
+    const permit = judged.allow({ host });
+    permit.report({ outcome: judged.judge({ status: 200 }), status: 200 });
+    return true;
+  };
+  const succeeding = (registry: typeof plain) => (host: string) => {
+    succeed(registry, host);
+    return true;
+  };
+  return [
+    syncEntrant({ name: OURS }, hosts, succeeding(plain), true),
+    syncEntrant({ name: `${OURS}, a call under way on each` }, hosts, succeeding(busy), true),
+    syncEntrant({ name: "docstokg tryAllow({ host }), report(success)" }, hosts, tryAllow, true),
+    syncEntrant({ name: "docstokg allow({ host }), report(judge({ status }))" }, hosts, judge, true),
+    asyncEntrant({ name: OURS_AWAITED }, hosts, host => guarded(awaited, host, task), true),
+    asyncEntrant({ name: OURS_FINALLY }, hosts, host => guardedByFinally(released, host, task), true),
+  ];
+}
+
+/** cockatiel has no way that returns at once: a synchronous task is as near as it comes. */
+function peers(hosts: readonly string[]): readonly Contestant[] {
+  const cockatiel = finder(hosts, cockatielCircuit);
+  const cockatielSync = finder(hosts, cockatielCircuit);
+  const family = new OpossumFamily();
+  const opossum = finder(hosts, () => family.circuit());
+  const fired = asyncEntrant({ name: OPOSSUM }, hosts, host => opossum(host).fire(), true);
+  return [
+    asyncEntrant({ name: COCKATIEL }, hosts, host => cockatiel(host).execute(() => task()), true),
+    asyncEntrant({ name: COCKATIEL_SYNC }, hosts, host => cockatielSync(host).execute(noop), true),
+    {
+      ...fired,
+      run(calls) {
+        family.rotateWhenDue();
+        return fired.run(calls);
+      },
+    },
+    asyncEntrant({ name: "nothing: await task()" }, hosts, () => task(), true),
+  ];
+}
+
+function tableOf(title: string, contestants: readonly Contestant[], result: RaceResult): Table {
+  return {
+    title,
+    notes: [
+      "task is an async function that does nothing; what is awaited includes it",
+      "many hosts: peers through a Map; a healthy host of ours is forgotten when others come, and made anew",
+    ],
+    columns: ["contestant", "ns/call", "times ours"],
+    rows: contestants.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
+  };
+}
+
+function figuresOf(title: string, result: RaceResult): readonly Figure[] {
+  const figure = (name: string, peer: string) => atMost(`${title}: ${name} / ${peer}`, result.ratio(name, peer), 1);
+  return [
+    ...[COCKATIEL, COCKATIEL_SYNC, OPOSSUM].map(peer => figure(OURS, peer)),
+    // Like for like: a promise for a task that is one.
+    ...[OURS_AWAITED, OURS_FINALLY].flatMap(name => [COCKATIEL, OPOSSUM].map(peer => figure(name, peer))),
+  ];
+}
+
+function noop(): void {
+  // What is timed is the breaker.
+}

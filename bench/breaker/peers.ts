@@ -1,0 +1,47 @@
+/** The peers, each with the options that its documents offer to make it light. */
+import { EventEmitter } from "node:events";
+import { type CircuitBreakerPolicy, ConsecutiveBreaker, circuitBreaker, handleAll } from "cockatiel";
+import CircuitBreaker from "opossum";
+import { FAIL_MAX, RESET_S } from "./ours.ts";
+import { task } from "./task.ts";
+
+const ROTATE_MS = 1000;
+
+export function cockatielCircuit(): CircuitBreakerPolicy {
+  return circuitBreaker(handleAll, { halfOpenAfter: RESET_S * 1000, breaker: new ConsecutiveBreaker(FAIL_MAX) });
+}
+
+/**
+ * No time-out (it costs a timer for each call), no percentiles, no snapshots, and one clockwork that turns the windows
+ * of all circuits instead of a timer for each.
+ */
+export class OpossumFamily {
+  readonly #controller = new EventEmitter().setMaxListeners(0);
+  #rotatedMs = performance.now();
+
+  circuit(): CircuitBreaker<[isWell?: boolean], void> {
+    return new CircuitBreaker(task, {
+      timeout: false,
+      resetTimeout: RESET_S * 1000,
+      volumeThreshold: FAIL_MAX,
+      rollingPercentilesEnabled: false,
+      enableSnapshots: false,
+      rotateBucketController: this.#controller,
+    });
+  }
+
+  /** Stands for the timer, which a loop of awaits would never let fire: the windows would grow for the whole race. */
+  rotateWhenDue(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#rotatedMs < ROTATE_MS) return;
+    this.#rotatedMs = nowMs;
+    this.#controller.emit("rotate");
+  }
+}
+
+/** Neither peer has keys: many hosts are a Map, one host is the circuit itself. */
+export function finder<Circuit>(hosts: readonly string[], make: () => Circuit): (host: string) => Circuit {
+  const circuits = new Map(hosts.map(host => [host, make()]));
+  const [only] = circuits.values();
+  return hosts.length === 1 ? () => only as Circuit : host => circuits.get(host) as Circuit;
+}
