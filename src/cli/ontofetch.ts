@@ -2,7 +2,7 @@ import { type Program, runAsProcess } from "./program.ts";
 
 export const ontofetch: Program = {
   name: "ontofetch",
-  summary: "Ontologies, fetched politely.",
+  summary: "Ontologies, fetched politely. This version has no commands of its own yet.",
   commands: [],
 };
 

@@ -35,8 +35,8 @@ test("policy show prints a table that fits a terminal", async () => {
   const { exitCode, stdout } = await run(["policy", "show"]);
   assert.equal(exitCode, 0);
   assert.match(stdout, /^backend memory, aimd off, at most 500 in flight\n/);
-  assert.match(stdout, /^host +role +rates +max delay +HEAD +concurrent +breaker$/m);
-  assert.match(stdout, /^api\.crossref\.org +metadata +4\/SECOND \+ 10000\/HOUR +1000 ms +counts +100 +5 \/ 60 s$/m);
+  assert.match(stdout, /^host +role +rates +max delay +HEAD +at once +fails \/ reset$/m);
+  assert.match(stdout, /^api\.crossref\.org +metadata +4\/SECOND \+ 10000\/HOUR +1000 ms +counts +1 +5 \/ 60 s$/m);
   assert.match(stdout, /^group arxiv +export\.arxiv\.org, /m);
   const table = stdout.slice(0, stdout.indexOf("\ngroup "));
   assert.ok(Math.max(...table.split("\n").map(line => line.length)) <= 120);

@@ -3,8 +3,8 @@ import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import { explainLane } from "../policy/explain.ts";
 import { loadPolicy, problemsOfFile } from "../policy/load.ts";
-import { ROLES, type Role } from "../policy/roles.ts";
-import { policyRows, rowsOfHost } from "../policy/show.ts";
+import { isRole, notARole, ROLES } from "../policy/roles.ts";
+import { policyRows, rowsOf } from "../policy/show.ts";
 import { warningsOf } from "../policy/warnings.ts";
 import { ExitCode } from "./exit-code.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
@@ -15,18 +15,18 @@ const show: CliCommand = {
   name: "show",
   summary: "print the limits and breakers that hold",
   configure: command => {
-    command.option("--host <host>", "only this host, all its roles").option("--json", "for programs");
+    command.option("--host <host>", "only this host, all its roles").option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (_, options, io) => {
     const policy = await loadPolicy(policySources(options, io));
     const host = options["host"];
-    const rows = typeof host === "string" ? rowsOfHost(policy, hostOf(host)) : policyRows(policy);
+    const rows = typeof host === "string" ? rowsOf(policy, targetOf(host)) : policyRows(policy);
     if (options["json"]) {
       io.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
       return ExitCode.ok;
     }
-    const header = ["host", "role", "rates", "max delay", "HEAD", "concurrent", "breaker"];
+    const header = ["host", "role", "rates", "max delay", "HEAD", "at once", "fails / reset"];
     const cells = rows.map((row, index) => [
       rows[index - 1]?.host === row.host ? "" : row.host,
       row.role,
@@ -38,7 +38,8 @@ const show: CliCommand = {
     ]);
     const { aimd, maxInFlight } = policy.ratelimits.resolved;
     const backend = policy.ratelimits.options.backend?.kind ?? "memory";
-    io.stdout.write(`backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, at most ${maxInFlight} in flight\n\n`);
+    const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
+    io.stdout.write(`backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}\n\n`);
     io.stdout.write(formatTable(header, cells));
     const groups = Object.entries(policy.ratelimits.options.groups ?? {});
     if (host === undefined && groups.length > 0) {
@@ -56,11 +57,11 @@ const explain: CliCommand = {
     command
       .argument("<host|url>")
       .argument("[role]", `one of ${ROLES.join(", ")}`, "metadata")
-      .option("--json", "for programs");
+      .option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async ([target = "", role = "metadata"], options, io) => {
-    if (!isRole(role)) throw wrong("[role]", `${JSON.stringify(role)} is no role; the roles are ${ROLES.join(", ")}`);
+    if (!isRole(role)) throw wrong("[role]", notARole(role));
     const { host, path } = targetOf(target);
     const policy = await loadPolicy(policySources(options, io));
     const explained = explainLane(policy, host, role, path);
@@ -69,7 +70,16 @@ const explain: CliCommand = {
       return ExitCode.ok;
     }
     const { name } = policy.ratelimits.resolved.route(host, role, path);
-    io.stdout.write(`${host} (${role})${name === host ? "" : `, as a member of ${name}`}\n\n`);
+    const isListed = name !== host || policy.ratelimits.options.hosts?.[host] !== undefined;
+    const standing =
+      name !== host ? `as a member of ${name}` : isListed ? "as listed" : "not listed: as any other host";
+    io.stdout.write(`${host} (${role}), ${standing}\n`);
+    if (!isListed && policy.ratelimits.options.groups?.[host] !== undefined) {
+      io.stdout.write(
+        `There is a group of that name; its members are ${policy.ratelimits.options.groups[host]?.members?.join(", ")}.\n`,
+      );
+    }
+    io.stdout.write("\n");
     const rows = explained.flatMap(({ field, said }) =>
       said.map(({ where, path: place, value }, index) => {
         const isLast = index === said.length - 1;
@@ -85,7 +95,7 @@ const check: CliCommand = {
   name: "check",
   summary: "look for mistakes in the policy, or in files",
   configure: command => {
-    command.argument("[file...]").option("--json", "for programs");
+    command.argument("[file...]").option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (files, options, io) => {
@@ -118,10 +128,6 @@ export const policy: CliCommand = {
   commands: [show, explain, check],
 };
 
-function hostOf(text: string): string {
-  return targetOf(text).host;
-}
-
 /** A host, with or without a path, or a whole URL. */
 function targetOf(text: string): { readonly host: string; readonly path: string | undefined } {
   const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
@@ -137,10 +143,6 @@ function targetOf(text: string): { readonly host: string; readonly path: string 
     if (error instanceof RangeError) throw wrong("<host|url>", error.message);
     throw error;
   }
-}
-
-function isRole(text: string): text is Role {
-  return (ROLES as readonly string[]).includes(text);
 }
 
 function wrong(where: string, message: string): ConfigError {

@@ -52,16 +52,18 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       writeErr: text => io.stderr.write(text),
       outputError: (text, write) => write(text.replace(/^error:/, `${program.name}:`)),
     });
-  const add = (to: Command, { name, summary, configure, run, commands = [] }: CliCommand) => {
+  const add = (to: Command, { name, summary, configure, run, commands = [] }: CliCommand, path: string[]) => {
     const command = to.command(name).description(summary).helpCommand(false);
+    path.push(name);
+    command.showHelpAfterError(`Run "${path.join(" ")} --help" to see what there is.`);
     configure?.(command);
-    for (const inner of commands) add(command, inner);
+    for (const inner of commands) add(command, inner, [...path]);
     if (run === undefined) return;
     command.action(async () => {
       exitCode = await run(command.args, command.opts(), io);
     });
   };
-  for (const command of program.commands) add(root, command);
+  for (const command of program.commands) add(root, command, [program.name]);
   // A command like the others, so that the list of commands, and what is suggested from it, is never empty.
   root
     .command("help [command]")
@@ -87,7 +89,9 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
 /** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
 export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code === "EPIPE") return;
+    process.stderr.write(`${program.name}: the output cannot be written (${error.code ?? error.message})\n`);
+    process.exitCode = ExitCode.partial;
   });
   const { stdout, stderr, argv, env } = process;
   process.exitCode = await runProgram(program, { argv: argv.slice(2), env, stdout, stderr });

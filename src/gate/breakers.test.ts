@@ -458,7 +458,7 @@ describe("keeping", () => {
         assert.ok(error instanceof ConfigError);
         assert.deepEqual(
           error.problems.map(({ path }) => path),
-          ["defaults.fail_max", "defaults.reset_timeout_s", "hosts.not a host", "hosts.a.example"],
+          ["defaults.fail_max", "defaults.reset_timeout_s", "hosts.not a host", "hosts.a.example.failmax"],
         );
         return true;
       },

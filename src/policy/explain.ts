@@ -15,33 +15,26 @@ const TOTAL_FIELDS = ["rates", "max_concurrent", "guard_ms", "shape"] as const;
 const BREAKER_FIELDS = ["fail_max", "reset_timeout_s", "retry_after_cap_s"] as const;
 const BUILT_IN = "built in";
 
-/** Where each value that holds for a host and role came from. */
+/** Where each value that holds for a host and role came from: the same way that the route takes. */
 export function explainLane(policy: LoadedPolicy, host: string, role: Role, path?: string): readonly Explained[] {
   const { assignments, resolved } = policy.ratelimits;
   const { name, above } = resolved.route(host, role, path);
-  const group = groupOf(
-    policy,
-    host,
-    name,
-    above.map(budget => budget.name),
-  );
+  const owners = [name, ...above.map(budget => budget.name)];
+  const group = owners.find(owner => owner !== host)?.slice("group ".length);
   const lane = LANE_FIELDS.map(field =>
     explained(field, assignments, builtInLane(role, field), [
       ["defaults", role, field],
       ...(group === undefined ? [] : [["groups", group, role, field]]),
-      ["hosts", host, role, field],
+      ...(name === host ? [["hosts", host, role, field]] : []),
     ]),
   );
-  const totals = [
-    ...TOTAL_FIELDS.map(field =>
-      explained(`total.${field}`, assignments, undefined, [["hosts", host, "total", field]]),
-    ),
-    ...(group === undefined
-      ? []
-      : TOTAL_FIELDS.map(field =>
-          explained(`group ${group} total.${field}`, assignments, undefined, [["groups", group, "total", field]]),
-        )),
-  ];
+  const totals = above.flatMap(({ name: owner }) => {
+    const place = owner === host ? ["hosts", host] : ["groups", owner.slice("group ".length)];
+    const shown = owner === host ? "total" : `${owner} total`;
+    return TOTAL_FIELDS.map(field =>
+      explained(`${shown}.${field}`, assignments, undefined, [[...place, "total", field]]),
+    );
+  });
   return [...lane, ...totals, ...explainCircuit(policy, host, role)].filter(({ said }) => said.length > 0);
 }
 
@@ -78,11 +71,4 @@ function builtInLane(role: Role, field: (typeof LANE_FIELDS)[number]): unknown {
   if (field === "guard_ms") return DEFAULT_GUARD_MS;
   if (field === "shape") return "burst";
   return field === "max_concurrent" ? undefined : DEFAULT_LIMITS[role][field];
-}
-
-/** The group whose lane, or whose total, a host uses. */
-function groupOf(policy: LoadedPolicy, host: string, name: string, above: readonly string[]): string | undefined {
-  const marked = [name, ...above].find(owner => owner !== host && owner.startsWith("group "));
-  const group = marked?.slice("group ".length);
-  return group !== undefined && policy.ratelimits.options.groups?.[group] !== undefined ? group : undefined;
 }

@@ -10,7 +10,7 @@ import { explainLane } from "./explain.ts";
 import { jsonSchemas } from "./json-schema.ts";
 import { type LoadedPolicy, loadPolicy, type PolicySources, problemsOfFile } from "./load.ts";
 import type { Role } from "./roles.ts";
-import { policyRows, rowsOfHost } from "./show.ts";
+import { policyRows, rowsOf } from "./show.ts";
 import { warningsOf } from "./warnings.ts";
 
 const crossref = "api.crossref.org";
@@ -342,6 +342,32 @@ describe("what is shipped", () => {
     assert.ok(Math.min(...above.map(({ policy: total }) => total.maxConcurrent)) <= 3);
   });
 
+  test("explain, show and the route agree for every host and member that is shipped", async () => {
+    const policy = await loadPolicy();
+    const { hosts = {}, groups = {} } = policy.ratelimits.options;
+    const members = Object.values(groups).flatMap(({ members: list = [] }) => list);
+    for (const place of [...Object.keys(hosts), ...members, "unlisted.example"]) {
+      const [host = "", ...rest] = place.split("/");
+      const path = rest.length > 0 ? `/${rest.join("/")}/x` : undefined;
+      for (const role of ["metadata", "landing", "artifact"] as const) {
+        const { lane: found, above } = policy.ratelimits.resolved.route(host, role, path);
+        const explained = explainLane(policy, host, role, path);
+        const said = (field: string) => explained.find(value => value.field === field)?.value;
+        const rates = said("rates") as string | readonly string[];
+        assert.equal([rates].flat().join("+"), formatRates(found.rates), `${place} ${role}`);
+        assert.equal(said("max_delay_ms"), found.maxDelayMs, `${place} ${role}`);
+        assert.equal(said("guard_ms"), found.guardUs / 1000, `${place} ${role}`);
+        const totals = explained.filter(({ field }) => field.endsWith("total.rates"));
+        assert.equal(totals.length, above.filter(total => total.policy.rates.length > 0).length, `${place} ${role}`);
+        const row = rowsOf(policy, { host, path }).find(candidate => candidate.role === role);
+        assert.equal(row?.rates, found.labels.join(" + "), `${place} ${role}`);
+        const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
+        assert.equal(said("breaker.fail_max"), failMax, `${place} ${role}`);
+        assert.equal(said("breaker.reset_timeout_s"), resetUs / 1e6, `${place} ${role}`);
+      }
+    }
+  });
+
   test("the schemas for editors are current, and the shipped files name them", async () => {
     for (const [name, schema] of Object.entries(jsonSchemas())) {
       const shipped = await readFile(new URL(`../../configs/schema/${name}.schema.json`, import.meta.url), "utf8");
@@ -370,7 +396,7 @@ describe("tables and warnings", () => {
         "a.example total 3/SECOND",
       ],
     );
-    assert.deepEqual(rowsOfHost(policy, "a.example").at(-1), {
+    assert.deepEqual(rowsOf(policy, { host: "a.example" }).at(-1), {
       host: "a.example",
       role: "total",
       rates: "3/SECOND",
@@ -386,7 +412,7 @@ describe("tables and warnings", () => {
       return warningsOf(await loadPolicy({ ratelimits })).map(line => line.replace("a.example metadata: ", ""));
     };
     assert.deepEqual(await warned('{ rates: "1/3SECOND", max_delay_ms: 150 }'), [
-      "max_delay_ms 150 is shorter than the 3000 ms between two calls at 1/3SECOND: every second call in a row is refused",
+      "max_delay_ms 150 is shorter than the 3000 ms that a call takes at 1/3SECOND: once the window is full, calls are refused instead of waiting",
     ]);
     assert.deepEqual(await warned('{ rates: "5/s+300/min", max_delay_ms: 500 }'), [
       "300/MINUTE never binds, 5/SECOND is stricter",

@@ -79,9 +79,8 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
 /** What is wrong with one file by itself. */
 export async function problemsOfFile(file: string): Promise<readonly ConfigProblem[]> {
   const { assignments, problems } = await readFileLayer(file);
-  if (problems.length > 0) return problems;
   const half = isAboutBreakers(file, assignments) ? BREAKERS : RATELIMITS;
-  return problemsOf(half.schema, assignments, file);
+  return [...problems, ...problemsOf(half.schema, assignments, file)];
 }
 
 /** By its name, or failing that by keys that only one of the two files has. */
@@ -108,7 +107,7 @@ async function loadHalf(half: Half, sources: PolicySources, problems: ConfigProb
   ] as const;
   for (const layer of layers) {
     problems.push(...layer.problems);
-    if (layer.problems.length === 0) problems.push(...problemsOf(half.schema, layer.assignments, half.key));
+    problems.push(...problemsOf(half.schema, layer.assignments, half.key));
   }
   const [base, own, ...rest] = layers;
   const standsAlone = own.assignments.some(({ path, value }) => path.join(".") === "extends" && value === "none");

@@ -2,8 +2,10 @@
 import { z } from "zod";
 import { canonicalHost } from "../core/host.ts";
 import { parseRates } from "../core/rate.ts";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { DEFAULT_AIMD } from "./defaults.ts";
+import { assignmentsOf } from "./layer.ts";
+import { problemsOf } from "./validate.ts";
 
 /** Runs a parser of the core and turns its RangeError into an issue at this place. */
 function parsedBy<Input, Output>(parse: (input: Input) => Output) {
@@ -97,27 +99,23 @@ export function parseRatelimits(options: RatelimitsOptions, where: string): z.ou
   return parseOptions(ratelimitsSchema, options, where);
 }
 
-/** Reads options by a schema. A host that is listed twice, in two spellings, would lose one of its entries. */
+/** Reads options by a schema, or throws a ConfigError that lists everything wrong with them. */
 export function parseOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
   where: string,
 ): z.output<Schema> {
-  const result = schema.safeParse(options);
-  const doubled = doubledHosts(options).map(host => ({
-    where,
-    path: `hosts.${host}`,
-    message: `${host} is listed twice`,
-  }));
-  if (result.success && doubled.length === 0) return result.data;
-  const issues = result.success ? [] : result.error.issues;
-  const problems = issues.map(({ path, message }) => ({ where, path: path.join("."), message }));
-  throw new ConfigError([...problems, ...doubled], { cause: result.error });
+  const problems = [...problemsOf(schema, assignmentsOf(options, where), where), ...doubledHosts(options, where)];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return schema.parse(options);
 }
 
-function doubledHosts(options: unknown): readonly string[] {
+/** A host that is listed twice, in two spellings, would lose one of its entries. */
+function doubledHosts(options: unknown, where: string): readonly ConfigProblem[] {
   const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
   if (typeof hosts !== "object" || hosts === null) return [];
   const names = Object.keys(hosts).map(name => hostName.safeParse(name).data ?? name);
-  return names.filter((name, index) => names.indexOf(name) !== index);
+  return names
+    .filter((name, index) => names.indexOf(name) !== index)
+    .map(name => ({ where, path: `hosts.${name}`, message: `${name} is listed twice` }));
 }

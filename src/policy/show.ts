@@ -9,7 +9,7 @@ export interface PolicyRow {
   readonly rates: string;
   readonly maxDelayMs?: number;
   readonly countsHead?: boolean;
-  /** Absent for no cap. */
+  /** Of the role and of what stands above it, whichever is less; absent for no cap. */
   readonly maxConcurrent?: number;
   readonly failMax?: number;
   readonly resetS?: number;
@@ -20,7 +20,7 @@ export interface PolicyRow {
 /** Every host and group that is listed, its roles, and the defaults for all others. */
 export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
   const { hosts = {}, groups = {} } = policy.ratelimits.options;
-  const rows = [...Object.keys(hosts)].flatMap(host => rowsOfHost(policy, host));
+  const rows = [...Object.keys(hosts)].flatMap(host => rowsOf(policy, { host }));
   for (const [group, { members = [] }] of Object.entries(groups)) {
     const [host = "", ...rest] = (members[0] ?? "").split("/");
     if (hosts[host] !== undefined && rest.length === 0) continue;
@@ -30,21 +30,26 @@ export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
   return [...rowsAt(policy, "unlisted.invalid", undefined, "(any other)"), ...rows];
 }
 
-export function rowsOfHost(policy: LoadedPolicy, host: string): readonly PolicyRow[] {
-  return rowsAt(policy, host, undefined, host);
+export function rowsOf(
+  policy: LoadedPolicy,
+  { host, path }: { readonly host: string; readonly path?: string | undefined },
+): readonly PolicyRow[] {
+  const { name } = policy.ratelimits.resolved.route(host, "metadata", path);
+  return rowsAt(policy, host, path, name);
 }
 
 function rowsAt(policy: LoadedPolicy, host: string, path: string | undefined, shown: string): readonly PolicyRow[] {
   const { resolved, options } = policy.ratelimits;
   const common = { backend: options.backend?.kind ?? "memory", aimd: resolved.aimd.enabled };
   const rows: PolicyRow[] = ROLES.map(role => {
-    const { lane } = resolved.route(host, role, path);
+    const { lane, above } = resolved.route(host, role, path);
+    const maxConcurrent = Math.min(lane.maxConcurrent, ...above.map(total => total.policy.maxConcurrent));
     const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
     const { maxDelayMs, countsHead } = lane;
     return {
       host: shown,
       role,
-      ...budgetCells(lane),
+      ...budgetCells({ ...lane, maxConcurrent }),
       maxDelayMs,
       countsHead,
       failMax,

@@ -22,6 +22,10 @@ export function problemsOf(
         message: `unknown key${suggestion(key, known)}`,
       }));
     }
+    if (issue.code === "invalid_key") {
+      const message = issue.issues.map(inner => inner.message).join("; ");
+      return [{ where: whereSaid(assignments, path) ?? name, path: path.join("."), message }];
+    }
     const found = valueAt(document, path);
     const message = issue.code === "custom" ? issue.message : `${plain(issue.message)}, found ${show(found)}`;
     return [{ where: whereSaid(assignments, path) ?? name, path: path.join("."), message }];
@@ -64,7 +68,10 @@ function valueAt(document: unknown, path: readonly string[]): unknown {
 }
 
 function plain(message: string): string {
-  return message.replace(/^Invalid input: /, "").replace(/, received .*$/, "");
+  return message
+    .replace(/^Invalid input: |^Invalid option: /, "")
+    .replace(/^Too (?:small|big): expected \w+ to (?:be|have) /, "expected ")
+    .replace(/, received .*$/, "");
 }
 
 function show(value: unknown): string {

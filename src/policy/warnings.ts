@@ -36,6 +36,8 @@ export function warningsOf(policy: LoadedPolicy): readonly string[] {
       );
     }
   }
+  const kind = options.backend?.kind ?? "memory";
+  if (kind !== "memory") warnings.push(`backend ${kind}: this version keeps its state in memory only`);
   return [...new Set(warnings)];
 }
 
@@ -47,7 +49,7 @@ function laneWarnings(name: string, lane: LanePolicy, above: readonly BudgetPoli
       const spacingMs = rate.windowUs / rate.limit / 1000;
       if (rate.windowUs <= MINUTE_US && spacingMs > lane.maxDelayMs) {
         warnings.push(
-          `${name}: max_delay_ms ${lane.maxDelayMs} is shorter than the ${Math.ceil(spacingMs)} ms between two calls at ${budget.labels[index]}: every second call in a row is refused`,
+          `${name}: max_delay_ms ${lane.maxDelayMs} is shorter than the ${Math.ceil(spacingMs)} ms that a call takes at ${budget.labels[index]}: once the window is full, calls are refused instead of waiting`,
         );
       }
       const implying = budget.rates.findIndex((other, at) => at !== index && implies(other, rate, at < index));
