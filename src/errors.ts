@@ -93,8 +93,8 @@ export class BreakerOpenError extends RejectedError {
   readonly retryAfterMs: number;
 
   constructor(details: RejectionDetails & { readonly reason: OpenReason; readonly cooldownRemainingMs: number }) {
-    const { host, role, reason, cooldownRemainingMs } = details;
-    super(`${host} (${role}) is cut off for another ${cooldownRemainingMs} ms: ${reason}`, details);
+    const { role, reason, cooldownRemainingMs, constraint } = details;
+    super(`${constraint.owner} (${role}) is cut off for another ${cooldownRemainingMs} ms: ${reason}`, details);
     this.reason = reason;
     this.cooldownRemainingMs = cooldownRemainingMs;
     this.retryAfterMs = cooldownRemainingMs;

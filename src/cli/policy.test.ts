@@ -76,6 +76,18 @@ test("policy explain names every layer that spoke, the last one marked", async (
   ]);
 });
 
+test("a port counts only where the policy names it", async () => {
+  const flag = ["--rate", "a.example:metadata=rates:7/s", "--rate", "a.example:8443:metadata=rates:8/s"];
+  assert.match(
+    (await run(["policy", "explain", "https://a.example:8443/x", ...flag])).stdout,
+    /^a\.example:8443 .*[\s\S]*= +8\/s/,
+  );
+  assert.match(
+    (await run(["policy", "explain", "https://a.example:9999/x", ...flag])).stdout,
+    /^a\.example .*[\s\S]*= +7\/s/,
+  );
+});
+
 test("policy explain knows groups, and splits a host by the path of a URL", async () => {
   assert.match(
     (await run(["policy", "explain", "arxiv.org", "artifact"])).stdout,
@@ -97,7 +109,7 @@ test("policy check lists every problem of a file and exits with 2", async () => 
   );
   const { exitCode, stdout, stderr } = await run(["policy", "check", bad]);
   assert.equal(exitCode, 2);
-  assert.equal(stdout, "2 problems, 0 warnings\n");
+  assert.equal(stdout.replace(folder, ""), "/bad-ratelimits.yaml: ratelimits, 2 problems\n2 problems, 0 warnings\n");
   assert.match(stderr, /bad-ratelimits\.yaml:2: hosts\.a\.example\.metadata\.rate: unknown key; did you mean rates\?/);
   const { stdout: json } = await run(["policy", "check", bad, "--json"]);
   assert.equal(JSON.parse(json).problems.length, 2);
@@ -121,6 +133,9 @@ test("a wrong role, host or flag is a clear message and exit code 2", async () =
     [["policy", "explain", "a.example", "metdata"], /"metdata" is no role; the roles are metadata, landing, artifact/],
     [["policy", "explain", "not a host"], /"not a host" is neither a host nor a URL/],
     [["policy", "explain", "ftp://a.example"], /ftp/],
+    [["policy", "explain", "https://u:secret@bad host/"], /^(?!.*secret).*neither a host nor a URL/],
+    [["policy", "show", "--rate-backend", "redis://u:secret@a.example"], /^(?!.*secret).*backend\.kind/],
+    [["policy", "show", "--breaker-role", "a.example=fail_max:3"], /--breaker-role: "a\.example" is not <host>:<role>/],
     [["policy", "show", "--rate", "a.example=rates:1/s"], /--rate: "a\.example" is not <host>:<role>/],
     [
       ["policy", "show", "--rate", "a.example:metadata=rates:8"],

@@ -2,7 +2,7 @@ import { urlHost } from "../core/host.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import { explainLane } from "../policy/explain.ts";
-import { loadPolicy, problemsOfFile } from "../policy/load.ts";
+import { checkFile, type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { isRole, notARole, ROLES } from "../policy/roles.ts";
 import { policyRows, rowsOf } from "../policy/show.ts";
 import { warningsOf } from "../policy/warnings.ts";
@@ -21,7 +21,7 @@ const show: CliCommand = {
   run: async (_, options, io) => {
     const policy = await loadPolicy(policySources(options, io));
     const host = options["host"];
-    const rows = typeof host === "string" ? rowsOf(policy, targetOf(host)) : policyRows(policy);
+    const rows = typeof host === "string" ? rowsOf(policy, listedTarget(policy, host)) : policyRows(policy);
     if (options["json"]) {
       io.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
       return ExitCode.ok;
@@ -62,8 +62,9 @@ const explain: CliCommand = {
   },
   run: async ([target = "", role = "metadata"], options, io) => {
     if (!isRole(role)) throw wrong("[role]", notARole(role));
-    const { host, path } = targetOf(target);
+    targetOf(target);
     const policy = await loadPolicy(policySources(options, io));
+    const { host, path } = listedTarget(policy, target);
     const explained = explainLane(policy, host, role, path);
     if (options["json"]) {
       io.stdout.write(`${JSON.stringify({ host, role, values: explained }, undefined, 2)}\n`);
@@ -101,7 +102,12 @@ const check: CliCommand = {
   run: async (files, options, io) => {
     const problems: ConfigProblem[] = [];
     const warnings: string[] = [];
-    for (const file of files) problems.push(...(await problemsOfFile(file)));
+    for (const file of files) {
+      const { key, problems: found } = await checkFile(file);
+      problems.push(...found);
+      if (!options["json"])
+        io.stdout.write(`${file}: ${key}, ${found.length === 0 ? "ok" : count(found.length, "problem")}\n`);
+    }
     if (files.length === 0) {
       try {
         const policy = await loadPolicy(policySources(options, io));
@@ -128,18 +134,26 @@ export const policy: CliCommand = {
   commands: [show, explain, check],
 };
 
+/** A port counts only where the policy names it. */
+function listedTarget(
+  policy: LoadedPolicy,
+  text: string,
+): { readonly host: string; readonly path: string | undefined } {
+  const { host, port, path } = targetOf(text);
+  const hosts = [policy.ratelimits.options.hosts ?? {}, policy.breakers.options.hosts ?? {}];
+  const withPort = `${host}:${port}`;
+  return { host: hosts.some(listed => Object.hasOwn(listed, withPort)) ? withPort : host, path };
+}
+
 /** A host, with or without a path, or a whole URL. */
-function targetOf(text: string): { readonly host: string; readonly path: string | undefined } {
+function targetOf(text: string): { readonly host: string; readonly port: string; readonly path: string | undefined } {
   const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
   try {
     const url = new URL(hasScheme ? text : `https://${text}`);
-    const { host } = urlHost(url);
-    return {
-      host: url.port === "" ? host : `${host}:${url.port}`,
-      path: url.pathname === "/" ? undefined : url.pathname,
-    };
+    return { host: urlHost(url).host, port: url.port, path: url.pathname === "/" ? undefined : url.pathname };
   } catch (error) {
-    if (error instanceof TypeError) throw wrong("<host|url>", `${JSON.stringify(text)} is neither a host nor a URL`);
+    if (error instanceof TypeError)
+      throw wrong("<host|url>", `${JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@"))} is neither a host nor a URL`);
     if (error instanceof RangeError) throw wrong("<host|url>", error.message);
     throw error;
   }

@@ -6,7 +6,7 @@ export class FailureWindow {
   /** Notes a failure. True when it is the one too many; the window is empty again then. */
   add(nowUs: number, threshold: number, windowUs: number): boolean {
     this.#timesUs.push(nowUs);
-    if (this.#timesUs.length > threshold) this.#timesUs.shift();
+    while (this.#timesUs.length > threshold) this.#timesUs.shift();
     const oldestUs = this.#timesUs[0] ?? nowUs;
     if (this.#timesUs.length < threshold || nowUs - oldestUs >= windowUs) return false;
     this.clear();

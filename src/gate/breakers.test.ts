@@ -87,6 +87,32 @@ describe("circuits", () => {
     assert.equal(isAllowed({ host: "a.example" }), true);
   });
 
+  test("what one host asks for does not keep its resolver from the others, and a refusal says whose it is", async () => {
+    const { time, answer, registry } = setUp({
+      defaults: { fail_max: 99, reset_timeout_s: 10 },
+      resolvers: { lov: { fail_max: 3, reset_timeout_s: 10 } },
+      advanced: { rolling_window: { enabled: false } },
+    });
+    for (let call = 0; call < 3; call += 1) {
+      answer(429, { resolver: "lov" }, 120_000);
+      await time.advance(120_000);
+      if (call < 2) continue;
+      assert.equal(registry.check({ host: "other.example", resolver: "lov" })?.remainingMs ?? 0, 0);
+    }
+    for (let call = 0; call < 3; call += 1) registry.onFailure({ host: "c.example", resolver: "lov", status: 503 });
+    assert.throws(
+      () => registry.allow({ host: "d.example", resolver: "lov" }),
+      /^BreakerOpenError: resolver lov \(metadata\) is cut off/,
+    );
+  });
+
+  test("a time-out that is no time is the caller's mistake", () => {
+    const { registry } = setUp();
+    for (const timeoutMs of [Number.NaN, 0, -1, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a number above 0/);
+    }
+  });
+
   test("a host's own numbers win over the role's, and its role's over both", () => {
     const { answers, isAllowed } = setUp({
       ...plain,
@@ -229,6 +255,30 @@ describe("what counts", () => {
     registry.onFailure({ host: "b.example", status: 503 });
     registry.onFailure({ host: "b.example", status: 503 });
     assert.equal(registry.state("b.example").state, "closed");
+  });
+
+  test("the two-step form leaves no probe and no permit behind", async () => {
+    const { time, registry, isAllowed, answers } = setUp();
+    answers(503, 5);
+    await time.advance(60_000);
+    registry.allow({ host });
+    registry.allow({ host: "b.example" });
+    registry.onFailure({ host, status: 404 });
+    assert.equal(isAllowed(), true);
+    assert.equal(registry.state(host).state, "half_open");
+    for (let visit = 0; visit < 20_000; visit += 1) {
+      registry.allow({ host: `h${visit}.example` });
+      registry.onSuccess({ host: `h${visit}.example` });
+    }
+    assert.ok([...registry.statuses()].length <= 16_384);
+  });
+
+  test("a success in the two-step form ends no cooldown: nobody can tell when its call began", () => {
+    const { registry, answer, isAllowed } = setUp();
+    answer(429, {}, 900_000);
+    registry.allow({ host: "b.example" });
+    registry.onSuccess({ host });
+    assert.equal(isAllowed(), false);
   });
 
   test("the two-step form opens, and its success closes", async () => {
@@ -431,6 +481,32 @@ describe("keeping", () => {
     assert.ok(names.size <= 16_384, `${names.size} hosts are remembered`);
     for (const name of ["ailing.example", "busy.example", "closed.example"]) assert.ok(names.has(name), name);
     permit.release();
+  });
+
+  test("dead hosts that nobody asks for any more are forgotten after an hour", async () => {
+    const { time, registry, answers } = setUp();
+    for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `dead${visit}.example` });
+    await time.advance(3_700_000);
+    for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `gone${visit}.example` });
+    const names = [...registry.statuses()].map(status => status.host);
+    assert.ok(names.filter(name => name.startsWith("dead")).length < 3000, String(names.length));
+  });
+
+  test("a lowered threshold of the rolling window holds at once", () => {
+    const { registry, answers } = setUp({ defaults: { fail_max: 99 } });
+    answers(503, 4);
+    registry.reload({ defaults: { fail_max: 99 }, advanced: { rolling_window: { threshold_failures: 2 } } });
+    answers(503, 1);
+    assert.equal(registry.state(host).reason, "rolling-window");
+  });
+
+  test("an operator's close forgives everything, and closing an unknown host is no news", () => {
+    const { registry, answers, events } = setUp();
+    registry.close("never.example");
+    assert.deepEqual(events, []);
+    answers(503, 5);
+    registry.close(host);
+    assert.deepEqual([registry.state(host).state, registry.state(host).windowFailures], ["closed", 0]);
   });
 
   test("new numbers hold at once, and what is open stays open until its time", async () => {

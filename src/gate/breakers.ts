@@ -15,7 +15,7 @@ import { CircuitHolder } from "./circuit-holder.ts";
 import { Denial } from "./denial.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
 import { HostBreaker } from "./host-breaker.ts";
-import { type Listener, Listeners } from "./listeners.ts";
+import type { Listener } from "./listeners.ts";
 import { type CallResult, type IssuedCall, type Passage, Permit, type PermitKeeper } from "./permit.ts";
 
 export interface BreakerRegistryOptions {
@@ -44,6 +44,7 @@ export interface FailureReport extends AllowRequest {
 
 /** A host that is well differs from a fresh one in nothing: without this, hosts called in turn would be made anew each time. */
 const KEPT_HOSTS = 16_384;
+const KEPT_RESOLVERS = 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
 
@@ -56,9 +57,10 @@ export class BreakerRegistry implements PermitKeeper {
   readonly #time: Time;
   readonly #random: () => number;
   readonly #teller = new BreakerTeller();
-  readonly #passable = new Listeners<HostBreaker | CircuitHolder>();
+  /** Told directly and not as listeners are: an error in there is ours, and must not become a warning. */
+  readonly #onPassable = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
   readonly #hosts: ForgetfulMap<HostBreaker>;
-  readonly #resolvers = new Map<string, CircuitHolder>();
+  readonly #resolvers = new ForgetfulMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
   #permitsIssued = 0;
 
   /** `breakers` has the shape of `breakers.yaml`. Throws a ConfigError that lists everything wrong with it. */
@@ -85,8 +87,12 @@ export class BreakerRegistry implements PermitKeeper {
   /** The same as a value: a refusal costs no stack trace. */
   tryAllow(request: AllowRequest): Permit | Denial {
     const { role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
+    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) {
+      throw new RangeError(`timeoutMs must be a number above 0, not ${timeoutMs}`);
+    }
     const nowUs = this.#time.monotonicUs();
     const host = this.#hostOf(request.host);
+    host.usedUs = nowUs;
     const circuit = this.#circuitOf(host, role);
     const ofResolver = resolver === undefined ? undefined : this.#resolverOf(resolver);
     const denial = this.#denial(host, role, circuit, ofResolver, nowUs);
@@ -155,14 +161,14 @@ export class BreakerRegistry implements PermitKeeper {
     this.#cool(this.#hostOf(host), seconds * 1000, `cli-open:${reason}`);
   }
 
-  /** An operator opens a host again: cooldowns, circuits and the count of failures are cleared. */
+  /** An operator opens a host again: cooldowns, circuits, failures and what was learned of it are cleared. */
   close(host: string): void {
-    const known = this.#hostOf(host);
-    known.cooldowns.clear();
-    known.failures.clear();
+    const known = this.#hosts.get(canonicalHost(host));
+    if (known === undefined) return;
+    known.forgive();
     for (const role of ROLES) known.circuits[role]?.close();
     this.#teller.cooldownEnded(known.name, "operator");
-    this.#passable.tell(known);
+    this.#passable(known);
   }
 
   /** Goes on under other numbers: what is open stays open until its time. Throws a ConfigError and changes nothing. */
@@ -174,7 +180,11 @@ export class BreakerRegistry implements PermitKeeper {
         if (circuit !== undefined) circuit.policy = this.#policies.circuit(host.name, role);
       }
     }
-    for (const [name, circuit] of this.#resolvers) circuit.policy = this.#policies.resolver(name);
+    for (const circuit of this.#resolvers.values())
+      circuit.policy = this.#policies.resolver(circuit.name.resolver ?? "");
+    // More probes may be tried now.
+    for (const host of this.#hosts.values()) for (const role of ROLES) this.#passable(host.circuits[role]);
+    for (const circuit of this.#resolvers.values()) this.#passable(circuit);
   }
 
   /** Answers with the way to stop listening. */
@@ -182,9 +192,9 @@ export class BreakerRegistry implements PermitKeeper {
     return this.#teller.add(listener);
   }
 
-  /** Hears of whatever was in somebody's way and may no longer be, other than by the passing of time. */
-  onPassable(listener: Listener<HostBreaker | CircuitHolder>): () => void {
-    return this.#passable.add(listener);
+  /** Hears of whatever was in somebody's way and may no longer be, or for longer; other than by the passing of time. */
+  onPassable(listener: (blocker: HostBreaker | CircuitHolder) => void): void {
+    this.#onPassable.add(listener);
   }
 
   settle(call: IssuedCall, result: CallResult): void {
@@ -194,7 +204,7 @@ export class BreakerRegistry implements PermitKeeper {
       return;
     }
     const { host, circuit, resolver, number } = call;
-    host.permits -= 1;
+    host.permits = Math.max(0, host.permits - 1);
     this.#teller.result(call, result);
     if (outcome.kind === "success") {
       if (host.mayBeCooling && host.cooldowns.endBySuccess(number, this.#time.monotonicUs()))
@@ -209,14 +219,14 @@ export class BreakerRegistry implements PermitKeeper {
     if (outcome.throttled && retryAfterMs !== undefined && retryAfterMs > 0) {
       this.#heed(host, circuit.holder.policy, retryAfterMs);
     }
-    for (const passage of [circuit, resolver]) {
-      passage?.holder.fail(passage.generation, this.#raised(passage.holder.policy, host), nowUs, this.#random());
-    }
+    circuit.holder.fail(circuit.generation, this.#raised(circuit.holder.policy, host), nowUs, this.#random());
+    // What one host asks for is no reason to keep a resolver from the others.
+    resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, this.#random());
     if (isCurrent) this.#countFailure(host, nowUs);
   }
 
   release({ host, circuit, resolver, number }: IssuedCall): void {
-    host.permits -= 1;
+    host.permits = Math.max(0, host.permits - 1);
     circuit.holder.returnProbe(circuit.generation, number);
     resolver?.holder.returnProbe(resolver.generation, number);
   }
@@ -235,16 +245,25 @@ export class BreakerRegistry implements PermitKeeper {
     resolver: CircuitHolder | undefined,
     nowUs: number,
   ): Denial | undefined {
+    // The way of nearly every call.
+    if (!host.mayBeCooling && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs)))
+      return undefined;
+    const found: Denial[] = [];
     const cooldown = host.mayBeCooling ? host.cooldowns.current(nowUs) : undefined;
     if (cooldown !== undefined) {
       const { reason, untilUs } = cooldown;
-      return new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs);
+      found.push(new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs));
     }
-    const blocker = circuit.admits(nowUs) ? (resolver?.admits(nowUs) === false ? resolver : undefined) : circuit;
-    if (blocker === undefined) return undefined;
-    const at = blocker.at(nowUs);
-    const details = { reason: "failures", state: stateName(at), untilUs: passableUs(at), blocker } as const;
-    return new Denial({ host: host.name, role, ...details }, nowUs);
+    for (const blocker of [circuit, resolver]) {
+      if (blocker === undefined || blocker.admits(nowUs)) continue;
+      const at = blocker.at(nowUs);
+      const details = { reason: "failures", state: stateName(at), untilUs: passableUs(at), blocker } as const;
+      found.push(new Denial({ host: host.name, role, ...details }, nowUs));
+    }
+    // Whatever ends last is what there is to wait for.
+    return found.length < 2
+      ? found[0]
+      : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
   }
 
   #reportNow({ host, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
@@ -254,13 +273,17 @@ export class BreakerRegistry implements PermitKeeper {
       const { generation, kind } = holder.at(nowUs);
       return { holder, generation, isProbe: kind !== "closed" };
     };
+    const circuit = passage(this.#circuitOf(known, role));
     const ofResolver = resolver === undefined ? undefined : passage(this.#resolverOf(resolver));
-    known.permits += 1;
-    const number = this.#permitsIssued;
-    this.settle(
-      { number, host: known, role, circuit: passage(this.#circuitOf(known, role)), resolver: ofResolver },
-      result,
-    );
+    // Which call this was nobody can tell: its probe is taken for the oldest, and it is older than any cooldown.
+    const probe = oldestProbe(circuit.holder.at(nowUs)) ?? oldestProbe(ofResolver?.holder.at(nowUs));
+    if (result.outcome.kind === "neutral") {
+      known.permits = Math.max(0, known.permits - 1);
+      circuit.holder.returnProbe(circuit.generation, probe);
+      ofResolver?.holder.returnProbe(ofResolver.generation, probe);
+      return;
+    }
+    this.settle({ number: 0, host: known, role, circuit, resolver: ofResolver }, result);
   }
 
   /** Retry-After: the host is left alone for as long as it asked, up to the cap (law B5). */
@@ -291,14 +314,20 @@ export class BreakerRegistry implements PermitKeeper {
 
   #endedBySuccess(host: HostBreaker): void {
     this.#teller.cooldownEnded(host.name, "success");
-    this.#passable.tell(host);
+    this.#passable(host);
   }
 
-  #changed(holder: CircuitHolder, old: Circuit): void {
+  #changed(holder: CircuitHolder, old: Circuit, isByTime: boolean): void {
     const now = holder.at(this.#time.monotonicUs());
     this.#teller.changed(holder, old, now, this.#time.monotonicUs());
     if (old.kind === "half-open" && now.kind === "closed") this.#recovered(holder);
-    if (now.kind !== "open") this.#passable.tell(holder);
+    // Re-opened, too: who waits for the lease of a probe that has failed would wait too long. What time alone has done
+    // nobody need hear: those who wait have timers for it, and whoever asked is in the middle of something.
+    if (!isByTime) this.#passable(holder);
+  }
+
+  #passable(blocker: HostBreaker | CircuitHolder | undefined): void {
+    if (blocker !== undefined) for (const listener of this.#onPassable) listener(blocker);
   }
 
   /** A host whose probe came back well has a clean slate: its outage is not held against it once more. */
@@ -322,8 +351,8 @@ export class BreakerRegistry implements PermitKeeper {
     if (known !== undefined) return known;
     if (!isRole(role)) throw new RangeError(notARole(role));
     const name = { host: host.name, role };
-    const holder = new CircuitHolder(name, this.#policies.circuit(host.name, role), (circuit, old) =>
-      this.#changed(circuit, old),
+    const holder = new CircuitHolder(name, this.#policies.circuit(host.name, role), (...change) =>
+      this.#changed(...change),
     );
     host.circuits[role] = holder;
     return holder;
@@ -332,10 +361,10 @@ export class BreakerRegistry implements PermitKeeper {
   #resolverOf(resolver: string): CircuitHolder {
     const known = this.#resolvers.get(resolver);
     if (known !== undefined) return known;
-    const holder = new CircuitHolder({ resolver }, this.#policies.resolver(resolver), (circuit, old) =>
-      this.#changed(circuit, old),
+    const holder = new CircuitHolder({ resolver }, this.#policies.resolver(resolver), (...change) =>
+      this.#changed(...change),
     );
-    this.#resolvers.set(resolver, holder);
+    this.#resolvers.add(resolver, holder);
     return holder;
   }
 
@@ -346,6 +375,10 @@ export class BreakerRegistry implements PermitKeeper {
   #clocks(): Clocks {
     return { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
   }
+}
+
+function oldestProbe(circuit: Circuit | undefined): number | undefined {
+  return circuit?.kind === "half-open" ? circuit.probes[0]?.id : undefined;
 }
 
 /** When a circuit that admits nobody may do so again. */

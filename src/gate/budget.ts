@@ -118,17 +118,14 @@ export class Budget {
 export class Lane extends Budget {
   declare policy: LanePolicy;
   readonly role: Role;
-  /** Somebody who belongs here, where the name is a group's and does not tell. */
-  readonly member: { readonly host: string; readonly path: string | undefined } | undefined;
   acquired = 0;
   refused = 0;
   headSkipped = 0;
   /** Who goes first when a slot is freed; they take turns, so that neither kind can keep the other out. */
   uncountedGoFirst = false;
 
-  constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined, member?: Lane["member"]) {
+  constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined) {
     super(name, policy, above);
     this.role = role;
-    this.member = member;
   }
 }

@@ -12,8 +12,8 @@ import {
 } from "../core/breaker.ts";
 import type { CircuitName } from "./breaker-events.ts";
 
-/** Hears of every change: of state, or of a probe's place that is free again. */
-export type CircuitChange = (holder: CircuitHolder, old: Circuit) => void;
+/** Hears of every change: of state, or of a probe's place that is free again; and whether time alone has done it. */
+export type CircuitChange = (holder: CircuitHolder, old: Circuit, isByTime: boolean) => void;
 
 /** The state of one circuit as it changes: the pure steps of the core, in one place that can be shared. */
 export class CircuitHolder {
@@ -31,7 +31,7 @@ export class CircuitHolder {
 
   /** As it is now, after what time alone has done to it. */
   at(nowUs: number): Circuit {
-    this.#become(settle(this.#circuit, nowUs));
+    this.#become(settle(this.#circuit, nowUs), true);
     return this.#circuit;
   }
 
@@ -72,10 +72,10 @@ export class CircuitHolder {
     this.#become(close(this.#circuit));
   }
 
-  #become(next: Circuit): void {
+  #become(next: Circuit, isByTime = false): void {
     if (next === this.#circuit) return;
     const old = this.#circuit;
     this.#circuit = next;
-    this.#changed(this, old);
+    this.#changed(this, old, isByTime);
   }
 }

@@ -36,7 +36,8 @@ export class Denial {
 
   get constraint(): Constraint {
     const limit = this.state === "half_open" ? "the probe under way" : `an open circuit (${this.reason})`;
-    return { kind: "breaker", owner: this.host, limit };
+    const { resolver } = "policy" in this.blocker ? this.blocker.name : {};
+    return { kind: "breaker", owner: resolver === undefined ? this.host : `resolver ${resolver}`, limit };
   }
 
   error(): BreakerOpenError {

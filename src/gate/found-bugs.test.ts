@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limitsFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breakers.ts";
 import { Gate } from "./gate.ts";
 import type { GateEvent } from "./gate-events.ts";
 import type { Grant } from "./grant.ts";
@@ -29,6 +30,41 @@ test("a listener that releases a grant when somebody aborts loses nobody", async
   assert.equal(await aborted, "aborted");
   assert.equal(gate.waiting, 0);
   (await next).release();
+  assert.equal(gate.inFlight, 0);
+});
+
+test("a listener of the breakers that takes the last slot is not given it twice", async () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry({}, { time });
+  const limits = limitsFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
+  const gate = new Gate(limits, time, { breakers });
+  let thief: Grant | undefined;
+  const stop = breakers.listen(() => {
+    stop();
+    thief = gate.enter({ host: "b.example", role }) as Grant;
+  });
+  const entered = gate.enter({ host, role });
+  assert.equal(gate.inFlight, 1);
+  thief?.release();
+  (await entered).release();
+  assert.equal(gate.inFlight, 0);
+});
+
+test("a circuit that turns half-open while it is asked lets nobody past the ceiling", async () => {
+  const time = new FakeTime();
+  const options = { defaults: { fail_max: 1, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
+  const breakers = new BreakerRegistry(options, { time });
+  const limits = limitsFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
+  const gate = new Gate(limits, time, { breakers });
+  breakers.onFailure({ host, status: 503 });
+  const waiting = gate.enter({ host, role, maxWaitMs: Number.POSITIVE_INFINITY });
+  time.stepWall(1);
+  await time.stall(999.5);
+  const grants = [gate.enter({ host: "b.example", role })];
+  await time.stall(10);
+  assert.equal(gate.inFlight, 1);
+  (await (grants[0] as Promise<Grant>)).release();
+  (await waiting).release();
   assert.equal(gate.inFlight, 0);
 });
 

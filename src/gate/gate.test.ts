@@ -137,10 +137,40 @@ test("a probe that fails keeps those who may wait, and refuses those whose bound
   await time.advance(60_000);
   answer((await probe) as Grant, 503);
   await time.advance(60_000);
-  assert.deepEqual(log, ["probe went at 60000", "bounded BreakerOpenError at 61000", "patient went at 120000"]);
+  assert.deepEqual(log, ["probe went at 60000", "bounded BreakerOpenError at 60000", "patient went at 120000"]);
   await bounded;
   ((await patient) as Grant).release();
   assertClean();
+});
+
+test("when a probe fails, those who wait go by the new open time and not by the lease of the probe", async () => {
+  const time = new FakeTime();
+  const options = {
+    defaults: { fail_max: 1, reset_timeout_s: 5 },
+    advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
+  };
+  const breakers = new BreakerRegistry(options, { time, random: () => 0 });
+  const gate = new Gate(limitsFrom({ defaults: { metadata: { rates: "99/s" } } }, "test"), time, { breakers });
+  breakers.onFailure({ host, status: 503 });
+  const went: number[] = [];
+  for (let call = 0; call < 2; call += 1) {
+    void (gate.enter({ host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY }) as Promise<Grant>).then(grant => {
+      went.push(time.monotonicUs() / 1000);
+      if (went.length === 1) grant.report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
+      grant.release();
+    });
+  }
+  await time.advance(20_000);
+  assert.deepEqual(went, [5000, 10_000]);
+});
+
+test("a denial tells the later of a cooldown and an open circuit", () => {
+  const { breakers, gate } = setUp();
+  for (let call = 0; call < 2; call += 1) breakers.onFailure({ host, status: 503 });
+  breakers.onFailure({ host, status: 429, retryAfterS: 5 });
+  const refusal = gate.tryEnter({ host, role: "metadata" });
+  assert.ok(!refusal.isGranted);
+  assert.equal(refusal.retryAfterMs, 60_000);
 });
 
 test("a probe that is given back unsent lets the next one try at once", async () => {

@@ -65,8 +65,9 @@ export class Gate implements GrantKeeper, WaitingRoom {
       const readyUs = plannedUs(turnstile, lane, units, 0, nowUs);
       return this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs);
     }
-    const permit = this.#breakers?.tryAllow(request);
+    const permit = this.#permit(request, lane, units, nowUs);
     if (permit === undefined || permit instanceof Permit) return this.#grant(request, lane, units, nowUs, 0, permit);
+    if (permit === "taken") return this.tryEnter(request);
     const retryAfterMs = Math.ceil((permit.untilUs - nowUs) / 1000);
     return { isGranted: false, retryAfterMs, constraint: permit.constraint };
   }
@@ -81,11 +82,12 @@ export class Gate implements GrantKeeper, WaitingRoom {
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
     const isFree = this.#isFree(lane, units, nowUs);
-    const permit = isFree ? this.#breakers?.tryAllow(request) : this.#breakers?.check(request);
-    if (isFree && (permit === undefined || permit instanceof Permit))
+    const permit = isFree ? this.#permit(request, lane, units, nowUs) : this.#breakers?.check(request);
+    if (permit === "taken") return this.enter(request);
+    if (isFree && (permit === undefined || permit instanceof Permit)) {
       return this.#grant(request, lane, units, nowUs, 0, permit);
-    const denial = permit instanceof Permit ? undefined : permit;
-    return this.#admit(request, lane, units, nowUs, denial);
+    }
+    return this.#admit(request, lane, units, nowUs, permit instanceof Permit ? undefined : permit);
   }
 
   /** Goes on under other limits: what was sent still counts, and whoever waits stays in line. */
@@ -241,7 +243,11 @@ export class Gate implements GrantKeeper, WaitingRoom {
 
   /** Somebody's turn has come. False when the breaker is against it: then it waits elsewhere, or not at all. */
   #serve(waiter: Waiter, nowUs: number): boolean {
-    const permit = this.#breakers?.tryAllow(waiter.call);
+    const permit = this.#permit(waiter.call, waiter.lane, waiter.units, nowUs);
+    if (permit === "taken") {
+      this.#rejoin(waiter);
+      return false;
+    }
     if (permit !== undefined && !(permit instanceof Permit)) {
       if (mayWaitFor(permit, waiter.call, waiter.lastUs)) this.#cooling?.hold(waiter, permit);
       else waiter.refused(permit.error());
@@ -252,10 +258,25 @@ export class Gate implements GrantKeeper, WaitingRoom {
     return true;
   }
 
-  #isFree(lane: Lane, units: number, nowUs: number): boolean {
+  /**
+   * The breaker's permit for a request that was found free. Whoever listens to the breakers is told meanwhile and may
+   * come in here and take what was free: then the permit goes back, and the request is judged once more.
+   */
+  #permit(call: EntryRequest, lane: Lane, units: number, nowUs: number): Permit | Denial | "taken" | undefined {
+    const permit = this.#breakers?.tryAllow(call);
+    if (!(permit instanceof Permit) || this.#isReady(lane, units, nowUs)) return permit;
+    permit.release();
+    return "taken";
+  }
+
+  #isReady(lane: Lane, units: number, nowUs: number): boolean {
     if (!this.#root.hasSlot) return false;
     for (let at: Budget | undefined = lane; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
-    return !this.#turnstileFor(units).isContended(lane);
+    return true;
+  }
+
+  #isFree(lane: Lane, units: number, nowUs: number): boolean {
+    return this.#isReady(lane, units, nowUs) && !this.#turnstileFor(units).isContended(lane);
   }
 
   #turnstileFor(units: number): Turnstile {

@@ -5,6 +5,7 @@ import { Cooldowns } from "./cooldown.ts";
 
 /** So many Retry-Afters in a row that are longer than the reset make a habit of it. */
 const HABIT = 2;
+const IDLE_US = 3_600_000_000;
 
 /** What is known of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
 export class HostBreaker {
@@ -19,6 +20,8 @@ export class HostBreaker {
   #failures: FailureWindow | undefined;
   /** Permits that are out. */
   permits = 0;
+  /** When somebody last asked. */
+  usedUs = 0;
   /** A host that keeps asking for longer than its reset is given what it asks for, for the run. */
   learnedResetUs = 0;
   #longRetryAfters = 0;
@@ -55,9 +58,19 @@ export class HostBreaker {
     return true;
   }
 
+  /** An operator's act: nothing is held against it any more. */
+  forgive(): void {
+    this.#cooldowns?.clear();
+    this.#failures?.clear();
+    this.learnedResetUs = 0;
+    this.#longRetryAfters = 0;
+  }
+
   isForgettable(nowUs: number, windowUs: number): boolean {
-    if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
     if (this.#cooldowns?.current(nowUs) !== undefined) return false;
+    // A crawler meets dead hosts once. What was held against one that nobody asked for in an hour is let go.
+    if (nowUs - this.usedUs > IDLE_US) return true;
+    if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
     if (this.#failures !== undefined && this.#failures.count(nowUs, windowUs) > 0) return false;
     return ROLES.every(role => this.circuits[role]?.isFresh ?? true);
   }

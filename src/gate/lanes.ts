@@ -1,4 +1,4 @@
-import type { Limits, Route } from "../policy/limits.ts";
+import { isGroupName, type Limits, type Route } from "../policy/limits.ts";
 import { notARole, ROLES, type Role } from "../policy/roles.ts";
 import { Budget, Lane } from "./budget.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
@@ -21,14 +21,13 @@ export class Lanes implements Iterable<Lane> {
   at(host: string, role: Role, path?: string): Lane {
     const lanes = this.#byRole[role];
     if (lanes === undefined) throw new RangeError(notARole(role));
-    // Known lanes carry canonical names, so that a name found here needs no more parsing.
+    // Known lanes carry canonical names, so that a host found here needs no more parsing.
     const known = path === undefined ? lanes.get(host) : undefined;
-    if (known !== undefined) return known;
+    if (known !== undefined && !isGroupName(host)) return known;
     const route = this.#limits.route(host, role, path);
     const existing = lanes.get(route.name);
     if (existing !== undefined) return existing;
-    const member = route.name === host ? undefined : { host, path };
-    const lane = new Lane(route.name, role, route.lane, this.#chain(route), member);
+    const lane = new Lane(route.name, role, route.lane, this.#chain(route));
     lanes.add(route.name, lane);
     return lane;
   }
@@ -40,17 +39,11 @@ export class Lanes implements Iterable<Lane> {
   follow(limits: Limits): void {
     this.#limits = limits;
     const chains = new Map([...this].map(lane => [lane, chainOf(lane)]));
-    const followed = new Set<string>();
     for (const [lane, old] of chains) {
-      const { host, path } = lane.member ?? { host: lane.name, path: undefined };
-      const route = limits.route(host, lane.role, path);
-      if (route.name !== lane.name) {
+      const route = limits.named(lane.name, lane.role);
+      if (route?.name !== lane.name) {
         this.#byRole[lane.role].delete(lane.name);
         continue;
-      }
-      for (const { name, policy } of route.above) {
-        if (!followed.has(name)) this.#shared.get(name)?.follow(policy, limits.aimd);
-        followed.add(name);
       }
       lane.follow(route.lane, limits.aimd);
       lane.above = this.#chain(route);
@@ -70,6 +63,8 @@ export class Lanes implements Iterable<Lane> {
   #chain(route: Route): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
       const budget = this.#shared.get(name) ?? new Budget(name, policy, outer);
+      // One that nobody used when the limits changed still has its old numbers.
+      if (budget.policy !== policy) budget.follow(policy, this.#limits.aimd);
       budget.above = outer;
       this.#shared.set(name, budget);
       return budget;

@@ -725,6 +725,31 @@ describe("reloading", () => {
     assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
   });
 
+  test("a total that nobody used when the limits changed has the new numbers all the same", async () => {
+    const total = (rates: string) => ({
+      ...metadata({ rates: "99/s" }),
+      hosts: { [host]: { total: { rates, guard_ms: 0 } } },
+    });
+    const { limiter, time } = setUp(total("50/s"));
+    limiter.tryAcquire({ host });
+    await time.advance(60_000);
+    for (let visit = 0; visit < 9; visit += 1) limiter.tryAcquire({ host: `h${visit}.example` });
+    limiter.reload(total("1/s"));
+    const granted = Array.from({ length: 3 }, () => limiter.tryAcquire({ host }).isGranted).filter(Boolean).length;
+    assert.equal(granted, 1);
+  });
+
+  test("a group keeps its history when the member that was there first leaves it", () => {
+    const group = (...members: string[]) => ({
+      groups: { pair: { members, metadata: { rates: "1/HOUR", guard_ms: 0 } } },
+    });
+    const { limiter } = setUp(group("a.example", "b.example"));
+    assert.equal(limiter.tryAcquire({ host: "a.example" }).isGranted, true);
+    limiter.reload(group("b.example", "c.example"));
+    assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
+    assert.throws(() => limiter.tryAcquire({ host: "group pair" }), RangeError);
+  });
+
   test("a weight that the new limits could never grant is told so", async () => {
     const { limiter, time, start } = setUp(metadata({ rates: "4/s", max_delay_ms: 60_000 }));
     start({ weight: 4 });

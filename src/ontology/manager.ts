@@ -44,11 +44,11 @@ export class OntologyManager {
     const fallback = policyOf(rates.default);
     const perService = new Map<string, LanePolicy>();
     for (const [service, list] of rates.perService) perService.set(service, policyOf(list));
-    const limits: Limits = {
-      aimd: NO_AIMD,
-      maxInFlight: Number.POSITIVE_INFINITY,
-      route: key => ({ name: key, lane: perService.get(key.slice(0, key.indexOf(":"))) ?? fallback, above: [] }),
+    const routeOf = (key: string) => {
+      const lane = perService.get(key.slice(0, key.indexOf(":"))) ?? fallback;
+      return { name: key, lane, above: [] };
     };
+    const limits: Limits = { aimd: NO_AIMD, maxInFlight: Number.POSITIVE_INFINITY, named: routeOf, route: routeOf };
     this.#time = time;
     this.#gate = new Gate(limits, time, { listener });
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);

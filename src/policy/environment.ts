@@ -1,7 +1,14 @@
 import { nearest } from "../core/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
 import type { Assignment } from "./layer.ts";
-import { plainValue, readBreakerOverride, readFields, readList, readRateOverride } from "./overrides.ts";
+import {
+  plainValue,
+  readBreakerOverride,
+  readBreakerRoleOverride,
+  readFields,
+  readList,
+  readRateOverride,
+} from "./overrides.ts";
 
 type Read = (value: string, name: string) => readonly Assignment[];
 
@@ -36,7 +43,7 @@ const PREFIXES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<strin
   breakers: {
     DOCSTOKG_BREAKER__: (value, name) => readBreakerOverride(`${nameOf(name)}=${value}`, name),
     DOCSTOKG_BREAKER_ROLE__: (value, name) =>
-      readBreakerOverride(`${nameOf(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
+      readBreakerRoleOverride(`${nameOf(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
     DOCSTOKG_BREAKER_RESOLVER__: (value, name) => readBreakerOverride(`resolver:${nameOf(name)}=${value}`, name),
   },
 };
@@ -57,7 +64,8 @@ export function readEnvironment(environment: Environment, what: "ratelimits" | "
   const problems: ConfigProblem[] = [];
   for (const [name, value] of Object.entries(environment)) {
     const prefix = Object.keys(PREFIXES[what]).find(start => name.startsWith(start));
-    const read = VARIABLES[what][name] ?? (prefix === undefined ? undefined : PREFIXES[what][prefix]);
+    const own = Object.hasOwn(VARIABLES[what], name) ? VARIABLES[what][name] : undefined;
+    const read = own ?? (prefix === undefined ? undefined : PREFIXES[what][prefix]);
     if (read === undefined || value === undefined || value === "") continue;
     try {
       assignments.push(...read(value, name));

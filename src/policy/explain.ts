@@ -1,5 +1,6 @@
 import { DEFAULT_BREAKERS, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
-import type { Assignment } from "./layer.ts";
+import { type Assignment, hostOr } from "./layer.ts";
+import { isGroupName } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
 
@@ -20,7 +21,7 @@ export function explainLane(policy: LoadedPolicy, host: string, role: Role, path
   const { assignments, resolved } = policy.ratelimits;
   const { name, above } = resolved.route(host, role, path);
   const owners = [name, ...above.map(budget => budget.name)];
-  const group = owners.find(owner => owner !== host)?.slice("group ".length);
+  const group = owners.find(isGroupName)?.slice("group ".length) ?? groupListing(policy, host);
   const lane = LANE_FIELDS.map(field =>
     explained(field, assignments, builtInLane(role, field), [
       ["defaults", role, field],
@@ -71,4 +72,10 @@ function builtInLane(role: Role, field: (typeof LANE_FIELDS)[number]): unknown {
   if (field === "guard_ms") return DEFAULT_GUARD_MS;
   if (field === "shape") return "burst";
   return field === "max_concurrent" ? undefined : DEFAULT_LIMITS[role][field];
+}
+
+/** A listed host inherits from the group that names it, also where the two share no total. */
+function groupListing(policy: LoadedPolicy, host: string): string | undefined {
+  const groups = Object.entries(policy.ratelimits.options.groups ?? {});
+  return groups.find(([, { members = [] }]) => members.some(member => hostOr(member) === host))?.[0];
 }

@@ -1,3 +1,5 @@
+import { canonicalHost } from "../core/host.ts";
+
 /** One value at one place, and where it was said. */
 export interface Assignment {
   readonly path: readonly string[];
@@ -20,21 +22,39 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
     const last = path.at(-1);
     if (last === undefined) continue;
     // An empty map names a place and says nothing about what is there.
-    at[last] = isMap(value) && isMap(at[last]) ? at[last] : value;
+    if (isMap(value)) at[last] = isMap(at[last]) ? at[last] : emptyMap();
+    else at[last] = value;
   }
   return root;
 }
 
-/** Where a path, or failing that the nearest thing above or below it, was said. */
+/** Where a path was said, or failing that the first thing below it, or the last thing above it. */
 export function whereSaid(assignments: readonly Assignment[], path: readonly string[]): string | undefined {
-  const said = assignments.findLast(assignment => startsWith(assignment.path, path));
-  return (said ?? assignments.findLast(assignment => startsWith(path, assignment.path)))?.where;
+  const exact = assignments.findLast(said => said.path.length === path.length && startsWith(said.path, path));
+  const below = exact ?? assignments.find(said => startsWith(said.path, path));
+  return (below ?? assignments.findLast(said => startsWith(path, said.path)))?.where;
 }
 
-/** The values of an object as assignments; lists are values, maps are places. */
+/** The values of an object as assignments; lists are values, maps are places, and what is undefined was not said. */
 export function assignmentsOf(value: unknown, where: string, path: readonly string[] = []): readonly Assignment[] {
-  if (!isMap(value) || Object.keys(value).length === 0) return path.length === 0 ? [] : [{ path, value, where }];
-  return Object.entries(value).flatMap(([key, inner]) => assignmentsOf(inner, where, [...path, key]));
+  if (value === undefined) return [];
+  if (!isMap(value)) return [{ path, value, where }];
+  const place = path.length === 0 ? [] : [{ path, value: {}, where }];
+  const isHosts = path.length === 1 && path[0] === "hosts";
+  const inner = Object.entries(value).flatMap(([key, held]) =>
+    assignmentsOf(held, where, [...path, isHosts ? hostOr(key) : key]),
+  );
+  return [...place, ...inner];
+}
+
+/** The canonical host; what is none is left to the schema, which says why. */
+export function hostOr(name: string): string {
+  try {
+    return canonicalHost(name);
+  } catch (error) {
+    if (error instanceof RangeError) return name;
+    throw error;
+  }
 }
 
 function startsWith(path: readonly string[], prefix: readonly string[]): boolean {

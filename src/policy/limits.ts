@@ -56,6 +56,8 @@ export interface Limits {
   readonly maxInFlight: number;
   /** Throws a RangeError for what is not a host. */
   route(host: string, role: Role, path?: string): Route;
+  /** The route by which a lane of that name is reached, a host's or a group's; undefined when there is none any more. */
+  named(name: string, role: Role): Route | undefined;
 }
 
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
@@ -88,16 +90,17 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
   const add = (host: string, entry: Entry) => entries.set(host, [...(entries.get(host) ?? []), entry]);
   const claimed = new Map<string, { readonly inherited: HostOptions; readonly above: readonly SharedBudget[] }>();
   const taken = new Map<string, string>();
+  const byGroup = new Map<string, Entry>();
   for (const [group, { members, ...options }] of Object.entries(groups)) {
     if (members === undefined) {
       throw new ConfigError([
         { where, path: `groups.${group}.members`, message: "a group needs members: hosts, or host/path" },
       ]);
     }
-    // A space cannot stand in a host, so that a group never takes a host's place.
-    const name = `group ${group}`;
+    const name = groupName(group);
     const above = sharedBudgets(name, options.total);
     const lanes = lanesOf(base, options);
+    byGroup.set(name, { name, path: "", lanes, above });
     for (const { host, path } of members) {
       const place = `${host}${path}`;
       const other = taken.get(place);
@@ -106,7 +109,7 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
         throw new ConfigError([{ where, path: `groups.${group}.members`, message }]);
       }
       taken.set(place, group);
-      if (path === "" && hosts[host] !== undefined) claimed.set(host, { inherited: options, above });
+      if (path === "" && Object.hasOwn(hosts, host)) claimed.set(host, { inherited: options, above });
       else add(host, { name, path, lanes, above });
     }
   }
@@ -128,6 +131,11 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
       if (entry === undefined) return { name: host, lane: fallback[role], above: [] };
       return { name: entry.name, lane: entry.lanes[role], above: entry.above };
     },
+    named(name, role) {
+      if (!isGroupName(name)) return this.route(name, role);
+      const entry = byGroup.get(name);
+      return entry && { name, lane: entry.lanes[role], above: entry.above };
+    },
   };
 }
 
@@ -141,6 +149,15 @@ function aimdPolicy(options: AimdOptions): AimdPolicy {
     minMultiplier: options.min_multiplier,
     maxMultiplier: options.max_multiplier,
   });
+}
+
+/** A space cannot stand in a host, so that a group never takes a host's place. */
+export function groupName(group: string): string {
+  return `group ${group}`;
+}
+
+export function isGroupName(name: string): boolean {
+  return name.startsWith("group ");
 }
 
 function isBelow(path: string, prefix: string): boolean {

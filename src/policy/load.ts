@@ -6,7 +6,7 @@ import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
 import { type Limits, limitsFrom } from "./limits.ts";
-import { plainValue, readBreakerOverride, readFields, readRateOverride } from "./overrides.ts";
+import { plainValue, readBreakerOverride, readBreakerRoleOverride, readFields, readRateOverride } from "./overrides.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./schema.ts";
 import { problemsOf } from "./validate.ts";
 import { readYamlLayer } from "./yaml-layer.ts";
@@ -64,23 +64,43 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   const limits = await loadHalf(RATELIMITS, sources, problems);
   const breakers = await loadHalf(BREAKERS, sources, problems);
   if (problems.length > 0) throw new ConfigError(problems);
-  const ratelimitsOptions = assemble(limits) as RatelimitsOptions;
-  const breakersOptions = assemble(breakers) as BreakersOptions;
   return {
-    ratelimits: { assignments: limits, options: ratelimitsOptions, resolved: limitsFrom(ratelimitsOptions, "policy") },
-    breakers: {
-      assignments: breakers,
-      options: breakersOptions,
-      resolved: breakerPoliciesFrom(breakersOptions, "policy"),
-    },
+    ratelimits: resolve(limits, options => limitsFrom(options, "policy")),
+    breakers: resolve(breakers, options => breakerPoliciesFrom(options, "policy")),
   };
 }
 
-/** What is wrong with one file by itself. */
-export async function problemsOfFile(file: string): Promise<readonly ConfigProblem[]> {
-  const { assignments, problems } = await readFileLayer(file);
-  const half = isAboutBreakers(file, assignments) ? BREAKERS : RATELIMITS;
-  return [...problems, ...problemsOf(half.schema, assignments, file)];
+/** Assembles a half and resolves it. What is wrong only with the whole is told by the place of its part. */
+function resolve<Options, Resolved>(
+  assignments: readonly Assignment[],
+  make: (options: Options) => Resolved,
+): LoadedHalf<Options, Resolved> {
+  const options = assemble(assignments) as Options;
+  try {
+    return { assignments, options, resolved: make(options) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const placed = error.problems.map(problem => {
+      const said = assignments.findLast(({ path }) => problem.path.startsWith(path.join(".")));
+      return { ...problem, where: said?.where ?? problem.where };
+    });
+    throw new ConfigError(placed);
+  }
+}
+
+/** Which half of the policy a file is, and what is wrong with it on top of the shipped one. */
+export async function checkFile(
+  file: string,
+): Promise<{ readonly key: Half["key"]; readonly problems: readonly ConfigProblem[] }> {
+  const { assignments } = await readFileLayer(file);
+  const { key } = isAboutBreakers(file, assignments) ? BREAKERS : RATELIMITS;
+  try {
+    await loadPolicy({ [key]: file });
+    return { key, problems: [] };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { key, problems: error.problems };
+  }
 }
 
 /** By its name, or failing that by keys that only one of the two files has. */
@@ -175,7 +195,7 @@ function readFlags({ key }: Half, flags: PolicyOverrides): Layer {
     read("--aimd", [flags.aimd], value => readFields(value, ["aimd"], "--aimd"));
   } else {
     read("--breaker", flags.breaker ?? [], value => readBreakerOverride(value, "--breaker"));
-    read("--breaker-role", flags.breakerRole ?? [], value => readBreakerOverride(value, "--breaker-role"));
+    read("--breaker-role", flags.breakerRole ?? [], value => readBreakerRoleOverride(value, "--breaker-role"));
     read("--breaker-resolver", flags.breakerResolver ?? [], value =>
       readBreakerOverride(`resolver:${value}`, "--breaker-resolver"),
     );

@@ -44,6 +44,14 @@ export function readBreakerOverride(text: string, where: string): readonly Assig
   return readFields(fields, role === undefined ? path : [...path, "roles", role], where);
 }
 
+/** Reads `host:role=fields` (breakers), and nothing less: without its role it would change the whole host. */
+export function readBreakerRoleOverride(text: string, where: string): readonly Assignment[] {
+  const { name } = splitEntry(text);
+  if (splitRole(name).role === undefined)
+    throw new RangeError(`${JSON.stringify(name)} is not <host>:<role>; the roles are ${ROLES.join(", ")}`);
+  return readBreakerOverride(text, where);
+}
+
 /** Reads several entries joined by `;`. */
 export function readList(
   text: string,

@@ -4,7 +4,7 @@ import { canonicalHost } from "../core/host.ts";
 import { parseRates } from "../core/rate.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { DEFAULT_AIMD } from "./defaults.ts";
-import { assignmentsOf } from "./layer.ts";
+import { assignmentsOf, hostOr } from "./layer.ts";
 import { problemsOf } from "./validate.ts";
 
 /** Runs a parser of the core and turns its RangeError into an issue at this place. */
@@ -114,8 +114,8 @@ export function parseOptions<Schema extends z.ZodType>(
 function doubledHosts(options: unknown, where: string): readonly ConfigProblem[] {
   const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
   if (typeof hosts !== "object" || hosts === null) return [];
-  const names = Object.keys(hosts).map(name => hostName.safeParse(name).data ?? name);
-  return names
-    .filter((name, index) => names.indexOf(name) !== index)
-    .map(name => ({ where, path: `hosts.${name}`, message: `${name} is listed twice` }));
+  const names = Object.keys(hosts).map(hostOr);
+  const seen = new Set<string>();
+  const doubled = names.filter(name => seen.size === seen.add(name).size);
+  return doubled.map(name => ({ where, path: `hosts.${name}`, message: `${name} is listed twice` }));
 }

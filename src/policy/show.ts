@@ -1,4 +1,5 @@
-import type { BudgetPolicy } from "./limits.ts";
+import { hostOr } from "./layer.ts";
+import { type BudgetPolicy, groupName } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { ROLES } from "./roles.ts";
 
@@ -19,15 +20,25 @@ export interface PolicyRow {
 
 /** Every host and group that is listed, its roles, and the defaults for all others. */
 export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
-  const { hosts = {}, groups = {} } = policy.ratelimits.options;
-  const rows = [...Object.keys(hosts)].flatMap(host => rowsOf(policy, { host }));
-  for (const [group, { members = [] }] of Object.entries(groups)) {
-    const [host = "", ...rest] = (members[0] ?? "").split("/");
-    if (hosts[host] !== undefined && rest.length === 0) continue;
-    const path = rest.length > 0 ? `/${rest.join("/")}` : undefined;
-    rows.push(...rowsAt(policy, host, path, `group ${group}`));
-  }
+  const { hosts = {} } = policy.ratelimits.options;
+  const listed = new Set([...Object.keys(hosts), ...Object.keys(policy.breakers.options.hosts ?? {})]);
+  const rows = [...listed].flatMap(host => rowsOf(policy, { host }));
+  for (const { group, host, path } of groupPlaces(policy)) rows.push(...rowsAt(policy, host, path, groupName(group)));
   return [...rowsAt(policy, "unlisted.invalid", undefined, "(any other)"), ...rows];
+}
+
+/** Each group with somebody who uses its lanes: a member that is not listed as a host, or that has a path. */
+export function groupPlaces(
+  policy: LoadedPolicy,
+): readonly { readonly group: string; readonly host: string; readonly path: string | undefined }[] {
+  const { hosts = {}, groups = {} } = policy.ratelimits.options;
+  return Object.entries(groups).flatMap(([group, { members = [] }]) => {
+    const places = members.map(member => {
+      const [name = "", ...rest] = member.split("/");
+      return { group, host: hostOr(name), path: rest.length > 0 ? `/${rest.join("/")}` : undefined };
+    });
+    return places.filter(({ host, path }) => path !== undefined || !Object.hasOwn(hosts, host)).slice(0, 1);
+  });
 }
 
 export function rowsOf(

@@ -26,7 +26,7 @@ export function problemsOf(
       const message = issue.issues.map(inner => inner.message).join("; ");
       return [{ where: whereSaid(assignments, path) ?? name, path: path.join("."), message }];
     }
-    const found = valueAt(document, path);
+    const found = isSecret(path) ? "(not shown)" : valueAt(document, path);
     const message = issue.code === "custom" ? issue.message : `${plain(issue.message)}, found ${show(found)}`;
     return [{ where: whereSaid(assignments, path) ?? name, path: path.join("."), message }];
   });
@@ -74,7 +74,12 @@ function plain(message: string): string {
     .replace(/, received .*$/, "");
 }
 
+/** Where backends are named there may be passwords, even in the wrong place. */
+function isSecret(path: readonly string[]): boolean {
+  return path.includes("backend") || path.includes("cooldown_store");
+}
+
 function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
+  const text = (JSON.stringify(value) ?? "nothing").replace(/\/\/[^/@\s"]*@/g, "//…@");
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

@@ -1,7 +1,8 @@
 import type { Rate } from "../core/rate.ts";
-import type { BudgetPolicy, LanePolicy } from "./limits.ts";
+import { type BudgetPolicy, groupName, type LanePolicy } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { ROLES } from "./roles.ts";
+import { groupPlaces } from "./show.ts";
 
 /** What a call usually takes, to judge whether a concurrency cap can reach its rate. */
 const TYPICAL_LATENCY_MS = 300;
@@ -12,16 +13,9 @@ export function warningsOf(policy: LoadedPolicy): readonly string[] {
   const { options, resolved } = policy.ratelimits;
   const warnings: string[] = [];
   const hosts = Object.keys(options.hosts ?? {});
-  const members = Object.entries(options.groups ?? {}).map(([group, { members = [] }]) => ({
-    group,
-    first: members[0] ?? "",
-  }));
   const owners = [
     ...hosts.map(host => ({ shown: host, host, path: undefined })),
-    ...members.map(({ group, first }) => {
-      const [host = "", ...rest] = first.split("/");
-      return { shown: `group ${group}`, host, path: rest.length > 0 ? `/${rest.join("/")}` : undefined };
-    }),
+    ...groupPlaces(policy).map(({ group, host, path }) => ({ shown: groupName(group), host, path })),
     { shown: "defaults", host: "unlisted.invalid", path: undefined },
   ];
   for (const { shown, host, path } of owners) {

@@ -1,11 +1,10 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
-import { canonicalHost } from "../core/host.ts";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLMap } from "yaml";
 import type { ConfigProblem } from "../errors.ts";
-import type { Assignment } from "./layer.ts";
+import { type Assignment, hostOr } from "./layer.ts";
 
 const MAX_CHARACTERS = 1_000_000;
 /** Counts aliases each time they are followed, so that a few lines cannot stand for millions. */
-const MAX_NODES = 50_000;
+const MAX_NODES = 250_000;
 const MAX_DEPTH = 12;
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
@@ -21,8 +20,8 @@ export function readYamlLayer(text: string, file: string): YamlLayer {
     return { assignments: [], problems: [{ where: file, path: "", message }] };
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true, merge: false });
-  const reader = new Reader(document, offset => `${file}:${lines.linePos(offset).line}`);
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: false });
+  const reader = new Reader(offset => `${file}:${lines.linePos(offset).line}`);
   for (const { pos, message } of [...document.errors, ...document.warnings]) reader.complain(pos[0], [], message);
   if (document.errors.length === 0) reader.read(document.contents, []);
   return reader;
@@ -31,12 +30,12 @@ export function readYamlLayer(text: string, file: string): YamlLayer {
 class Reader implements YamlLayer {
   readonly assignments: Assignment[] = [];
   readonly problems: ConfigProblem[] = [];
-  readonly #document: Document;
   readonly #whereIs: (offset: number) => string;
+  readonly #anchors = new Map<string, unknown>();
   #nodes = 0;
+  #isBeyond = false;
 
-  constructor(document: Document, whereIs: (offset: number) => string) {
-    this.#document = document;
+  constructor(whereIs: (offset: number) => string) {
     this.#whereIs = whereIs;
   }
 
@@ -46,34 +45,32 @@ class Reader implements YamlLayer {
 
   read(node: unknown, path: readonly string[], offset = 0): void {
     const at = offsetOf(node) ?? offset;
-    this.#nodes += 1;
-    if (this.#nodes > MAX_NODES || path.length > MAX_DEPTH) {
-      // Once is enough: what is beyond the limit is not looked at.
-      if (this.#nodes <= MAX_NODES + 1)
-        this.complain(at, path, `more than ${MAX_NODES} values, or nested deeper than ${MAX_DEPTH}`);
-      this.#nodes = MAX_NODES + 1;
-      return;
-    }
-    if (isAlias(node)) {
-      this.read(node.resolve(this.#document), path, at);
-      return;
-    }
-    if (path.length === 0 && !isMap(node)) {
+    if (!this.#count(at, path)) return;
+    const held = this.#followed(node, path, at);
+    if (path.length === 0 && !isMap(held)) {
       // A file with nothing but comments says nothing, and that is fine.
-      if (node !== null)
+      if (held !== null)
         this.complain(at, path, "expected object: a policy is made of keys such as hosts and defaults");
       return;
     }
-    if (!isMap(node) || node.items.length === 0) {
-      this.assignments.push({ path, value: this.#valueOf(node), where: this.#whereIs(at) });
-      return;
-    }
+    // A map names its place, so that what is wrong with it can be told by its own line.
+    const where = this.#whereIs(isMap(held) ? offset : at);
+    if (path.length > 0)
+      this.assignments.push({ path, value: isMap(held) ? {} : this.#valueOf(held, path, at), where });
+    if (isMap(held)) this.#readMap(held, path, at);
+  }
+
+  #readMap(map: YAMLMap, path: readonly string[], at: number): void {
     const seen = new Set<string>();
-    for (const { key, value } of node.items) {
+    for (const { key, value } of map.items) {
       const keyOffset = offsetOf(key) ?? at;
-      const name = isScalar(key) ? String(key.value) : "";
+      const name = isScalar(key) && typeof key.value === "string" ? key.value : "";
       if (name === "" || FORBIDDEN_KEYS.has(name)) {
-        this.complain(keyOffset, path, `${JSON.stringify(name)} cannot be a key`);
+        this.complain(
+          keyOffset,
+          path,
+          `${JSON.stringify(isScalar(key) ? key.value : "?")} cannot be a key; put quotes around what is meant as text`,
+        );
         continue;
       }
       const canonical = path.length === 1 && path[0] === "hosts" ? hostOr(name) : name;
@@ -83,15 +80,38 @@ class Reader implements YamlLayer {
     }
   }
 
-  #valueOf(node: unknown): unknown {
-    if (isAlias(node)) return this.#valueOf(node.resolve(this.#document));
-    if (isScalar(node)) return node.value;
-    if (isSeq(node)) {
-      this.#nodes += node.items.length;
-      return this.#nodes > MAX_NODES ? [] : node.items.map(item => this.#valueOf(item));
+  /** What an alias stands for. Anchors are noted as they are met: an alias can only mean an earlier one. */
+  #followed(node: unknown, path: readonly string[], at: number): unknown {
+    if (!isAlias(node)) {
+      const { anchor } = (node ?? {}) as { readonly anchor?: string };
+      if (anchor !== undefined) this.#anchors.set(anchor, node);
+      return node;
     }
+    if (!this.#anchors.has(node.source))
+      this.complain(at, path, `there is no anchor ${JSON.stringify(node.source)} before this`);
+    return this.#anchors.get(node.source) ?? null;
+  }
+
+  #valueOf(node: unknown, path: readonly string[], at: number, depth = 0): unknown {
+    if (depth > MAX_DEPTH || !this.#count(at, path)) {
+      if (depth > MAX_DEPTH) this.complain(at, path, `nested deeper than ${MAX_DEPTH}`);
+      return null;
+    }
+    const held = this.#followed(node, path, at);
+    if (isScalar(held)) return held.value;
+    if (isSeq(held)) return held.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
     // A map inside a list has no place in a policy; the schema says so.
-    return isMap(node) ? {} : null;
+    return isMap(held) ? {} : null;
+  }
+
+  /** False beyond the limits; said once, because what is beyond them is not looked at. */
+  #count(at: number, path: readonly string[]): boolean {
+    this.#nodes += 1;
+    if (this.#nodes <= MAX_NODES && path.length <= MAX_DEPTH) return true;
+    if (!this.#isBeyond) this.complain(at, path, `more than ${MAX_NODES} values, or nested deeper than ${MAX_DEPTH}`);
+    this.#isBeyond = true;
+    this.#nodes = MAX_NODES + 1;
+    return false;
   }
 }
 
@@ -99,14 +119,4 @@ function offsetOf(node: unknown): number | undefined {
   return typeof node === "object" && node !== null && "range" in node
     ? (node.range as [number] | undefined)?.[0]
     : undefined;
-}
-
-/** The canonical host; what is none is left to the schema, which says why. */
-function hostOr(name: string): string {
-  try {
-    return canonicalHost(name);
-  } catch (error) {
-    if (error instanceof RangeError) return name;
-    throw error;
-  }
 }
