@@ -185,8 +185,13 @@ export class Gate implements GrantKeeper, WaitingRoom {
     else this.#turnstileFor(waiter.units).leave(waiter);
   }
 
-  retry({ lane, units }: Waiter): void {
-    this.#turnstileFor(units).retry(lane);
+  retry(waiter: Waiter): void {
+    if (this.#cooling?.has(waiter)) {
+      if (this.#breakers?.check(waiter.call) !== undefined) return;
+      this.#cooling.leave(waiter);
+      this.#rejoin(waiter);
+    }
+    this.#turnstileFor(waiter.units).retry(waiter.lane);
   }
 
   readyUs(waiter: Waiter, nowUs: number): number {
