@@ -257,6 +257,32 @@ describe("what counts", () => {
     assert.equal(registry.state("b.example").state, "closed");
   });
 
+  test("run takes what resolves for a success, judges what rejects, and heeds what the call says itself", async () => {
+    const { registry } = setUp();
+    assert.equal(await registry.run({ host }, async () => "an answer"), "an answer");
+    const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+    for (let call = 0; call < 5; call += 1) {
+      await assert.rejects(
+        registry.run({ host }, () => Promise.reject(reset)),
+        error => error === reset,
+      );
+    }
+    await assert.rejects(
+      registry.run({ host }, async () => assert.fail("must not be called")),
+      BreakerOpenError,
+    );
+    for (let call = 0; call < 5; call += 1) {
+      await registry.run({ host: "b.example" }, async permit =>
+        permit.report({ outcome: registry.judge({ status: 503 }) }),
+      );
+    }
+    assert.equal(registry.state("b.example").state, "open");
+    for (let call = 0; call < 9; call += 1) {
+      await assert.rejects(registry.run({ host: "c.example" }, () => Promise.reject(new TypeError("a bug of ours"))));
+    }
+    assert.equal(registry.state("c.example").state, "closed");
+  });
+
   test("the two-step form leaves no probe and no permit behind", async () => {
     const { time, registry, isAllowed, answers } = setUp();
     answers(503, 5);

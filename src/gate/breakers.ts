@@ -45,6 +45,7 @@ export interface FailureReport extends AllowRequest {
 /** A host that is well differs from a fresh one in nothing: without this, hosts called in turn would be made anew each time. */
 const KEPT_HOSTS = 16_384;
 const KEPT_RESOLVERS = 1024;
+const WENT_WELL: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
 
@@ -112,6 +113,22 @@ export class BreakerRegistry implements PermitKeeper {
     );
   }
 
+  /**
+   * Makes a call with a permit. One that resolves is a success, one that rejects is judged by its error, and either can
+   * say better itself with `permit.report`. Rejects with a BreakerOpenError when there is no permit.
+   */
+  async run<Result>(request: AllowRequest, call: (permit: Permit) => Promise<Result>): Promise<Result> {
+    const permit = this.allow(request);
+    try {
+      const result = await call(permit);
+      permit.report(WENT_WELL);
+      return result;
+    } catch (error) {
+      permit.report({ outcome: this.judge({ error }) });
+      throw error;
+    }
+  }
+
   /** Why a call would not be allowed now; undefined when it would. Takes nothing. */
   check({ host, role = "metadata", resolver }: AllowRequest): Denial | undefined {
     const known = this.#hostOf(host);
@@ -121,7 +138,7 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** For callers who keep no permit: the call went well. */
   onSuccess(request: AllowRequest): void {
-    this.#reportNow(request, { outcome: { kind: "success" } });
+    this.#reportNow(request, WENT_WELL);
   }
 
   /** For callers who keep no permit: judged by the same rules. */
