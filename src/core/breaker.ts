@@ -92,6 +92,16 @@ export function returnProbe(circuit: Circuit, generation: number, probeId: numbe
   return { ...circuit, probes: circuit.probes.filter(({ id }) => id !== probeId) };
 }
 
+/** When a circuit that admits nobody may do so again: the end of its open time, or of the first lease. */
+export function passableUs(circuit: Circuit): number {
+  if (circuit.kind === "open") return circuit.untilUs;
+  return circuit.kind === "half-open" ? Math.min(...circuit.probes.map(({ expiresUs }) => expiresUs)) : 0;
+}
+
+export function oldestProbe(circuit: Circuit | undefined): number | undefined {
+  return circuit?.kind === "half-open" ? circuit.probes[0]?.id : undefined;
+}
+
 /** An operator's act, or the last probe that was needed. */
 export function close(circuit: Circuit): Circuit {
   if (circuit.kind === "closed" && circuit.failures === 0) return circuit;

@@ -1,19 +1,19 @@
-import type { Circuit, CircuitPolicy } from "../core/breaker.ts";
+import { type Circuit, type CircuitPolicy, oldestProbe, passableUs } from "../core/breaker.ts";
 import { type Outcome, outcomeOfError, outcomeOfResponse } from "../core/classify.ts";
 import { type Clocks, wallDeadlineMs } from "../core/deadline.ts";
 import { canonicalHost } from "../core/host.ts";
 import type { OpenReason } from "../errors.ts";
-import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
+import { breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
-import { isRole, notARole, ROLES, type Role } from "../policy/roles.ts";
+import { ROLES, type Role } from "../policy/roles.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type BreakerEvent, stateName } from "./breaker-events.ts";
 import { type HostStatus, statusOf } from "./breaker-status.ts";
+import { BreakerTable } from "./breaker-table.ts";
 import { BreakerTeller } from "./breaker-teller.ts";
-import { CircuitHolder } from "./circuit-holder.ts";
+import type { CircuitHolder } from "./circuit-holder.ts";
 import { Denial } from "./denial.ts";
-import { ForgetfulMap } from "./forgetful-map.ts";
 import { HostBreaker } from "./host-breaker.ts";
 import type { Listener } from "./listeners.ts";
 import { type CallResult, type IssuedCall, type Passage, Permit, type PermitKeeper } from "./permit.ts";
@@ -42,9 +42,6 @@ export interface FailureReport extends AllowRequest {
   readonly retryAfterS?: number | undefined;
 }
 
-/** A host that is well differs from a fresh one in nothing: without this, hosts called in turn would be made anew each time. */
-const KEPT_HOSTS = 16_384;
-const KEPT_RESOLVERS = 1024;
 const WENT_WELL: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
@@ -54,14 +51,12 @@ const LEASE_MARGIN_MS = 5000;
  * `allow` hands out a permit; whoever has it reports how the call ended, or releases it. Cooldowns shut a whole host.
  */
 export class BreakerRegistry implements PermitKeeper {
-  #policies: BreakerPolicies;
   readonly #time: Time;
   readonly #random: () => number;
   readonly #teller = new BreakerTeller();
   /** Told directly and not as listeners are: an error in there is ours, and must not become a warning. */
   readonly #onPassable = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
-  readonly #hosts: ForgetfulMap<HostBreaker>;
-  readonly #resolvers = new ForgetfulMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
+  readonly #table: BreakerTable;
   #permitsIssued = 0;
 
   /** `breakers` has the shape of `breakers.yaml`. Throws a ConfigError that lists everything wrong with it. */
@@ -69,12 +64,10 @@ export class BreakerRegistry implements PermitKeeper {
     breakers: BreakersOptions = {},
     { time = systemTime, random = Math.random, listener }: BreakerRegistryOptions = {},
   ) {
-    this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
+    const policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
+    this.#table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
     this.#time = time;
     this.#random = random;
-    const isForgettable = (host: HostBreaker) =>
-      host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
-    this.#hosts = new ForgetfulMap(isForgettable, KEPT_HOSTS);
     if (listener !== undefined) this.#teller.add(listener);
   }
 
@@ -92,10 +85,10 @@ export class BreakerRegistry implements PermitKeeper {
       throw new RangeError(`timeoutMs must be a number above 0, not ${timeoutMs}`);
     }
     const nowUs = this.#time.monotonicUs();
-    const host = this.#hostOf(request.host);
+    const host = this.#table.host(request.host);
     host.usedUs = nowUs;
-    const circuit = this.#circuitOf(host, role);
-    const ofResolver = resolver === undefined ? undefined : this.#resolverOf(resolver);
+    const circuit = this.#table.circuit(host, role);
+    const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
     const denial = this.#denial(host, role, circuit, ofResolver, nowUs);
     if (!this.#teller.isEmpty) this.#teller.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined) return denial;
@@ -105,7 +98,7 @@ export class BreakerRegistry implements PermitKeeper {
     const passage = this.#pass(circuit, expiresUs);
     const ofItsResolver = ofResolver && this.#pass(ofResolver, expiresUs);
     const isProbe = passage.isProbe || ofItsResolver?.isProbe;
-    const jitterMs = isProbe ? Math.floor(this.#random() * (this.#policies.jitterMs + 1)) : 0;
+    const jitterMs = isProbe ? Math.floor(this.#random() * (this.#table.policies.jitterMs + 1)) : 0;
     return new Permit(
       this,
       { number: this.#permitsIssued, host, role, circuit: passage, resolver: ofItsResolver },
@@ -131,9 +124,9 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** Why a call would not be allowed now; undefined when it would. Takes nothing. */
   check({ host, role = "metadata", resolver }: AllowRequest): Denial | undefined {
-    const known = this.#hostOf(host);
-    const ofResolver = resolver === undefined ? undefined : this.#resolverOf(resolver);
-    return this.#denial(known, role, this.#circuitOf(known, role), ofResolver, this.#time.monotonicUs());
+    const known = this.#table.host(host);
+    const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
+    return this.#denial(known, role, this.#table.circuit(known, role), ofResolver, this.#time.monotonicUs());
   }
 
   /** For callers who keep no permit: the call went well. */
@@ -154,11 +147,11 @@ export class BreakerRegistry implements PermitKeeper {
     readonly retryAfterMs?: number | undefined;
   }): Outcome {
     if (facts.status === undefined) return outcomeOfError(facts.error);
-    return outcomeOfResponse({ status: facts.status, retryAfterMs: facts.retryAfterMs }, this.#policies.rules);
+    return outcomeOfResponse({ status: facts.status, retryAfterMs: facts.retryAfterMs }, this.#table.policies.rules);
   }
 
   state(host: string): HostStatus {
-    const known = this.#hosts.get(canonicalHost(host));
+    const known = this.#table.known(host);
     return this.#statusOf(known ?? new HostBreaker(canonicalHost(host)));
   }
 
@@ -169,18 +162,18 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** Every host that is remembered. */
   *statuses(): IterableIterator<HostStatus> {
-    for (const host of this.#hosts.values()) yield this.#statusOf(host);
+    for (const host of this.#table.hosts()) yield this.#statusOf(host);
   }
 
   /** An operator shuts a host. Only time or an operator opens it again. */
   open(host: string, seconds: number, reason = "operator"): void {
     if (!(seconds > 0)) throw new RangeError(`seconds must be more than 0, not ${seconds}`);
-    this.#cool(this.#hostOf(host), seconds * 1000, `cli-open:${reason}`);
+    this.#cool(this.#table.host(host), seconds * 1000, `cli-open:${reason}`);
   }
 
   /** An operator opens a host again: cooldowns, circuits, failures and what was learned of it are cleared. */
   close(host: string): void {
-    const known = this.#hosts.get(canonicalHost(host));
+    const known = this.#table.known(host);
     if (known === undefined) return;
     known.forgive();
     for (const role of ROLES) known.circuits[role]?.close();
@@ -190,18 +183,9 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** Goes on under other numbers: what is open stays open until its time. Throws a ConfigError and changes nothing. */
   reload(breakers: BreakersOptions): void {
-    this.#policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
-    for (const host of this.#hosts.values()) {
-      for (const role of ROLES) {
-        const circuit = host.circuits[role];
-        if (circuit !== undefined) circuit.policy = this.#policies.circuit(host.name, role);
-      }
-    }
-    for (const circuit of this.#resolvers.values())
-      circuit.policy = this.#policies.resolver(circuit.name.resolver ?? "");
+    this.#table.follow(breakerPoliciesFrom(breakers, "BreakerRegistry"));
     // More probes may be tried now.
-    for (const host of this.#hosts.values()) for (const role of ROLES) this.#passable(host.circuits[role]);
-    for (const circuit of this.#resolvers.values()) this.#passable(circuit);
+    for (const circuit of this.#table.circuits()) this.#passable(circuit);
   }
 
   /** Answers with the way to stop listening. */
@@ -284,14 +268,14 @@ export class BreakerRegistry implements PermitKeeper {
   }
 
   #reportNow({ host, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
-    const known = this.#hostOf(host);
+    const known = this.#table.host(host);
     const nowUs = this.#time.monotonicUs();
     const passage = (holder: CircuitHolder): Passage => {
       const { generation, kind } = holder.at(nowUs);
       return { holder, generation, isProbe: kind !== "closed" };
     };
-    const circuit = passage(this.#circuitOf(known, role));
-    const ofResolver = resolver === undefined ? undefined : passage(this.#resolverOf(resolver));
+    const circuit = passage(this.#table.circuit(known, role));
+    const ofResolver = resolver === undefined ? undefined : passage(this.#table.resolver(resolver));
     // Which call this was nobody can tell: its probe is taken for the oldest, and it is older than any cooldown.
     const probe = oldestProbe(circuit.holder.at(nowUs)) ?? oldestProbe(ofResolver?.holder.at(nowUs));
     if (result.outcome.kind === "neutral") {
@@ -305,10 +289,10 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** Retry-After: the host is left alone for as long as it asked, up to the cap (law B5). */
   #heed(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number): void {
-    const ms = Math.min(retryAfterMs, this.#policies.retryAfterCapMs(host.name));
+    const ms = Math.min(retryAfterMs, this.#table.policies.retryAfterCapMs(host.name));
     this.#cool(host, ms, "retry-after");
     const old = Math.max(policy.resetUs, host.learnedResetUs);
-    if (this.#policies.isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
+    if (this.#table.policies.isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
       this.#teller.resetRaised(host.name, old, host.learnedResetUs);
     }
   }
@@ -318,7 +302,7 @@ export class BreakerRegistry implements PermitKeeper {
   }
 
   #countFailure(host: HostBreaker, nowUs: number): void {
-    const { enabled, threshold, windowUs, cooldownMs } = this.#policies.rollingWindow;
+    const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
     if (enabled && host.failures.add(nowUs, threshold, windowUs)) this.#cool(host, cooldownMs, "rolling-window");
   }
 
@@ -343,63 +327,20 @@ export class BreakerRegistry implements PermitKeeper {
     if (!isByTime) this.#passable(holder);
   }
 
-  #passable(blocker: HostBreaker | CircuitHolder | undefined): void {
-    if (blocker !== undefined) for (const listener of this.#onPassable) listener(blocker);
+  #passable(blocker: HostBreaker | CircuitHolder): void {
+    for (const listener of this.#onPassable) listener(blocker);
   }
 
   /** A host whose probe came back well has a clean slate: its outage is not held against it once more. */
   #recovered({ name: { host } }: CircuitHolder): void {
-    if (host !== undefined) this.#hosts.get(host)?.failures.clear();
-  }
-
-  #hostOf(text: string): HostBreaker {
-    const known = this.#hosts.get(text);
-    if (known !== undefined) return known;
-    const name = canonicalHost(text);
-    const existing = this.#hosts.get(name);
-    if (existing !== undefined) return existing;
-    const host = new HostBreaker(name);
-    this.#hosts.add(name, host);
-    return host;
-  }
-
-  #circuitOf(host: HostBreaker, role: Role): CircuitHolder {
-    const known = host.circuits[role];
-    if (known !== undefined) return known;
-    if (!isRole(role)) throw new RangeError(notARole(role));
-    const name = { host: host.name, role };
-    const holder = new CircuitHolder(name, this.#policies.circuit(host.name, role), (...change) =>
-      this.#changed(...change),
-    );
-    host.circuits[role] = holder;
-    return holder;
-  }
-
-  #resolverOf(resolver: string): CircuitHolder {
-    const known = this.#resolvers.get(resolver);
-    if (known !== undefined) return known;
-    const holder = new CircuitHolder({ resolver }, this.#policies.resolver(resolver), (...change) =>
-      this.#changed(...change),
-    );
-    this.#resolvers.add(resolver, holder);
-    return holder;
+    if (host !== undefined) this.#table.known(host)?.failures.clear();
   }
 
   #statusOf(host: HostBreaker): HostStatus {
-    return statusOf(host, this.#clocks(), this.#policies.rollingWindow.windowUs);
+    return statusOf(host, this.#clocks(), this.#table.policies.rollingWindow.windowUs);
   }
 
   #clocks(): Clocks {
     return { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
   }
-}
-
-function oldestProbe(circuit: Circuit | undefined): number | undefined {
-  return circuit?.kind === "half-open" ? circuit.probes[0]?.id : undefined;
-}
-
-/** When a circuit that admits nobody may do so again. */
-function passableUs(circuit: Circuit): number {
-  if (circuit.kind === "open") return circuit.untilUs;
-  return circuit.kind === "half-open" ? Math.min(...circuit.probes.map(({ expiresUs }) => expiresUs)) : 0;
 }

@@ -11,14 +11,15 @@ import type { EntryRequest } from "./entry-request.ts";
 import { constraintOf, overdueUs, plannedUs } from "./forecast.ts";
 import type { GateEvent } from "./gate-events.ts";
 import { GateTeller } from "./gate-teller.ts";
-import { Grant, type GrantKeeper, type Refusal } from "./grant.ts";
+import type { Grant, Refusal } from "./grant.ts";
 import { Lanes } from "./lanes.ts";
 import type { Listener } from "./listeners.ts";
 import { Pace, type PaceChange } from "./pace.ts";
 import { Permit } from "./permit.ts";
+import { Till } from "./till.ts";
 import { Turnstile } from "./turnstile.ts";
 import { type WaitingRoom, wait } from "./wait.ts";
-import { DRIFT_US, type Waiter } from "./waiting-line.ts";
+import type { Waiter } from "./waiting-line.ts";
 
 export interface GateOptions {
   readonly listener?: Listener<GateEvent> | undefined;
@@ -30,7 +31,7 @@ export interface GateOptions {
  * The one way in: the breaker's permit and every budget on a request's path are taken at one instant, or none is
  * (law L3). Deciding is synchronous; only who must wait gets a promise.
  */
-export class Gate implements GrantKeeper, WaitingRoom {
+export class Gate implements WaitingRoom {
   readonly #time: Time;
   #limits: Limits;
   readonly #teller = new GateTeller();
@@ -41,6 +42,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
   /** Requests that the windows count, and those that they do not, never wait for one another's windows. */
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
+  readonly #till: Till;
 
   constructor(limits: Limits, time: Time, { listener, breakers }: GateOptions = {}) {
     this.#limits = limits;
@@ -53,6 +55,7 @@ export class Gate implements GrantKeeper, WaitingRoom {
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
     this.#counted = new Turnstile(this.#root, time, take);
     this.#uncounted = new Turnstile(this.#root, time, take);
+    this.#till = new Till(this.#root, time, this.#counted, this.#uncounted);
   }
 
   /** Never waits: the grant, or why not and for how long. */
@@ -143,35 +146,6 @@ export class Gate implements GrantKeeper, WaitingRoom {
 
   waitingAt(lane: Lane): number {
     return (this.#counted.lineOf(lane)?.length ?? 0) + (this.#uncounted.lineOf(lane)?.length ?? 0);
-  }
-
-  stamp(lane: Lane, units: number, grantedUs: number): void {
-    if (units === 0) return;
-    const nowUs = this.#time.monotonicUs();
-    // Forecasts were made as if it had been written when it was granted.
-    if (nowUs - grantedUs > DRIFT_US) this.#counted.outdate(lane);
-    for (let at: Budget | undefined = lane; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
-  }
-
-  giveBack(lane: Lane, units: number): void {
-    if (units === 0) return;
-    for (let at: Budget | undefined = lane; at; at = at.above) {
-      at.log.giveBack(units);
-      this.#counted.paceChanged(at);
-    }
-  }
-
-  freeSlots(lane: Lane): void {
-    this.#root.inFlight -= 1;
-    for (let at: Budget | undefined = lane; at; at = at.above) at.inFlight -= 1;
-    if (this.waiting === 0) return;
-    lane.uncountedGoFirst = !lane.uncountedGoFirst;
-    const turnstiles = lane.uncountedGoFirst ? [this.#uncounted, this.#counted] : [this.#counted, this.#uncounted];
-    for (const turnstile of turnstiles) {
-      for (let at: Budget | undefined = lane; at; at = at.above) turnstile.slotFreed(at);
-      turnstile.slotFreed(this.#root);
-      turnstile.pump();
-    }
   }
 
   join(waiter: Waiter): void {
@@ -288,39 +262,17 @@ export class Gate implements GrantKeeper, WaitingRoom {
     return units === 0 ? this.#uncounted : this.#counted;
   }
 
-  /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
   #grant(
-    { stamp }: EntryRequest,
+    call: EntryRequest,
     lane: Lane,
     units: number,
     nowUs: number,
     waitedMs: number,
     permit: Permit | undefined,
   ): Grant {
-    const isStamped = stamp === "granted";
-    // What is stamped already needs its slots back only where somebody may wait for them.
-    const holdsSlots = !isStamped || permit !== undefined || this.#isCapped(lane);
-    if (holdsSlots) this.#root.inFlight += 1;
-    for (let at: Budget | undefined = lane; at; at = at.above) {
-      if (holdsSlots) at.inFlight += 1;
-      if (units === 0) continue;
-      if (isStamped) at.log.write(at.windows, units, nowUs);
-      else at.log.reserve(units);
-    }
-    if (units > 0) lane.acquired += 1;
-    else lane.headSkipped += 1;
+    const grant = this.#till.take(call, lane, units, nowUs, waitedMs, permit);
     this.#teller.granted(lane, units, waitedMs);
-    const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
-    return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
-  }
-
-  /** True when somebody may have to wait for a slot on this way. Where nobody can, nobody needs to give one back. */
-  #isCapped(lane: Lane): boolean {
-    if (this.#root.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
-    for (let at: Budget | undefined = lane; at; at = at.above) {
-      if (at.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
-    }
-    return false;
+    return grant;
   }
 
   #refuse(lane: Lane, units: number, wanted: number, readyUs: number, nowUs: number, blockedMs?: number): Refusal {

@@ -1,0 +1,85 @@
+import type { Time } from "../time/time.ts";
+import type { Budget, Lane } from "./budget.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import { Grant, type GrantKeeper } from "./grant.ts";
+import type { Permit } from "./permit.ts";
+import type { Turnstile } from "./turnstile.ts";
+import { DRIFT_US } from "./waiting-line.ts";
+
+/** Where grants are paid for and come back: what is taken from every budget on the way is given back to every one. */
+export class Till implements GrantKeeper {
+  readonly #root: Budget;
+  readonly #time: Time;
+  readonly #counted: Turnstile;
+  readonly #uncounted: Turnstile;
+
+  constructor(root: Budget, time: Time, counted: Turnstile, uncounted: Turnstile) {
+    this.#root = root;
+    this.#time = time;
+    this.#counted = counted;
+    this.#uncounted = uncounted;
+  }
+
+  /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
+  take(
+    { stamp }: EntryRequest,
+    lane: Lane,
+    units: number,
+    nowUs: number,
+    waitedMs: number,
+    permit: Permit | undefined,
+  ): Grant {
+    const isStamped = stamp === "granted";
+    // What is stamped already needs its slots back only where somebody may wait for them.
+    const holdsSlots = !isStamped || permit !== undefined || this.#isCapped(lane);
+    if (holdsSlots) this.#root.inFlight += 1;
+    for (let at: Budget | undefined = lane; at; at = at.above) {
+      if (holdsSlots) at.inFlight += 1;
+      if (units === 0) continue;
+      if (isStamped) at.log.write(at.windows, units, nowUs);
+      else at.log.reserve(units);
+    }
+    if (units > 0) lane.acquired += 1;
+    else lane.headSkipped += 1;
+    const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
+    return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
+  }
+
+  stamp(lane: Lane, units: number, grantedUs: number): void {
+    if (units === 0) return;
+    const nowUs = this.#time.monotonicUs();
+    // Forecasts were made as if it had been written when it was granted.
+    if (nowUs - grantedUs > DRIFT_US) this.#counted.outdate(lane);
+    for (let at: Budget | undefined = lane; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
+  }
+
+  giveBack(lane: Lane, units: number): void {
+    if (units === 0) return;
+    for (let at: Budget | undefined = lane; at; at = at.above) {
+      at.log.giveBack(units);
+      this.#counted.paceChanged(at);
+    }
+  }
+
+  freeSlots(lane: Lane): void {
+    this.#root.inFlight -= 1;
+    for (let at: Budget | undefined = lane; at; at = at.above) at.inFlight -= 1;
+    if (this.#counted.waiting + this.#uncounted.waiting === 0) return;
+    lane.uncountedGoFirst = !lane.uncountedGoFirst;
+    const turnstiles = lane.uncountedGoFirst ? [this.#uncounted, this.#counted] : [this.#counted, this.#uncounted];
+    for (const turnstile of turnstiles) {
+      for (let at: Budget | undefined = lane; at; at = at.above) turnstile.slotFreed(at);
+      turnstile.slotFreed(this.#root);
+      turnstile.pump();
+    }
+  }
+
+  /** True when somebody may have to wait for a slot on this way. Where nobody can, nobody needs to give one back. */
+  #isCapped(lane: Lane): boolean {
+    if (this.#root.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
+    for (let at: Budget | undefined = lane; at; at = at.above) {
+      if (at.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
+    }
+    return false;
+  }
+}
