@@ -50,6 +50,27 @@ test("a listener of the breakers that takes the last slot is not given it twice"
   assert.equal(gate.inFlight, 0);
 });
 
+test("limits that a listener changes in the middle of a round serve nobody twice", async () => {
+  const time = new FakeTime();
+  const limits = { defaults: { metadata: { rates: "2/s", guard_ms: 0, max_delay_ms: 60_000 } } };
+  let reloads = 0;
+  const limiter = new RateLimiter(limits, {
+    time,
+    listener: event => {
+      if (!("outcome" in event) || event.outcome !== "granted" || event.blocked_ms === 0) return;
+      reloads += 1;
+      limiter.reload(limits);
+    },
+  });
+  const wentMs: number[] = [];
+  for (let call = 0; call < 8; call += 1) limiter.acquire({ host }).then(() => wentMs.push(time.monotonicUs() / 1000));
+  await time.advance(5000);
+  assert.deepEqual(wentMs, [0, 0, 1000, 1000, 2000, 2000, 3000, 3000]);
+  assert.equal(reloads, 6);
+  assert.equal(limiter.snapshot().waiting, 0);
+  assert.equal(limiter.snapshot().keys[0]?.acquired, 8);
+});
+
 test("a circuit that turns half-open while it is asked lets nobody past the ceiling", async () => {
   const time = new FakeTime();
   const options = { defaults: { fail_max: 1, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };

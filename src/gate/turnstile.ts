@@ -129,7 +129,7 @@ export class Turnstile {
     this.#root.children.clear();
     this.#root.waiting = 0;
     this.#root.parkedFor = undefined;
-    return places.flatMap(place => place.line?.waiters ?? []);
+    return places.flatMap(place => place.line?.drain() ?? []);
   }
 
   /** Computes again what this lane waits for, ahead of the timers that would do so. */

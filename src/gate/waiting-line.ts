@@ -86,9 +86,16 @@ export class WaitingLine {
     return this.isStale ? 0 : waiter.lastUnit - waiter.units - this.#unitsServed;
   }
 
-  /** Everybody in line, first to last. */
-  get waiters(): readonly Waiter[] {
-    return this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+  /** Takes everybody out, first to last. */
+  drain(): readonly Waiter[] {
+    const waiters = this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+    this.#waiters = [];
+    this.#head = 0;
+    this.#unitsServed = 0;
+    this.#unitsJoined = 0;
+    this.length = 0;
+    this.units = 0;
+    return waiters;
   }
 
   /** When the n-th waiting unit is expected to go. */
@@ -106,13 +113,7 @@ export class WaitingLine {
 
   /** Makes every forecast anew: takes all out, and lets `plan` put each back in behind the ones before it. */
   replan(plan: (waiter: Waiter) => number): void {
-    const { waiters } = this;
-    this.#waiters = [];
-    this.#head = 0;
-    this.#unitsServed = 0;
-    this.#unitsJoined = 0;
-    this.length = 0;
-    this.units = 0;
+    const waiters = this.drain();
     this.isStale = false;
     for (const waiter of waiters) {
       waiter.plannedUs = plan(waiter);
