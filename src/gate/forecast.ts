@@ -9,6 +9,8 @@ import type { Waiter, WaitingLine } from "./waiting-line.ts";
  * Stale forecasts of those ahead are made anew only for somebody whose bound asks for it: who waits for ever need not know.
  */
 export function plannedUs(turnstile: Turnstile, lane: Lane, units: number, boundMs: number, nowUs: number): number {
+  // The way of nearly every refusal: with nobody ahead it is the budgets' word alone.
+  if (turnstile.waiting === 0) return freeUs(lane, units, nowUs);
   const line = turnstile.lineOf(lane);
   if (line !== undefined && isStale(turnstile, lane, line)) {
     if (boundMs === Number.POSITIVE_INFINITY) {
@@ -53,11 +55,14 @@ function planOneUs(turnstile: Turnstile, lane: Lane, units: number, nowUs: numbe
 /** When somebody in line could go who should have gone by now: it is as late as the first one is. */
 export function overdueUs(turnstile: Turnstile, waiter: Waiter, nowUs: number): number {
   const first = turnstile.lineOf(waiter.lane)?.first ?? waiter;
-  let firstUs = nowUs;
-  for (let at: Budget | undefined = first.lane; at; at = at.above) {
-    firstUs = Math.max(firstUs, at.earliestUs(first.units, nowUs));
-  }
-  return waiter.plannedUs + (firstUs - first.plannedUs);
+  return waiter.plannedUs + (freeUs(first.lane, first.units, nowUs) - first.plannedUs);
+}
+
+/** When every budget on the way has room for so many units. */
+function freeUs(lane: Lane, units: number, nowUs: number): number {
+  let us = nowUs;
+  for (let at: Budget | undefined = lane; at; at = at.above) us = Math.max(us, at.earliestUs(units, nowUs));
+  return us;
 }
 
 /** Names what holds back the last of `wanted` units until `untilUs`: the budget that binds longest, or the missing slot. */
