@@ -28,7 +28,7 @@ export interface HostStatus {
 }
 
 export function statusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs }: Clocks, windowUs: number): HostStatus {
-  const cooldown = host.cooldowns.current(nowUs);
+  const cooldown = host.cooldownAt(nowUs);
   const roles = ROLES.flatMap(role => {
     const circuit = host.circuits[role]?.at(nowUs);
     return circuit === undefined ? [] : [roleStatus(role, circuit, nowUs)];
@@ -42,7 +42,7 @@ export function statusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs }: Cloc
     reason: cooldown?.reason ?? (worst === undefined ? undefined : "failures"),
     remainingMs,
     openUntilWallMs: remainingMs > 0 ? wallMs + remainingMs : undefined,
-    windowFailures: host.failures.count(nowUs, windowUs),
+    windowFailures: host.failuresAt(nowUs, windowUs),
     roles,
   };
 }

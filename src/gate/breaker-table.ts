@@ -10,15 +10,17 @@ import { HostBreaker } from "./host-breaker.ts";
 const KEPT_HOSTS = 16_384;
 const KEPT_RESOLVERS = 1024;
 
-/** The hosts and resolvers of a process, with their circuits, made on first use and forgotten when nobody would notice. */
+/** The hosts and resolvers of a process, with their circuits, made on first use and forgotten when they are as good as new, or after an hour's silence. */
 export class BreakerTable {
   #policies: BreakerPolicies;
+  readonly #time: Time;
   readonly #changed: CircuitChange;
   readonly #hosts: ForgetfulMap<HostBreaker>;
   readonly #resolvers = new ForgetfulMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
 
   constructor(policies: BreakerPolicies, time: Time, changed: CircuitChange) {
     this.#policies = policies;
+    this.#time = time;
     this.#changed = changed;
     const isForgettable = (host: HostBreaker) =>
       host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
@@ -49,7 +51,7 @@ export class BreakerTable {
   host(text: string): HostBreaker {
     const known = this.known(text);
     if (known !== undefined) return known;
-    const host = new HostBreaker(canonicalHost(text));
+    const host = new HostBreaker(canonicalHost(text), this.#time.monotonicUs());
     this.#hosts.add(host.name, host);
     return host;
   }

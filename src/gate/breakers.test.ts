@@ -109,7 +109,7 @@ describe("circuits", () => {
   test("a time-out that is no time is the caller's mistake", () => {
     const { registry } = setUp();
     for (const timeoutMs of [Number.NaN, 0, -1, Number.POSITIVE_INFINITY]) {
-      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a number above 0/);
+      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a finite number above 0/);
     }
   });
 
@@ -299,6 +299,44 @@ describe("what counts", () => {
     assert.ok([...registry.statuses()].length <= 16_384);
   });
 
+  test("a success in the two-step form gives its probe back where more than one is asked for", async () => {
+    const { time, registry, isAllowed } = setUp({
+      ...plain,
+      defaults: { fail_max: 1, reset_timeout_s: 60, half_open: { success_threshold: 2 } },
+    });
+    registry.onFailure({ host, status: 503 });
+    await time.advance(60_000);
+    registry.allow({ host });
+    registry.onSuccess({ host });
+    assert.equal(isAllowed(), true);
+    registry.allow({ host });
+    registry.onSuccess({ host });
+    assert.equal(registry.state(host).state, "closed");
+  });
+
+  test("an empty quota makes a 403 a throttle, and an archive's replay of a 503 says nothing", () => {
+    const { registry } = setUp();
+    assert.deepEqual(registry.judge({ status: 403, remaining: 0 }), {
+      kind: "failure",
+      cause: "status",
+      throttled: true,
+    });
+    assert.deepEqual(registry.judge({ status: 503, isMemento: true }), { kind: "neutral" });
+  });
+
+  test("run lets a probe wait its moment", async () => {
+    const { time, registry, answers } = setUp(plain, () => 0.5);
+    answers(503, 5);
+    await time.advance(60_000);
+    let calledMs = 0;
+    const done = registry.run({ host }, async () => {
+      calledMs = time.monotonicUs() / 1000;
+    });
+    await time.advance(200);
+    await done;
+    assert.equal(calledMs, 60_075);
+  });
+
   test("a success in the two-step form ends no cooldown: nobody can tell when its call began", () => {
     const { registry, answer, isAllowed } = setUp();
     answer(429, {}, 900_000);
@@ -486,7 +524,12 @@ describe("telling", () => {
     assert.equal((await warned).message, "this listener is broken too");
     assert.deepEqual(heard, ["breaker_before_call", "breaker_failure"]);
     stop();
+    const warnedLater = new Promise<Error>(resolve => process.once("warning", resolve));
+    registry.listen((async () => {
+      throw new Error("an asynchronous one, too");
+    }) as () => void);
     answers(503, 4);
+    assert.equal((await warnedLater).message, "an asynchronous one, too");
     assert.equal(heard.length, 2);
     assert.equal(registry.state(host).state, "open");
   });
@@ -547,6 +590,10 @@ describe("keeping", () => {
     await time.advance(1);
     assert.equal(isAllowed(), true);
     assert.throws(() => registry.reload({ defaults: { fail_max: 0 } }), ConfigError);
+    assert.throws(
+      () => registry.reload({ advanced: { cooldown_store: { backend: "redis" } } }),
+      /keeps its cooldowns in memory/,
+    );
   });
 
   test("numbers that make no sense are refused with their places", () => {

@@ -1,9 +1,9 @@
 import { type Circuit, type CircuitPolicy, oldestProbe, passableUs } from "../core/breaker.ts";
-import { type Outcome, outcomeOfError, outcomeOfResponse } from "../core/classify.ts";
+import { type Outcome, outcomeOfError, outcomeOfResponse, type ResponseFacts } from "../core/classify.ts";
 import { type Clocks, wallDeadlineMs } from "../core/deadline.ts";
 import { canonicalHost } from "../core/host.ts";
-import type { OpenReason } from "../errors.ts";
-import { breakerPoliciesFrom } from "../policy/breaker-policy.ts";
+import { ConfigError, type OpenReason } from "../errors.ts";
+import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -20,10 +20,10 @@ import { type CallResult, type IssuedCall, type Passage, Permit, type PermitKeep
 
 export interface BreakerRegistryOptions {
   /** @default the clocks of this machine */
-  readonly time?: Time;
+  readonly time?: Time | undefined;
   /** The luck of the draw for jitters, in [0, 1). @default Math.random */
-  readonly random?: () => number;
-  readonly listener?: Listener<BreakerEvent>;
+  readonly random?: (() => number) | undefined;
+  readonly listener?: Listener<BreakerEvent> | undefined;
 }
 
 export interface AllowRequest {
@@ -34,6 +34,12 @@ export interface AllowRequest {
   readonly resolver?: string | undefined;
   /** How long the call may take; a probe's place is held for that and a margin. @default 30_000 */
   readonly timeoutMs?: number | undefined;
+}
+
+/** What is known of how a call ended: a response, or an error. */
+export interface CallFacts extends Omit<ResponseFacts, "status"> {
+  readonly status?: number | undefined;
+  readonly error?: unknown;
 }
 
 export interface FailureReport extends AllowRequest {
@@ -64,7 +70,7 @@ export class BreakerRegistry implements PermitKeeper {
     breakers: BreakersOptions = {},
     { time = systemTime, random = Math.random, listener }: BreakerRegistryOptions = {},
   ) {
-    const policies = breakerPoliciesFrom(breakers, "BreakerRegistry");
+    const policies = inMemory(breakers);
     this.#table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
     this.#time = time;
     this.#random = random;
@@ -82,7 +88,7 @@ export class BreakerRegistry implements PermitKeeper {
   tryAllow(request: AllowRequest): Permit | Denial {
     const { role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
     if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) {
-      throw new RangeError(`timeoutMs must be a number above 0, not ${timeoutMs}`);
+      throw new RangeError(`timeoutMs must be a finite number above 0, not ${timeoutMs}`);
     }
     const nowUs = this.#time.monotonicUs();
     const host = this.#table.host(request.host);
@@ -113,6 +119,7 @@ export class BreakerRegistry implements PermitKeeper {
   async run<Result>(request: AllowRequest, call: (permit: Permit) => Promise<Result>): Promise<Result> {
     const permit = this.allow(request);
     try {
+      if (permit.jitterMs > 0) await this.#jitter(permit.jitterMs);
       const result = await call(permit);
       permit.report(WENT_WELL);
       return result;
@@ -120,6 +127,13 @@ export class BreakerRegistry implements PermitKeeper {
       permit.report({ outcome: this.judge({ error }) });
       throw error;
     }
+  }
+
+  /** A probe waits a moment, so that a fleet's do not arrive as one. */
+  #jitter(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#time.setTimer(ms, resolve);
+    return promise;
   }
 
   /** Why a call would not be allowed now; undefined when it would. Takes nothing. */
@@ -141,18 +155,15 @@ export class BreakerRegistry implements PermitKeeper {
   }
 
   /** The one judgement (law B4), with this registry's lists. */
-  judge(facts: {
-    readonly status?: number | undefined;
-    readonly error?: unknown;
-    readonly retryAfterMs?: number | undefined;
-  }): Outcome {
-    if (facts.status === undefined) return outcomeOfError(facts.error);
-    return outcomeOfResponse({ status: facts.status, retryAfterMs: facts.retryAfterMs }, this.#table.policies.rules);
+  judge({ status, error, ...facts }: CallFacts): Outcome {
+    return status === undefined
+      ? outcomeOfError(error)
+      : outcomeOfResponse({ ...facts, status }, this.#table.policies.rules);
   }
 
   state(host: string): HostStatus {
     const known = this.#table.known(host);
-    return this.#statusOf(known ?? new HostBreaker(canonicalHost(host)));
+    return this.#statusOf(known ?? new HostBreaker(canonicalHost(host), this.#time.monotonicUs()));
   }
 
   /** Milliseconds until the host may be called again, as far as anybody knows; 0 for now. */
@@ -175,15 +186,16 @@ export class BreakerRegistry implements PermitKeeper {
   close(host: string): void {
     const known = this.#table.known(host);
     if (known === undefined) return;
+    const wasCooling = known.cooldownAt(this.#time.monotonicUs()) !== undefined;
     known.forgive();
     for (const role of ROLES) known.circuits[role]?.close();
-    this.#teller.cooldownEnded(known.name, "operator");
+    if (wasCooling) this.#teller.cooldownEnded(known.name, "operator");
     this.#passable(known);
   }
 
   /** Goes on under other numbers: what is open stays open until its time. Throws a ConfigError and changes nothing. */
   reload(breakers: BreakersOptions): void {
-    this.#table.follow(breakerPoliciesFrom(breakers, "BreakerRegistry"));
+    this.#table.follow(inMemory(breakers));
     // More probes may be tried now.
     for (const circuit of this.#table.circuits()) this.#passable(circuit);
   }
@@ -250,7 +262,7 @@ export class BreakerRegistry implements PermitKeeper {
     if (!host.mayBeCooling && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs)))
       return undefined;
     const found: Denial[] = [];
-    const cooldown = host.mayBeCooling ? host.cooldowns.current(nowUs) : undefined;
+    const cooldown = host.cooldownAt(nowUs);
     if (cooldown !== undefined) {
       const { reason, untilUs } = cooldown;
       found.push(new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs));
@@ -276,15 +288,18 @@ export class BreakerRegistry implements PermitKeeper {
     };
     const circuit = passage(this.#table.circuit(known, role));
     const ofResolver = resolver === undefined ? undefined : passage(this.#table.resolver(resolver));
-    // Which call this was nobody can tell: its probe is taken for the oldest, and it is older than any cooldown.
-    const probe = oldestProbe(circuit.holder.at(nowUs)) ?? oldestProbe(ofResolver?.holder.at(nowUs));
-    if (result.outcome.kind === "neutral") {
-      known.permits = Math.max(0, known.permits - 1);
-      circuit.holder.returnProbe(circuit.generation, probe);
-      ofResolver?.holder.returnProbe(ofResolver.generation, probe);
-      return;
+    // Which call this was nobody can tell: its probes are taken for the oldest, and it for older than any cooldown.
+    const call = { number: 0, host: known, role, circuit, resolver: ofResolver };
+    const { kind } = result.outcome;
+    if (kind !== "failure") this.#returnOldestProbes(circuit, ofResolver, nowUs);
+    if (kind === "neutral") known.permits = Math.max(0, known.permits - 1);
+    else this.settle(call, result);
+  }
+
+  #returnOldestProbes(circuit: Passage, resolver: Passage | undefined, nowUs: number): void {
+    for (const passage of [circuit, resolver]) {
+      passage?.holder.returnProbe(passage.generation, oldestProbe(passage.holder.at(nowUs)));
     }
-    this.settle({ number: 0, host: known, role, circuit, resolver: ofResolver }, result);
   }
 
   /** Retry-After: the host is left alone for as long as it asked, up to the cap (law B5). */
@@ -333,7 +348,7 @@ export class BreakerRegistry implements PermitKeeper {
 
   /** A host whose probe came back well has a clean slate: its outage is not held against it once more. */
   #recovered({ name: { host } }: CircuitHolder): void {
-    if (host !== undefined) this.#table.known(host)?.failures.clear();
+    if (host !== undefined) this.#table.known(host)?.clearFailures();
   }
 
   #statusOf(host: HostBreaker): HostStatus {
@@ -343,4 +358,13 @@ export class BreakerRegistry implements PermitKeeper {
   #clocks(): Clocks {
     return { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
   }
+}
+
+/** Shared cooldowns are the hub's: a registry that was told to share and did not would be worse than none. */
+function inMemory(options: BreakersOptions): BreakerPolicies {
+  const policies = breakerPoliciesFrom(options, "BreakerRegistry");
+  const backend = options.advanced?.cooldown_store?.backend ?? "none";
+  if (backend === "none") return policies;
+  const message = `a BreakerRegistry keeps its cooldowns in memory, it cannot use ${JSON.stringify(backend)}`;
+  throw new ConfigError([{ where: "BreakerRegistry", path: "advanced.cooldown_store.backend", message }]);
 }

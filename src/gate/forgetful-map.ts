@@ -4,7 +4,8 @@ const LOOKS_PER_NEW_ENTRY = 2;
 /**
  * A map that forgets what need not be remembered.
  * A crawler meets millions of hosts once. Each new entry pays for a look at two old ones, and those whose state equals
- * a fresh one are dropped (law L11): no timer, no pause, and few more entries than are in use.
+ * a fresh one, or need not be remembered for another reason, are dropped: no timer, no pause, and beyond `least` few
+ * more entries than are in use.
  */
 export class ForgetfulMap<Value> {
   readonly #entries = new Map<string, Value>();

@@ -240,7 +240,6 @@ test("a 429 after a calm hour widens the guard, and a ceiling below one holds fr
     { defaults: { metadata: { rates: "1/s", guard_ms: 0 } }, aimd: { enabled: true, max_multiplier: 0.5 } },
     { time },
   );
-  capped.recordSuccess({ host });
   capped.tryAcquire({ host });
   const refusal = capped.tryAcquire({ host });
   assert.ok(!refusal.isGranted);

@@ -7,11 +7,12 @@ const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "
 
 /** Turns what happens at the gate into events. Nobody listens most of the time: then nothing is built. */
 export class GateTeller extends Listeners<GateEvent> {
-  granted(lane: Lane, weight: number, waitedMs: number): void {
+  /** `isPatient`: it would have waited. */
+  granted(lane: Lane, weight: number, waitedMs: number, isPatient: boolean): void {
     if (this.isEmpty) return;
     const { name: host, role } = lane;
     if (weight === 0) this.tell({ event_type: "rate_head_skipped", host, role });
-    this.#acquire(lane, weight, "block", waitedMs, "granted");
+    this.#acquire(lane, weight, isPatient ? "block" : "fail", waitedMs, "granted");
   }
 
   /** `waitedMs` for somebody who was admitted first; undefined for one refused on arrival. */

@@ -50,7 +50,7 @@ export class Gate implements WaitingRoom {
     if (listener !== undefined) this.#teller.add(listener);
     this.#breakers = breakers;
     this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
-    this.#lanes = new Lanes(limits, lane => this.#isForgettable(lane));
+    this.#lanes = new Lanes(limits, time, lane => this.#isForgettable(lane));
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
     this.#counted = new Turnstile(this.#root, time, take);
@@ -71,8 +71,7 @@ export class Gate implements WaitingRoom {
     const permit = this.#permit(request, lane, units, nowUs);
     if (permit === undefined || permit instanceof Permit) return this.#grant(request, lane, units, nowUs, 0, permit);
     if (permit === "taken") return this.tryEnter(request);
-    const retryAfterMs = Math.ceil((permit.untilUs - nowUs) / 1000);
-    return { isGranted: false, retryAfterMs, constraint: permit.constraint };
+    return { isGranted: false, retryAfterMs: permit.remainingMs, constraint: permit.constraint };
   }
 
   /** The grant at once, or a promise of it. Throws, or rejects with, a RejectedError or the signal's reason. */
@@ -99,7 +98,8 @@ export class Gate implements WaitingRoom {
     this.#limits = limits;
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#lanes.follow(limits);
-    for (const waiter of waiting) this.#rejoin(waiter);
+    // By arrival: hosts may have come together in a group.
+    for (const waiter of waiting.sort((a, b) => a.arrivedUs - b.arrivedUs)) this.#rejoin(waiter);
   }
 
   /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */
@@ -212,7 +212,10 @@ export class Gate implements WaitingRoom {
     waiter.lane = this.#lanes.at(host, role, path);
     try {
       if (waiter.units > 0) checkWeight(waiter.units, waiter.lane);
-      this.#turnstileFor(waiter.units).join(waiter);
+      const turnstile = this.#turnstileFor(waiter.units);
+      turnstile.join(waiter);
+      // What was foretold to it was under other limits, or before its host was cut off.
+      turnstile.outdate(waiter.lane);
     } catch (error) {
       // New limits that could never grant it: to wait on would be for ever.
       if (!(error instanceof RangeError)) throw error;
@@ -271,7 +274,7 @@ export class Gate implements WaitingRoom {
     permit: Permit | undefined,
   ): Grant {
     const grant = this.#till.take(call, lane, units, nowUs, waitedMs, permit);
-    this.#teller.granted(lane, units, waitedMs);
+    this.#teller.granted(lane, units, waitedMs, call.maxWaitMs !== 0);
     return grant;
   }
 

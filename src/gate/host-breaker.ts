@@ -1,7 +1,7 @@
 import { FailureWindow } from "../core/failure-window.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import { Cooldowns } from "./cooldown.ts";
+import { type Cooldown, Cooldowns } from "./cooldown.ts";
 
 /** So many Retry-Afters in a row that are longer than the reset make a habit of it. */
 const HABIT = 2;
@@ -21,13 +21,14 @@ export class HostBreaker {
   /** Permits that are out. */
   permits = 0;
   /** When somebody last asked. */
-  usedUs = 0;
+  usedUs: number;
   /** A host that keeps asking for longer than its reset is given what it asks for, for the run. */
   learnedResetUs = 0;
   #longRetryAfters = 0;
 
-  constructor(name: string) {
+  constructor(name: string, nowUs: number) {
     this.name = name;
+    this.usedUs = nowUs;
   }
 
   get cooldowns(): Cooldowns {
@@ -38,6 +39,19 @@ export class HostBreaker {
   get failures(): FailureWindow {
     this.#failures ??= new FailureWindow();
     return this.#failures;
+  }
+
+  /** The cooldown that runs, if any. Looking makes nothing. */
+  cooldownAt(nowUs: number): Cooldown | undefined {
+    return this.#cooldowns?.current(nowUs);
+  }
+
+  failuresAt(nowUs: number, windowUs: number): number {
+    return this.#failures?.count(nowUs, windowUs) ?? 0;
+  }
+
+  clearFailures(): void {
+    this.#failures?.clear();
   }
 
   /** False for a host that never had a cooldown: nothing to look up, not even the time. */
@@ -67,11 +81,12 @@ export class HostBreaker {
   }
 
   isForgettable(nowUs: number, windowUs: number): boolean {
-    if (this.#cooldowns?.current(nowUs) !== undefined) return false;
-    // A crawler meets dead hosts once. What was held against one that nobody asked for in an hour is let go.
+    if (this.cooldownAt(nowUs) !== undefined) return false;
+    // A crawler meets dead hosts once. What was held against one that nobody asked for in an hour is let go, and so are
+    // permits that nobody ever reported.
     if (nowUs - this.usedUs > IDLE_US) return true;
     if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
-    if (this.#failures !== undefined && this.#failures.count(nowUs, windowUs) > 0) return false;
+    if (this.failuresAt(nowUs, windowUs) > 0) return false;
     return ROLES.every(role => this.circuits[role]?.isFresh ?? true);
   }
 }

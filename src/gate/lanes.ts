@@ -1,18 +1,22 @@
 import { isGroupName, type Limits, type Route } from "../policy/limits.ts";
 import { notARole, ROLES, type Role } from "../policy/roles.ts";
+import type { Time } from "../time/time.ts";
 import { Budget, Lane } from "./budget.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
+import { Pace } from "./pace.ts";
 
 /** The lanes of a process, and the budgets above them. */
 export class Lanes implements Iterable<Lane> {
   #limits: Limits;
+  readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, ForgetfulMap<Lane>>>;
-  /** As many as the policy names, by their names. */
+  /** As many as the policies of this run have named, by their names. */
   readonly #shared = new Map<string, Budget>();
   readonly #kept = new Set<Lane>();
 
-  constructor(limits: Limits, isForgettable: (lane: Lane) => boolean) {
+  constructor(limits: Limits, time: Time, isForgettable: (lane: Lane) => boolean) {
     this.#limits = limits;
+    this.#time = time;
     const make = () => new ForgetfulMap<Lane>(lane => !this.#kept.has(lane) && isForgettable(lane));
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
@@ -28,6 +32,9 @@ export class Lanes implements Iterable<Lane> {
     const existing = lanes.get(route.name);
     if (existing !== undefined) return existing;
     const lane = new Lane(route.name, role, route.lane, this.#chain(route));
+    const { aimd } = this.#limits;
+    // A pace that is slower from the start must be there from the start.
+    if (aimd.enabled && aimd.maxMultiplier !== 1) lane.pace = new Pace(lane.policy, aimd, this.#time.monotonicUs());
     lanes.add(route.name, lane);
     return lane;
   }

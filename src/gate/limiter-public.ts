@@ -9,6 +9,7 @@ export {
 } from "../errors.ts";
 export type { Role } from "../policy/roles.ts";
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "../policy/schema.ts";
+export type { Time, Timer } from "../time/time.ts";
 export type { GateEvent } from "./gate-events.ts";
 export type { Refusal } from "./grant.ts";
 export {

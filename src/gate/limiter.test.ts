@@ -691,6 +691,26 @@ describe("reloading", () => {
     assert.equal(time.armedTimers, 0);
   });
 
+  test("newcomers are judged by what holds now, not by what was foretold under the old limits", async () => {
+    const { limiter, time, start } = setUp(metadata({ rates: "1/10s", max_delay_ms: 1e9 }));
+    for (let call = 0; call < 6; call += 1) start();
+    await time.advance(150);
+    limiter.reload(metadata({ rates: "1/s", max_delay_ms: 1e9 }));
+    const refusal = limiter.tryAcquire({ host });
+    assert.ok(!refusal.isGranted);
+    assert.equal(refusal.retryAfterMs, 5850);
+  });
+
+  test("a reload can end what was learned: the pace without aimd, the shape by policy", async () => {
+    const { limiter, time } = setUp({ ...metadata({ rates: "10/s", shape: "smooth" }), aimd: { enabled: true } });
+    for (let call = 0; call < 10; call += 1) limiter.record429({ host });
+    await time.advance(60_000);
+    limiter.tickAimd();
+    assert.deepEqual([key(limiter).multiplier, key(limiter).shape], [0.8, "smooth"]);
+    limiter.reload(metadata({ rates: "10/s" }));
+    assert.deepEqual([key(limiter).multiplier, key(limiter).shape], [1, "burst"]);
+  });
+
   test("a total or a group that is added counts what is in flight, one that is removed is forgotten", async () => {
     const { limiter, time, start, log } = setUp(metadata({ rates: "99/s", max_concurrent: 9, max_delay_ms: 9000 }));
     const held = [(await start()) as Grant, (await start()) as Grant];

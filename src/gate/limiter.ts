@@ -52,7 +52,7 @@ export interface LimiterSnapshot {
  * Limits how often hosts are called: never more than N in any window of T, first come first served.
  *
  * With `acquire` a grant counts as sent when it is given; with `run` a request counts until it has an answer, so that
- * the law also holds where the server stands, however slow the way there. Where `max_concurrent` or `max_inflight` is set, it also holds a slot until
+ * the law also holds where the server stands, however slow the way there. Where `max_concurrent` or `max_inflight` is set, a grant also holds a slot until
  * `release()`, or the end of its `using` block; neither is set unless you set it.
  */
 export class RateLimiter {
@@ -93,7 +93,7 @@ export class RateLimiter {
 
   /** Never waits and never throws a refusal: `isGranted` tells which it is. */
   tryAcquire(request: Omit<AcquireRequest, "maxWaitMs" | "signal">): RateGrant | Refusal {
-    return this.#gate.tryEnter(entryOf(request, "granted"));
+    return this.#gate.tryEnter(entryOf(request, "granted", 0));
   }
 
   /** The server said 429 although the windows were kept: the key's guard widens, and its pace may slow down. */
@@ -135,7 +135,7 @@ function inMemory(options: RatelimitsOptions): Limits {
   return limits;
 }
 
-function entryOf(request: AcquireRequest, stamp: "granted" | "written"): EntryRequest {
-  const { host, role = "metadata", path, method, weight, signal, maxWaitMs } = request;
+function entryOf(request: AcquireRequest, stamp: "granted" | "written", maxWaitMs = request.maxWaitMs): EntryRequest {
+  const { host, role = "metadata", path, method, weight, signal } = request;
   return { host, role, path, method, weight, signal, maxWaitMs, stamp };
 }

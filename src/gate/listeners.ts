@@ -19,12 +19,18 @@ export class Listeners<Event> {
   tell(event: Event): void {
     for (const listener of this.#listeners) {
       try {
-        listener(event);
+        // One that is asynchronous may fail later.
+        const answer: unknown = listener(event);
+        if (answer instanceof Promise) answer.catch(error => this.#warn(listener, error));
       } catch (error) {
-        if (this.#broken.has(listener)) continue;
-        this.#broken.add(listener);
-        process.emitWarning(error instanceof Error ? error : String(error));
+        this.#warn(listener, error);
       }
     }
+  }
+
+  #warn(listener: Listener<Event>, error: unknown): void {
+    if (this.#broken.has(listener)) return;
+    this.#broken.add(listener);
+    process.emitWarning(error instanceof Error ? error : String(error));
   }
 }

@@ -47,10 +47,12 @@ export class Pace {
 
   /** Goes on under another policy with what was learned; a guard is never narrower than the policy's. */
   follow(policy: BudgetPolicy, aimd: AimdPolicy): void {
+    const wasSmoothByPolicy = this.#policy.spacingUs > 0;
     this.#policy = policy;
     this.#aimd = aimd;
     this.guardUs = Math.max(this.guardUs, policy.guardUs);
-    this.isSmooth ||= policy.spacingUs > 0;
+    this.isSmooth = policy.spacingUs > 0 || (this.isSmooth && !wasSmoothByPolicy);
+    this.multiplier = aimd.enabled ? Math.min(aimd.maxMultiplier, Math.max(aimd.minMultiplier, this.multiplier)) : 1;
     this.#rebuild();
   }
 

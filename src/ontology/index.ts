@@ -7,6 +7,11 @@ import {
 } from "./manager.ts";
 import type { OntologySettings } from "./settings.ts";
 
+export { ConfigError, isDocstokgError, RateLimitExceeded } from "../errors.ts";
+export type { GateEvent } from "../gate/gate-events.ts";
+export type { Listener } from "../gate/listeners.ts";
+export type { LaneSnapshot } from "../gate/snapshot.ts";
+export type { Time, Timer } from "../time/time.ts";
 export {
   type OntologyAcquireOptions,
   type OntologyGrant,
@@ -17,7 +22,10 @@ export {
 
 let current: OntologyManager | undefined;
 
-/** Sets the limits for `acquire` and `cooldownFor`; those who wait under earlier ones finish under them. */
+/**
+ * Sets the limits for `acquire` and `cooldownFor`. Call it once, before the first of them: a new manager does not know
+ * what an earlier one has sent.
+ */
 export function initManager(settings: OntologySettings = {}, options: OntologyManagerOptions = {}): OntologyManager {
   current = new OntologyManager(settings, options);
   return current;

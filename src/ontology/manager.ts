@@ -10,16 +10,16 @@ import { checkServiceName, type OntologySettings, parseOntologySettings } from "
 
 export interface OntologyManagerOptions {
   /** @default the clocks of this machine */
-  readonly time?: Time;
-  readonly listener?: Listener<GateEvent>;
+  readonly time?: Time | undefined;
+  readonly listener?: Listener<GateEvent> | undefined;
 }
 
 export interface OntologyAcquireOptions {
   /** `block` waits for its turn, however long; `fail` never waits. @default "block" */
-  readonly mode?: "block" | "fail";
+  readonly mode?: "block" | "fail" | undefined;
   /** @default 1 */
-  readonly weight?: number;
-  readonly signal?: AbortSignal;
+  readonly weight?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface OntologyGrant {

@@ -5,12 +5,12 @@ import { parseOptions } from "../policy/schema.ts";
 
 /** How often the services of ontologies may be asked. A rate is a text such as `8/second`; null means unlimited. */
 export interface OntologySettings {
-  /** For services that `per_service` does not name. @default "8/second" */
-  readonly default?: string | readonly string[] | null;
+  /** For services that `per_service` does not name. @default "8/second", held to 300/minute */
+  readonly default?: string | readonly string[] | null | undefined;
   /** By service: a map, or `"ols:4/second;bioportal:2/second"`. */
-  readonly per_service?: string | Readonly<Record<string, string | readonly string[] | null>>;
+  readonly per_service?: string | Readonly<Record<string, string | readonly string[] | null>> | undefined;
   /** Widens every window, for the network's sake. @default 25 */
-  readonly guard_ms?: number;
+  readonly guard_ms?: number | undefined;
 }
 
 /** Rates by service, complete. An empty list is unlimited. */

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import type { z } from "zod";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
@@ -81,7 +82,7 @@ function resolve<Options, Resolved>(
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const placed = error.problems.map(problem => {
-      const said = assignments.findLast(({ path }) => problem.path.startsWith(path.join(".")));
+      const said = assignments.findLast(({ path }) => `${problem.path}.`.startsWith(`${path.join(".")}.`));
       return { ...problem, where: said?.where ?? problem.where };
     });
     throw new ConfigError(placed);
@@ -105,7 +106,8 @@ export async function checkFile(
 
 /** By its name, or failing that by keys that only one of the two files has. */
 function isAboutBreakers(file: string, assignments: readonly Assignment[]): boolean {
-  if (/breaker|ratelimit/i.test(file)) return /breaker/i.test(file);
+  const name = basename(file);
+  if (/breaker|ratelimit/i.test(name)) return /breaker/i.test(name);
   const telling: ReadonlySet<string> = new Set([
     "advanced",
     "resolvers",

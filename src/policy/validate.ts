@@ -33,6 +33,7 @@ export function problemsOf(
 }
 
 function suggestion(key: string, known: ReadonlySet<string>): string {
+  if (known.has(key)) return ": it does not belong here";
   const meant = nearest(key, known);
   return meant === undefined ? "" : `; did you mean ${meant}?`;
 }
