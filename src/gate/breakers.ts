@@ -56,13 +56,18 @@ const LEASE_MARGIN_MS = 5000;
  * Circuit breakers for hosts, their roles, and resolvers.
  * `allow` hands out a permit; whoever has it reports how the call ended, or releases it. Cooldowns shut a whole host.
  */
-export class BreakerRegistry implements PermitKeeper {
+export class BreakerRegistry {
   readonly #time: Time;
   readonly #random: () => number;
   readonly #teller = new BreakerTeller();
   /** Told directly and not as listeners are: an error in there is ours, and must not become a warning. */
   readonly #onPassable = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
   readonly #table: BreakerTable;
+  /** What a permit may do with this registry, and nobody else. */
+  readonly #keeper: PermitKeeper = {
+    settle: (call, result) => this.#settle(call, result),
+    release: call => this.#release(call),
+  };
   #permitsIssued = 0;
 
   /** `breakers` has the shape of `breakers.yaml`. Throws a ConfigError that lists everything wrong with it. */
@@ -106,7 +111,7 @@ export class BreakerRegistry implements PermitKeeper {
     const isProbe = passage.isProbe || ofItsResolver?.isProbe;
     const jitterMs = isProbe ? Math.floor(this.#random() * (this.#table.policies.jitterMs + 1)) : 0;
     return new Permit(
-      this,
+      this.#keeper,
       { number: this.#permitsIssued, host, role, circuit: passage, resolver: ofItsResolver },
       jitterMs,
     );
@@ -210,10 +215,10 @@ export class BreakerRegistry implements PermitKeeper {
     this.#onPassable.add(listener);
   }
 
-  settle(call: IssuedCall, result: CallResult): void {
+  #settle(call: IssuedCall, result: CallResult): void {
     const { outcome, retryAfterMs } = result;
     if (outcome.kind === "neutral") {
-      this.release(call);
+      this.#release(call);
       return;
     }
     const { host, circuit, resolver, number } = call;
@@ -238,7 +243,7 @@ export class BreakerRegistry implements PermitKeeper {
     if (isCurrent) this.#countFailure(host, nowUs);
   }
 
-  release({ host, circuit, resolver, number }: IssuedCall): void {
+  #release({ host, circuit, resolver, number }: IssuedCall): void {
     host.permits = Math.max(0, host.permits - 1);
     circuit.holder.returnProbe(circuit.generation, number);
     resolver?.holder.returnProbe(resolver.generation, number);
@@ -293,7 +298,7 @@ export class BreakerRegistry implements PermitKeeper {
     const { kind } = result.outcome;
     if (kind !== "failure") this.#returnOldestProbes(circuit, ofResolver, nowUs);
     if (kind === "neutral") known.permits = Math.max(0, known.permits - 1);
-    else this.settle(call, result);
+    else this.#settle(call, result);
   }
 
   #returnOldestProbes(circuit: Passage, resolver: Passage | undefined, nowUs: number): void {
