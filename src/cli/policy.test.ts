@@ -110,6 +110,10 @@ test("policy check lists every problem of a file and exits with 2", async () => 
   const { exitCode, stdout, stderr } = await run(["policy", "check", bad]);
   assert.equal(exitCode, 2);
   assert.equal(stdout.replace(folder, ""), "/bad-ratelimits.yaml: ratelimits, 2 problems\n2 problems, 0 warnings\n");
+  assert.match(
+    stderr,
+    /bad-ratelimits\.yaml:3: hosts\.b\.example\.artifact\.rates: expected a rate such as 10\/SECOND, or a list of rates, found 5/,
+  );
   assert.match(stderr, /bad-ratelimits\.yaml:2: hosts\.a\.example\.metadata\.rate: unknown key; did you mean rates\?/);
   const { stdout: json } = await run(["policy", "check", bad, "--json"]);
   assert.equal(JSON.parse(json).problems.length, 2);

@@ -21,7 +21,9 @@ function parsedBy<Input, Output>(parse: (input: Input) => Output) {
 }
 
 const rates = z
-  .union([z.string(), z.array(z.string()).readonly()])
+  .union([z.string(), z.array(z.string()).readonly()], {
+    error: "expected a rate such as 10/SECOND, or a list of rates",
+  })
   .describe("Windows such as 10/SECOND, 1/3SECOND or 300/min; a list, or joined by +")
   .transform(parsedBy(parseRates));
 export const hostName = z.string().transform(parsedBy(canonicalHost));
