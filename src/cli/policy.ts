@@ -73,7 +73,7 @@ const explain: CliCommand = {
     const { name } = policy.ratelimits.resolved.route(host, role, path);
     const isListed = name !== host || policy.ratelimits.options.hosts?.[host] !== undefined;
     const standing =
-      name !== host ? `as a member of ${name}` : isListed ? "as listed" : "not listed: as any other host";
+      name !== host ? `as a member of ${name}` : isListed ? "as listed" : "not listed: the defaults hold";
     io.stdout.write(`${host} (${role}), ${standing}\n`);
     if (!isListed && policy.ratelimits.options.groups?.[host] !== undefined) {
       io.stdout.write(

@@ -535,6 +535,21 @@ describe("telling", () => {
   });
 });
 
+test("what time alone does to a circuit wakes nobody, what a report does wakes those who wait", async () => {
+  const { time, registry, answers, isAllowed } = setUp();
+  answers(503, 5);
+  let woken = 0;
+  registry.onPassable(() => {
+    woken += 1;
+  });
+  await time.advance(60_000);
+  assert.equal(isAllowed(), true);
+  assert.equal(registry.state(host).state, "half_open");
+  assert.equal(woken, 0);
+  answers(200, 1);
+  assert.equal(woken, 1);
+});
+
 describe("keeping", () => {
   test("hosts that are well are forgotten, others are not", () => {
     const { registry, answers } = setUp();

@@ -55,7 +55,7 @@ export class Gate implements WaitingRoom {
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
     this.#counted = new Turnstile(this.#root, time, take);
     this.#uncounted = new Turnstile(this.#root, time, take);
-    this.#till = new Till(this.#root, time, this.#counted, this.#uncounted);
+    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted);
   }
 
   /** Never waits: the grant, or why not and for how long. */
@@ -69,7 +69,8 @@ export class Gate implements WaitingRoom {
       return this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs);
     }
     const permit = this.#permit(request, lane, units, nowUs);
-    if (permit === undefined || permit instanceof Permit) return this.#grant(request, lane, units, nowUs, 0, permit);
+    if (permit === undefined || permit instanceof Permit)
+      return this.#till.take(request, lane, units, nowUs, 0, permit);
     if (permit === "taken") return this.tryEnter(request);
     return { isGranted: false, retryAfterMs: permit.remainingMs, constraint: permit.constraint };
   }
@@ -87,7 +88,7 @@ export class Gate implements WaitingRoom {
     const permit = isFree ? this.#permit(request, lane, units, nowUs) : this.#breakers?.check(request);
     if (permit === "taken") return this.enter(request);
     if (isFree && (permit === undefined || permit instanceof Permit)) {
-      return this.#grant(request, lane, units, nowUs, 0, permit);
+      return this.#till.take(request, lane, units, nowUs, 0, permit);
     }
     return this.#admit(request, lane, units, nowUs, permit instanceof Permit ? undefined : permit);
   }
@@ -236,7 +237,7 @@ export class Gate implements WaitingRoom {
       return false;
     }
     const waitedMs = (nowUs - waiter.arrivedUs) / 1000;
-    waiter.granted(this.#grant(waiter.call, waiter.lane, waiter.units, nowUs, waitedMs, permit));
+    waiter.granted(this.#till.take(waiter.call, waiter.lane, waiter.units, nowUs, waitedMs, permit));
     return true;
   }
 
@@ -263,19 +264,6 @@ export class Gate implements WaitingRoom {
 
   #turnstileFor(units: number): Turnstile {
     return units === 0 ? this.#uncounted : this.#counted;
-  }
-
-  #grant(
-    call: EntryRequest,
-    lane: Lane,
-    units: number,
-    nowUs: number,
-    waitedMs: number,
-    permit: Permit | undefined,
-  ): Grant {
-    const grant = this.#till.take(call, lane, units, nowUs, waitedMs, permit);
-    this.#teller.granted(lane, units, waitedMs, call.maxWaitMs !== 0);
-    return grant;
   }
 
   #refuse(lane: Lane, units: number, wanted: number, readyUs: number, nowUs: number, blockedMs?: number): Refusal {

@@ -365,6 +365,45 @@ describe("waiting", () => {
   });
 });
 
+describe("run", () => {
+  /** Two calls one after the other through a window of one; answers when the second began. */
+  async function secondBeganMs(send: (time: FakeTime, written: () => void) => Promise<void>) {
+    const { limiter, time, nowMs } = setUp(metadata({ rates: "1/s", max_delay_ms: 60_000 }));
+    const beganMs: number[] = [];
+    const call = () =>
+      limiter.run({ host }, async grant => {
+        beganMs.push(nowMs());
+        await send(time, () => grant.written());
+      });
+    const calls = [call().catch(error => error.message), call().catch(error => error.message)];
+    await time.advance(10_000);
+    const ends = await Promise.all(calls);
+    assert.equal(limiter.snapshot().inFlight, 0);
+    return { secondMs: beganMs[1], ends };
+  }
+
+  test("a request counts until it is answered", async () => {
+    assert.equal((await secondBeganMs(time => time.sleep(700))).secondMs, 1700);
+  });
+
+  test("a request that says when it was written counts from then", async () => {
+    const send = async (time: FakeTime, written: () => void) => {
+      await time.sleep(100);
+      written();
+      await time.sleep(600);
+    };
+    assert.equal((await secondBeganMs(send)).secondMs, 1100);
+  });
+
+  test("a request that fails counts until it failed, and its error is the caller's", async () => {
+    const send = async (time: FakeTime) => {
+      await time.sleep(300);
+      throw new Error("no answer");
+    };
+    assert.deepEqual(await secondBeganMs(send), { secondMs: 1300, ends: ["no answer", "no answer"] });
+  });
+});
+
 describe("slots", () => {
   /** Holds each grant for 100 ms and reports the most that were held at once. */
   async function crowd({ limiter, time }: ReturnType<typeof setUp>, calls: number) {
@@ -626,11 +665,11 @@ describe("keeping", () => {
     abort.abort();
     await assert.rejects(waiting);
     assert.deepEqual(
-      events.map(event => "outcome" in event && [event.outcome, event.blocked_ms, event.rates]),
+      events.map(event => "outcome" in event && [event.outcome, event.mode, event.blocked_ms, event.rates]),
       [
-        ["granted", 0, "1/SECOND"],
-        ["refused", 0, "1/SECOND"],
-        ["aborted", 10, "1/SECOND"],
+        ["granted", "fail", 0, "1/SECOND"],
+        ["refused", "fail", 0, "1/SECOND"],
+        ["aborted", "block", 10, "1/SECOND"],
       ],
     );
     const warned = new Promise<Error>(resolve => process.once("warning", resolve));
@@ -768,6 +807,23 @@ describe("reloading", () => {
     limiter.reload(group("b.example", "c.example"));
     assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
     assert.throws(() => limiter.tryAcquire({ host: "group pair" }), RangeError);
+  });
+
+  test("hosts that come together in a group are served in the order of their arrival", async () => {
+    const { limiter, time } = setUp(slow);
+    const order: string[] = [];
+    for (const name of ["a.example", "b.example"])
+      for (let call = 0; call < 2; call += 1) limiter.tryAcquire({ host: name });
+    for (const name of ["a1", "b1", "a2", "b2"]) {
+      limiter.acquire({ host: `${name[0]}.example` }).then(() => order.push(name));
+      await time.advance(10);
+    }
+    limiter.reload({
+      ...slow,
+      groups: { pair: { members: ["a.example", "b.example"], metadata: { rates: "1/s", guard_ms: 0 } } },
+    });
+    await time.advance(10_000);
+    assert.deepEqual(order, ["a1", "b1", "a2", "b2"]);
   });
 
   test("a weight that the new limits could never grant is told so", async () => {

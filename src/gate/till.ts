@@ -1,6 +1,7 @@
 import type { Time } from "../time/time.ts";
 import type { Budget, Lane } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
+import type { GateTeller } from "./gate-teller.ts";
 import { Grant, type GrantKeeper } from "./grant.ts";
 import type { Permit } from "./permit.ts";
 import type { Turnstile } from "./turnstile.ts";
@@ -10,19 +11,21 @@ import { DRIFT_US } from "./waiting-line.ts";
 export class Till implements GrantKeeper {
   readonly #root: Budget;
   readonly #time: Time;
+  readonly #teller: GateTeller;
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
 
-  constructor(root: Budget, time: Time, counted: Turnstile, uncounted: Turnstile) {
+  constructor(root: Budget, time: Time, teller: GateTeller, counted: Turnstile, uncounted: Turnstile) {
     this.#root = root;
     this.#time = time;
+    this.#teller = teller;
     this.#counted = counted;
     this.#uncounted = uncounted;
   }
 
   /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
   take(
-    { stamp }: EntryRequest,
+    { stamp, maxWaitMs }: EntryRequest,
     lane: Lane,
     units: number,
     nowUs: number,
@@ -41,6 +44,7 @@ export class Till implements GrantKeeper {
     }
     if (units > 0) lane.acquired += 1;
     else lane.headSkipped += 1;
+    this.#teller.granted(lane, units, waitedMs, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
     return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
   }
