@@ -1,8 +1,8 @@
-import { type Circuit, type CircuitPolicy, oldestProbe, passableUs } from "../core/breaker.ts";
+import { type Circuit, oldestProbe, passableUs } from "../core/breaker.ts";
 import { type Outcome, outcomeOfError, outcomeOfResponse, type ResponseFacts } from "../core/classify.ts";
-import { type Clocks, wallDeadlineMs } from "../core/deadline.ts";
+import type { Clocks } from "../core/deadline.ts";
 import { canonicalHost } from "../core/host.ts";
-import { ConfigError, type OpenReason } from "../errors.ts";
+import { ConfigError } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
@@ -15,6 +15,7 @@ import { BreakerTeller } from "./breaker-teller.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { Denial } from "./denial.ts";
 import { HostBreaker } from "./host-breaker.ts";
+import { HostCooler } from "./host-cooler.ts";
 import type { Listener } from "./listeners.ts";
 import { type CallResult, type IssuedCall, type Passage, Permit, type PermitKeeper } from "./permit.ts";
 
@@ -63,6 +64,7 @@ export class BreakerRegistry {
   /** Told directly and not as listeners are: an error in there is ours, and must not become a warning. */
   readonly #onPassable = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
   readonly #table: BreakerTable;
+  readonly #cooler: HostCooler;
   /** What a permit may do with this registry, and nobody else. */
   readonly #keeper: PermitKeeper = {
     settle: (call, result) => this.#settle(call, result),
@@ -77,6 +79,7 @@ export class BreakerRegistry {
   ) {
     const policies = inMemory(breakers);
     this.#table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
+    this.#cooler = new HostCooler(this.#table, time, this.#teller);
     this.#time = time;
     this.#random = random;
     if (listener !== undefined) this.#teller.add(listener);
@@ -184,7 +187,7 @@ export class BreakerRegistry {
   /** An operator shuts a host. Only time or an operator opens it again. */
   open(host: string, seconds: number, reason = "operator"): void {
     if (!(seconds > 0)) throw new RangeError(`seconds must be more than 0, not ${seconds}`);
-    this.#cool(this.#table.host(host), seconds * 1000, `cli-open:${reason}`);
+    this.#cooler.cool(this.#table.host(host), seconds * 1000, `cli-open:${reason}`, this.#permitsIssued);
   }
 
   /** An operator opens a host again: cooldowns, circuits, failures and what was learned of it are cleared. */
@@ -235,12 +238,12 @@ export class BreakerRegistry {
     const isCurrent = circuit.holder.generation === circuit.generation;
     // A server's own word about when to come back counts whichever generation it answers.
     if (outcome.throttled && retryAfterMs !== undefined && retryAfterMs > 0) {
-      this.#heed(host, circuit.holder.policy, retryAfterMs);
+      this.#cooler.heed(host, circuit.holder.policy, retryAfterMs, this.#permitsIssued);
     }
-    circuit.holder.fail(circuit.generation, this.#raised(circuit.holder.policy, host), nowUs, this.#random());
+    circuit.holder.fail(circuit.generation, host.raised(circuit.holder.policy), nowUs, this.#random());
     // What one host asks for is no reason to keep a resolver from the others.
     resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, this.#random());
-    if (isCurrent) this.#countFailure(host, nowUs);
+    if (isCurrent) this.#cooler.countFailure(host, nowUs, this.#permitsIssued);
   }
 
   #release({ host, circuit, resolver, number }: IssuedCall): void {
@@ -305,32 +308,6 @@ export class BreakerRegistry {
     for (const passage of [circuit, resolver]) {
       passage?.holder.returnProbe(passage.generation, oldestProbe(passage.holder.at(nowUs)));
     }
-  }
-
-  /** Retry-After: the host is left alone for as long as it asked, up to the cap (law B5). */
-  #heed(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number): void {
-    const ms = Math.min(retryAfterMs, this.#table.policies.retryAfterCapMs(host.name));
-    this.#cool(host, ms, "retry-after");
-    const old = Math.max(policy.resetUs, host.learnedResetUs);
-    if (this.#table.policies.isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
-      this.#teller.resetRaised(host.name, old, host.learnedResetUs);
-    }
-  }
-
-  #raised(policy: CircuitPolicy, host: HostBreaker): CircuitPolicy {
-    return host.learnedResetUs > policy.resetUs ? { ...policy, resetUs: host.learnedResetUs } : policy;
-  }
-
-  #countFailure(host: HostBreaker, nowUs: number): void {
-    const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
-    if (enabled && host.failures.add(nowUs, threshold, windowUs)) this.#cool(host, cooldownMs, "rolling-window");
-  }
-
-  #cool(host: HostBreaker, ms: number, reason: OpenReason): void {
-    const clocks = this.#clocks();
-    const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
-    if (!host.cooldowns.set({ untilUs, reason, afterPermit: this.#permitsIssued })) return;
-    this.#teller.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
   }
 
   #endedBySuccess(host: HostBreaker): void {

@@ -1,3 +1,4 @@
+import type { CircuitPolicy } from "../core/breaker.ts";
 import { FailureWindow } from "../core/failure-window.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
@@ -70,6 +71,11 @@ export class HostBreaker {
     this.#longRetryAfters = 0;
     this.learnedResetUs = retryAfterUs;
     return true;
+  }
+
+  /** A circuit's policy with what was learned of this host's resets. */
+  raised(policy: CircuitPolicy): CircuitPolicy {
+    return this.learnedResetUs > policy.resetUs ? { ...policy, resetUs: this.learnedResetUs } : policy;
   }
 
   /** An operator's act: nothing is held against it any more. */

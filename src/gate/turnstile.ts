@@ -1,39 +1,7 @@
-import type { Time, Timer } from "../time/time.ts";
+import type { Time } from "../time/time.ts";
 import { type Budget, Lane, NEEDS_SLOT } from "./budget.ts";
-import { type Waiter, WaitingLine } from "./waiting-line.ts";
-
-/**
- * One place in the tree of those who wait: a lane with its line, or a budget (or a host) with the children whose
- * turn it may be. Places exist only while somebody waits beneath them.
- */
-class Place {
-  /** Undefined for a host that has no budget of its own: it is only there to take turns. */
-  readonly budget: Budget | undefined;
-  readonly key: Budget | string;
-  readonly above: Place | undefined;
-  /** Lanes only. */
-  readonly line: WaitingLine | undefined;
-  /** Children that may be able to go, in the order of their turns. */
-  readonly children = new Set<Place>();
-  /** How many wait beneath. */
-  waiting = 0;
-  /** Turns this place lets pass, because its last request weighed more than one. */
-  debt = 0;
-  /** What this place's own budget lacks; it is left alone until then. */
-  parkedFor: "slot" | "time" | undefined = undefined;
-  timer: Timer | undefined = undefined;
-
-  constructor(key: Budget | string, above: Place | undefined) {
-    this.key = key;
-    this.budget = typeof key === "string" ? undefined : key;
-    this.above = above;
-    this.line = key instanceof Lane ? new WaitingLine() : undefined;
-  }
-
-  get isReady(): boolean {
-    return this.parkedFor === undefined && (this.line === undefined ? this.children.size > 0 : this.line.length > 0);
-  }
-}
+import { Place } from "./place.ts";
+import type { Waiter, WaitingLine } from "./waiting-line.ts";
 
 /** What trying a place led to: somebody went, nobody there can, or a budget at `Place` is in the way. */
 type Served = "went" | "idle" | Place;
@@ -74,10 +42,10 @@ export class Turnstile {
   /** True when somebody is ahead of a newcomer to this lane, there or at a budget it shares. */
   isContended(lane: Lane): boolean {
     if (this.#root.waiting === 0) return false;
-    if (this.#places.has(lane) || this.#isBusy(this.#root)) return true;
+    if (this.#places.has(lane) || this.#root.isBusy) return true;
     for (let budget = lane.above; budget !== undefined; budget = budget.above) {
       const place = this.#places.get(budget);
-      if (place !== undefined && this.#isBusy(place)) return true;
+      if (place?.isBusy) return true;
     }
     return false;
   }
@@ -261,10 +229,6 @@ export class Turnstile {
     let at: Budget = lane;
     while (at.above !== undefined && at.above !== budget) at = at.above;
     return this.#places.get(at);
-  }
-
-  #isBusy(place: Place): boolean {
-    return place.parkedFor !== undefined || place.children.size > 0;
   }
 
   /** Counts somebody in or out, and forgets places where nobody waits any more. */
