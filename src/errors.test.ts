@@ -7,6 +7,7 @@ import {
   DocstokgError,
   DownloadError,
   isDocstokgError,
+  PrivateAddressError,
   RateLimitExceeded,
   RejectedError,
   StoreError,
@@ -53,6 +54,7 @@ test("name and code are literals, so that they survive a bundler", () => {
     new ConfigError([]),
     new StoreError("away"),
     new DownloadError("cut short"),
+    new PrivateAddressError({ host: "localhost", address: "::1" }),
   ];
   assert.deepEqual(
     errors.map(({ name, code }) => `${name} ${code}`),
@@ -63,6 +65,7 @@ test("name and code are literals, so that they survive a bundler", () => {
       "ConfigError DOCSTOKG_CONFIG",
       "StoreError DOCSTOKG_STORE",
       "DownloadError DOCSTOKG_DOWNLOAD",
+      "PrivateAddressError DOCSTOKG_PRIVATE_ADDRESS",
     ],
   );
 });
@@ -92,4 +95,22 @@ test("a configuration error lists every problem with its place", () => {
 test("the cause of a store error is kept", () => {
   const cause = new Error("SQLITE_BUSY");
   assert.equal(new StoreError("the store is locked", { cause }).cause, cause);
+});
+
+test("a private address is named with its host and with what would allow it", () => {
+  const error = new PrivateAddressError({ host: "internal.example", address: "10.0.0.7" });
+  assert.equal(error.host, "internal.example");
+  assert.equal(error.address, "10.0.0.7");
+  assert.equal(
+    error.message,
+    "internal.example resolves to 10.0.0.7, a private address; " +
+      "allow it with network.allowPrivate, or map it with connectTo",
+  );
+});
+
+test("an address that was asked for by itself is not said to resolve", () => {
+  assert.equal(
+    new PrivateAddressError({ host: "10.0.0.7", address: "10.0.0.7" }).message,
+    "10.0.0.7 is a private address; allow it with network.allowPrivate, or map it with connectTo",
+  );
 });

@@ -8,7 +8,11 @@
  *   │  └─ BusyError               DOCSTOKG_BUSY           every slot is taken, and nobody knows until when
  *   ├─ ConfigError                DOCSTOKG_CONFIG         where, what was found, what would be valid
  *   ├─ StoreError                 DOCSTOKG_STORE          the cause is the driver's error
- *   └─ DownloadError              DOCSTOKG_DOWNLOAD       a file did not arrive whole
+ *   ├─ DownloadError              DOCSTOKG_DOWNLOAD       a file did not arrive whole
+ *   ├─ PrivateAddressError        DOCSTOKG_PRIVATE_ADDRESS  the host is of a private network, which nobody allowed
+ *   ├─ DeadlineExceeded           DOCSTOKG_DEADLINE       the call's own deadline has passed
+ *   ├─ BodyUnreadError            DOCSTOKG_BODY_UNREAD    nobody read the body, and its slot was needed
+ *   └─ RedirectError              DOCSTOKG_REDIRECT       redirects that lead nowhere
  *
  * Deliberately not among them: a caller's abort (the signal's own reason is thrown) and a caller's mistake
  * (a built-in TypeError or RangeError that names the option and the value received).
@@ -23,7 +27,11 @@ export type DocstokgErrorCode =
   | "DOCSTOKG_BUSY"
   | "DOCSTOKG_CONFIG"
   | "DOCSTOKG_STORE"
-  | "DOCSTOKG_DOWNLOAD";
+  | "DOCSTOKG_DOWNLOAD"
+  | "DOCSTOKG_PRIVATE_ADDRESS"
+  | "DOCSTOKG_DEADLINE"
+  | "DOCSTOKG_BODY_UNREAD"
+  | "DOCSTOKG_REDIRECT";
 
 export abstract class DocstokgError extends Error {
   abstract readonly code: DocstokgErrorCode;
@@ -152,4 +160,69 @@ export class StoreError extends DocstokgError {
 export class DownloadError extends DocstokgError {
   override readonly name = "DownloadError";
   readonly code = "DOCSTOKG_DOWNLOAD";
+}
+
+/** Nothing was sent: the connection would have left the public internet. The same for ever, so nobody should retry. */
+export class PrivateAddressError extends DocstokgError {
+  override readonly name = "PrivateAddressError";
+  readonly code = "DOCSTOKG_PRIVATE_ADDRESS";
+  /** As asked for: a name, or the address itself. */
+  readonly host: string;
+  readonly address: string;
+
+  constructor(details: { readonly host: string; readonly address: string }) {
+    const { host, address } = details;
+    super(
+      `${host === address ? `${host} is` : `${host} resolves to ${address},`} a private address; ` +
+        "allow it with network.allowPrivate, or map it with connectTo",
+    );
+    this.host = host;
+    this.address = address;
+  }
+}
+
+export class DeadlineExceeded extends DocstokgError {
+  override readonly name = "DeadlineExceeded";
+  readonly code = "DOCSTOKG_DEADLINE";
+  readonly host: string;
+  readonly role: string;
+  readonly deadlineMs: number;
+
+  constructor(details: {
+    readonly host: string;
+    readonly role: string;
+    readonly deadlineMs: number;
+    readonly attempts: number;
+    readonly waitedMs: number;
+  }) {
+    const { host, role, deadlineMs, attempts, waitedMs } = details;
+    super(
+      `${host} (${role}) was not done within its deadline of ${deadlineMs} ms: ` +
+        `${attempts} attempt${attempts === 1 ? "" : "s"}, ${Math.round(waitedMs)} ms of it in line`,
+    );
+    this.host = host;
+    this.role = role;
+    this.deadlineMs = deadlineMs;
+  }
+}
+
+export class BodyUnreadError extends DocstokgError {
+  override readonly name = "BodyUnreadError";
+  readonly code = "DOCSTOKG_BODY_UNREAD";
+  readonly host: string;
+  readonly role: string;
+
+  constructor({ host, role }: { readonly host: string; readonly role: string }) {
+    super(
+      `nobody went on reading the body of an answer of ${host} (${role}), which held a slot and a connection; ` +
+        "read it to its end, or call body.cancel() (fetch) or body.dump() (request)",
+    );
+    this.host = host;
+    this.role = role;
+  }
+}
+
+export class RedirectError extends DocstokgError {
+  override readonly name = "RedirectError";
+  readonly code = "DOCSTOKG_REDIRECT";
 }

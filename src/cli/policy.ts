@@ -2,6 +2,7 @@ import { urlHost } from "../core/host.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import { explainLane } from "../policy/explain.ts";
+import { loadIdentities } from "../policy/identities.ts";
 import { checkFile, type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { isRole, notARole, ROLES } from "../policy/roles.ts";
 import { policyRows, rowsOf } from "../policy/show.ts";
@@ -111,6 +112,7 @@ const check: CliCommand = {
     if (files.length === 0) {
       try {
         const policy = await loadPolicy(policySources(options, io));
+        await loadIdentities({ env: io.env });
         warnings.push(...warningsOf(policy), ...unknownVariables(io.env));
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;

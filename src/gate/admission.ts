@@ -8,9 +8,13 @@ import type { Turnstile } from "./turnstile.ts";
 
 /**
  * A known end may be waited for within the bound. A half-open circuit's probe ends nobody knows when: only a call that
- * brought its own bound waits for it, the others are told at once.
+ * brought its own bound waits for it, the others are told at once. A call with a bound for outages goes by that alone,
+ * and takes the end of the probe's lease for its end.
  */
-export function mayWaitFor({ state, untilUs }: Denial, { maxWaitMs }: EntryRequest, lastUs: number): boolean {
+export function mayWaitFor(denial: Denial, call: EntryRequest, lastUs: number, nowUs: number): boolean {
+  const { state, untilUs } = denial;
+  const { maxWaitMs, maxCutOffMs } = call;
+  if (maxCutOffMs !== undefined) return untilUs <= Math.min(lastUs, nowUs + maxCutOffMs * 1000);
   return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= lastUs;
 }
 
@@ -34,10 +38,25 @@ export function unitsOf({ method, weight = 1 }: EntryRequest, lane: Lane): numbe
 export function checkWeight(weight: number, lane: Lane): void {
   if (!Number.isSafeInteger(weight) || weight < 1)
     throw new RangeError(`weight must be a whole number from 1, not ${weight}`);
+  const error = impossible(weight, lane);
+  if (error !== undefined) throw error;
+}
+
+/** What is wrong with a weight that some window on the way can never grant. */
+export function impossible(weight: number, lane: Lane): RangeError | undefined {
   for (let at: Budget | undefined = lane; at; at = at.above) {
     for (const [index, { limit }] of at.windows.entries()) {
       if (weight > limit)
-        throw new RangeError(`weight ${weight} can never pass ${at.policy.labels[index]} of ${at.name}`);
+        return new RangeError(`weight ${weight} can never pass ${at.policy.labels[index]} of ${at.name}`);
     }
   }
+  return undefined;
+}
+
+/** The bounds that a call brings with it. */
+export function checkBounds({ maxWaitMs, maxCutOffMs }: EntryRequest): void {
+  if (maxWaitMs !== undefined && !(maxWaitMs >= 0))
+    throw new RangeError(`maxWaitMs must be 0 or more, not ${maxWaitMs}`);
+  if (maxCutOffMs !== undefined && !(maxCutOffMs >= 0))
+    throw new RangeError(`maxCutOffMs must be 0 or more, not ${maxCutOffMs}`);
 }

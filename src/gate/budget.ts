@@ -3,6 +3,7 @@ import { type Window, WindowLog } from "../core/window-log.ts";
 import type { Constraint } from "../errors.ts";
 import type { BudgetPolicy, LanePolicy } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
+import type { Learned } from "./learned.ts";
 import type { Pace } from "./pace.ts";
 
 /** Ready when a slot is free, and nobody can say when that is. */
@@ -116,8 +117,15 @@ export class Budget {
 
 /** The budget of one role at one host or group: where requests arrive. */
 export class Lane extends Budget {
+  /** With what was learned on top: what holds now. */
   declare policy: LanePolicy;
   readonly role: Role;
+  /** What its server has announced that is tighter than the policy. Absent until there is something. */
+  learned: Learned | undefined = undefined;
+  /** False once its rates were changed: the policy of today says nothing about what was sent before. */
+  hasKeptPolicy = true;
+  /** Forgotten, or dissolved by a reload; it lives on only for what is still in flight. */
+  isGone = false;
   acquired = 0;
   refused = 0;
   headSkipped = 0;
@@ -127,5 +135,29 @@ export class Lane extends Budget {
   constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined) {
     super(name, policy, above);
     this.role = role;
+  }
+
+  /** As configured, without what was learned. */
+  get configured(): LanePolicy {
+    return this.learned?.base ?? this.policy;
+  }
+
+  override follow(policy: LanePolicy, aimd: AimdPolicy): void {
+    if (policy.labels.join() !== this.configured.labels.join()) this.hasKeptPolicy = false;
+    super.follow(this.learned?.over(policy) ?? policy, aimd);
+  }
+
+  /** Goes on with what was learned, or was learned anew, on top of the policy. */
+  learn(learned: Learned, aimd: AimdPolicy): void {
+    this.learned = learned;
+    this.follow(learned.base, aimd);
+  }
+
+  /** Goes by its policy alone again, as a fresh one would. Only for one that may be forgotten. */
+  unlearn(aimd: AimdPolicy): void {
+    const { configured } = this;
+    this.learned = undefined;
+    this.hasKeptPolicy = true;
+    super.follow(configured, aimd);
   }
 }

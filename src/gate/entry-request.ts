@@ -4,6 +4,11 @@ import type { Role } from "../policy/roles.ts";
 export interface EntryRequest {
   readonly host: string;
   readonly role: Role;
+  /**
+   * The group of the policy whose lanes it draws on instead of those of its host, for hosts that the policy cannot know.
+   * The breaker goes by the host all the same. A RangeError when the policy has no such group.
+   */
+  readonly service?: string | undefined;
   /** Matters only for hosts whose parts have budgets of their own. */
   readonly path?: string | undefined;
   /** @default "GET" */
@@ -25,4 +30,9 @@ export interface EntryRequest {
    * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots
    */
   readonly maxWaitMs?: number | undefined;
+  /**
+   * The longest this call may wait for a host that is cut off, counted from when it meets the denial: for callers who
+   * would wait for a rate as long as it takes, but not for an outage. @default maxWaitMs
+   */
+  readonly maxCutOffMs?: number | undefined;
 }

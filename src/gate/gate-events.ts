@@ -21,4 +21,15 @@ export type GateEvent =
       readonly old: number | string;
       readonly new: number | string;
       readonly reason: string;
+    }
+  | {
+      readonly event_type: "limit_learned";
+      readonly host: string;
+      readonly role: Role;
+      readonly what: "rate" | "concurrency";
+      /** As people write it: `10/SECOND`, `max_concurrent 3`; or `none`. */
+      readonly old: string;
+      readonly new: string;
+      /** The family of fields that announced it; `lapsed` when the policy holds again. */
+      readonly source: string;
     };

@@ -1,5 +1,6 @@
 import type { Lane } from "./budget.ts";
 import type { GateEvent } from "./gate-events.ts";
+import type { LearnedChange } from "./learned.ts";
 import { Listeners } from "./listeners.ts";
 import type { PaceChange } from "./pace.ts";
 
@@ -31,6 +32,10 @@ export class GateTeller extends Listeners<GateEvent> {
 
   paced({ name: host, role }: Lane, changes: readonly PaceChange[]): void {
     for (const { what, ...change } of changes) this.tell({ event_type: EVENT_OF[what], host, role, ...change });
+  }
+
+  learned({ name: host, role }: Lane, changes: readonly LearnedChange[]): void {
+    for (const change of changes) this.tell({ event_type: "limit_learned", host, role, ...change });
   }
 
   #acquire(

@@ -2,7 +2,7 @@ import type { RejectedError } from "../errors.ts";
 import { type Limits, UNLIMITED } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import { checkWeight, mayWaitFor, rejection, unitsOf, wantedBy } from "./admission.ts";
+import { checkBounds, checkWeight, mayWaitFor, rejection, unitsOf, wantedBy } from "./admission.ts";
 import type { BreakerRegistry } from "./breakers.ts";
 import { Budget, type Lane } from "./budget.ts";
 import { Cooling } from "./cooling.ts";
@@ -14,9 +14,9 @@ import { GateTeller } from "./gate-teller.ts";
 import type { Grant, Refusal } from "./grant.ts";
 import { Lanes } from "./lanes.ts";
 import type { Listener } from "./listeners.ts";
-import { Pace, type PaceChange } from "./pace.ts";
 import { Permit } from "./permit.ts";
 import { Till } from "./till.ts";
+import { Tuner } from "./tuner.ts";
 import { Turnstile } from "./turnstile.ts";
 import { type WaitingRoom, wait } from "./wait.ts";
 import type { Waiter } from "./waiting-line.ts";
@@ -33,7 +33,6 @@ export interface GateOptions {
  */
 export class Gate implements WaitingRoom {
   readonly #time: Time;
-  #limits: Limits;
   readonly #teller = new GateTeller();
   readonly #root: Budget;
   readonly #lanes: Lanes;
@@ -42,25 +41,31 @@ export class Gate implements WaitingRoom {
   /** Requests that the windows count, and those that they do not, never wait for one another's windows. */
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
+  readonly #tuner: Tuner;
   readonly #till: Till;
 
   constructor(limits: Limits, time: Time, { listener, breakers }: GateOptions = {}) {
-    this.#limits = limits;
     this.#time = time;
     if (listener !== undefined) this.#teller.add(listener);
     this.#breakers = breakers;
     this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
-    this.#lanes = new Lanes(limits, time, lane => this.#isForgettable(lane));
+    this.#lanes = new Lanes(
+      limits,
+      time,
+      lane => this.#isForgettable(lane),
+      (lane, changes) => this.#teller.learned(lane, changes),
+    );
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
     this.#counted = new Turnstile(this.#root, time, take);
     this.#uncounted = new Turnstile(this.#root, time, take);
-    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted);
+    this.#tuner = new Tuner(this.#lanes, time, this.#teller, this.#counted, this.#uncounted);
+    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner);
   }
 
   /** Never waits: the grant, or why not and for how long. */
   tryEnter(request: EntryRequest): Grant | Refusal {
-    const lane = this.#lanes.at(request.host, request.role, request.path);
+    const lane = this.#laneOf(request);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
     if (!this.#isFree(lane, units, nowUs)) {
@@ -77,11 +82,9 @@ export class Gate implements WaitingRoom {
 
   /** The grant at once, or a promise of it. Throws, or rejects with, a RejectedError or the signal's reason. */
   enter(request: EntryRequest): Grant | Promise<Grant> {
-    const { signal, maxWaitMs } = request;
-    if (maxWaitMs !== undefined && !(maxWaitMs >= 0))
-      throw new RangeError(`maxWaitMs must be 0 or more, not ${maxWaitMs}`);
-    signal?.throwIfAborted();
-    const lane = this.#lanes.at(request.host, request.role, request.path);
+    checkBounds(request);
+    request.signal?.throwIfAborted();
+    const lane = this.#laneOf(request);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
     const isFree = this.#isFree(lane, units, nowUs);
@@ -96,7 +99,6 @@ export class Gate implements WaitingRoom {
   /** Goes on under other limits: what was sent still counts, and whoever waits stays in line. */
   follow(limits: Limits): void {
     const waiting = [...this.#counted.evacuate(), ...this.#uncounted.evacuate()];
-    this.#limits = limits;
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#lanes.follow(limits);
     // By arrival: hosts may have come together in a group.
@@ -105,32 +107,27 @@ export class Gate implements WaitingRoom {
 
   /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */
   hold(host: string, role: Role, ms: number, path?: string): void {
-    const lane = this.#lanes.at(host, role, path);
-    const untilUs = this.#time.monotonicUs() + Math.ceil(ms * 1000);
-    if (untilUs <= lane.holdUntilUs) return;
-    lane.holdUntilUs = untilUs;
-    this.#paceChanged(lane);
-    this.#teller.held(lane, ms);
+    this.#tuner.hold(this.#lanes.at(host, role, path), ms);
   }
 
   /** Counts an answer, for the pace of its lane. */
   record(host: string, role: Role, isThrottled: boolean, path?: string): void {
-    const lane = this.#lanes.at(host, role, path);
-    if (!isThrottled && lane.pace === undefined && !this.#limits.aimd.enabled) return;
-    const nowUs = this.#time.monotonicUs();
-    lane.pace ??= new Pace(lane.policy, this.#limits.aimd, nowUs);
-    this.#adopt(lane, lane.pace.record(isThrottled, nowUs));
+    this.#tuner.record(this.#lanes.at(host, role, path), isThrottled);
   }
 
   /** Ends the counting windows that are over. They also end by themselves, with the next answer. */
   tick(): void {
-    const nowUs = this.#time.monotonicUs();
-    for (const lane of this.#lanes) if (lane.pace !== undefined) this.#adopt(lane, lane.pace.tick(nowUs));
+    this.#tuner.tick();
   }
 
   /** Makes a lane that is there before its first request, and is never forgotten. */
   prepare(host: string, role: Role): void {
     this.#lanes.keep(host, role);
+  }
+
+  /** Answers with the way to stop listening. */
+  listen(listener: Listener<GateEvent>): () => void {
+    return this.#teller.add(listener);
   }
 
   get inFlight(): number {
@@ -178,7 +175,7 @@ export class Gate implements WaitingRoom {
   #admit(call: EntryRequest, lane: Lane, units: number, nowUs: number, denial: Denial | undefined): Promise<Grant> {
     const boundMs = call.maxWaitMs ?? lane.policy.maxDelayMs;
     const lastUs = nowUs + boundMs * 1000;
-    if (denial !== undefined && !mayWaitFor(denial, call, lastUs)) throw denial.error();
+    if (denial !== undefined && !mayWaitFor(denial, call, lastUs, nowUs)) throw denial.error();
     const turnstile = this.#turnstileFor(units);
     const readyUs = plannedUs(turnstile, lane, units, boundMs, nowUs);
     if (readyUs > lastUs || call.maxWaitMs === 0) {
@@ -209,19 +206,19 @@ export class Gate implements WaitingRoom {
 
   /** Back into line: the lane may be another one by now, after a reload, or because the old one was forgotten. */
   #rejoin(waiter: Waiter): void {
-    const { host, role, path } = waiter.call;
-    waiter.lane = this.#lanes.at(host, role, path);
     try {
+      waiter.lane = this.#laneOf(waiter.call);
       if (waiter.units > 0) checkWeight(waiter.units, waiter.lane);
-      const turnstile = this.#turnstileFor(waiter.units);
-      turnstile.join(waiter);
-      // What was foretold to it was under other limits, or before its host was cut off.
-      turnstile.outdate(waiter.lane);
     } catch (error) {
-      // New limits that could never grant it: to wait on would be for ever.
+      // New limits that could never grant it, or have no such service: to wait on would be for ever.
       if (!(error instanceof RangeError)) throw error;
       waiter.refused(error);
+      return;
     }
+    const turnstile = this.#turnstileFor(waiter.units);
+    turnstile.join(waiter);
+    // What was foretold to it was under other limits, or before its host was cut off.
+    turnstile.outdate(waiter.lane);
   }
 
   /** Somebody's turn has come. False when the breaker is against it: then it waits elsewhere, or not at all. */
@@ -232,7 +229,7 @@ export class Gate implements WaitingRoom {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
-      if (mayWaitFor(permit, waiter.call, waiter.lastUs)) this.#cooling?.hold(waiter, permit);
+      if (mayWaitFor(permit, waiter.call, waiter.lastUs, nowUs)) this.#cooling?.hold(waiter, permit);
       else waiter.refused(permit.error());
       return false;
     }
@@ -250,6 +247,10 @@ export class Gate implements WaitingRoom {
     if (!(permit instanceof Permit) || this.#isReady(lane, units, nowUs)) return permit;
     permit.release();
     return "taken";
+  }
+
+  #laneOf({ service, host, role, path }: EntryRequest): Lane {
+    return service === undefined ? this.#lanes.at(host, role, path) : this.#lanes.of(service, role);
   }
 
   #isReady(lane: Lane, units: number, nowUs: number): boolean {
@@ -278,25 +279,13 @@ export class Gate implements WaitingRoom {
     };
   }
 
-  #adopt(lane: Lane, changes: readonly PaceChange[]): void {
-    if (changes.length === 0) return;
-    this.#paceChanged(lane);
-    this.#teller.paced(lane, changes);
-  }
-
-  #paceChanged(lane: Lane): void {
-    for (const turnstile of [this.#counted, this.#uncounted]) {
-      turnstile.paceChanged(lane);
-      turnstile.pump();
-    }
-  }
-
   #isForgettable(lane: Lane): boolean {
     if (lane.inFlight > 0) return false;
     const nowUs = this.#time.monotonicUs();
     return (
       lane.holdUntilUs <= nowUs &&
       (lane.pace === undefined || lane.pace.isNeutral(nowUs)) &&
+      (lane.learned === undefined || lane.learned.isLapsed(nowUs)) &&
       lane.log.isSpent(lane.windows, lane.spacingUs, nowUs) &&
       this.waitingAt(lane) === 0
     );

@@ -1,10 +1,20 @@
+import type { Announcement } from "../core/ratelimit-fields.ts";
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Lane } from "./budget.ts";
 import type { CallResult, Permit } from "./permit.ts";
 
+/** What came back, as far as the pace of its lane goes. */
+export interface Answer {
+  /** A 429, or whatever else says that there was too much. */
+  readonly isThrottled: boolean;
+  /** The limits that it speaks of. Nothing may come from a cache. */
+  readonly announced?: readonly Announcement[] | undefined;
+}
+
 /** Where a grant goes back to. */
 export interface GrantKeeper {
+  answered(lane: Lane, answer: Answer): void;
   stamp(lane: Lane, units: number, grantedUs: number): void;
   giveBack(lane: Lane, units: number): void;
   freeSlots(lane: Lane): void;
@@ -66,6 +76,11 @@ export class Grant implements Disposable {
   /** How the call ended, for the breakers. Once; without it the end says nothing about the host. */
   report(result: CallResult): void {
     this.#permit?.report(result);
+  }
+
+  /** There is an answer: it counts for the pace of the lane, which learns the limits that it announces. Say it once. */
+  answered(answer: Answer): void {
+    this.#keeper.answered(this.#lane, answer);
   }
 
   /** The request's headers are being written now: this is the instant its server counts. */

@@ -1,8 +1,10 @@
-import { isGroupName, type Limits, type Route } from "../policy/limits.ts";
+import type { AimdPolicy } from "../core/aimd.ts";
+import { groupName, isGroupName, type Limits, type Route } from "../policy/limits.ts";
 import { notARole, ROLES, type Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import { Budget, Lane } from "./budget.ts";
 import { ForgetfulMap } from "./forgetful-map.ts";
+import type { LearnedChange } from "./learned.ts";
 import { Pace } from "./pace.ts";
 
 /** The lanes of a process, and the budgets above them. */
@@ -13,30 +15,85 @@ export class Lanes implements Iterable<Lane> {
   /** As many as the policies of this run have named, by their names. */
   readonly #shared = new Map<string, Budget>();
   readonly #kept = new Set<Lane>();
+  readonly #isForgettable: (lane: Lane) => boolean;
+  readonly #lapsed: (lane: Lane, changes: readonly LearnedChange[]) => void;
 
-  constructor(limits: Limits, time: Time, isForgettable: (lane: Lane) => boolean) {
+  /** `lapsed` hears of lanes that go by their policy again. */
+  constructor(
+    limits: Limits,
+    time: Time,
+    isForgettable: (lane: Lane) => boolean,
+    lapsed: (lane: Lane, changes: readonly LearnedChange[]) => void,
+  ) {
     this.#limits = limits;
     this.#time = time;
-    const make = () => new ForgetfulMap<Lane>(lane => !this.#kept.has(lane) && isForgettable(lane));
+    this.#isForgettable = isForgettable;
+    this.#lapsed = lapsed;
+    const make = () =>
+      new ForgetfulMap<Lane>(lane => {
+        // Answers to what it sent may still come; they find who took its place.
+        lane.isGone = !this.#kept.has(lane) && isForgettable(lane);
+        return lane.isGone;
+      });
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 
   /** The lane of a request, made on its first use. Throws a RangeError for what is not a host. */
   at(host: string, role: Role, path?: string): Lane {
-    const lanes = this.#byRole[role];
-    if (lanes === undefined) throw new RangeError(notARole(role));
+    const lanes = this.#ofRole(role);
     // Known lanes carry canonical names, so that a host found here needs no more parsing.
     const known = path === undefined ? lanes.get(host) : undefined;
-    if (known !== undefined && !isGroupName(host)) return known;
-    const route = this.#limits.route(host, role, path);
+    if (known !== undefined && !isGroupName(host)) return known.learned === undefined ? known : this.#refreshed(known);
+    return this.#along(this.#limits.route(host, role, path), role);
+  }
+
+  /** The lane of a group of the policy, whatever the host. Throws a RangeError when there is no such group. */
+  of(service: string, role: Role): Lane {
+    const name = groupName(service);
+    const known = this.#ofRole(role).get(name);
+    if (known !== undefined) return this.#refreshed(known);
+    const route = this.#limits.named(name, role);
+    if (route === undefined) throw new RangeError(`${JSON.stringify(service)} is no group of the policy`);
+    return this.#along(route, role);
+  }
+
+  /** The lane itself; or which one serves its name by now, if it is gone. */
+  current(lane: Lane): Lane | undefined {
+    if (!lane.isGone) return lane;
+    const route = this.#limits.named(lane.name, lane.role);
+    return route && this.#along(route, lane.role);
+  }
+
+  get aimd(): AimdPolicy {
+    return this.#limits.aimd;
+  }
+
+  #ofRole(role: Role): ForgetfulMap<Lane> {
+    const lanes = this.#byRole[role];
+    if (lanes === undefined) throw new RangeError(notARole(role));
+    return lanes;
+  }
+
+  #along(route: Route, role: Role): Lane {
+    const lanes = this.#byRole[role];
     const existing = lanes.get(route.name);
-    if (existing !== undefined) return existing;
+    if (existing !== undefined) return this.#refreshed(existing);
     const lane = new Lane(route.name, role, route.lane, this.#chain(route));
     const { aimd } = this.#limits;
     // A pace that is slower from the start must be there from the start.
     if (aimd.enabled && aimd.maxMultiplier !== 1) lane.pace = new Pace(lane.policy, aimd, this.#time.monotonicUs());
     lanes.add(route.name, lane);
     return lane;
+  }
+
+  /** One that might have been forgotten is as one that was: what its server said has lapsed. */
+  #refreshed(lane: Lane): Lane {
+    const { learned } = lane;
+    if (learned === undefined || !this.#isForgettable(lane)) return lane;
+    lane.unlearn(this.aimd);
+    this.#lapsed(lane, learned.lapse());
+    // Whoever was told may have come in here, and made it forgotten.
+    return this.current(lane) ?? lane;
   }
 
   /**
@@ -50,6 +107,7 @@ export class Lanes implements Iterable<Lane> {
       const route = limits.named(lane.name, lane.role);
       if (route?.name !== lane.name) {
         this.#byRole[lane.role].delete(lane.name);
+        lane.isGone = true;
         continue;
       }
       lane.follow(route.lane, limits.aimd);

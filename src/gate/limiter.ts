@@ -18,7 +18,8 @@ export interface RateLimiterOptions {
   readonly listener?: Listener<GateEvent> | undefined;
 }
 
-export interface AcquireRequest extends Omit<EntryRequest, "role" | "resolver" | "timeoutMs" | "stamp"> {
+export interface AcquireRequest
+  extends Omit<EntryRequest, "role" | "service" | "resolver" | "timeoutMs" | "stamp" | "maxCutOffMs"> {
   /** @default "metadata" */
   readonly role?: Role | undefined;
 }

@@ -3,6 +3,11 @@ import { calmedGuardUs, evenSpacingUs, WIDEST_GUARD_US, widerGuardUs } from "../
 import type { Window } from "../core/window-log.ts";
 import type { BudgetPolicy } from "../policy/limits.ts";
 
+/** A policy, with the distance of smoothed sends where its rates alone do not tell it. */
+export interface PacedPolicy extends BudgetPolicy {
+  readonly evenUs?: number | undefined;
+}
+
 /** One thing that was learned, for whoever listens. */
 export interface PaceChange {
   readonly what: "multiplier" | "guard_ms" | "shape";
@@ -21,7 +26,7 @@ export class Pace {
   isSmooth: boolean;
   /** The policy's windows at this pace. */
   windows: readonly Window[];
-  #policy: BudgetPolicy;
+  #policy: PacedPolicy;
   #aimd: AimdPolicy;
   #calls = 0;
   #throttled = 0;
@@ -30,7 +35,7 @@ export class Pace {
   /** Since when there was nothing to widen the guard for, or since it last shrank. */
   #calmSinceUs = Number.NEGATIVE_INFINITY;
 
-  constructor(policy: BudgetPolicy, aimd: AimdPolicy, nowUs: number) {
+  constructor(policy: PacedPolicy, aimd: AimdPolicy, nowUs: number) {
     this.#policy = policy;
     this.#aimd = aimd;
     this.multiplier = startOf(aimd);
@@ -42,11 +47,12 @@ export class Pace {
   }
 
   get spacingUs(): number {
-    return this.isSmooth ? Math.ceil(evenSpacingUs(this.#policy.rates) / this.multiplier) : 0;
+    const { rates, evenUs = evenSpacingUs(rates) } = this.#policy;
+    return this.isSmooth ? Math.ceil(evenUs / this.multiplier) : 0;
   }
 
   /** Goes on under another policy with what was learned; a guard is never narrower than the policy's. */
-  follow(policy: BudgetPolicy, aimd: AimdPolicy): void {
+  follow(policy: PacedPolicy, aimd: AimdPolicy): void {
     const wasSmoothByPolicy = this.#policy.spacingUs > 0;
     this.#policy = policy;
     this.#aimd = aimd;

@@ -2,8 +2,9 @@ import type { Time } from "../time/time.ts";
 import type { Budget, Lane } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { GateTeller } from "./gate-teller.ts";
-import { Grant, type GrantKeeper } from "./grant.ts";
+import { type Answer, Grant, type GrantKeeper } from "./grant.ts";
 import type { Permit } from "./permit.ts";
+import type { Tuner } from "./tuner.ts";
 import type { Turnstile } from "./turnstile.ts";
 import { DRIFT_US } from "./waiting-line.ts";
 
@@ -14,13 +15,15 @@ export class Till implements GrantKeeper {
   readonly #teller: GateTeller;
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
+  readonly #tuner: Tuner;
 
-  constructor(root: Budget, time: Time, teller: GateTeller, counted: Turnstile, uncounted: Turnstile) {
+  constructor(root: Budget, time: Time, teller: GateTeller, counted: Turnstile, uncounted: Turnstile, tuner: Tuner) {
     this.#root = root;
     this.#time = time;
     this.#teller = teller;
     this.#counted = counted;
     this.#uncounted = uncounted;
+    this.#tuner = tuner;
   }
 
   /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
@@ -47,6 +50,10 @@ export class Till implements GrantKeeper {
     this.#teller.granted(lane, units, waitedMs, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
     return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
+  }
+
+  answered(lane: Lane, answer: Answer): void {
+    this.#tuner.answered(lane, answer);
   }
 
   stamp(lane: Lane, units: number, grantedUs: number): void {

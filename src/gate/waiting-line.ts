@@ -86,9 +86,14 @@ export class WaitingLine {
     return this.isStale ? 0 : waiter.lastUnit - waiter.units - this.#unitsServed;
   }
 
+  /** First to last. */
+  everybody(): readonly Waiter[] {
+    return this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+  }
+
   /** Takes everybody out, first to last. */
   drain(): readonly Waiter[] {
-    const waiters = this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
+    const waiters = this.everybody();
     this.#waiters = [];
     this.#head = 0;
     this.#unitsServed = 0;

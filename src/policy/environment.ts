@@ -49,7 +49,13 @@ const PREFIXES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<strin
 };
 
 /** Variables that others read. */
-const ELSEWHERE = ["DOCSTOKG_RLIMITS_YAML", "DOCSTOKG_BREAKERS_YAML"];
+const ELSEWHERE = [
+  "DOCSTOKG_RLIMITS_YAML",
+  "DOCSTOKG_BREAKERS_YAML",
+  "DOCSTOKG_IDENTITIES_YAML",
+  "DOCSTOKG_MAILTO",
+  "DOCSTOKG_CACHE",
+];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,12 +1,25 @@
 import { z } from "zod";
 import { breakersSchema } from "./breaker-schema.ts";
+import { identitiesSchema } from "./identity-schema.ts";
 import { ratelimitsSchema } from "./schema.ts";
 
-/** What editors need to complete and check the two policy files. Made from the schemas that check them here. */
-export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers", object>> {
-  const make = (schema: z.ZodType, title: string) => ({ title, ...z.toJSONSchema(schema, { io: "input" }) });
+/** What editors need to complete and check the policy files. Made from the schemas that check them here. */
+export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers" | "identities", object>> {
+  const make = (schema: z.ZodType, title: string) => ({ title, ...z.toJSONSchema(schema, { io: "input", override }) });
   return {
     ratelimits: make(ratelimitsSchema, "docstokg rate limits"),
     breakers: make(breakersSchema, "docstokg circuit breakers"),
+    identities: make(identitiesSchema, "docstokg identification"),
   };
+}
+
+/** Where null switches something off, false does too: it becomes null before the schemas look. */
+function override({
+  zodSchema,
+  jsonSchema,
+}: {
+  readonly zodSchema: z.core.$ZodTypes;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+}) {
+  if (zodSchema._zod.def.type === "nullable") jsonSchema.anyOf?.push({ const: false });
 }

@@ -1,16 +1,17 @@
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { z } from "zod";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
 import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
+import { readFileLayer } from "./file-layer.ts";
+import { loadIdentities } from "./identities.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
 import { type Limits, limitsFrom } from "./limits.ts";
 import { plainValue, readBreakerOverride, readBreakerRoleOverride, readFields, readRateOverride } from "./overrides.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./schema.ts";
 import { problemsOf } from "./validate.ts";
-import { readYamlLayer } from "./yaml-layer.ts";
+import type { YamlLayer } from "./yaml-layer.ts";
 
 /** The third layer, as flags say it. */
 export interface PolicyOverrides {
@@ -89,14 +90,15 @@ function resolve<Options, Resolved>(
   }
 }
 
-/** Which half of the policy a file is, and what is wrong with it on top of the shipped one. */
+/** Which file of the policy this is, and what is wrong with it on top of the shipped one. */
 export async function checkFile(
   file: string,
-): Promise<{ readonly key: Half["key"]; readonly problems: readonly ConfigProblem[] }> {
+): Promise<{ readonly key: Half["key"] | "identities"; readonly problems: readonly ConfigProblem[] }> {
   const { assignments } = await readFileLayer(file);
-  const { key } = isAboutBreakers(file, assignments) ? BREAKERS : RATELIMITS;
+  const key = kindOf(file, assignments);
   try {
-    await loadPolicy({ [key]: file });
+    if (key === "identities") await loadIdentities({ identities: file });
+    else await loadPolicy({ [key]: file });
     return { key, problems: [] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -104,10 +106,14 @@ export async function checkFile(
   }
 }
 
-/** By its name, or failing that by keys that only one of the two files has. */
-function isAboutBreakers(file: string, assignments: readonly Assignment[]): boolean {
+/** By its name, or failing that by keys that only one of the files has. */
+function kindOf(file: string, assignments: readonly Assignment[]): Half["key"] | "identities" {
   const name = basename(file);
-  if (/breaker|ratelimit/i.test(name)) return /breaker/i.test(name);
+  if (/breaker/i.test(name)) return BREAKERS.key;
+  if (/ratelimit/i.test(name)) return RATELIMITS.key;
+  if (/identit/i.test(name)) return "identities";
+  if (assignments.some(({ path: [first, , key] }) => first === "hosts" && (key === "query" || key === "headers")))
+    return "identities";
   const telling: ReadonlySet<string> = new Set([
     "advanced",
     "resolvers",
@@ -116,7 +122,7 @@ function isAboutBreakers(file: string, assignments: readonly Assignment[]): bool
     "classify",
     "half_open",
   ]);
-  return assignments.some(({ path }) => path.some(key => telling.has(key)));
+  return assignments.some(({ path }) => path.some(key => telling.has(key))) ? BREAKERS.key : RATELIMITS.key;
 }
 
 async function loadHalf(half: Half, sources: PolicySources, problems: ConfigProblem[]): Promise<readonly Assignment[]> {
@@ -136,12 +142,7 @@ async function loadHalf(half: Half, sources: PolicySources, problems: ConfigProb
   return [...(standsAlone ? [] : base.assignments), ...own.assignments, ...rest.flatMap(layer => layer.assignments)];
 }
 
-interface Layer {
-  readonly assignments: readonly Assignment[];
-  readonly problems: readonly ConfigProblem[];
-}
-
-async function readOwn(half: Half, { env = {}, ...sources }: PolicySources): Promise<Layer> {
+async function readOwn(half: Half, { env = {}, ...sources }: PolicySources): Promise<YamlLayer> {
   const given = sources[half.key] ?? (env[half.variable] || undefined);
   if (given === undefined) return { assignments: [], problems: [] };
   if (typeof given === "string")
@@ -149,21 +150,7 @@ async function readOwn(half: Half, { env = {}, ...sources }: PolicySources): Pro
   return { assignments: assignmentsOf(given, `policy.${half.key}`), problems: [] };
 }
 
-async function readFileLayer(file: string | URL, name: string = String(file), named?: string): Promise<Layer> {
-  try {
-    return readYamlLayer(await readFile(file, "utf8"), name);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    const message = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
-    return {
-      assignments: [],
-      problems: [{ where: named === undefined ? name : `${named}=${name}`, path: "", message }],
-    };
-  }
-}
-
-function readFlags({ key }: Half, flags: PolicyOverrides): Layer {
+function readFlags({ key }: Half, flags: PolicyOverrides): YamlLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
   const read = (

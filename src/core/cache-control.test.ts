@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  deltaSeconds,
+  type RequestControl,
+  type ResponseControl,
+  requestControl,
+  responseControl,
+} from "./cache-control.ts";
+
+const silentRequest: RequestControl = {
+  noStore: false,
+  noCache: false,
+  onlyIfCached: false,
+  maxAgeS: Number.POSITIVE_INFINITY,
+  minFreshS: 0,
+  maxStaleS: 0,
+  staleIfErrorS: 0,
+};
+const silentResponse: ResponseControl = {
+  noStore: false,
+  noCache: false,
+  mustRevalidate: false,
+  mustUnderstand: false,
+  immutable: false,
+  isPublic: false,
+  isPrivate: false,
+  maxAgeS: undefined,
+  staleIfErrorS: 0,
+  staleWhileRevalidateS: 0,
+};
+
+function asked(text: string | readonly string[], expected: Partial<RequestControl>): void {
+  assert.deepEqual(requestControl(text), { ...silentRequest, ...expected }, String(text));
+}
+
+function permitted(text: string | readonly string[], expected: Partial<ResponseControl>): void {
+  assert.deepEqual(responseControl(text), { ...silentResponse, ...expected }, String(text));
+}
+
+test("who says nothing limits nothing", () => {
+  for (const nothing of [undefined, "", " ", ",", ", ,\t,", []]) {
+    assert.deepEqual(requestControl(nothing), silentRequest);
+    assert.deepEqual(responseControl(nothing), silentResponse);
+  }
+});
+
+test("every directive of a request is understood", () => {
+  asked("no-store", { noStore: true });
+  asked("no-cache", { noCache: true });
+  asked("only-if-cached", { onlyIfCached: true });
+  asked("max-age=60", { maxAgeS: 60 });
+  asked("min-fresh=5", { minFreshS: 5 });
+  asked("max-stale=7", { maxStaleS: 7 });
+  asked("stale-if-error=8", { staleIfErrorS: 8 });
+});
+
+test("every directive of a response is understood", () => {
+  permitted("no-store", { noStore: true });
+  permitted("no-cache", { noCache: true });
+  permitted("must-revalidate", { mustRevalidate: true });
+  permitted("must-understand", { mustUnderstand: true });
+  permitted("immutable", { immutable: true });
+  permitted("public", { isPublic: true });
+  permitted("private", { isPrivate: true });
+  permitted("max-age=60", { maxAgeS: 60 });
+  permitted("stale-if-error=8", { staleIfErrorS: 8 });
+  permitted("stale-while-revalidate=9", { staleWhileRevalidateS: 9 });
+});
+
+test("names are written in any case", () => {
+  permitted("MaX-AgE=60, NO-CACHE, Must-Revalidate", { maxAgeS: 60, noCache: true, mustRevalidate: true });
+});
+
+test("several directives, in one field or in several, are all understood", () => {
+  permitted("public, max-age=60,immutable", { isPublic: true, maxAgeS: 60, immutable: true });
+  permitted(["public", "max-age=60, immutable"], { isPublic: true, maxAgeS: 60, immutable: true });
+  permitted(",,public ,\tmax-age=60,", { isPublic: true, maxAgeS: 60 });
+});
+
+test("directives whose commas were forgotten all count", () => {
+  permitted("no-cache no-store must-revalidate", { noCache: true, noStore: true, mustRevalidate: true });
+  permitted("max-age=60 must-revalidate", { maxAgeS: 60, mustRevalidate: true });
+});
+
+test("what is for shared caches or for nobody we know is ignored", () => {
+  permitted("s-maxage=60, proxy-revalidate, no-transform, pre-check=0, community=UCI", {});
+  permitted("xmax-age=60, max-agex=60", {});
+  permitted("__proto__, constructor=1", {});
+});
+
+test("a number may be quoted", () => {
+  permitted('max-age="60"', { maxAgeS: 60 });
+  permitted('max-age="6\\0"', { maxAgeS: 60 });
+  permitted("max-age='60'", { maxAgeS: 0 });
+});
+
+test("what stands in quotes is no directive", () => {
+  permitted('ext="no-store, max-age=100", max-age=1', { maxAgeS: 1 });
+  permitted('max-age=1, ext="a\\", no-store, max-age=100"', { maxAgeS: 1 });
+  permitted('ext="a\\\\", no-store', { noStore: true });
+});
+
+test("a quote that is never closed hides nothing behind it", () => {
+  permitted('ext="a, no-store', { noStore: true });
+  permitted('ext="a\\", no-store', { noStore: true });
+  permitted('max-age="60, no-store', { maxAgeS: 0, noStore: true });
+});
+
+test("no-cache and private with field names count as without", () => {
+  permitted('no-cache="set-cookie, x", private="x"', { noCache: true, isPrivate: true });
+  permitted("no-cache=set-cookie", { noCache: true });
+});
+
+for (const bad of ["-1", "+1", "1.5", "abc", "60a", "a60", "0x10", "1e3", "", " 60", "٣", '"', '"-1"', '""']) {
+  test(`a max-age of ${JSON.stringify(bad)} is a stale one`, () => {
+    assert.equal(responseControl(`max-age=${bad}`).maxAgeS, 0);
+    assert.equal(requestControl(`max-age=${bad}`).maxAgeS, 0);
+  });
+}
+
+test("a max-age without a number, or with blanks beside its sign, is a stale one", () => {
+  permitted("max-age", { maxAgeS: 0 });
+  permitted("max-age =60", { maxAgeS: 0 });
+  permitted("max-age= 60", { maxAgeS: 0 });
+});
+
+test("other numbers that cannot be read are the strictest ones, too", () => {
+  asked("min-fresh=soon", { minFreshS: 2 ** 31 });
+  asked("min-fresh", { minFreshS: 2 ** 31 });
+  asked("max-stale=soon", { maxStaleS: 0 });
+  asked("stale-if-error", { staleIfErrorS: 0 });
+  permitted("stale-if-error=-1, stale-while-revalidate=x", {});
+});
+
+test("a bare max-stale takes any staleness", () => {
+  asked("max-stale", { maxStaleS: Number.POSITIVE_INFINITY });
+  asked("max-stale, max-stale=5", { maxStaleS: 5 });
+});
+
+test("numbers too large for a cache are 2^31", () => {
+  permitted("max-age=2147483647", { maxAgeS: 2 ** 31 - 1 });
+  permitted("max-age=2147483648", { maxAgeS: 2 ** 31 });
+  permitted("max-age=99999999999", { maxAgeS: 2 ** 31 });
+  permitted(`max-age=${"9".repeat(5000)}`, { maxAgeS: 2 ** 31 });
+});
+
+test("of a directive that came several times the strictest counts", () => {
+  permitted("max-age=60, max-age=5, max-age=10", { maxAgeS: 5 });
+  permitted("max-age=60, max-age=x", { maxAgeS: 0 });
+  permitted("stale-if-error=9, stale-if-error=3", { staleIfErrorS: 3 });
+  asked("min-fresh=1, min-fresh=9, min-fresh=3", { minFreshS: 9 });
+  asked(["max-stale=9", "max-stale=3"], { maxStaleS: 3 });
+});
+
+test("Pragma: no-cache counts for a request without Cache-Control, and for nothing else", () => {
+  assert.equal(requestControl(undefined, "no-cache").noCache, true);
+  assert.equal(requestControl(undefined, ["x=1", "No-Cache"]).noCache, true);
+  assert.equal(requestControl(undefined, "no-cached").noCache, false);
+  assert.equal(requestControl(undefined, "max-age=0").maxAgeS, Number.POSITIVE_INFINITY);
+  assert.equal(requestControl("max-age=60", "no-cache").noCache, false);
+  assert.equal(requestControl("", "no-cache").noCache, false);
+});
+
+test("what is read cannot be changed", () => {
+  assert.ok(Object.isFrozen(requestControl("no-store")));
+  assert.ok(Object.isFrozen(responseControl("no-store")));
+  assert.ok(Object.isFrozen(requestControl(undefined)));
+  assert.ok(Object.isFrozen(responseControl(undefined)));
+});
+
+const piece = fc.oneof(
+  fc.string(),
+  fc.constantFrom(
+    ...'max-age max-stale min-fresh no-store no-cache = , " \\ \t 60 -1 99999999999'.split(" "),
+    " ",
+    '="',
+    '\\"',
+  ),
+);
+const field = fc.array(piece, { maxLength: 12 }).map(pieces => pieces.join(""));
+
+test("any text gives numbers that a cache can reckon with", () => {
+  fc.assert(
+    fc.property(fc.oneof(field, fc.array(field)), fc.option(field, { nil: undefined }), (value, pragma) => {
+      const { maxAgeS, minFreshS, maxStaleS, staleIfErrorS } = requestControl(value, pragma);
+      const permitted = responseControl(value);
+      const seconds = [minFreshS, staleIfErrorS, permitted.staleIfErrorS, permitted.staleWhileRevalidateS];
+      seconds.push(permitted.maxAgeS ?? 0);
+      for (const limit of [maxAgeS, maxStaleS]) seconds.push(limit === Number.POSITIVE_INFINITY ? 0 : limit);
+      for (const second of seconds) assert.ok(Number.isInteger(second) && second >= 0 && second <= 2 ** 31);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("a further directive never loosens what was said", () => {
+  fc.assert(
+    fc.property(field, field, (first, second) => {
+      // A quote in the first could swallow the second, which is what quotes are for.
+      const plain = first.replaceAll('"', "");
+      const [one, both] = [requestControl(plain), requestControl(`${plain},${second}`)];
+      assert.ok(both.maxAgeS <= one.maxAgeS && both.minFreshS >= one.minFreshS);
+      assert.ok(Number(both.noStore) >= Number(one.noStore) && Number(both.noCache) >= Number(one.noCache));
+      assert.ok((responseControl(`${plain},${second}`).maxAgeS ?? 0) <= (responseControl(plain).maxAgeS ?? Infinity));
+    }),
+  );
+});
+
+test("well-formed directives come back as they were written, whatever the order and case", () => {
+  const said = fc.record({
+    noStore: fc.boolean(),
+    noCache: fc.boolean(),
+    maxAgeS: fc.nat(),
+    minFreshS: fc.nat(),
+    ext: fc.string(),
+  });
+  fc.assert(
+    fc.property(said, fc.boolean(), fc.boolean(), ({ noStore, noCache, maxAgeS, minFreshS, ext }, loud, quoted) => {
+      const quote = quoted ? '"' : "";
+      const text = [
+        `min-fresh=${quote}${minFreshS}${quote}`,
+        ...(noStore ? ["no-store"] : []),
+        `ext="${ext.replaceAll(/["\\]/g, "\\$&")}"`,
+        ...(noCache ? ["no-cache"] : []),
+        `max-age=${quote}${maxAgeS}${quote}`,
+      ].join(", ");
+      asked(loud ? text.toUpperCase() : text, { noStore, noCache, maxAgeS, minFreshS });
+    }),
+  );
+});
+
+test("delta-seconds are digits and nothing else", () => {
+  assert.equal(deltaSeconds("007"), 7);
+  assert.equal(deltaSeconds("1".repeat(30)), 2 ** 31);
+  for (const bad of ["", "-0", "1 ", "1.0", "1,2"]) assert.equal(deltaSeconds(bad), undefined);
+});
+
+test("a million characters are read in linear time", () => {
+  // Quadratic reading of these would take minutes; the test would not end.
+  for (const unit of ['"', 'a="', 'a="\\', "\\", " ", ",", "a", "=", 'a="b" ', "max-age=1,"]) {
+    const text = unit.repeat(1_000_000 / unit.length);
+    assert.ok(Object.isFrozen(requestControl(text)));
+    assert.ok(Object.isFrozen(responseControl(text)));
+  }
+});

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  type Fields,
+  freshened,
+  invalidatedUrls,
+  isSameRepresentation,
+  revalidationHeaders,
+  storedHeaders,
+  varyKeyOf,
+  varyNames,
+} from "./stored-fields.ts";
+
+const lookup = (fields: Fields) => (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
+
+test("fields of the connection and of proxies are not stored, nor those that Connection names", () => {
+  const connection = ["keep-alive, X-Trace", "close"];
+  const hops = { te: "x", trailer: "x", upgrade: "x", "keep-alive": "5", "transfer-encoding": "chunked" };
+  const proxy = { "proxy-authenticate": "x", "proxy-connection": "x", "proxy-authentication-info": "x" };
+  const kept = { "content-type": "text/html", "set-cookie": ["a=1", "b=2"], "x-proxy": "1" };
+  assert.deepEqual(storedHeaders({ connection, ...hops, ...proxy, "x-trace": "1", ...kept }), kept);
+});
+
+test("a field that is absent is not stored as such, and one called __proto__ is a field like any other", () => {
+  const odd: Fields = JSON.parse('{"__proto__":["x"]}');
+  assert.deepEqual(storedHeaders({ etag: undefined }), {});
+  assert.equal(JSON.stringify(storedHeaders(odd)), '{"__proto__":["x"]}');
+  assert.deepEqual(storedHeaders({ connection: "__proto__", etag: '"a"' }), { etag: '"a"' });
+});
+
+test("the names in Vary are sorted, in lower case and once each", () => {
+  assert.deepEqual(varyNames(undefined), []);
+  assert.deepEqual(varyNames(""), []);
+  assert.deepEqual(varyNames("Accept"), ["accept"]);
+  assert.deepEqual(varyNames(" Cookie,accept ,, ACCEPT\t"), ["accept", "cookie"]);
+  assert.deepEqual(varyNames(["B", "a, b"]), ["a", "b"]);
+  assert.deepEqual(varyNames("Foo, *"), ["*", "foo"]);
+});
+
+test("requests select the same variant when the fields that Vary names are the same", () => {
+  const names = varyNames("accept, x-tier");
+  const key = (fields: Fields) => varyKeyOf(names, lookup(fields));
+  assert.equal(key({ accept: "a", "x-other": "1" }), key({ accept: " a\t", "x-other": "2" }));
+  assert.equal(key({ accept: ["a", " b"] }), key({ accept: "a, b" }));
+  assert.notEqual(key({ accept: "a" }), key({ accept: "A" }));
+  assert.notEqual(key({}), key({ accept: "" }));
+  assert.equal(key({}), key({ accept: [] }));
+  assert.notEqual(key({ accept: "1" }), key({ "x-tier": "1" }));
+});
+
+test("without selecting fields there is one variant, and its key is empty", () => {
+  assert.equal(varyKeyOf([], lookup({ accept: "a" })), "");
+});
+
+test("two requests share a key exactly when every selecting field is equal", () => {
+  const value = fc.option(
+    fc.string().map(text => text.trim()),
+    { nil: undefined },
+  );
+  const fields = fc.record({ a: value, b: value });
+  fc.assert(
+    fc.property(fields, fields, (one, other) => {
+      const same = one.a === other.a && one.b === other.b;
+      assert.equal(varyKeyOf(["a", "b"], lookup(one)) === varyKeyOf(["a", "b"], lookup(other)), same);
+    }),
+  );
+});
+
+test("a revalidation sends the validators that were stored, as they were written", () => {
+  assert.deepEqual(revalidationHeaders({}), {});
+  assert.deepEqual(revalidationHeaders({ etag: 'W/"a,b"' }), { "if-none-match": 'W/"a,b"' });
+  const lastModified = "Sun, 01 Nov 2026 12:00:00 GMT";
+  assert.deepEqual(revalidationHeaders({ etag: ' "a"', "last-modified": lastModified }), {
+    "if-none-match": '"a"',
+    "if-modified-since": lastModified,
+  });
+  assert.deepEqual(revalidationHeaders({ etag: ['"a"', '"b"'] }), { "if-none-match": '"a"' });
+});
+
+test("an etag that would match anything is not sent", () => {
+  assert.deepEqual(revalidationHeaders({ etag: "*" }), {});
+  assert.deepEqual(revalidationHeaders({ etag: "" }), {});
+});
+
+test("a 304 that names another strong etag does not speak of what is stored", () => {
+  assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: '"b"' }), false);
+  assert.equal(isSameRepresentation({ etag: 'W/"a"' }, { etag: '"b"' }), false);
+  assert.equal(isSameRepresentation({}, { etag: '"a"' }), false);
+});
+
+test("a 304 that names the stored etag, a weak one or none does", () => {
+  assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: '"a"' }), true);
+  assert.equal(isSameRepresentation({ etag: 'W/"a"' }, { etag: '"a"' }), true);
+  assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: 'W/"a"' }), true);
+  assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: 'W/"b"' }), true);
+  assert.equal(isSameRepresentation({ etag: '"a"' }, {}), true);
+  assert.equal(isSameRepresentation({}, {}), true);
+});
+
+test("a 304 renews the fields it names and leaves the others, without repeating a validator", () => {
+  const stored = { etag: '"a"', "cache-control": "max-age=1", "x-old": "1", "set-cookie": ["a=1", "b=2"] };
+  const renewed = freshened(stored, { "cache-control": "max-age=9", "x-new": "2", "set-cookie": ["c=3"] });
+  assert.deepEqual(renewed, { ...stored, "cache-control": "max-age=9", "x-new": "2", "set-cookie": ["c=3"] });
+});
+
+test("a 304 does not change what describes the stored bytes, nor brings fields of its connection", () => {
+  const stored = { "content-length": "9", "content-encoding": "gzip", "content-type": "text/html" };
+  const of304 = {
+    "content-length": "0",
+    "content-encoding": "br",
+    "content-range": "bytes 0-1/2",
+    "transfer-encoding": "chunked",
+    "proxy-authenticate": "x",
+    connection: "x-hop",
+    "x-hop": "1",
+  };
+  assert.deepEqual(freshened(stored, of304), stored);
+});
+
+test("the Age and the Date of the former message end with it", () => {
+  const stored = { age: "3000", date: "Sun, 01 Nov 2026 12:00:00 GMT", etag: '"a"' };
+  assert.deepEqual(freshened(stored, {}), { etag: '"a"' });
+  const later = { age: "1", date: "Sun, 01 Nov 2026 13:00:00 GMT" };
+  assert.deepEqual(freshened(stored, later), { ...stored, ...later });
+});
+
+test("renewing twice with the same 304 is renewing once", () => {
+  const name = fc.constantFrom("etag", "age", "date", "connection", "te", "content-length", "vary", "x", "__proto__");
+  const fields = fc.dictionary(name, fc.constantFrom("a", "x", "etag, x"));
+  fc.assert(
+    fc.property(fields, fields, (stored, of304) => {
+      const once = freshened(stored, of304);
+      assert.deepEqual(freshened(once, of304), once);
+      assert.deepEqual(storedHeaders(once), once);
+    }),
+  );
+});
+
+const url = "https://a.example/x?y=1";
+
+test("a safe request and one that failed make nothing void", () => {
+  for (const method of ["GET", "HEAD", "OPTIONS", "TRACE"]) assert.deepEqual(invalidatedUrls(method, 200, url, {}), []);
+  for (const status of [100, 400, 404, 500, 503]) assert.deepEqual(invalidatedUrls("POST", status, url, {}), []);
+});
+
+test("an unsafe request that succeeded makes its own URL void, whatever its method is called", () => {
+  for (const method of ["POST", "PUT", "PATCH", "DELETE", "FROBNICATE"]) {
+    assert.deepEqual(invalidatedUrls(method, 204, url, {}), [url]);
+  }
+  assert.deepEqual(invalidatedUrls("POST", 303, url, {}), [url]);
+});
+
+test("and those that its answer points to on the same origin", () => {
+  const headers = { location: "/new#part", "content-location": "https://a.example:443/doc" };
+  assert.deepEqual(invalidatedUrls("POST", 201, url, headers), [url, "https://a.example/new", "https://a.example/doc"]);
+  assert.deepEqual(invalidatedUrls("POST", 201, url, { location: "?y=1" }), [url]);
+});
+
+test("but not those of another origin, and not what is no URL", () => {
+  for (const location of [
+    "https://b.example/x",
+    "http://a.example/x",
+    "//b.example/",
+    "https://a.example:444/",
+    "http://[",
+  ]) {
+    assert.deepEqual(invalidatedUrls("POST", 201, url, { location }), [url], location);
+  }
+  assert.deepEqual(invalidatedUrls("POST", 201, "not a URL", { location: "https://b.example/" }), ["not a URL"]);
+});

@@ -1,0 +1,308 @@
+import type { Duplex } from "node:stream";
+import { type Dispatcher, errors } from "undici";
+import { type Outcome, outcomeOfError } from "../core/classify.ts";
+import { type Announcement, announcedLimits } from "../core/ratelimit-fields.ts";
+import { retryAfterMs } from "../core/retry-after.ts";
+import { BodyUnreadError, DeadlineExceeded } from "../errors.ts";
+import type { BreakerRegistry } from "../gate/breakers.ts";
+import type { Gate } from "../gate/gate.ts";
+import type { Grant } from "../gate/grant.ts";
+import type { Time, Timer } from "../time/time.ts";
+import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
+import { fieldLine } from "./headers.ts";
+import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
+
+/** What every attempt of a hub works with. */
+export interface WireRoom {
+  readonly gate: Gate;
+  readonly breakers: BreakerRegistry;
+  readonly wire: Dispatcher;
+  readonly time: Time;
+  readonly unread: UnreadBodies;
+  /** Told when a body was given up because nobody read it. */
+  readonly abandoned: (request: Outgoing) => void;
+}
+
+/** The innermost stage: through the gate and onto the wire, once. */
+export function attempting(room: WireRoom): Send {
+  return (request, sink) => new Attempt(room, request, sink);
+}
+
+const SUCCESS: Outcome = Object.freeze({ kind: "success" });
+
+/**
+ * One request on the wire. The grant is taken before it, stamped when its headers are written, told the outcome once,
+ * and given back when the body has ended: whatever the caller, the server and the connection do meanwhile.
+ */
+class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
+  readonly #room: WireRoom;
+  readonly #request: Outgoing;
+  /** Undefined once nobody is to be told any more. */
+  #sink: Sink | undefined;
+  #grant: Grant | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #waiting: AbortController | undefined;
+  #jitter: Timer | undefined;
+  #writtenUs: number | undefined;
+  #hasHead = false;
+  #isPaused = false;
+  #reason: unknown;
+  /** Sinks are told nothing before `Send` has returned; until then what goes wrong is put off. */
+  #isBeginning = true;
+
+  constructor(room: WireRoom, request: Outgoing, sink: Sink) {
+    this.#room = room;
+    this.#request = request;
+    this.#sink = sink;
+    this.#enter();
+    this.#isBeginning = false;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#controller?.pause();
+    if (this.#hasHead) this.#room.unread.paused(this);
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#room.unread.resumed(this);
+    this.#controller?.resume();
+  }
+
+  abort(reason: unknown): void {
+    if (this.#sink === undefined) return;
+    this.#sink = undefined;
+    this.#reason = reason ?? new errors.RequestAbortedError();
+    this.#waiting?.abort(this.#reason);
+    if (this.#jitter !== undefined) this.#end(undefined);
+    // Without a controller the request may still be connecting: it is stopped when it would be written.
+    else this.#controller?.abort(this.#asError(this.#reason));
+  }
+
+  abandon(): void {
+    const { host, role } = this.#request;
+    this.#room.abandoned(this.#request);
+    const sink = this.#sink;
+    const error = new BodyUnreadError({ host, role });
+    this.abort(error);
+    sink?.failed(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#sink === undefined) {
+      controller.abort(this.#asError(this.#reason));
+      return;
+    }
+    if (this.#controller !== undefined) {
+      // undici sends a request again when an HTTP/2 session is given up under it. Each sending needs its own grant, so
+      // this one ends here and the stage above decides.
+      controller.abort(new errors.InformationalError("the connection was given up before the request was processed"));
+      return;
+    }
+    this.#controller = controller;
+    this.#writtenUs = this.#room.time.monotonicUs();
+    this.#grant?.written();
+    if (this.#isPaused) controller.pause();
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: HeaderFields,
+    statusText = "",
+  ): void {
+    const head = { status, statusText, headers, rawHeaders: controller.rawHeaders };
+    if (status < 200) {
+      this.#sink?.informed(head);
+      return;
+    }
+    this.#hasHead = true;
+    this.#judge(head);
+    this.#sink?.started(head);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#sink?.data(chunk);
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController, trailers: HeaderFields): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    // undici takes a connection back in the next turn of the loop, and asks for that turn when this returns. Whoever
+    // waits for the slot would find the connection busy and open another one, where a host that allows one request at a
+    // time often means one connection.
+    if (this.#room.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(SUCCESS)));
+    else this.#end(SUCCESS);
+    sink?.ended(trailers, controller.rawTrailers);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    const isOurs = this.#sink === undefined;
+    const outcome = isOurs ? this.#outcomeOfAbort() : outcomeOfError(error);
+    this.#request.record.outcome = outcome;
+    this.#end(outcome);
+    this.#fail(error);
+  }
+
+  onRequestUpgrade(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: HeaderFields,
+    socket: Duplex,
+  ): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    this.#end(SUCCESS);
+    if (sink === undefined) socket.destroy();
+    else sink.upgraded({ status, statusText: "", headers, rawHeaders: controller.rawHeaders }, socket);
+  }
+
+  onBodySent(chunk: Buffer): void {
+    this.#request.observer?.onBodySent?.(chunk);
+  }
+
+  onRequestSent(): void {
+    this.#request.observer?.onRequestSent?.();
+  }
+
+  onResponseStarted(): void {
+    this.#request.observer?.onResponseStarted?.();
+  }
+
+  #enter(): void {
+    const { host, role, path, method, call, record } = this.#request;
+    // What an earlier attempt came to must not be taken for this one's, should it be refused.
+    record.outcome = undefined;
+    record.retryAfterMs = undefined;
+    this.#waiting = new AbortController();
+    try {
+      const entered = this.#room.gate.enter({
+        host,
+        role,
+        path,
+        method,
+        weight: call.weight,
+        resolver: call.resolver,
+        service: call.service,
+        maxWaitMs: call.maxWaitMs,
+        maxCutOffMs: call.maxCutOffMs,
+        signal: this.#waiting.signal,
+      });
+      // The callbacks run in the caller's asynchronous context, whoever makes room for it.
+      if (!(entered instanceof Promise)) this.#granted(entered);
+      else entered.then(grant => this.#granted(grant)).catch(error => this.#fail(error));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #granted(grant: Grant): void {
+    this.#waiting = undefined;
+    this.#grant = grant;
+    this.#request.record.waitedMs += grant.waitedMs;
+    if (this.#sink === undefined) this.#end(undefined);
+    else if (grant.jitterMs === 0) this.#dispatch();
+    else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#dispatch());
+  }
+
+  #dispatch(): void {
+    this.#jitter = undefined;
+    const { options, origin, path, method, headers, body, record } = this.#request;
+    record.attempts += 1;
+    try {
+      this.#room.wire.dispatch(
+        {
+          ...options,
+          origin,
+          path,
+          method,
+          headers: headers as string[],
+          body: body ?? null,
+          // Both are in the path by now, or done further out.
+          query: undefined,
+          maxRedirections: 0,
+        } as unknown as Dispatcher.DispatchOptions,
+        this,
+      );
+    } catch (error) {
+      // undici's own dispatchers tell the handler; one that was handed in may throw.
+      this.#end(outcomeOfError(error));
+      this.#fail(error);
+    }
+  }
+
+  /** A failure and its cooldown are told at once; a success is one only when the body has come whole. */
+  #judge({ status, headers }: ResponseHead): void {
+    const { record } = this.#request;
+    const asked = headers["retry-after"];
+    const wallMs = this.#room.time.wallMs();
+    const waitMs =
+      asked === undefined ? undefined : retryAfterMs(asked, { responseDate: fieldLine(headers["date"]), wallMs });
+    const announced = announcements(headers, wallMs);
+    const outcome = this.#room.breakers.judge({
+      status,
+      retryAfterMs: waitMs,
+      remaining: announced && leastRemaining(announced),
+      isMemento: headers["memento-datetime"] !== undefined,
+    });
+    record.outcome = outcome;
+    record.retryAfterMs = waitMs;
+    this.#grant?.answered({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
+    if (outcome.kind !== "success") this.#grant?.report({ outcome, status, retryAfterMs: waitMs });
+  }
+
+  /**
+   * The caller has dropped it. A host that has answered well was well; one that was silent for most of a deadline had
+   * its chance, and a caller with short deadlines must not be blind to a host that hangs.
+   */
+  #outcomeOfAbort(): Outcome {
+    if (this.#hasHead) return SUCCESS;
+    if (!(this.#reason instanceof DeadlineExceeded) || this.#writtenUs === undefined) return { kind: "neutral" };
+    const silentMs = (this.#room.time.monotonicUs() - this.#writtenUs) / 1000;
+    const isSilent = silentMs * 2 >= this.#reason.deadlineMs;
+    return isSilent ? { kind: "failure", cause: "network", throttled: false } : { kind: "neutral" };
+  }
+
+  #end(outcome: Outcome | undefined): void {
+    this.#jitter?.cancel();
+    this.#jitter = undefined;
+    this.#room.unread.resumed(this);
+    const grant = this.#grant;
+    if (grant === undefined) return;
+    this.#grant = undefined;
+    if (outcome !== undefined) grant.report({ outcome });
+    if (this.#writtenUs === undefined) grant.giveBack();
+    else grant.release();
+  }
+
+  #fail(error: unknown): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    if (sink === undefined) return;
+    if (this.#isBeginning) queueMicrotask(() => sink.failed(error));
+    else sink.failed(error);
+  }
+
+  #asError(reason: unknown): Error {
+    return reason instanceof Error ? reason : new errors.RequestAbortedError(String(reason));
+  }
+}
+
+/** Parsing costs more than looking whether there is anything to parse, and most answers announce nothing. */
+function announcements(headers: HeaderFields, wallMs: number): readonly Announcement[] | undefined {
+  for (const name in headers) {
+    if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;
+    const found = announcedLimits(field => fieldLine(headers[field]), wallMs);
+    return found.length === 0 ? undefined : found;
+  }
+  return undefined;
+}
+
+function leastRemaining(announced: readonly Announcement[]): number | undefined {
+  let least: number | undefined;
+  for (const { remaining } of announced) {
+    if (remaining !== undefined && (least === undefined || remaining < least)) least = remaining;
+  }
+  return least;
+}

@@ -1,0 +1,46 @@
+import type { CallOptions } from "./exchange.ts";
+
+/** A call, and since when its deadline runs where that is not now: fetch follows redirects with one deadline for all. */
+export interface StampedCall extends CallOptions {
+  readonly sinceUs?: number | undefined;
+}
+
+/** Typed so that a new option cannot be forgotten here. */
+const KEYS = Object.keys({
+  role: 0,
+  resolver: 0,
+  service: 0,
+  weight: 0,
+  maxWaitMs: 0,
+  maxCutOffMs: 0,
+  deadlineMs: 0,
+  offline: 0,
+  maxRedirections: 0,
+  idempotent: 0,
+} satisfies Record<keyof CallOptions, 0>) as readonly (keyof CallOptions)[];
+
+/** What among other options is ours; undefined when nothing is, which is the rule. */
+export function ownOptions(options: object): CallOptions | undefined {
+  let own: Record<string, unknown> | undefined;
+  for (const key of KEYS) {
+    const value: unknown = Reflect.get(options, key);
+    if (value === undefined) continue;
+    own ??= {};
+    own[key] = value;
+  }
+  return own;
+}
+
+/** Layers of options, the last word first. */
+export function layered(...layers: readonly (CallOptions | undefined)[]): StampedCall {
+  const said = layers.filter(layer => layer !== undefined);
+  return said.length === 1 ? (said[0] as StampedCall) : Object.assign({}, ...said.toReversed());
+}
+
+/** Throws a RangeError that names the option. What the gate looks at is checked there. */
+export function checkCall({ deadlineMs, maxRedirections }: CallOptions): void {
+  if (deadlineMs !== undefined && !(deadlineMs > 0))
+    throw new RangeError(`deadlineMs must be more than 0, not ${deadlineMs}`);
+  if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
+    throw new RangeError(`maxRedirections must be a whole number from 0, not ${maxRedirections}`);
+}

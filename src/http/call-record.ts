@@ -1,0 +1,16 @@
+import type { Outcome } from "../core/classify.ts";
+
+/** How the cache took part. `off`: there is none, or it does not apply to this request. */
+export type CacheVerdict = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced";
+
+/** What is noted down about a call while it lasts, for the stages further out and for whoever listens at its end. */
+export class CallRecord {
+  verdict: CacheVerdict = "off";
+  /** How often it was handed to the wire. */
+  attempts = 0;
+  /** Waited at the gate, over all attempts. */
+  waitedMs = 0;
+  /** What the last attempt said about its host, and what its host asked for. */
+  outcome: Outcome | undefined = undefined;
+  retryAfterMs: number | undefined = undefined;
+}

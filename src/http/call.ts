@@ -1,0 +1,178 @@
+import { type Duplex, Readable } from "node:stream";
+import { type Dispatcher, errors } from "undici";
+import { DeadlineExceeded } from "../errors.ts";
+import type { Time, Timer } from "../time/time.ts";
+import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
+import type { Ongoing, UnderWay } from "./under-way.ts";
+
+/** What every call of a hub works with. */
+export interface CallRoom {
+  readonly send: Send;
+  readonly time: Time;
+  readonly underWay: UnderWay;
+  /** Told when a call is over. */
+  readonly finished: (call: FinishedCall) => void;
+}
+
+export interface FinishedCall {
+  readonly request: Outgoing;
+  readonly status: number | undefined;
+  readonly error: unknown;
+  readonly elapsedMs: number;
+}
+
+/**
+ * One request as its caller sees it: undici's handler on the outside, a sink on the inside.
+ *
+ * The handler is started at once, with this as its controller, and once only, however often the request is sent: so an
+ * abort reaches a request wherever it is, in a line, between two attempts or on the wire, and whether the caller gave a
+ * signal (request) or has none to give (fetch).
+ */
+export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
+  aborted = false;
+  reason: Error | null = null;
+  paused = false;
+  rawHeaders: Buffer[] | string[] | null = null;
+  rawTrailers: Buffer[] | string[] | null = null;
+  readonly #room: CallRoom;
+  readonly #request: Outgoing;
+  readonly #handler: Dispatcher.DispatchHandler;
+  readonly #startedUs: number;
+  #flow: Flow | undefined;
+  #deadline: Timer | undefined;
+  #status: number | undefined;
+  #isOver = false;
+
+  constructor(room: CallRoom, request: Outgoing, handler: Dispatcher.DispatchHandler) {
+    this.#room = room;
+    this.#request = request;
+    this.#handler = handler;
+    this.#startedUs = room.time.monotonicUs();
+  }
+
+  begin(): void {
+    const { underWay, send } = this.#room;
+    const { body, call } = this.#request;
+    underWay.add(this);
+    // A stream may break while its request is in line, where nobody listens to it yet.
+    if (body instanceof Readable) body.once("error", this.#onBodyError);
+    this.#try(() => this.#handler.onRequestStart?.(this, null));
+    if (this.#isOver) return;
+    if (call.deadlineMs !== undefined) this.#armDeadline(call.deadlineMs);
+    this.#flow = send(this.#request, this);
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.#flow?.pause();
+  }
+
+  resume(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    this.#flow?.resume();
+  }
+
+  abort(reason?: unknown): void {
+    if (this.#isOver) return;
+    this.aborted = true;
+    const error = reason instanceof Error ? reason : new errors.RequestAbortedError();
+    this.reason = error;
+    this.#flow?.abort(reason ?? error);
+    // The caller's own words, whatever they are: a signal's reason need not be an error.
+    this.failed(reason ?? error);
+  }
+
+  informed({ status, statusText, headers, rawHeaders }: ResponseHead): void {
+    this.rawHeaders = rawHeaders as Buffer[];
+    this.#try(() => this.#handler.onResponseStart?.(this, status, headers as Record<string, string>, statusText));
+  }
+
+  started(head: ResponseHead): void {
+    this.#status = head.status;
+    this.informed(head);
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isOver) return;
+    try {
+      this.#handler.onResponseData?.(this, chunk);
+    } catch (error) {
+      this.abort(error);
+    }
+  }
+
+  ended(trailers: HeaderFields, rawTrailers: unknown): void {
+    if (this.#isOver) return;
+    this.#end(undefined);
+    this.rawTrailers = rawTrailers as Buffer[];
+    try {
+      this.#handler.onResponseEnd?.(this, trailers as Record<string, string>);
+    } catch (error) {
+      this.#handler.onResponseError?.(this, error as Error);
+    }
+  }
+
+  failed(error: unknown): void {
+    if (this.#isOver) return;
+    this.#end(error);
+    const { body } = this.#request;
+    // What was not sent is of no use to anybody; a source that is left open would be.
+    if (body instanceof Readable && !body.destroyed) body.on("error", ignored).destroy();
+    this.#handler.onResponseError?.(this, error as Error);
+  }
+
+  upgraded({ status, headers, rawHeaders }: ResponseHead, socket: Duplex): void {
+    if (this.#isOver) {
+      socket.destroy();
+      return;
+    }
+    this.#status = status;
+    this.rawHeaders = rawHeaders as Buffer[];
+    this.#end(undefined);
+    this.#handler.onRequestUpgrade?.(this, status, headers as Record<string, string>, socket);
+  }
+
+  /** A handler that throws has failed its own request, and nobody else's. */
+  #try(tell: () => void): void {
+    if (this.#isOver) return;
+    try {
+      tell();
+    } catch (error) {
+      this.abort(error);
+    }
+  }
+
+  #onBodyError = (error: Error) => this.abort(error);
+
+  #armDeadline(deadlineMs: number): void {
+    const leftMs = (this.#request.deadlineUs - this.#room.time.monotonicUs()) / 1000;
+    this.#deadline = this.#room.time.setTimer(Math.max(0, leftMs), () => {
+      // A timer may be early.
+      if (this.#room.time.monotonicUs() < this.#request.deadlineUs) {
+        this.#armDeadline(deadlineMs);
+        return;
+      }
+      const { host, role, record } = this.#request;
+      const { attempts, waitedMs } = record;
+      this.abort(new DeadlineExceeded({ host, role, deadlineMs, attempts, waitedMs }));
+    });
+  }
+
+  #elapsedMs(): number {
+    return (this.#room.time.monotonicUs() - this.#startedUs) / 1000;
+  }
+
+  #end(error: unknown): void {
+    this.#isOver = true;
+    this.#deadline?.cancel();
+    const { body } = this.#request;
+    if (body instanceof Readable) body.off("error", this.#onBodyError);
+    this.#room.underWay.delete(this);
+    this.#room.finished({ request: this.#request, status: this.#status, error, elapsedMs: this.#elapsedMs() });
+  }
+}
+
+function ignored(): void {
+  // The stream was ours to end, and its last word is about that.
+}

@@ -1,0 +1,106 @@
+import { BreakerRegistry } from "../gate/breakers.ts";
+import { Gate } from "../gate/gate.ts";
+import { Listeners } from "../gate/listeners.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import { asStored } from "./artifact.ts";
+import { attempting } from "./attempt.ts";
+import { caching } from "./cache.ts";
+import type { CacheStore } from "./cache-store.ts";
+import type { Send } from "./exchange.ts";
+import type { HttpEvent } from "./http-events.ts";
+import { Hub } from "./hub.ts";
+import type { HubOptions, RetryOptions } from "./hub-options.ts";
+import { HubPolicy } from "./hub-policy.ts";
+import { identifying } from "./identifying.ts";
+import { MemoryCache } from "./memory-cache.ts";
+import { redirecting } from "./redirect.ts";
+import { RequestTelemetry } from "./request-telemetry.ts";
+import { retrying } from "./retry.ts";
+import { RetryBudget } from "./retry-budget.ts";
+import { UnderWay } from "./under-way.ts";
+import { UnreadBodies } from "./unread-bodies.ts";
+import { makeWire } from "./wire.ts";
+
+const RETRY = { attempts: 4, baseMs: 500, capMs: 30_000, deadlineMs: 120_000 } as const;
+const UNREAD_BODY_MS = 60_000;
+
+/** A hub, with the policy loaded. Rejects with a ConfigError that lists everything wrong with it. */
+export async function createHub(options: HubOptions = {}): Promise<Hub> {
+  const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
+  const policy = await HubPolicy.load(options);
+  const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random });
+  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers });
+  const listeners = new Listeners<HttpEvent>();
+  const telemetry = new RequestTelemetry(listeners, breakers);
+  const underWay = new UnderWay();
+  const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
+  const retry = retryPolicy(options.retry);
+  const cache = await openCache(options.cache, time);
+
+  // From the wire outwards: each line is the stage around those above it.
+  const chain: readonly ((next: Send) => Send)[] = [
+    next => identifying(() => policy.identifier, next),
+    next =>
+      retrying(
+        {
+          policy: retry,
+          budget: new RetryBudget(),
+          breakers,
+          time,
+          random,
+          retrying: (...about) => telemetry.retrying(...about),
+        },
+        next,
+      ),
+    asStored,
+    next => caching({ store: cache, time, underWay }, next),
+    next => redirecting(origin => policy.hostNames.of(origin), next),
+  ];
+  const innermost = attempting({
+    gate,
+    breakers,
+    wire,
+    time,
+    unread: new UnreadBodies(time, unreadBodyMs),
+    abandoned: request => telemetry.unread(request, unreadBodyMs),
+  });
+  const send = chain.reduce((next, stage) => stage(next), innermost);
+
+  const hub = new Hub({
+    gate,
+    breakers,
+    time,
+    policy,
+    listeners,
+    room: { send, time, underWay, finished: call => telemetry.finished(call) },
+    defaults: options.defaults ?? {},
+    retryDeadlineMs: retry.deadlineMs,
+    cacheStats: () => cache?.stats,
+    shutDown: async isForced => {
+      // A wire that was handed in belongs to whoever did.
+      cache?.close();
+      if (dispatcher === undefined) await (isForced ? wire.destroy() : wire.close());
+    },
+  });
+  for (const listener of options.telemetry ?? []) hub.listen(listener);
+  return hub;
+}
+
+async function openCache(kind: HubOptions["cache"] = "memory", _time: Time): Promise<CacheStore | undefined> {
+  if (kind === false) return undefined;
+  if (kind === "memory") return new MemoryCache();
+  throw new RangeError(`cache must be "memory", "sqlite:<file>" or false, not ${JSON.stringify(kind)}`);
+}
+
+/** Throws a RangeError that names what is wrong. */
+function retryPolicy(options: false | RetryOptions = {}): Required<{ [Key in keyof RetryOptions]: number }> {
+  if (options === false) return { ...RETRY, attempts: 1 };
+  const policy = { ...RETRY, ...options } as Required<{ [Key in keyof RetryOptions]: number }>;
+  if (!(Number.isInteger(policy.attempts) && policy.attempts >= 1))
+    throw new RangeError(`retry.attempts must be a whole number from 1, not ${policy.attempts}`);
+  for (const key of ["baseMs", "capMs", "deadlineMs"] as const) {
+    if (!(policy[key] >= 0)) throw new RangeError(`retry.${key} must be 0 or more, not ${policy[key]}`);
+  }
+  return policy;
+}

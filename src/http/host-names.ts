@@ -1,0 +1,32 @@
+import { canonicalHost, urlHost } from "../core/host.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+
+/** Origins are few beside requests, and a crawler's many are not worth more memory than this. */
+const REMEMBERED_MAX = 4096;
+
+/** By which name a host is charged: without its port, unless the policy names it with that port. */
+export class HostNames {
+  readonly #withPort: ReadonlySet<string>;
+  readonly #known = new Map<string, string>();
+
+  constructor({ ratelimits, breakers }: LoadedPolicy) {
+    const members = Object.values(ratelimits.options.groups ?? {}).flatMap(group => group.members ?? []);
+    const named = [
+      ...Object.keys(ratelimits.options.hosts ?? {}),
+      ...Object.keys(breakers.options.hosts ?? {}),
+      ...members.map(member => member.split("/")[0] ?? ""),
+    ];
+    this.#withPort = new Set(named.filter(name => /:\d+$/.test(name)).map(canonicalHost));
+  }
+
+  /** Throws a RangeError for what is no http or https origin. */
+  of(origin: string): string {
+    const known = this.#known.get(origin);
+    if (known !== undefined) return known;
+    const { host, port } = urlHost(origin);
+    const name = this.#withPort.has(`${host}:${port}`) ? `${host}:${port}` : host;
+    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
+    this.#known.set(origin, name);
+    return name;
+  }
+}

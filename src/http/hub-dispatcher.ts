@@ -1,0 +1,72 @@
+import { Dispatcher, Dispatcher1Wrapper, errors } from "undici";
+import type { StampedCall } from "./call-options.ts";
+import type { CallOptions } from "./exchange.ts";
+
+type Dispatch = (
+  options: Dispatcher.DispatchOptions,
+  handler: Dispatcher.DispatchHandler,
+  call: StampedCall,
+  fallback: CallOptions | undefined,
+) => void;
+
+/** The two ends of a hub's life, as undici names them. */
+export interface HubLife {
+  close(): Promise<void>;
+  destroy(reason?: unknown): Promise<void>;
+}
+
+/**
+ * The hub as undici's programs and Node's own fetch see it. Each view carries what its callers cannot say themselves:
+ * fetch hands a dispatcher nothing but the request.
+ */
+export class HubDispatcher extends Dispatcher {
+  readonly #dispatch: Dispatch;
+  readonly #call: StampedCall;
+  readonly #fallback: CallOptions | undefined;
+  readonly #life: HubLife;
+
+  /** `call` counts before the caller's asynchronous context, `fallback` after it. */
+  constructor(dispatch: Dispatch, call: StampedCall, life: HubLife, fallback: CallOptions | undefined) {
+    super();
+    this.#fallback = fallback;
+    this.#dispatch = dispatch;
+    this.#call = call;
+    this.#life = life;
+  }
+
+  /** Always true: there is room in the line, and nobody needs to wait for `drain`. */
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if (typeof handler !== "object" || handler === null) {
+      throw new errors.InvalidArgumentError("handler must be an object");
+    }
+    this.#dispatch(options, modern(handler), this.#call, this.#fallback);
+    return true;
+  }
+
+  override close(): Promise<void>;
+  override close(callback: () => void): void;
+  override close(callback?: () => void): Promise<void> | void {
+    const closed = this.#life.close();
+    if (callback === undefined) return closed;
+    closed.then(callback, callback);
+  }
+
+  override destroy(error?: Error | null): Promise<void>;
+  override destroy(callback: () => void): void;
+  override destroy(error: Error | null, callback: () => void): void;
+  override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | void {
+    const [error, callback] = typeof first === "function" ? [undefined, first] : [first, second];
+    const destroyed = this.#life.destroy(error ?? undefined);
+    if (callback === undefined) return destroyed;
+    destroyed.then(callback, callback);
+  }
+}
+
+/** Node's own fetch is an older undici, whose handlers have other callbacks. */
+function modern(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
+  if (typeof handler.onRequestStart === "function") return handler;
+  const { wrapHandler } = Dispatcher1Wrapper as unknown as {
+    readonly wrapHandler: (handler: object) => Dispatcher.DispatchHandler;
+  };
+  return wrapHandler(handler);
+}

@@ -1,0 +1,77 @@
+import type { LookupFunction } from "node:net";
+import type { Dispatcher } from "undici";
+import type { BreakerEvent } from "../gate/breaker-events.ts";
+import type { GateEvent } from "../gate/gate-events.ts";
+import type { Listener } from "../gate/listeners.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
+import type { Environment } from "../policy/environment.ts";
+import type { IdentitiesOptions } from "../policy/identity-schema.ts";
+import type { PolicyOverrides } from "../policy/load.ts";
+import type { RatelimitsOptions } from "../policy/schema.ts";
+import type { Time } from "../time/time.ts";
+import type { CallOptions } from "./exchange.ts";
+import type { HttpEvent } from "./http-events.ts";
+
+/** Everything that a hub tells. */
+export type HubEvent = HttpEvent | GateEvent | BreakerEvent;
+
+export interface PolicyOptions {
+  /** A file, or the same as an object; extends the shipped one. */
+  readonly ratelimits?: string | RatelimitsOptions | undefined;
+  readonly breakers?: string | BreakersOptions | undefined;
+  /** How each host is told who calls. */
+  readonly identities?: string | IdentitiesOptions | undefined;
+}
+
+export interface RetryOptions {
+  /** Attempts in all, the first included. @default 4 */
+  readonly attempts?: number | undefined;
+  /** The widest first pause; it doubles from there. @default 500 */
+  readonly baseMs?: number | undefined;
+  /** @default 30_000 */
+  readonly capMs?: number | undefined;
+  /** No attempt begins later than this after the call, unless the call has a deadline of its own. @default 120_000 */
+  readonly deadlineMs?: number | undefined;
+}
+
+export interface NetworkOptions {
+  /** False refuses addresses of private networks, at every hop. @default true */
+  readonly allowPrivate?: boolean | undefined;
+  /** `host:port:address:port`, as for curl: where to connect instead. */
+  readonly connectTo?: readonly string[] | undefined;
+  readonly lookup?: LookupFunction | undefined;
+  readonly tls?: { readonly ca?: string | Buffer } | undefined;
+  readonly headersTimeoutMs?: number | undefined;
+  readonly bodyTimeoutMs?: number | undefined;
+  readonly connectTimeoutMs?: number | undefined;
+}
+
+/** Every field is optional. */
+export interface HubOptions {
+  readonly policy?: PolicyOptions | undefined;
+  /** The second layer of the policy, and where keys come from. @default process.env */
+  readonly env?: Environment | undefined;
+  /** The third layer, as flags say it. */
+  readonly overrides?: PolicyOverrides | undefined;
+  /** Where windows and circuits are kept. @default "memory" */
+  readonly store?: "memory" | undefined;
+  /** @default "memory" */
+  readonly cache?: "memory" | `sqlite:${string}` | false | undefined;
+  /** Who hears of everything. One that throws breaks nothing. */
+  readonly telemetry?: readonly Listener<HubEvent>[] | undefined;
+  /** @default docstokg with its version and `mailto` */
+  readonly userAgent?: string | undefined;
+  /** Whom a service may write to when we are a nuisance. @default DOCSTOKG_MAILTO */
+  readonly mailto?: string | undefined;
+  readonly retry?: false | RetryOptions | undefined;
+  readonly network?: NetworkOptions | undefined;
+  /** A body that nobody goes on reading for so long is given up, and its slot is free. @default 60_000 */
+  readonly unreadBodyMs?: number | undefined;
+  /** What holds for every call that does not say otherwise. */
+  readonly defaults?: CallOptions | undefined;
+  readonly time?: Time | undefined;
+  /** The luck of the draw for jitters, in [0, 1). @default Math.random */
+  readonly random?: (() => number) | undefined;
+  /** The wire itself, instead of our own agent; `network` does not apply then. It is left open by `close`. */
+  readonly dispatcher?: Dispatcher | undefined;
+}

@@ -1,0 +1,185 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type Dispatcher, errors, request as undiciRequest } from "undici";
+import type { HostStatus } from "../gate/breaker-status.ts";
+import type { BreakerRegistry } from "../gate/breakers.ts";
+import type { Gate } from "../gate/gate.ts";
+import type { Listener, Listeners } from "../gate/listeners.ts";
+import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
+import type { Role } from "../policy/roles.ts";
+import { type PolicyRow, rowsOf } from "../policy/show.ts";
+import type { Time } from "../time/time.ts";
+import { Call, type CallRoom } from "./call.ts";
+import { layered, ownOptions, type StampedCall } from "./call-options.ts";
+import type { CallOptions } from "./exchange.ts";
+import type { HttpEvent } from "./http-events.ts";
+import { HubDispatcher } from "./hub-dispatcher.ts";
+import type { HubEvent, PolicyOptions } from "./hub-options.ts";
+import type { HubPolicy } from "./hub-policy.ts";
+import { install } from "./install.ts";
+import { outgoingOf } from "./outgoing.ts";
+
+/** What a hub is made of; `createHub` puts it together. */
+export interface HubParts {
+  readonly gate: Gate;
+  readonly breakers: BreakerRegistry;
+  readonly time: Time;
+  readonly policy: HubPolicy;
+  readonly listeners: Listeners<HttpEvent>;
+  readonly room: CallRoom;
+  readonly defaults: CallOptions;
+  readonly retryDeadlineMs: number;
+  readonly cacheStats: () => CacheSnapshot | undefined;
+  /** Ends what the hub has opened, once nothing is under way. */
+  readonly shutDown: (isForced: boolean) => Promise<void>;
+}
+
+export interface CacheSnapshot {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+export interface HubSnapshot {
+  /** Calls that are not over, waiting or sent. */
+  readonly calls: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly lanes: readonly LaneSnapshot[];
+  readonly hosts: readonly HostStatus[];
+  readonly cache: CacheSnapshot | undefined;
+}
+
+export type FetchInput = Parameters<typeof fetch>[0];
+export interface FetchOptions extends RequestInit, CallOptions {}
+export type RequestOptions = NonNullable<Parameters<typeof undiciRequest>[1]> & CallOptions;
+
+/** Taken before anybody can replace it: a fetch that was patched to come here would come round for ever. */
+const builtInFetch = globalThis.fetch;
+
+/**
+ * An unchanged program cannot catch our refusals: it waits for its turn as long as it takes, but not through an outage.
+ */
+const INSTALLED: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxCutOffMs: 60_000 };
+
+/** Every request of a process, one way out. Made by `createHub`. */
+export class Hub {
+  readonly #parts: HubParts;
+  readonly #context = new AsyncLocalStorage<CallOptions>();
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: HubParts) {
+    this.#parts = parts;
+  }
+
+  /** WHATWG fetch, politely: a plain function, for whoever takes a `fetch`. */
+  readonly fetch = (input: FetchInput, options: FetchOptions = {}): Promise<Response> => {
+    const call = { ...ownOptions(options), sinceUs: this.#parts.time.monotonicUs() };
+    const init = { ...options, dispatcher: this.#view(call) };
+    return builtInFetch(input, init as unknown as RequestInit);
+  };
+
+  /** `undici.request`, politely. */
+  readonly request = (url: string | URL, options: RequestOptions = {}): Promise<Dispatcher.ResponseData<unknown>> =>
+    undiciRequest(url, { ...options, dispatcher: this.#view({}) });
+
+  /** For undici's functions, and for Node's own `fetch(url, { dispatcher })`. */
+  dispatcher(call: CallOptions = {}): Dispatcher {
+    return this.#view(call);
+  }
+
+  /** Makes every fetch of the process pass here; answers with the way back. */
+  install(call: CallOptions = INSTALLED): () => void {
+    return install(new HubDispatcher((...args) => this.#dispatch(...args), {}, this, call));
+  }
+
+  /** What `work` sends, however indirectly, is sent with these options where it says nothing itself. */
+  with<Result>(call: CallOptions, work: () => Result): Result {
+    return this.#context.run(layered(call, this.#context.getStore()), work);
+  }
+
+  /** Answers with the way to stop listening. */
+  listen(listener: Listener<HubEvent>): () => void {
+    const { gate, breakers, listeners } = this.#parts;
+    const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  snapshot(): HubSnapshot {
+    const { gate, breakers, time, room, cacheStats } = this.#parts;
+    const nowUs = time.monotonicUs();
+    return {
+      calls: room.underWay.size,
+      inFlight: gate.inFlight,
+      waiting: gate.waiting,
+      lanes: Array.from(gate.lanes(), lane => snapshotOf(lane, gate.waitingAt(lane), nowUs)),
+      hosts: [...breakers.statuses()],
+      cache: cacheStats(),
+    };
+  }
+
+  /** The numbers that hold for a role at a host. */
+  policyFor(host: string, role: Role = "metadata"): PolicyRow {
+    const row = rowsOf(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
+    if (row === undefined) throw new RangeError(`${JSON.stringify(role)} is not a role`);
+    return row;
+  }
+
+  /**
+   * Reads the policy again, or another one, and goes on under it: what was sent still counts, what is open stays open,
+   * and whoever waits stays in line. Rejects with a ConfigError and changes nothing when it makes no sense.
+   */
+  async reload(options?: PolicyOptions): Promise<void> {
+    const { policy, gate, breakers } = this.#parts;
+    await policy.reload(options);
+    breakers.reload(policy.loaded.breakers.options);
+    gate.follow(policy.loaded.ratelimits.resolved);
+  }
+
+  /** Takes no more requests, lets those it has come to their end, and closes its connections. */
+  close(): Promise<void> {
+    this.#closing ??= this.#parts.room.underWay.empty().then(() => this.#parts.shutDown(false));
+    return this.#closing;
+  }
+
+  /** The same at once: what is not over fails with the reason. */
+  async destroy(reason: unknown = new errors.ClientDestroyedError()): Promise<void> {
+    const closed = this.close();
+    this.#parts.room.underWay.abortAll(reason);
+    await closed;
+    await this.#parts.shutDown(true);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #view(call: StampedCall): HubDispatcher {
+    return new HubDispatcher((...args) => this.#dispatch(...args), call, this, undefined);
+  }
+
+  #dispatch(
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    said: StampedCall,
+    fallback: CallOptions | undefined,
+  ): void {
+    const { room, policy, time, defaults, retryDeadlineMs } = this.#parts;
+    try {
+      if (this.#closing !== undefined) throw new errors.ClientClosedError();
+      const call = layered(ownOptions(options), said, this.#context.getStore(), fallback, defaults);
+      const outgoing = outgoingOf(options, handler, call, {
+        hostNames: policy.hostNames,
+        nowUs: time.monotonicUs(),
+        deadlineMs: retryDeadlineMs,
+      });
+      new Call(room, outgoing, handler).begin();
+    } catch (error) {
+      // Never before dispatch has returned: callers have not got hold of their handler until then.
+      queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error as Error));
+    }
+  }
+}
+
+/** For requests that failed before there was anything to control; undici itself hands over null. */
+const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController;

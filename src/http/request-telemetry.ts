@@ -1,0 +1,74 @@
+import { hash } from "node:crypto";
+import type { BreakerRegistry } from "../gate/breakers.ts";
+import type { Listeners } from "../gate/listeners.ts";
+import type { FinishedCall } from "./call.ts";
+import type { Outgoing } from "./exchange.ts";
+import type { HttpEvent } from "./http-events.ts";
+
+/** Turns what happens to requests into events. Nobody listens most of the time: then nothing is built. */
+export class RequestTelemetry {
+  readonly #listeners: Listeners<HttpEvent>;
+  readonly #breakers: BreakerRegistry;
+
+  constructor(listeners: Listeners<HttpEvent>, breakers: BreakerRegistry) {
+    this.#listeners = listeners;
+    this.#breakers = breakers;
+  }
+
+  finished({ request, status, error, elapsedMs }: FinishedCall): void {
+    if (this.#listeners.isEmpty) return;
+    const { host, role, method, record } = request;
+    const { verdict, attempts, retryAfterMs, waitedMs, outcome } = record;
+    const { state, remainingMs } = this.#breakers.state(host);
+    this.#listeners.tell({
+      event_type: "http_request",
+      host,
+      role,
+      method,
+      status,
+      error: error === undefined ? undefined : codeOf(error),
+      from_cache: verdict === "hit" || verdict === "stale" || verdict === "revalidated",
+      revalidated: verdict === "revalidated",
+      stale: verdict === "stale",
+      coalesced: verdict === "coalesced",
+      attempts,
+      retry_after_s: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
+      rate_delay_ms: waitedMs,
+      breaker_host_state: state,
+      breaker_open_remaining_ms: remainingMs,
+      breaker_recorded: outcome?.kind,
+      elapsed_ms: elapsedMs,
+      url_hash: urlHash(request),
+    });
+  }
+
+  retrying({ host, role, record }: Outgoing, delay_ms: number, status: number | undefined, error: unknown): void {
+    if (this.#listeners.isEmpty) return;
+    const code = error === undefined ? undefined : codeOf(error);
+    this.#listeners.tell({
+      event_type: "http_retry",
+      host,
+      role,
+      attempt: record.attempts,
+      delay_ms,
+      status,
+      error: code,
+    });
+  }
+
+  unread({ host, role }: Outgoing, unread_ms: number): void {
+    this.#listeners.tell({ event_type: "body_unread", host, role, unread_ms });
+  }
+}
+
+/** Tells two URLs apart without giving them away. */
+function urlHash({ origin, path }: Outgoing): string {
+  return hash("sha256", `${origin}${path}`).slice(0, 16);
+}
+
+/** A word for an error. Not its message, which may quote a URL. */
+function codeOf(error: unknown): string {
+  if (typeof error !== "object" || error === null) return typeof error;
+  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
+  return typeof code === "string" ? code : typeof name === "string" ? name : "Error";
+}

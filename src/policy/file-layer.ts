@@ -1,0 +1,21 @@
+import { readFile } from "node:fs/promises";
+import { readYamlLayer, type YamlLayer } from "./yaml-layer.ts";
+
+/** Reads a policy file. One that cannot be read is a layer that says nothing but its problem. */
+export async function readFileLayer(
+  file: string | URL,
+  name: string = String(file),
+  named?: string,
+): Promise<YamlLayer> {
+  try {
+    return readYamlLayer(await readFile(file, "utf8"), name);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const message = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    return {
+      assignments: [],
+      problems: [{ where: named === undefined ? name : `${named}=${name}`, path: "", message }],
+    };
+  }
+}

@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { inspect } from "node:util";
+import { parse } from "yaml";
+import { docstokg } from "../cli/docstokg.ts";
+import { runProgram } from "../cli/program.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { type Identities, type IdentitySources, loadIdentities } from "./identities.ts";
+import { checkFile } from "./load.ts";
+
+const mailto = "you@example.org";
+const host = "api.example.org";
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "docstokg-identities-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+async function problems(sources: IdentitySources): Promise<readonly ConfigProblem[]> {
+  const error = await loadIdentities(sources).then(
+    () => undefined,
+    reason => reason,
+  );
+  assert.ok(error instanceof ConfigError, String(error));
+  return error.problems.map(problem => ({ ...problem, where: problem.where.replace(`${folder}/`, "") }));
+}
+
+/** What a host would be told, as an object. */
+function told(identities: Identities, name: string, port = 443) {
+  const identity = identities.of(name, port);
+  if (identity === undefined) return undefined;
+  const plain = (fields: typeof identity.query) =>
+    Object.fromEntries(fields.map(field => [field.name, field.reveal()]));
+  return { query: plain(identity.query), headers: plain(identity.headers) };
+}
+
+/** Every variable that the shipped file asks for, with a value that names it. */
+async function everyKey(): Promise<Readonly<Record<string, string>>> {
+  const text = await readFile(new URL("../../configs/networking/identities.yaml", import.meta.url), "utf8");
+  const { hosts } = parse(text) as { hosts: unknown };
+  const names = JSON.stringify(hosts).matchAll(/\{([A-Z_]+)\}/g);
+  return Object.fromEntries([...names].map(([, name = ""]) => [name, `value-of-${name}`]));
+}
+
+describe("what is shipped", () => {
+  test("with every key set, each host is told what it asks for", async () => {
+    const env = await everyKey();
+    const identities = await loadIdentities({ env, mailto });
+    assert.deepEqual(Object.fromEntries(identities.hosts.map(name => [name, told(identities, name)])), {
+      "api.crossref.org": {
+        query: { mailto },
+        headers: { "crossref-plus-api-token": "Bearer value-of-CROSSREF_PLUS_API_TOKEN" },
+      },
+      "api.openalex.org": { query: { api_key: "value-of-OPENALEX_API_KEY" }, headers: {} },
+      "content.openalex.org": { query: { api_key: "value-of-OPENALEX_API_KEY" }, headers: {} },
+      "api.unpaywall.org": { query: { email: mailto }, headers: {} },
+      "api.semanticscholar.org": { query: {}, headers: { "x-api-key": "value-of-SEMANTIC_SCHOLAR_API_KEY" } },
+      "eutils.ncbi.nlm.nih.gov": {
+        query: { tool: "docstokg", email: mailto, api_key: "value-of-NCBI_API_KEY" },
+        headers: {},
+      },
+      "pmc.ncbi.nlm.nih.gov": { query: { tool: "docstokg", email: mailto }, headers: {} },
+      "doaj.org": { query: {}, headers: { "user-agent": "docstokg" } },
+      "api.openaire.eu": { query: {}, headers: { authorization: "Bearer value-of-OPENAIRE_TOKEN" } },
+      "api.core.ac.uk": { query: {}, headers: { authorization: "Bearer value-of-CORE_API_KEY" } },
+      "api.osf.io": { query: {}, headers: { authorization: "Bearer value-of-OSF_TOKEN" } },
+      "zenodo.org": { query: {}, headers: { authorization: "Bearer value-of-ZENODO_TOKEN" } },
+      "data.bioontology.org": {
+        query: {},
+        headers: { authorization: "apikey token=value-of-BIOPORTAL_API_KEY" },
+      },
+    });
+  });
+
+  test("without variables and without an address only the tool is named", async () => {
+    const identities = await loadIdentities();
+    for (const name of identities.hosts) {
+      const { query, headers } = told(identities, name) ?? {};
+      assert.deepEqual(
+        Object.values({ ...query, ...headers }).filter(value => value !== "docstokg"),
+        [],
+        name,
+      );
+    }
+    assert.equal(identities.mailto, undefined);
+  });
+
+  test("every entry has its source and date, and no template is without a placeholder", async () => {
+    const text = await readFile(new URL("../../configs/networking/identities.yaml", import.meta.url), "utf8");
+    const lines = text.split("\n").filter(line => /^ +(?:query|headers):/.test(line));
+    assert.ok(lines.length > 10);
+    for (const line of lines) {
+      assert.match(line, /\} # .*\b20\d\d\b/, line);
+      for (const [, template = ""] of line.replace(/#.*/, "").matchAll(/"([^"]*)"/g)) assert.match(template, /\{\w+\}/);
+    }
+  });
+});
+
+describe("layers", () => {
+  test("an object of one's own changes the fields it names, in any spelling, and keeps the others", async () => {
+    const hosts = {
+      "API.Crossref.org.": { headers: { "Crossref-Plus-API-Token": "Bearer {MY_TOKEN}" } },
+      [host]: { headers: { "X-Key": "{MY_TOKEN}" }, query: { via: "constant" } },
+    };
+    const identities = await loadIdentities({ identities: { hosts }, env: { MY_TOKEN: "mine" }, mailto });
+    assert.deepEqual(told(identities, "api.crossref.org"), {
+      query: { mailto },
+      headers: { "crossref-plus-api-token": "Bearer mine" },
+    });
+    assert.deepEqual(told(identities, host), { query: { via: "constant" }, headers: { "x-key": "mine" } });
+    assert.deepEqual(told(identities, "api.unpaywall.org"), { query: { email: mailto }, headers: {} });
+  });
+
+  test("null or false switches off a field, or a host; none forgets what is shipped", async () => {
+    const hosts = {
+      "api.crossref.org": { query: { mailto: null } },
+      "api.unpaywall.org": false as const,
+      "doaj.org": null,
+      "eutils.ncbi.nlm.nih.gov": { query: { tool: false as const } },
+    };
+    const identities = await loadIdentities({ identities: { hosts }, mailto });
+    assert.deepEqual(told(identities, "api.crossref.org"), { query: {}, headers: {} });
+    assert.equal(told(identities, "api.unpaywall.org"), undefined);
+    assert.equal(told(identities, "doaj.org"), undefined);
+    assert.deepEqual(told(identities, "eutils.ncbi.nlm.nih.gov"), { query: { email: mailto }, headers: {} });
+    const alone = await file("alone.yaml", `extends: none\nhosts:\n  ${host}: { query: { a: "{tool}" } }\n`);
+    assert.deepEqual((await loadIdentities({ identities: alone })).hosts, [host]);
+  });
+
+  test("a file may be named in the environment, and is complained of by that name", async () => {
+    const path = await file("mine.yaml", `hosts:\n  ${host}: { query: { who: "{tool}" } }\n`);
+    const identities = await loadIdentities({ env: { DOCSTOKG_IDENTITIES_YAML: path }, tool: "harvest" });
+    assert.deepEqual(told(identities, host), { query: { who: "harvest" }, headers: {} });
+    assert.deepEqual(await problems({ env: { DOCSTOKG_IDENTITIES_YAML: "no-such.yaml" } }), [
+      { where: "DOCSTOKG_IDENTITIES_YAML=no-such.yaml", path: "", message: "there is no such file" },
+    ]);
+  });
+
+  test("the address comes from the call, or else from the environment", async () => {
+    const env = { DOCSTOKG_MAILTO: "env@example.org" };
+    assert.equal((await loadIdentities({ env })).mailto, "env@example.org");
+    assert.equal((await loadIdentities({ env, mailto })).mailto, mailto);
+    assert.equal((await loadIdentities({ env, mailto: "" })).mailto, undefined);
+  });
+
+  test("a port counts only where the policy names it", async () => {
+    const hosts = { [`${host}:8443`]: { query: { a: "{tool}" } }, "b.example": { query: { b: "{tool}" } } };
+    const identities = await loadIdentities({ identities: { hosts } });
+    assert.equal(identities.of(host, 443), undefined);
+    assert.equal(identities.of(host, 8443)?.namesPort, true);
+    assert.equal(identities.of("b.example", 8443)?.namesPort, false);
+  });
+});
+
+describe("mistakes", () => {
+  test("all of a file are told at once, with their lines and what may have been meant", async () => {
+    const path = await file(
+      "bad.yaml",
+      [
+        "hosts:",
+        `  ${host}:`,
+        "    header: { x: y }",
+        "    query:",
+        '      a: "{mailbox}"',
+        '      b: "half {tool"',
+        "      c: 12345678",
+        '      d: "a\\r\\nb"',
+        "    headers:",
+        '      content-length: "1"',
+        "    path: api",
+        "  not a host: {}",
+      ].join("\n"),
+    );
+    assert.deepEqual(
+      (await problems({ identities: path })).map(({ where, message }) => `${where} ${message}`).sort(),
+      [
+        'bad.yaml:12 "not a host" is not a host; expected a name such as "example.org", an address such as "192.0.2.1" or "[2001:db8::1]", with an optional port from 1 to 65535 ("example.org:8080")',
+        "bad.yaml:11 expected a path such as /api",
+        "bad.yaml:3 unknown key; did you mean headers?",
+        "bad.yaml:5 {mailbox} is no placeholder; expected {mailto}, {tool} or a variable of the environment in capitals",
+        "bad.yaml:6 a brace that belongs to no placeholder",
+        "bad.yaml:7 expected string",
+        "bad.yaml:8 expected printable ASCII without blanks at its ends",
+        "bad.yaml:10 this header is not for saying who calls",
+      ].sort(),
+    );
+  });
+
+  test("a value that could break out of its header is refused by the name of its variable and never shown", async () => {
+    for (const value of ["abc\r\nx-evil: 1", "abc\n", " abc", "abc\u0000", "schlüssel", "\u007f"]) {
+      const found = await problems({ env: { NCBI_API_KEY: value } });
+      assert.deepEqual(
+        found.map(({ where, path }) => [where, path]),
+        [["NCBI_API_KEY", "hosts.eutils.ncbi.nlm.nih.gov.query.api_key"]],
+      );
+      assert.ok(!JSON.stringify(found).includes(JSON.stringify(value).slice(1, -1)));
+    }
+  });
+
+  test("a variable that several hosts ask for is complained of once", async () => {
+    assert.equal((await problems({ env: { OPENALEX_API_KEY: "a\nb" } })).length, 1);
+  });
+
+  test("a variable that nobody asks for may hold anything", async () => {
+    await loadIdentities({ env: { SOMETHING_ELSE: "a\nb" }, identities: { hosts: { "api.osf.io": null } } });
+    await loadIdentities({ env: { OSF_TOKEN: "a\nb" }, identities: { hosts: { "api.osf.io": null } } });
+  });
+
+  test("what is no mail address is refused, without showing it", async () => {
+    for (const bad of [
+      "somebody",
+      "somebody@",
+      "@nowhere.example",
+      "a b@nowhere.example",
+      "a@b@c.org",
+      "a@b.org\r\nx: y",
+      "ü@b.org",
+    ]) {
+      for (const sources of [{ mailto: bad }, { env: { DOCSTOKG_MAILTO: bad } }]) {
+        const [problem] = await problems(sources);
+        assert.equal(problem?.where, "mailto" in sources ? "mailto" : "DOCSTOKG_MAILTO");
+        assert.ok(!problem?.message.includes(bad));
+      }
+    }
+    const [problem] = await problems({ tool: "two words" });
+    assert.equal(problem?.where, "tool");
+  });
+
+  test("a brace inside a value is no placeholder", async () => {
+    const identities = await loadIdentities({ env: { NCBI_API_KEY: "{mailto}$&" }, mailto });
+    assert.equal(told(identities, "eutils.ncbi.nlm.nih.gov")?.query["api_key"], "{mailto}$&");
+  });
+});
+
+test("no inspection, serialisation or text of identities shows a value", async () => {
+  const env = await everyKey();
+  const identities = await loadIdentities({ env, mailto });
+  const identity = identities.of("eutils.ncbi.nlm.nih.gov", 443);
+  for (const held of [identities, identity, identity?.query]) {
+    const shown = [inspect(held, { depth: 9, showHidden: true }), JSON.stringify(held), String(held)].join("\n");
+    assert.doesNotMatch(shown, /value-of|you@/);
+  }
+});
+
+describe("policy check", () => {
+  test("knows an identities file by its name or its keys", async () => {
+    const named = await file("my-identities.yaml", "hosts: {}\n");
+    assert.deepEqual(await checkFile(named), { key: "identities", problems: [] });
+    const keyed = await file("keyed.yaml", `hosts:\n  ${host}: { headers: { x: "{y}" } }\n`);
+    const { key, problems: found } = await checkFile(keyed);
+    assert.equal(key, "identities");
+    assert.equal(found.length, 1);
+  });
+
+  test("without a file looks at the variables that would be sent", async () => {
+    let stderr = "";
+    const exitCode = await runProgram(docstokg, {
+      argv: ["policy", "check"],
+      env: { OSF_TOKEN: "pasted\n" },
+      stdout: { write: () => undefined },
+      stderr: { write: (text: string) => (stderr += text) },
+    });
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^OSF_TOKEN: hosts\.api\.osf\.io\.headers\.authorization: /);
+    assert.doesNotMatch(stderr, /pasted/);
+  });
+});
