@@ -68,9 +68,13 @@ cacheStoreSuite("sqlite, locked by others at first", async limits => {
   const { cache, time } = await sqlite(file, limits);
   const lock = other(file);
   lock.exec("BEGIN IMMEDIATE");
+  const unlock = () => {
+    if (lock.isTransaction) lock.exec("COMMIT");
+  };
+  time.setTimer(10_000, unlock);
   // The totals are those of the file, so whoever asks for them waits until the others are done.
   const settle = () => {
-    if (lock.isTransaction) lock.exec("COMMIT");
+    unlock();
     time.tick(5000);
   };
   const store = new Proxy(cache, {

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import { createSecureServer, type Http2ServerRequest } from "node:http2";
 import {
   type AddressInfo,
+  createServer as createTcpServer,
   getDefaultAutoSelectFamily,
   type LookupFunction,
   type Server,
@@ -393,4 +394,19 @@ test("a body that stops is given up after the time for bodies", async t => {
 test("a name that never resolves is given up after the time for connecting", async t => {
   const agent = wire(t, { lookup: () => undefined, connectTimeoutMs: 50 });
   await assert.rejects(request("http://slow.example/", { dispatcher: agent }), { code: "UND_ERR_CONNECT_TIMEOUT" });
+});
+
+test("requests to an https host that does not answer time out together, not one after another", async t => {
+  const silent = await listen(t, createTcpServer(), "connection");
+  const wire = makeWire({ allowPrivate: true, connectTimeoutMs: 500 });
+  t.after(() => wire.destroy());
+  const ends = Array.from({ length: 20 }, () =>
+    request(`https://127.0.0.1:${silent.port}/`, { dispatcher: wire }).then(
+      () => "an answer",
+      error => error.code,
+    ),
+  );
+  assert.deepEqual(new Set(await Promise.all(ends)), new Set(["UND_ERR_CONNECT_TIMEOUT"]));
+  // One dial for all: that they end together follows from it, without looking at a clock.
+  assert.equal(silent.sockets.length, 1);
 });

@@ -47,7 +47,7 @@ const USE_NOTED_MS = 60_000;
 /** While nothing can be written, no more uses than this are remembered. */
 const UNNOTED_MAX = 1000;
 /** Eviction goes in steps of so many entries and bytes, so that making room never stalls the event loop. */
-const EVICTED_AT_ONCE = 64;
+const EVICTED_AT_ONCE = 256;
 const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
 
 /** An open file. Every method may throw what SQLite throws, and leaves no transaction behind. */

@@ -20,7 +20,7 @@ const STATUS: Readonly<Record<CacheVerdict, string>> = {
 };
 
 /** The fields with a `Cache-Status` of ours behind those of the caches on the way. */
-export function withVerdict(headers: HeaderFields, verdict: CacheVerdict): HeaderFields {
+function withVerdict(headers: HeaderFields, verdict: CacheVerdict): HeaderFields {
   const before = fieldLine(headers["cache-status"]);
   const ours = STATUS[verdict];
   return { ...headers, "cache-status": before === undefined ? ours : `${before}, ${ours}` };

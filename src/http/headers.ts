@@ -16,12 +16,6 @@ export function flatHeaders(given: Given): string[] {
   return flat;
 }
 
-/** The value of a field, the first where it is there twice. */
-export function headerOf(flat: readonly string[], name: string): string | undefined {
-  for (let at = 0; at < flat.length; at += 2) if (flat[at] === name) return flat[at + 1];
-  return undefined;
-}
-
 /** All values of a field, as one line. */
 export function joinedHeader(flat: readonly string[], name: string): string | undefined {
   let joined: string | undefined;

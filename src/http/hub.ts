@@ -5,7 +5,7 @@ import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Listener, Listeners } from "../gate/listeners.ts";
 import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
-import type { Role } from "../policy/roles.ts";
+import { notARole, type Role } from "../policy/roles.ts";
 import { type PolicyRow, rowsOf } from "../policy/show.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallRoom } from "./call.ts";
@@ -121,7 +121,7 @@ export class Hub {
   /** The numbers that hold for a role at a host. */
   policyFor(host: string, role: Role = "metadata"): PolicyRow {
     const row = rowsOf(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
-    if (row === undefined) throw new RangeError(`${JSON.stringify(role)} is not a role`);
+    if (row === undefined) throw new RangeError(notARole(role));
     return row;
   }
 

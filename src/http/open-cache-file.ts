@@ -125,6 +125,8 @@ function openDatabase(Database: typeof DatabaseSync, path: string, maxBytes: num
     for (const suffix of SIDE_FILES) hide(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = NORMAL");
+    // The log is carried over a mebibyte at a time: four, as SQLite has it, stalled the event loop for 25 to 55 ms.
+    db.exec("PRAGMA wal_autocheckpoint = 256");
     db.exec("PRAGMA journal_size_limit = 16777216");
     if (isNew) create(db);
     return new CacheFile(db, maxBytes);

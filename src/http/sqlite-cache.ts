@@ -42,7 +42,6 @@ const MIB = 2 ** 20;
 /** So many uses wait to be noted with the next write, and are then written without one. */
 const UNNOTED_MAX = 128;
 const NONE: readonly FoundResponse[] = Object.freeze([]);
-const NOTHING = Buffer.alloc(0);
 
 /**
  * Responses in one file for several processes. Nothing waits inside SQLite: reading never has to, and a write that
@@ -110,8 +109,7 @@ export class SqliteCache implements CacheStore {
   put(url: string, response: StoredResponse, body: readonly Buffer[]): boolean {
     const bodyBytes = body.reduce((sum, { length }) => sum + length, 0);
     if (bodyBytes > this.maxEntryBytes || !this.#isStoring()) return false;
-    const [only = NOTHING, ...others] = body;
-    const write = putWrite(url, response, others.length === 0 ? only : Buffer.concat(body, bodyBytes));
+    const write = putWrite(url, response, Buffer.concat(body, bodyBytes));
     // Room is made in small steps, and may lag behind; then it must not be taken faster than it is made.
     if (write.bytes > this.#maxBytes || this.#writer.surplusBytes > this.#maxBytes / 8) return false;
     this.#writer.add(write);

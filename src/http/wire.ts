@@ -42,7 +42,7 @@ export function makeWire(options: WireOptions): Agent {
     bodyTimeout: bodyTimeoutMs,
     // undici grants a server's Keep-Alive up to ten minutes: a harvest of thousands of hosts would run out of sockets.
     keepAliveMaxTimeout: 60_000,
-    connect: makeConnector(options),
+    connect: sharingTimeouts(makeConnector(options)),
   });
 }
 
@@ -69,6 +69,35 @@ function makeConnector(options: WireOptions): Connector {
     if (!target.isNamed) guarded(mapped, callback);
     else if (hasTlsName(dial)) open(mapped, callback);
     else bothProtocols({ ...settings, ...identityOf(dial.hostname) })(mapped, callback);
+  };
+}
+
+/**
+ * Until undici knows whether an https origin speaks HTTP/2 it connects for one waiting request after the other, so that
+ * fifty requests to a host that does not answer would time out one by one, for over eight minutes. The next attempt
+ * begins inside the callback that reports the last: within it, they all hear of the same time-out.
+ */
+function sharingTimeouts(connector: Connector): Connector {
+  const timedOut = new Map<string, Error>();
+  return (dial, callback) => {
+    const key = `${dial.protocol}//${dial.host ?? dial.hostname}:${dial.port}`;
+    const settle: typeof callback = (...answer) => {
+      const [error] = answer;
+      if (error === null || (error as NodeJS.ErrnoException).code !== "UND_ERR_CONNECT_TIMEOUT") {
+        callback(...answer);
+        return;
+      }
+      const isFirst = !timedOut.has(key);
+      timedOut.set(key, error);
+      try {
+        callback(error, null);
+      } finally {
+        if (isFirst) timedOut.delete(key);
+      }
+    };
+    const known = timedOut.get(key);
+    if (known === undefined) connector(dial, settle);
+    else settle(known, null);
   };
 }
 

@@ -77,7 +77,7 @@ export function heard(hub: Hub): HubEvent[] {
 }
 
 export function only<Type extends HubEvent["event_type"]>(events: readonly HubEvent[], type: Type) {
-  return events.filter((event): event is Extract<HubEvent, { event_type: Type }> => event.event_type === type);
+  return events.filter((event): event is HubEvent & { readonly event_type: Type } => event.event_type === type);
 }
 
 /** Waits, without a clock, for something that the network is about to bring. */

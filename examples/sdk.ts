@@ -1,0 +1,41 @@
+/**
+ * An SDK that takes a `fetch`, over a hub. What the SDK cannot say, because its methods have no place for it, is said
+ * around the call: `hub.with` reaches every request of it, however deep inside.
+ *
+ *     node examples/sdk.ts [origin]
+ */
+import { createHub } from "docstokg";
+
+/** Stands for the client of some service. */
+class Library {
+  readonly #options: { readonly baseUrl: string; readonly fetch: typeof fetch };
+
+  constructor(options: { readonly baseUrl: string; readonly fetch: typeof fetch }) {
+    this.#options = options;
+  }
+
+  async get(path: string): Promise<unknown> {
+    const response = await this.#options.fetch(`${this.#options.baseUrl}${path}`);
+    if (!response.ok) throw new Error(`the library answered with ${response.status}`);
+    return response.json();
+  }
+}
+
+const baseUrl = process.argv[2] ?? "https://api.crossref.org";
+const limits = { total: { rates: "5/SECOND" }, artifact: { rates: "2/SECOND", max_delay_ms: 60_000 } };
+const hub = await createHub({ policy: { ratelimits: { hosts: { [new URL(baseUrl).hostname]: limits } } } });
+hub.listen(event => {
+  if (event.event_type === "http_request") console.log(`${event.role}: ${event.status}`);
+});
+
+const library = new Library({ baseUrl, fetch: hub.fetch });
+await library.get("/types");
+
+const started = performance.now();
+const offsets = [0, 1, 2, 3, 4];
+await hub.with({ role: "artifact", resolver: "library" }, () =>
+  Promise.all(offsets.map(offset => library.get(`/works?rows=1&offset=${offset}`))),
+);
+console.log(`${offsets.length} artifacts in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+
+await hub.close();

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, test } from "node:test";
+import { SqliteCache } from "../src/http/sqlite-cache.ts";
+import { systemTime } from "../src/time/system-time.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "docstokg-cache-"));
+const children: ChildProcess[] = [];
+
+after(() => {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Loaded and waiting for its start. */
+async function started(...args: string[]): Promise<ChildProcess> {
+  const child = fork(join(import.meta.dirname, "cache-process.ts"), args, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  children.push(child);
+  await once(child, "message");
+  return child;
+}
+
+test("four processes that open one new file together lose nothing, and find what the others stored", async () => {
+  const file = join(folder, "new", "shared.db");
+  const four = await Promise.all(["0", "1", "2", "3"].map(me => started("share", file, me, "4", "500")));
+  const reports = Promise.all(four.map(child => once(child, "message")));
+  const exits = Promise.all(four.map(child => once(child, "exit")));
+  for (const child of four) child.send("go");
+  assert.deepEqual(
+    (await exits).map(([code]) => code),
+    [0, 0, 0, 0],
+  );
+  for (const [{ troubles, dropped }] of await reports) {
+    assert.deepEqual(troubles, []);
+    assert.equal(dropped, 0);
+  }
+
+  const cache = await SqliteCache.open(file, { time: systemTime });
+  assert.equal(cache.stats.entries, 2000);
+  cache.close();
+  assertSound(file);
+});
+
+test("a process that is killed while it writes leaves a sound file", async () => {
+  const file = join(folder, "killed.db");
+  const child = await started("hammer", file);
+  child.send("go");
+  await once(child, "message");
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  assert.ok(existsSync(`${file}-wal`), "it had no time to tidy up");
+
+  const troubles: string[] = [];
+  const cache = await SqliteCache.open(file, { time: systemTime, onTrouble: ({ message }) => troubles.push(message) });
+  const { entries } = cache.stats;
+  assert.ok(entries >= 200);
+  for (let entry = 0; entry < entries; entry += 1) {
+    const [found] = cache.find(`https://example.org/hammer/${entry}`);
+    assert.equal(found?.body()?.toString(), `hammer ${entry} `.repeat(200));
+  }
+  cache.remove("https://example.org/hammer/0");
+  await cache.settled();
+  assert.equal(cache.stats.entries, entries - 1);
+  assert.deepEqual(troubles, []);
+  cache.close();
+  assertSound(file);
+});
+
+function assertSound(file: string): void {
+  const db = new DatabaseSync(file, { readOnly: true });
+  assert.deepEqual({ ...db.prepare("PRAGMA integrity_check").get() }, { integrity_check: "ok" });
+  // What the triggers count is what there is.
+  const counted = db.prepare("SELECT count(*) AS entries, coalesce(sum(bytes), 0) AS bytes FROM responses").get();
+  assert.deepEqual({ ...db.prepare("SELECT entries, bytes FROM totals").get() }, { ...counted });
+  const strays = "SELECT count(*) AS strays FROM bodies WHERE id NOT IN (SELECT id FROM responses)";
+  assert.deepEqual({ ...db.prepare(strays).get() }, { strays: 0 });
+  db.close();
+}
