@@ -1,5 +1,6 @@
 /**
- * axios over a hub, by its fetch adapter. axios keeps its own name in `User-Agent` unless it is told not to.
+ * axios over a hub, by its fetch adapter: the adapter it takes by default in Node is no fetch. It signs with a
+ * `User-Agent` of its own, which tells nobody whom to write to; `false` leaves the name to the hub.
  *
  *     node examples/axios.ts [origin]
  */
@@ -11,7 +12,12 @@ const limits = { rates: "5/SECOND", max_delay_ms: 60_000 };
 const hub = await createHub({
   policy: { ratelimits: { hosts: { [new URL(origin).hostname]: { metadata: limits } } } },
 });
-const api = axios.create({ baseURL: origin, adapter: "fetch", env: { fetch: hub.fetch } });
+const api = axios.create({
+  baseURL: origin,
+  adapter: "fetch",
+  env: { fetch: hub.fetch },
+  headers: { "User-Agent": false },
+});
 
 const started = performance.now();
 const calls = Array.from({ length: 12 }, async (_, offset) => {

@@ -62,7 +62,9 @@ export async function startServer(port = 0): Promise<ExampleServer> {
 }
 
 function busiest(arrivalsMs: readonly number[]): number {
-  const counts = arrivalsMs.map(fromMs => arrivalsMs.filter(atMs => atMs >= fromMs && atMs - fromMs < WINDOW_MS).length);
+  const counts = arrivalsMs.map(
+    fromMs => arrivalsMs.filter(atMs => atMs >= fromMs && atMs - fromMs < WINDOW_MS).length,
+  );
   return Math.max(0, ...counts);
 }
 

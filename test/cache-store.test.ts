@@ -452,6 +452,27 @@ test("sqlite: an entry that cannot be understood is passed over, and replaced", 
   assert.deepEqual(bodies(cache), ["b"]);
 });
 
+test("sqlite: a body that is not what was stored is not served", async () => {
+  const file = newFile();
+  const { cache } = await sqlite(file);
+  cache.put(url, response(), text("abc"));
+  other(file).exec("UPDATE bodies SET body = x'616264'");
+  assert.deepEqual(bodies(cache), [undefined]);
+});
+
+test("sqlite: the sign of a process that died while it set a file aside is not heeded for long", async () => {
+  const file = newFile();
+  writeFileSync(`${file}.moving`, "");
+  const wallMs = Date.now();
+  const time = new FakeTime({ wallMs });
+  const opening = SqliteCache.open(file, { time });
+  await time.advance(20_000);
+  const cache = await opening;
+  open.push(cache);
+  assert.equal(cache.put(url, response(), text("a")), true);
+  assert.equal(existsSync(`${file}.moving`), false);
+});
+
 test("sqlite: a listener that throws breaks nothing", async () => {
   const file = newFile();
   writeFileSync(file, "notes ".repeat(1000));

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
 import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./cache-store.ts";
 import type { CacheWrite } from "./cache-write.ts";
 
@@ -22,6 +23,7 @@ export const SCHEMA = `
     requested_ms INTEGER NOT NULL,
     received_ms INTEGER NOT NULL,
     body_bytes INTEGER NOT NULL,
+    body_crc INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     used_ms INTEGER NOT NULL,
     UNIQUE (url, variant)
@@ -49,6 +51,12 @@ const UNNOTED_MAX = 1000;
 /** Eviction goes in steps of so many entries and bytes, so that making room never stalls the event loop. */
 const EVICTED_AT_ONCE = 256;
 const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
+
+/** Where a body lies, and what it must add up to. */
+export interface BodyKey {
+  readonly id: number;
+  readonly crc: number;
+}
 
 /** An open file. Every method may throw what SQLite throws, and leaves no transaction behind. */
 export class CacheFile {
@@ -79,14 +87,15 @@ export class CacheFile {
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
     this.#heads = db.prepare(
-      `SELECT id, head, requested_ms, received_ms, body_bytes, used_ms FROM responses
+      `SELECT id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms FROM responses
        WHERE url = ? ORDER BY received_ms DESC, id DESC`,
     );
     this.#body = db.prepare("SELECT body FROM bodies WHERE id = ?");
     this.#totals = db.prepare("SELECT entries, bytes FROM totals");
     this.#insert = db.prepare(
-      `INSERT INTO responses (url, variant, head, status, requested_ms, received_ms, body_bytes, bytes, used_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO responses (url, variant, head, status, requested_ms, received_ms, body_bytes, body_crc, bytes,
+         used_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertBody = db.prepare("INSERT INTO bodies (id, body) VALUES (?, ?)");
     this.#renew = db.prepare(
@@ -109,12 +118,12 @@ export class CacheFile {
   }
 
   /** @param bodyOf reads the body of an entry, when somebody wants it. */
-  find(url: string, nowMs: number, bodyOf: (id: number) => Buffer | undefined): readonly FoundResponse[] {
+  find(url: string, nowMs: number, bodyOf: (body: BodyKey) => Buffer | undefined): readonly FoundResponse[] {
     const rows = this.#heads.all(url);
     if (rows.length === 0) return NONE;
-    return rows.flatMap(({ id, head, requested_ms, received_ms, body_bytes, used_ms }) => {
-      const key = Number(id);
-      if (nowMs - Number(used_ms) > USE_NOTED_MS && this.#used.size < UNNOTED_MAX) this.#used.set(key, nowMs);
+    return rows.flatMap(({ id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms }) => {
+      const key = { id: Number(id), crc: Number(body_crc) };
+      if (nowMs - Number(used_ms) > USE_NOTED_MS && this.#used.size < UNNOTED_MAX) this.#used.set(key.id, nowMs);
       const response = parsed(String(head));
       if (response === undefined) return [];
       const times = { requestedMs: Number(requested_ms), receivedMs: Number(received_ms) };
@@ -122,9 +131,11 @@ export class CacheFile {
     });
   }
 
-  body(id: number): Buffer | undefined {
+  /** Undefined also when it is not what was stored: a disk that lost power may hold something else, and not know. */
+  body({ id, crc }: BodyKey): Buffer | undefined {
     const body = this.#body.get(id)?.["body"];
-    return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : undefined;
+    if (!(body instanceof Uint8Array) || crc32(body) !== crc) return undefined;
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   }
 
   get stats(): CacheStats {
@@ -178,8 +189,8 @@ export class CacheFile {
     }
     const { body } = write;
     this.#removeVariant.run(url, variant);
-    const row = [url, variant, head, status, requestedMs, receivedMs, body.length, bytes, nowMs] as const;
-    const { lastInsertRowid } = this.#insert.run(...row);
+    const sizes = [body.length, crc32(body), bytes] as const;
+    const { lastInsertRowid } = this.#insert.run(url, variant, head, status, requestedMs, receivedMs, ...sizes, nowMs);
     this.#insertBody.run(lastInsertRowid, body);
     this.#removeSurplus.run(url);
   }

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../core/backoff.ts";
@@ -23,7 +23,11 @@ export interface OpenedFile {
 /** Several processes that create one file at once are done in some milliseconds; a minute is somebody's stuck shell. */
 const ATTEMPTS_MAX = 40;
 const BACKOFF = { baseMs: 4, capMs: 250 };
+/** The file itself first: SQLite deletes a log that lies beside an empty file, but would replay it into another. */
 const SIDE_FILES = ["", "-wal", "-shm"] as const;
+/** A sign beside the file while somebody sets it aside, which takes less than a millisecond. */
+const MOVING = ".moving";
+const MOVING_MS_MAX = 10_000;
 
 /**
  * Opens the file or creates it, however many do so at once. A file that is damaged or no database at all is set aside,
@@ -37,10 +41,10 @@ export async function openCacheFile(options: OpenOptions): Promise<OpenedFile | 
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     let identity: bigint | undefined;
     try {
-      identity = present(path);
       // Loaded only here, because some versions of Node that we support warn of it as experimental.
       const { DatabaseSync } = await import("node:sqlite");
-      return { file: openDatabase(DatabaseSync, path, maxBytes), identity };
+      identity = present(path, time.wallMs());
+      return { file: openDatabase(DatabaseSync, path, identity, maxBytes), identity };
     } catch (thrown) {
       error = thrown;
     }
@@ -59,7 +63,7 @@ export async function openCacheFile(options: OpenOptions): Promise<OpenedFile | 
 
 /**
  * Renames what is damaged, never deletes it, and tells so. Only if the path still leads to that file: another process
- * may have set it aside already, and put a sound one there.
+ * may have set it aside already, and put a sound one there. One does so at a time, for the same reason.
  * False when the folder does not permit it.
  */
 export function tellAside(
@@ -67,16 +71,23 @@ export function tellAside(
   identity: bigint | undefined,
   cause: unknown,
 ): boolean {
+  const sign = path + MOVING;
+  try {
+    closeSync(openSync(sign, "wx", 0o600));
+  } catch {
+    return existsSync(sign);
+  }
   try {
     if (identityOf(path) !== identity) return true;
     let aside = `${path}.damaged-${time.wallMs()}`;
     while (existsSync(aside)) aside += "-again";
-    // The file itself first: SQLite deletes a log that lies beside an empty file, but would replay it into another.
     for (const suffix of SIDE_FILES) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
     onTrouble(new StoreError(`the cache ${path} was damaged or no cache at all; it lies in ${aside} now`, { cause }));
     return true;
   } catch {
     return false;
+  } finally {
+    rmSync(sign, { force: true });
   }
 }
 
@@ -110,18 +121,32 @@ function primaryCode(error: unknown): number | undefined {
 }
 
 /** Sees to it that there is a file, and answers which. */
-function present(path: string): bigint | undefined {
+function present(path: string, nowMs: number): bigint | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Created by us, since SQLite would let the umask decide who may read it. Its side files are then made alike.
   closeSync(openSync(path, "a", 0o600));
-  return identityOf(path);
+  const identity = identityOf(path);
+  // After the look at the file: whoever begins to move it from now on sees that it is no longer the damaged one.
+  const sign = statSync(path + MOVING, { throwIfNoEntry: false });
+  if (sign === undefined) return identity;
+  if (Math.abs(nowMs - sign.mtimeMs) < MOVING_MS_MAX) throw busy("it is being set aside");
+  // Its process has died over it.
+  rmSync(path + MOVING, { force: true });
+  return identity;
 }
 
-function openDatabase(Database: typeof DatabaseSync, path: string, maxBytes: number): CacheFile {
+function openDatabase(
+  Database: typeof DatabaseSync,
+  path: string,
+  identity: bigint | undefined,
+  maxBytes: number,
+): CacheFile {
   // No busy timeout: SQLite would sleep, and the event loop with it.
   const db = new Database(path, { timeout: 0 });
   try {
     const isNew = isEmptyOrThrow(db);
+    // Had the file been replaced since, we would have the old one with the new one's log, and ruin both.
+    if (identityOf(path) !== identity) throw busy("it was replaced");
     for (const suffix of SIDE_FILES) hide(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = NORMAL");
@@ -134,6 +159,11 @@ function openDatabase(Database: typeof DatabaseSync, path: string, maxBytes: num
     db.close();
     throw error;
   }
+}
+
+/** Passes, as a lock of SQLite's own does. */
+function busy(message: string): Error {
+  return Object.assign(new Error(message), { errcode: SQLITE_BUSY });
 }
 
 /** Bodies and cookies are nobody else's business; a file of ours that others may read is one no longer. */

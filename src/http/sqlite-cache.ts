@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { StoreError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import type { CacheFile } from "./cache-file.ts";
+import type { BodyKey, CacheFile } from "./cache-file.ts";
 import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./cache-store.ts";
 import { foundAfter, freshenWrite, putWrite, removeWrite } from "./cache-write.ts";
 import { CacheWriter } from "./cache-writer.ts";
@@ -100,7 +100,7 @@ export class SqliteCache implements CacheStore {
     const key = digest(url);
     const opened = this.#opened;
     // The same number in another file is another's body.
-    const bodyOf = (id: number) => (this.#opened === opened ? this.#read(file => file.body(id)) : undefined);
+    const bodyOf = (key: BodyKey) => (this.#opened === opened ? this.#read(file => file.body(key)) : undefined);
     const found = this.#read(file => file.find(key, this.#time.wallMs(), bodyOf)) ?? NONE;
     if ((opened?.file.unnoted ?? 0) >= UNNOTED_MAX) this.#writer.flushSoon();
     return this.#writer.queued === 0 ? found : foundAfter(found, this.#writer.queuedFor(key));

@@ -1,22 +1,7 @@
-/** A server of its own process: at most `limit` requests in any `windowMs`, exactly; the rest gets a 429. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+/** A strict server in a process of its own, so that a stalled client does not stall it. */
+import { startStrictServer } from "../../src/testing/strict-server.ts";
 
-const [limit = 0, windowMs = 0] = process.argv.slice(2).map(Number);
-const arrivalsMs: number[] = [];
-let rejected = 0;
-
-const server = createServer((_, response) => {
-  const nowMs = performance.now();
-  const recent = arrivalsMs.filter(ms => ms > nowMs - windowMs).length;
-  arrivalsMs.push(nowMs);
-  if (recent < limit) {
-    response.end("ok");
-    return;
-  }
-  rejected += 1;
-  response.writeHead(429).end();
-});
-server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
-process.on("message", () => process.send?.({ arrivalsMs, rejected }));
+const server = await startStrictServer({ rate: process.argv[2] ?? "" });
+process.send?.(server.origin);
+process.on("message", () => process.send?.({ arrivalsMs: server.arrivalsMs, rejected: server.rejected }));
 process.on("disconnect", () => process.exit());

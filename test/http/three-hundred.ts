@@ -18,17 +18,16 @@ export interface Seen {
   readonly most: number;
 }
 
-/** A server that allows so many requests in any window, exactly, and answers 429 to every one beyond. */
-async function strictServer(t: TestContext, limit: number, windowMs: number) {
-  const child = fork(resolve(import.meta.dirname, "strict-server.ts"), [String(limit), String(windowMs)]);
+async function strictServer(t: TestContext, rate: string) {
+  const child = fork(resolve(import.meta.dirname, "strict-server.ts"), [rate]);
   t.after(() => child.kill());
-  const [port] = (await once(child, "message")) as [number];
+  const [origin] = (await once(child, "message")) as [string];
   const report = async () => {
     child.send("report");
     const [answer] = (await once(child, "message")) as [Report];
     return answer;
   };
-  return { origin: `http://127.0.0.1:${port}`, report };
+  return { origin, report };
 }
 
 function mostInAnyWindow(arrivalsMs: readonly number[], windowMs: number): number {
@@ -46,7 +45,7 @@ function stall(ms: number): void {
  * another process: it is about what those do to the distance between two requests.
  */
 export async function fetchThreeHundred(t: TestContext, stallMs: number): Promise<Seen> {
-  const server = await strictServer(t, 10, 1000);
+  const server = await strictServer(t, "10/SECOND");
   const hub = await hubFor(t, {
     cache: false,
     retry: false,

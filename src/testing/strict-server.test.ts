@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startStrictServer } from "./strict-server.ts";
+
+test("a strict server lets in what it allows and rejects the rest, each window for itself", async t => {
+  const server = await startStrictServer({ rate: "5/MINUTE+3/SECOND" });
+  t.after(() => server.close());
+  const statuses: number[] = [];
+  for (let call = 0; call < 4; call += 1) statuses.push((await fetch(`${server.origin}/${call}`)).status);
+  assert.deepEqual(statuses, [200, 200, 200, 429]);
+  assert.equal(server.rejected, 1);
+  assert.equal(server.arrivalsMs.length, 4);
+});
+
+test("a strict server says what it is told to say, or the path", async t => {
+  const server = await startStrictServer({ rate: "1/SECOND" });
+  const other = await startStrictServer({ rate: "1/SECOND", answer: (_, response) => response.end("hello") });
+  t.after(() => Promise.all([server.close(), other.close()]));
+  assert.equal(await (await fetch(`${server.origin}/a?b`)).text(), "/a?b\n");
+  assert.equal(await (await fetch(other.origin)).text(), "hello");
+});
