@@ -22,9 +22,8 @@ const calls = Array.from({ length: 15 }, async (_, offset) => {
 try {
   await hub.fetch(`${origin}/works?rows=1&offset=15`, { maxWaitMs: 0 });
 } catch (error) {
-  const { cause } = error as TypeError;
-  if (!(cause instanceof RateLimitExceeded)) throw error;
-  console.log(`not sent: ${cause.message}`);
+  if (!(error instanceof RateLimitExceeded)) throw error;
+  console.log(`not sent: ${error.message}`);
 }
 
 const statuses = await Promise.all(calls);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
 import { SqliteCache } from "../src/http/sqlite-cache.ts";
@@ -27,9 +27,9 @@ async function started(...args: string[]): Promise<ChildProcess> {
   return child;
 }
 
-test("four processes that open one new file together lose nothing, and find what the others stored", async () => {
-  const file = join(folder, "new", "shared.db");
-  const four = await Promise.all(["0", "1", "2", "3"].map(me => started("share", file, me, "4", "500")));
+/** Four processes that start at the same moment; what each of them was told. */
+async function sharedByFour(file: string, entries: number): Promise<readonly string[]> {
+  const four = await Promise.all(["0", "1", "2", "3"].map(me => started("share", file, me, "4", String(entries))));
   const reports = Promise.all(four.map(child => once(child, "message")));
   const exits = Promise.all(four.map(child => once(child, "exit")));
   for (const child of four) child.send("go");
@@ -37,15 +37,28 @@ test("four processes that open one new file together lose nothing, and find what
     (await exits).map(([code]) => code),
     [0, 0, 0, 0],
   );
-  for (const [{ troubles, dropped }] of await reports) {
-    assert.deepEqual(troubles, []);
-    assert.equal(dropped, 0);
-  }
+  const told = (await reports).map(([report]) => report);
+  for (const { dropped } of told) assert.equal(dropped, 0);
 
   const cache = await SqliteCache.open(file, { time: systemTime });
-  assert.equal(cache.stats.entries, 2000);
+  assert.equal(cache.stats.entries, 4 * entries);
   cache.close();
   assertSound(file);
+  return told.flatMap(({ troubles }) => troubles);
+}
+
+test("four processes that open one new file together lose nothing, and find what the others stored", async () => {
+  assert.deepEqual(await sharedByFour(join(folder, "new", "shared.db"), 500), []);
+});
+
+test("four processes that meet a damaged file together set it aside once, and share the next", async () => {
+  const file = join(folder, "damaged", "shared.db");
+  mkdirSync(dirname(file));
+  writeFileSync(file, "somebody's notes ".repeat(500));
+  const troubles = await sharedByFour(file, 50);
+  assert.equal(troubles.length, 1);
+  assert.match(String(troubles[0]), /damaged/);
+  assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
 });
 
 test("a process that is killed while it writes leaves a sound file", async () => {

@@ -3,7 +3,6 @@ import { type ExecFileException, execFile, spawnSync } from "node:child_process"
 import { globSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { suite, test } from "node:test";
-import { startServer } from "../examples/server.ts";
 
 /** Each example is run as its first comment says, as a process of its own, against a server that counts. */
 const root = resolve(import.meta.dirname, "..");
@@ -38,6 +37,8 @@ const expected: Readonly<Record<string, Expected>> = {
 };
 
 installClients();
+// It imports the package, as the examples do, and that is linked by now.
+const { startServer } = await import("../examples/server.ts");
 
 test("every example is run, and the README names it", () => {
   const names = globSync("*.ts", { cwd: folder }).map(file => file.replace(/\.ts$/, ""));
@@ -64,26 +65,11 @@ suite("against a server that takes five requests in any second", { concurrency: 
       assert.match(stdout, prints);
       const seconds = Number(prints.exec(stdout)?.[1]);
       assert.ok(seconds >= 2, `it took ${seconds} s, which is too fast`);
-      const stats = server.stats();
-      assert.equal(stats.rejected, 0);
-      assert.equal(stats.requests, requests);
-      assert.ok(stats.busiestSecond <= 5, `${stats.busiestSecond} came in one second`);
+      assert.equal(server.rejected, 0);
+      assert.equal(server.arrivalsMs.length, requests);
+      assert.ok(server.busiest <= 5, `${server.busiest} came in one second`);
     });
   }
-});
-
-test("the server rejects the sixth request in a second, and counts it", async t => {
-  const server = await startServer();
-  t.after(() => server.close());
-  const statuses: number[] = [];
-  for (let number = 1; number <= 6; number += 1) {
-    const response = await fetch(`${server.origin}/works?offset=${number}`);
-    await response.json();
-    statuses.push(response.status);
-  }
-  assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429]);
-  const stats = await fetch(`${server.origin}/stats`);
-  assert.deepEqual(await stats.json(), { requests: 6, rejected: 1, busiestSecond: 6 });
 });
 
 /** What its first comment puts behind `node`, without the origin. */

@@ -28,6 +28,8 @@ export function attempting(room: WireRoom): Send {
   return (request, sink) => new Attempt(room, request, sink);
 }
 
+/** How long a request over a new connection counts as being written, unless its answer comes first. */
+const COLD_MS = 100;
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
 
 /**
@@ -43,12 +45,16 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #waiting: AbortController | undefined;
   #jitter: Timer | undefined;
+  /** When its headers may have gone; undefined while nothing can have. */
   #writtenUs: number | undefined;
+  #isCold = false;
+  #settling: Timer | undefined;
   #hasHead = false;
   #isPaused = false;
   #reason: unknown;
   /** Sinks are told nothing before `Send` has returned; until then what goes wrong is put off. */
   #isBeginning = true;
+  #isDispatching = false;
 
   constructor(room: WireRoom, request: Outgoing, sink: Sink) {
     this.#room = room;
@@ -102,7 +108,9 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     }
     this.#controller = controller;
     this.#writtenUs = this.#room.time.monotonicUs();
-    this.#grant?.written();
+    this.#isCold = !this.#isDispatching;
+    // A body may take long, and its server counts from the headers on.
+    if (this.#request.body !== undefined && this.#request.body !== null) this.#grant?.written();
     if (this.#isPaused) controller.pause();
   }
 
@@ -118,6 +126,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
       return;
     }
     this.#hasHead = true;
+    this.#settled();
     this.#judge(head);
     this.#sink?.started(head);
   }
@@ -162,11 +171,19 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#request.observer?.onBodySent?.(chunk);
   }
 
+  /**
+   * It is in the hands of the system now, and that is the instant that counts. Over a connection that was opened for it
+   * more may lie between here and the server's notice, all the more in the first burst of a program: there it counts as
+   * being written until the first byte of the answer, or for a moment.
+   */
   onRequestSent(): void {
+    if (!this.#isCold) this.#grant?.written();
+    else this.#settling ??= this.#room.time.setTimer(COLD_MS, () => this.#grant?.written());
     this.#request.observer?.onRequestSent?.();
   }
 
   onResponseStarted(): void {
+    this.#settled();
     this.#request.observer?.onResponseStarted?.();
   }
 
@@ -210,6 +227,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#jitter = undefined;
     const { options, origin, path, method, headers, body, record } = this.#request;
     record.attempts += 1;
+    this.#isDispatching = true;
     try {
       this.#room.wire.dispatch(
         {
@@ -230,6 +248,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
       this.#end(outcomeOfError(error));
       this.#fail(error);
     }
+    this.#isDispatching = false;
   }
 
   /** A failure and its cooldown are told at once; a success is one only when the body has come whole. */
@@ -264,9 +283,16 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     return isSilent ? { kind: "failure", cause: "network", throttled: false } : { kind: "neutral" };
   }
 
+  #settled(): void {
+    this.#settling?.cancel();
+    this.#settling = undefined;
+    this.#grant?.written();
+  }
+
   #end(outcome: Outcome | undefined): void {
     this.#jitter?.cancel();
     this.#jitter = undefined;
+    this.#settling?.cancel();
     this.#room.unread.resumed(this);
     const grant = this.#grant;
     if (grant === undefined) return;

@@ -31,10 +31,15 @@ export function ownOptions(options: object): CallOptions | undefined {
   return own;
 }
 
-/** Layers of options, the last word first. */
-export function layered(...layers: readonly (CallOptions | undefined)[]): StampedCall {
-  const said = layers.filter(layer => layer !== undefined);
-  return said.length === 1 ? (said[0] as StampedCall) : Object.assign({}, ...said.toReversed());
+const NOTHING: StampedCall = Object.freeze({});
+
+/** Layers of options, the last word first. Most calls say nothing, or in one layer only: then nothing is copied. */
+export function layered(...layers: readonly (StampedCall | undefined)[]): StampedCall {
+  let said: StampedCall | undefined;
+  for (const layer of layers) {
+    if (layer !== undefined) said = said === undefined ? layer : { ...layer, ...said };
+  }
+  return said ?? NOTHING;
 }
 
 /** Throws a RangeError that names the option. What the gate looks at is checked there. */

@@ -40,6 +40,7 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
   readonly #startedUs: number;
   #flow: Flow | undefined;
   #deadline: Timer | undefined;
+  #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
   #isOver = false;
 
@@ -55,7 +56,10 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     const { body, call } = this.#request;
     underWay.add(this);
     // A stream may break while its request is in line, where nobody listens to it yet.
-    if (body instanceof Readable) body.once("error", this.#onBodyError);
+    if (body instanceof Readable) {
+      this.#onBodyError = error => this.abort(error);
+      body.once("error", this.#onBodyError);
+    }
     this.#try(() => this.#handler.onRequestStart?.(this, null));
     if (this.#isOver) return;
     if (call.deadlineMs !== undefined) this.#armDeadline(call.deadlineMs);
@@ -143,8 +147,6 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     }
   }
 
-  #onBodyError = (error: Error) => this.abort(error);
-
   #armDeadline(deadlineMs: number): void {
     const leftMs = (this.#request.deadlineUs - this.#room.time.monotonicUs()) / 1000;
     this.#deadline = this.#room.time.setTimer(Math.max(0, leftMs), () => {
@@ -167,7 +169,7 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     this.#isOver = true;
     this.#deadline?.cancel();
     const { body } = this.#request;
-    if (body instanceof Readable) body.off("error", this.#onBodyError);
+    if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#room.underWay.delete(this);
     this.#room.finished({ request: this.#request, status: this.#status, error, elapsedMs: this.#elapsedMs() });
   }

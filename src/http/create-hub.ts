@@ -1,3 +1,4 @@
+import type { StoreError } from "../errors.ts";
 import { BreakerRegistry } from "../gate/breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../gate/listeners.ts";
@@ -9,7 +10,7 @@ import { caching } from "./cache.ts";
 import type { CacheStore } from "./cache-store.ts";
 import type { Send } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
-import { Hub } from "./hub.ts";
+import { Hub, listenTo } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { identifying } from "./identifying.ts";
@@ -18,6 +19,7 @@ import { redirecting } from "./redirect.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
 import { retrying } from "./retry.ts";
 import { RetryBudget } from "./retry-budget.ts";
+import { SqliteCache } from "./sqlite-cache.ts";
 import { UnderWay } from "./under-way.ts";
 import { UnreadBodies } from "./unread-bodies.ts";
 import { makeWire } from "./wire.ts";
@@ -32,11 +34,12 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random });
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers });
   const listeners = new Listeners<HttpEvent>();
+  for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers);
   const underWay = new UnderWay();
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
   const retry = retryPolicy(options.retry);
-  const cache = await openCache(options.cache, time);
+  const cache = await openCache(options.cache, time, error => telemetry.trouble(error));
 
   // From the wire outwards: each line is the stage around those above it.
   const chain: readonly ((next: Send) => Send)[] = [
@@ -54,7 +57,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
         next,
       ),
     asStored,
-    next => caching({ store: cache, time, underWay }, next),
+    next => caching({ store: cache?.store, time, underWay }, next),
     next => redirecting(origin => policy.hostNames.of(origin), next),
   ];
   const innermost = attempting({
@@ -67,30 +70,52 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
-  const hub = new Hub({
+  return new Hub({
     gate,
     breakers,
     time,
     policy,
     listeners,
     room: { send, time, underWay, finished: call => telemetry.finished(call) },
-    defaults: options.defaults ?? {},
+    defaults: options.defaults,
     retryDeadlineMs: retry.deadlineMs,
-    cacheStats: () => cache?.stats,
+    cacheStats: () => cache?.store.stats,
     shutDown: async isForced => {
+      await cache?.close();
       // A wire that was handed in belongs to whoever did.
-      cache?.close();
       if (dispatcher === undefined) await (isForced ? wire.destroy() : wire.close());
     },
   });
-  for (const listener of options.telemetry ?? []) hub.listen(listener);
-  return hub;
 }
 
-async function openCache(kind: HubOptions["cache"] = "memory", _time: Time): Promise<CacheStore | undefined> {
+interface OpenedCache {
+  readonly store: CacheStore;
+  readonly close: () => Promise<void>;
+}
+
+/** Throws a RangeError for what is no cache. A file that cannot be had makes a cache that keeps nothing, and is told. */
+async function openCache(
+  kind: HubOptions["cache"],
+  time: Time,
+  onTrouble: (error: StoreError) => void,
+): Promise<OpenedCache | undefined> {
   if (kind === false) return undefined;
-  if (kind === "memory") return new MemoryCache();
-  throw new RangeError(`cache must be "memory", "sqlite:<file>" or false, not ${JSON.stringify(kind)}`);
+  if (kind === undefined || kind === "memory") {
+    const store = new MemoryCache();
+    return { store, close: async () => store.close() };
+  }
+  const [, file] = /^sqlite:(.+)$/s.exec(kind) ?? [];
+  if (file === undefined) {
+    throw new RangeError(`cache must be "memory", "sqlite:<file>" or false, not ${JSON.stringify(kind)}`);
+  }
+  const store = await SqliteCache.open(file, { time, onTrouble });
+  return {
+    store,
+    close: async () => {
+      await store.settled();
+      store.close();
+    },
+  };
 }
 
 /** Throws a RangeError that names what is wrong. */

@@ -7,6 +7,7 @@ export type HttpEvent =
       readonly event_type: "http_request";
       readonly host: string;
       readonly role: Role;
+      readonly resolver: string | undefined;
       readonly method: string;
       /** Undefined when there was no answer. */
       readonly status: number | undefined;

@@ -1,13 +1,6 @@
 import { Dispatcher, Dispatcher1Wrapper, errors } from "undici";
-import type { StampedCall } from "./call-options.ts";
-import type { CallOptions } from "./exchange.ts";
 
-type Dispatch = (
-  options: Dispatcher.DispatchOptions,
-  handler: Dispatcher.DispatchHandler,
-  call: StampedCall,
-  fallback: CallOptions | undefined,
-) => void;
+type Dispatch = (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void;
 
 /** The two ends of a hub's life, as undici names them. */
 export interface HubLife {
@@ -16,21 +9,16 @@ export interface HubLife {
 }
 
 /**
- * The hub as undici's programs and Node's own fetch see it. Each view carries what its callers cannot say themselves:
- * fetch hands a dispatcher nothing but the request.
+ * The hub as undici's programs and Node's own fetch see it. There is one for each set of options that callers cannot
+ * say themselves: fetch hands a dispatcher nothing but the request.
  */
 export class HubDispatcher extends Dispatcher {
   readonly #dispatch: Dispatch;
-  readonly #call: StampedCall;
-  readonly #fallback: CallOptions | undefined;
   readonly #life: HubLife;
 
-  /** `call` counts before the caller's asynchronous context, `fallback` after it. */
-  constructor(dispatch: Dispatch, call: StampedCall, life: HubLife, fallback: CallOptions | undefined) {
+  constructor(dispatch: Dispatch, life: HubLife) {
     super();
-    this.#fallback = fallback;
     this.#dispatch = dispatch;
-    this.#call = call;
     this.#life = life;
   }
 
@@ -39,7 +27,7 @@ export class HubDispatcher extends Dispatcher {
     if (typeof handler !== "object" || handler === null) {
       throw new errors.InvalidArgumentError("handler must be an object");
     }
-    this.#dispatch(options, modern(handler), this.#call, this.#fallback);
+    this.#dispatch(options, modern(handler));
     return true;
   }
 

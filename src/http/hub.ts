@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
+import { isDocstokgError } from "../errors.ts";
 import type { HostStatus } from "../gate/breaker-status.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Gate } from "../gate/gate.ts";
@@ -26,7 +27,7 @@ export interface HubParts {
   readonly policy: HubPolicy;
   readonly listeners: Listeners<HttpEvent>;
   readonly room: CallRoom;
-  readonly defaults: CallOptions;
+  readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
   /** Ends what the hub has opened, once nothing is under way. */
@@ -64,22 +65,33 @@ const INSTALLED: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxCutOffM
 export class Hub {
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
+  /** For callers that say everything in the request's own options. */
+  readonly #plain: HubDispatcher;
   #closing: Promise<void> | undefined;
 
   constructor(parts: HubParts) {
     this.#parts = parts;
+    this.#plain = this.#view(undefined);
   }
 
-  /** WHATWG fetch, politely: a plain function, for whoever takes a `fetch`. */
-  readonly fetch = (input: FetchInput, options: FetchOptions = {}): Promise<Response> => {
-    const call = { ...ownOptions(options), sinceUs: this.#parts.time.monotonicUs() };
+  /**
+   * WHATWG fetch, politely: a plain function, for whoever takes a `fetch`. What we refuse ourselves it rejects with as
+   * it is, and not as the `cause` of a failed fetch: libraries take the latter for a broken network, and try again.
+   */
+  readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
+    const call = { ...ownOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
     const init = { ...options, dispatcher: this.#view(call) };
-    return builtInFetch(input, init as unknown as RequestInit);
+    try {
+      return await builtInFetch(input, init as unknown as RequestInit);
+    } catch (error) {
+      const cause = error instanceof TypeError ? error.cause : undefined;
+      throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
+    }
   };
 
   /** `undici.request`, politely. */
   readonly request = (url: string | URL, options: RequestOptions = {}): Promise<Dispatcher.ResponseData<unknown>> =>
-    undiciRequest(url, { ...options, dispatcher: this.#view({}) });
+    undiciRequest(url, { ...options, dispatcher: this.#plain });
 
   /** For undici's functions, and for Node's own `fetch(url, { dispatcher })`. */
   dispatcher(call: CallOptions = {}): Dispatcher {
@@ -88,7 +100,7 @@ export class Hub {
 
   /** Makes every fetch of the process pass here; answers with the way back. */
   install(call: CallOptions = INSTALLED): () => void {
-    return install(new HubDispatcher((...args) => this.#dispatch(...args), {}, this, call));
+    return install(this.#view(undefined, call));
   }
 
   /** What `work` sends, however indirectly, is sent with these options where it says nothing itself. */
@@ -98,11 +110,7 @@ export class Hub {
 
   /** Answers with the way to stop listening. */
   listen(listener: Listener<HubEvent>): () => void {
-    const { gate, breakers, listeners } = this.#parts;
-    const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
-    return () => {
-      for (const stop of stops) stop();
-    };
+    return listenTo(this.#parts, listener);
   }
 
   snapshot(): HubSnapshot {
@@ -154,19 +162,20 @@ export class Hub {
     await this.close();
   }
 
-  #view(call: StampedCall): HubDispatcher {
-    return new HubDispatcher((...args) => this.#dispatch(...args), call, this, undefined);
+  /** `call` counts before the asynchronous context of whoever uses it, `fallback` after it. */
+  #view(call: StampedCall | undefined, fallback?: CallOptions): HubDispatcher {
+    return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback), this);
   }
 
   #dispatch(
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
-    said: StampedCall,
+    said: StampedCall | undefined,
     fallback: CallOptions | undefined,
   ): void {
     const { room, policy, time, defaults, retryDeadlineMs } = this.#parts;
     try {
-      if (this.#closing !== undefined) throw new errors.ClientClosedError();
+      if (this.#closing !== undefined) throw new errors.ClientClosedError("the hub is closed");
       const call = layered(ownOptions(options), said, this.#context.getStore(), fallback, defaults);
       const outgoing = outgoingOf(options, handler, call, {
         hostNames: policy.hostNames,
@@ -179,6 +188,17 @@ export class Hub {
       queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error as Error));
     }
   }
+}
+
+/** Whoever listens to a hub listens to all that it is made of. */
+export function listenTo(
+  { gate, breakers, listeners }: Pick<HubParts, "gate" | "breakers" | "listeners">,
+  listener: Listener<HubEvent>,
+): () => void {
+  const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
+  return () => {
+    for (const stop of stops) stop();
+  };
 }
 
 /** For requests that failed before there was anything to control; undici itself hands over null. */

@@ -3,8 +3,8 @@ import type { Identities, IdentityField } from "../policy/identities.ts";
 import type { Outgoing, ResponseHead } from "./exchange.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
-/** What a runtime calls itself when nobody has said anything. */
-const RUNTIMES: ReadonlySet<string> = new Set(["node", "undici"]);
+/** What runtimes and clients call themselves when nobody has said anything. */
+const NOBODY = /^(?:node|undici|axios\/[\w.-]+)$/;
 
 /** More origins than a program calls at a time, few enough that a crawler does not fill the memory with them. */
 const ORIGINS_MAX = 1024;
@@ -157,7 +157,7 @@ function withFields(fields: readonly string[], wanted: readonly string[]): reado
     if (at === -1) {
       changed ??= [...fields];
       changed.push(name, value);
-    } else if (name === "user-agent" && RUNTIMES.has(fields[at + 1] ?? "")) {
+    } else if (name === "user-agent" && NOBODY.test(fields[at + 1] ?? "")) {
       changed ??= [...fields];
       changed[at + 1] = value;
     }

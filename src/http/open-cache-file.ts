@@ -27,7 +27,7 @@ const BACKOFF = { baseMs: 4, capMs: 250 };
 const SIDE_FILES = ["", "-wal", "-shm"] as const;
 /** A sign beside the file while somebody sets it aside, which takes less than a millisecond. */
 const MOVING = ".moving";
-const MOVING_MS_MAX = 10_000;
+const MOVING_MS_MAX = 2000;
 
 /**
  * Opens the file or creates it, however many do so at once. A file that is damaged or no database at all is set aside,
@@ -74,8 +74,9 @@ export function tellAside(
   const sign = path + MOVING;
   try {
     closeSync(openSync(sign, "wx", 0o600));
-  } catch {
-    return existsSync(sign);
+  } catch (error) {
+    // Another process is at it, or has just been.
+    return error instanceof Error && "code" in error && error.code === "EEXIST";
   }
   try {
     if (identityOf(path) !== identity) return true;
@@ -144,12 +145,14 @@ function openDatabase(
   // No busy timeout: SQLite would sleep, and the event loop with it.
   const db = new Database(path, { timeout: 0 });
   try {
-    const isNew = isEmptyOrThrow(db);
+    const isNew = inTransaction(db, "BEGIN", () => isEmptyOrThrow(db));
     // Had the file been replaced since, we would have the old one with the new one's log, and ruin both.
     if (identityOf(path) !== identity) throw busy("it was replaced");
     for (const suffix of SIDE_FILES) hide(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
-    db.exec("PRAGMA synchronous = NORMAL");
+    // A power cut may cost the file, which is set aside then, and nothing else is lost: that is cheaper than stalling the
+    // event loop for the disk with every checkpoint.
+    db.exec("PRAGMA synchronous = OFF");
     // The log is carried over a mebibyte at a time: four, as SQLite has it, stalled the event loop for 25 to 55 ms.
     db.exec("PRAGMA wal_autocheckpoint = 256");
     db.exec("PRAGMA journal_size_limit = 16777216");
@@ -172,7 +175,10 @@ function hide(path: string): void {
   if ((mode & 0o077) !== 0) chmodSync(path, 0o600);
 }
 
-/** Whether it is empty; throws where it is somebody else's. Nothing is written until this is known. */
+/**
+ * Throws where it is somebody else's: nothing is written until this is known. Asks three times, so it must be within a
+ * transaction: else a file that another process has made ours in between would seem to be neither.
+ */
 function isEmptyOrThrow(db: DatabaseSync): boolean {
   const application = pragma(db, "application_id");
   const version = pragma(db, "user_version");
@@ -184,15 +190,21 @@ function isEmptyOrThrow(db: DatabaseSync): boolean {
 }
 
 function create(db: DatabaseSync): void {
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  inTransaction(db, "BEGIN IMMEDIATE", () => {
     // Another process may have been quicker between our look and our turn.
-    if (isEmptyOrThrow(db)) {
-      db.exec(SCHEMA);
-      db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-      db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    }
+    if (!isEmptyOrThrow(db)) return;
+    db.exec(SCHEMA);
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  });
+}
+
+function inTransaction<Value>(db: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", act: () => Value): Value {
+  db.exec(begin);
+  try {
+    const value = act();
     db.exec("COMMIT");
+    return value;
   } catch (error) {
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;

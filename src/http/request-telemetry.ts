@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { StoreError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Listeners } from "../gate/listeners.ts";
 import type { FinishedCall } from "./call.ts";
@@ -17,13 +18,14 @@ export class RequestTelemetry {
 
   finished({ request, status, error, elapsedMs }: FinishedCall): void {
     if (this.#listeners.isEmpty) return;
-    const { host, role, method, record } = request;
+    const { host, role, method, record, call } = request;
     const { verdict, attempts, retryAfterMs, waitedMs, outcome } = record;
     const { state, remainingMs } = this.#breakers.state(host);
     this.#listeners.tell({
       event_type: "http_request",
       host,
       role,
+      resolver: call.resolver,
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
@@ -54,6 +56,12 @@ export class RequestTelemetry {
       status,
       error: code,
     });
+  }
+
+  /** Nobody may be listening yet, and a cache that keeps nothing is news to whoever runs the program. */
+  trouble(error: StoreError): void {
+    if (this.#listeners.isEmpty) process.emitWarning(error.message, "DocstokgWarning");
+    else this.#listeners.tell({ event_type: "cache_trouble", message: error.message });
   }
 
   unread({ host, role }: Outgoing, unread_ms: number): void {

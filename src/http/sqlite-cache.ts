@@ -19,7 +19,7 @@ export interface SqliteCacheOptions {
   readonly time: Time;
   /** All bodies and heads together. Kept to by small steps, so it may be exceeded by an eighth. @default 1 GiB */
   readonly maxBytes?: number | undefined;
-  /** The largest body that is kept: the event loop waits while it is written. @default 1 MiB */
+  /** The largest body that is kept: the event loop waits while it is written. @default 512 KiB */
   readonly maxEntryBytes?: number | undefined;
   /** Writes that may wait while others use the file; beyond that the oldest is dropped. @default 1000 */
   readonly maxQueuedWrites?: number | undefined;
@@ -72,7 +72,7 @@ export class SqliteCache implements CacheStore {
     const { time, random = Math.random, onTrouble = () => undefined } = options;
     this.#time = time;
     this.#maxBytes = options.maxBytes ?? 1024 * MIB;
-    this.maxEntryBytes = options.maxEntryBytes ?? MIB;
+    this.maxEntryBytes = options.maxEntryBytes ?? MIB / 2;
     this.#onTrouble = onTrouble;
     this.#openOptions = {
       // Absolute, lest `:memory:` or `file:…` mean something else to SQLite.

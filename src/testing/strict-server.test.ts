@@ -10,6 +10,7 @@ test("a strict server lets in what it allows and rejects the rest, each window f
   assert.deepEqual(statuses, [200, 200, 200, 429]);
   assert.equal(server.rejected, 1);
   assert.equal(server.arrivalsMs.length, 4);
+  assert.equal(server.busiest, 4);
 });
 
 test("a strict server says what it is told to say, or the path", async t => {

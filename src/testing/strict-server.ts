@@ -7,6 +7,8 @@ import { systemTime } from "../time/system-time.ts";
 export interface StrictServerOptions {
   /** What it allows in any window: `10/SECOND`, `10/SECOND+100/MINUTE`. */
   readonly rate: string;
+  /** @default any that is free */
+  readonly port?: number | undefined;
   /** What it says to those it lets in. @default 200, the path as text, fresh for a minute */
   readonly answer?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
@@ -18,11 +20,13 @@ export interface StrictServer {
   readonly arrivalsMs: readonly number[];
   /** How many it has answered with 429. */
   readonly rejected: number;
+  /** The most that ever came in one window of its first rate, wherever that begins. */
+  readonly busiest: number;
   close(): Promise<void>;
 }
 
 /** A server on loopback that enforces its limit exactly, in any window, and rejects every request beyond it. */
-export async function startStrictServer({ rate, answer = echo }: StrictServerOptions): Promise<StrictServer> {
+export async function startStrictServer({ rate, port = 0, answer = echo }: StrictServerOptions): Promise<StrictServer> {
   const rates = parseRates(rate);
   const longestMs = Math.max(...rates.map(({ windowUs }) => windowUs / 1000));
   const arrivalsMs: number[] = [];
@@ -43,20 +47,33 @@ export async function startStrictServer({ rate, answer = echo }: StrictServerOpt
     rejected += 1;
     response.writeHead(429, { "content-type": "text/plain" }).end("too many requests\n");
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     arrivalsMs,
     get rejected() {
       return rejected;
+    },
+    get busiest() {
+      return most(arrivalsMs, (rates[0]?.windowUs ?? 0) / 1000);
     },
     close: async () => {
       server.closeAllConnections();
       await new Promise(resolve => server.close(resolve));
     },
   };
+}
+
+/** The arrivals are in order, so that the window slides over them once. */
+function most(arrivalsMs: readonly number[], windowMs: number): number {
+  let from = 0;
+  let busiest = 0;
+  for (const [index, ms] of arrivalsMs.entries()) {
+    while ((arrivalsMs[from] ?? ms) <= ms - windowMs) from += 1;
+    busiest = Math.max(busiest, index - from + 1);
+  }
+  return busiest;
 }
 
 function echo(request: IncomingMessage, response: ServerResponse): void {

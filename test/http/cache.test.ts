@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { type Handler, heard, hubFor, only, serve, type TestHubOptions, until } from "./kit.ts";
@@ -273,4 +276,36 @@ test("what asks for a part, or makes conditions of its own, goes past the cache"
   await get("/", { headers: { range: "bytes=0-1" } });
   await get("/", { headers: { "if-none-match": '"mine"' } });
   assert.equal(server.requests.length, 3);
+});
+
+test("a cache in a file outlives its hub, and is shared by two", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-cache-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const cache = `sqlite:${join(folder, "http.db")}` as const;
+  const first = await world(t, tagged("max-age=60"), { cache });
+  await first.get();
+  const second = await hubFor(t, { time: first.time, cache });
+  const shared = await second.fetch(`${first.server.origin}/`);
+  assert.equal(shared.headers.get("cache-status"), "docstokg; hit");
+  assert.equal(await shared.text(), "tagged");
+  await first.hub.close();
+  await second.close();
+  await first.time.advance(60_000);
+  const third = await hubFor(t, { time: first.time, cache });
+  const revalidated = await third.fetch(`${first.server.origin}/`);
+  assert.equal(revalidated.headers.get("cache-status"), "docstokg; fwd=stale; fwd-status=304");
+  assert.equal((await third.fetch(`${first.server.origin}/`)).headers.get("cache-status"), "docstokg; hit");
+  assert.equal(first.server.requests.length, 2);
+});
+
+test("a cache file that cannot be had is told of, and everything goes on without it", async t => {
+  const troubles: string[] = [];
+  const server = await serve(t, fresh);
+  const hub = await hubFor(t, {
+    cache: `sqlite:${join(import.meta.filename, "not-a-folder.db")}`,
+    telemetry: [event => void (event.event_type === "cache_trouble" && troubles.push(event.message))],
+  });
+  assert.equal(await (await hub.fetch(server.origin)).text(), "body 1");
+  assert.equal(await (await hub.fetch(server.origin)).text(), "body 2");
+  assert.equal(troubles.length, 1);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heard, hubFor, only, serve } from "./kit.ts";
+import { FakeTime } from "../../src/testing/fake-time.ts";
+import { heard, hubFor, only, serve, until } from "./kit.ts";
 
 test("hub.fetch answers as fetch does, with Node's own Response", async t => {
   const server = await serve(t, (_, response) => response.setHeader("x-a", "b").end("hello"));
@@ -35,4 +36,58 @@ test("one http_request event tells what happened, without the URL", async t => {
   assert.equal(event?.attempts, 1);
   assert.equal(event?.breaker_recorded, "success");
   assert.ok(!JSON.stringify(events).includes("secret"));
+});
+
+test("hub.fetch takes what fetch takes: nothing, null, a Request, a FormData", async t => {
+  const bodies: string[] = [];
+  const server = await serve(t, (request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", chunk => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      bodies.push(body);
+      response.end("ok");
+    });
+  });
+  const hub = await hubFor(t, { cache: false });
+  const form = new FormData();
+  form.set("field", "value");
+  const post = new Request(server.origin, { method: "POST", body: "text" });
+  const answers = [
+    await hub.fetch(server.origin),
+    await hub.fetch(new URL(server.origin), null),
+    await hub.fetch(post),
+    await hub.fetch(server.origin, { method: "POST", body: form }),
+  ];
+  for (const answer of answers) assert.equal(await answer.text(), "ok");
+  assert.deepEqual(bodies.slice(0, 3), ["", "", "text"]);
+  assert.match(bodies[3] ?? "", /name="field"\r\n\r\nvalue/);
+});
+
+test("what we refuse ourselves hub.fetch rejects with as it is; a broken network stays a failed fetch", async t => {
+  const server = await serve(t, request => request.socket.resetAndDestroy());
+  const hub = await hubFor(t, { retry: false });
+  await assert.rejects(hub.fetch(server.origin, { maxWaitMs: -1 }), RangeError);
+  await assert.rejects(hub.fetch(server.origin, { weight: 5000 }), /weight 5000 can never pass 1000\/SECOND/);
+  await assert.rejects(hub.fetch(server.origin), { name: "TypeError", message: "fetch failed" });
+});
+
+test("a request over a new connection counts as being written until its answer begins, or for a tenth of a second", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => (request.url === "/silent" ? undefined : response.end("ok")));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 5000 } } },
+  });
+  const silent = hub.request(`${server.origin}/silent`).catch(() => undefined);
+  await until(() => server.requests.length === 1);
+  const next = hub.request(server.origin);
+  await time.advance(1099);
+  assert.equal(server.requests.length, 1);
+  await time.advance(1);
+  assert.equal((await next).statusCode, 200);
+  await hub.destroy();
+  await silent;
 });

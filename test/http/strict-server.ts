@@ -3,5 +3,7 @@ import { startStrictServer } from "../../src/testing/strict-server.ts";
 
 const server = await startStrictServer({ rate: process.argv[2] ?? "" });
 process.send?.(server.origin);
-process.on("message", () => process.send?.({ arrivalsMs: server.arrivalsMs, rejected: server.rejected }));
+process.on("message", () =>
+  process.send?.({ arrived: server.arrivalsMs.length, rejected: server.rejected, most: server.busiest }),
+);
 process.on("disconnect", () => process.exit());
