@@ -4,7 +4,7 @@
  *   share <file> <me> <processes> <entries>   stores its own entries, and leaves when it has found everybody's
  *   hammer <file>                             stores until it is killed
  */
-import { SqliteCache } from "../src/http/sqlite-cache.ts";
+import { SqliteCache } from "../src/http/cache/sqlite-cache.ts";
 import { systemTime } from "../src/time/system-time.ts";
 
 const [, , task = "", file = "", me = "0", processes = "1", entries = "0"] = process.argv;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
-import { SqliteCache } from "../src/http/sqlite-cache.ts";
+import { SqliteCache } from "../src/http/cache/sqlite-cache.ts";
 import { systemTime } from "../src/time/system-time.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "docstokg-cache-"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CacheStore, isVariant, type StoredResponse, VARIANTS_MAX } from "../src/http/cache-store.ts";
+import { type CacheStore, isVariant, type StoredResponse, VARIANTS_MAX } from "../src/http/cache/store.ts";
 import type { FakeTime } from "../src/testing/fake-time.ts";
 
 export interface StoreLimits {

@@ -14,9 +14,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
 import type { StoreError } from "../src/errors.ts";
-import { concealed, isVariant } from "../src/http/cache-store.ts";
-import { MemoryCache } from "../src/http/memory-cache.ts";
-import { SqliteCache, type SqliteCacheOptions } from "../src/http/sqlite-cache.ts";
+import { MemoryCache } from "../src/http/cache/memory-cache.ts";
+import { SqliteCache, type SqliteCacheOptions } from "../src/http/cache/sqlite-cache.ts";
+import { concealed, isVariant } from "../src/http/cache/store.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
 import { bodies, cacheStoreSuite, response, url, variant } from "./cache-store-suite.ts";
 

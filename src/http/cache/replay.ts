@@ -1,6 +1,6 @@
-import type { CacheVerdict } from "./call-record.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Sink } from "./exchange.ts";
-import { fieldLine } from "./headers.ts";
+import type { CacheVerdict } from "../call-record.ts";
+import type { Flow, HeaderFields, Outgoing, ResponseHead, Sink } from "../exchange.ts";
+import { fieldLine } from "../headers.ts";
 
 /** An answer that is at hand. */
 export interface Stored {

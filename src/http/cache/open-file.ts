@@ -1,10 +1,10 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { backoffMs } from "../core/backoff.ts";
-import { StoreError } from "../errors.ts";
-import type { Time } from "../time/time.ts";
-import { APPLICATION_ID, CacheFile, SCHEMA, SCHEMA_VERSION } from "./cache-file.ts";
+import { backoffMs } from "../../core/backoff.ts";
+import { StoreError } from "../../errors.ts";
+import type { Time } from "../../time/time.ts";
+import { APPLICATION_ID, CacheFile, SCHEMA, SCHEMA_VERSION } from "./file.ts";
 
 export interface OpenOptions {
   readonly path: string;

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
-import { headWithVerdict, replay, type Stored } from "./cache-replay.ts";
-import type { CacheVerdict } from "./call-record.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
-import { fieldLine } from "./headers.ts";
-import type { Ongoing } from "./under-way.ts";
+import type { CacheVerdict } from "../call-record.ts";
+import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "../exchange.ts";
+import { fieldLine } from "../headers.ts";
+import type { Ongoing } from "../under-way.ts";
+import { headWithVerdict, replay, type Stored } from "./replay.ts";
 
 /** Bytes of an answer nobody wants that are read and dropped to keep its connection. */
 const DROPPED_BYTES_MAX = 65_536;

@@ -7,7 +7,7 @@ import {
   type StoredResponse,
   VARIANTS_MAX,
   variantId,
-} from "./cache-store.ts";
+} from "./store.ts";
 
 /** A change to a shared cache, which may have to wait. By then nothing in it can be read by whoever finds the file. */
 export type CacheWrite = PutWrite | FreshenWrite | RemoveWrite;

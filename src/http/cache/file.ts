@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./cache-store.ts";
-import type { CacheWrite } from "./cache-write.ts";
+import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./store.ts";
+import type { CacheWrite } from "./write.ts";
 
 /** Of the schema below, in `user_version`. Another number is another program's, even if an older one of ours. */
 export const SCHEMA_VERSION = 1;

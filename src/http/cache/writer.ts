@@ -1,8 +1,8 @@
-import { backoffMs } from "../core/backoff.ts";
-import type { Time, Timer } from "../time/time.ts";
-import type { CacheFile } from "./cache-file.ts";
-import type { CacheWrite } from "./cache-write.ts";
-import { isBusy } from "./open-cache-file.ts";
+import { backoffMs } from "../../core/backoff.ts";
+import type { Time, Timer } from "../../time/time.ts";
+import type { CacheFile } from "./file.ts";
+import { isBusy } from "./open-file.ts";
+import type { CacheWrite } from "./write.ts";
 import { WriteQueue, type WriteQueueLimits } from "./write-queue.ts";
 
 export interface CacheWriterOptions {

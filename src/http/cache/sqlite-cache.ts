@@ -1,19 +1,11 @@
 import { resolve } from "node:path";
-import { StoreError } from "../errors.ts";
-import type { Time } from "../time/time.ts";
-import type { BodyKey, CacheFile } from "./cache-file.ts";
-import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./cache-store.ts";
-import { foundAfter, freshenWrite, putWrite, removeWrite } from "./cache-write.ts";
-import { CacheWriter } from "./cache-writer.ts";
-import {
-  isBusy,
-  isDamage,
-  isMoved,
-  type OpenedFile,
-  type OpenOptions,
-  openCacheFile,
-  tellAside,
-} from "./open-cache-file.ts";
+import { StoreError } from "../../errors.ts";
+import type { Time } from "../../time/time.ts";
+import type { BodyKey, CacheFile } from "./file.ts";
+import { isBusy, isDamage, isMoved, type OpenedFile, type OpenOptions, openCacheFile, tellAside } from "./open-file.ts";
+import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./store.ts";
+import { foundAfter, freshenWrite, putWrite, removeWrite } from "./write.ts";
+import { CacheWriter } from "./writer.ts";
 
 export interface SqliteCacheOptions {
   readonly time: Time;

@@ -1,5 +1,5 @@
-import { type RequestControl, requestControl, responseControl } from "../core/cache-control.ts";
-import { ageMs, type EntryFacts, entryFacts, isStorable, judge } from "../core/freshness.ts";
+import { type RequestControl, requestControl, responseControl } from "../../core/cache-control.ts";
+import { ageMs, type EntryFacts, entryFacts, isStorable, judge } from "../../core/freshness.ts";
 import {
   freshened,
   invalidatedUrls,
@@ -8,16 +8,16 @@ import {
   storedHeaders,
   varyKeyOf,
   varyNames,
-} from "../core/stored-fields.ts";
-import type { Time } from "../time/time.ts";
-import { Fill, type Old } from "./cache-fill.ts";
-import { replay, type Stored } from "./cache-replay.ts";
-import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./cache-store.ts";
-import { CallRecord } from "./call-record.ts";
-import type { Flow, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
-import { joinedHeader, withHeaders } from "./headers.ts";
-import { rewritten } from "./rewritten.ts";
-import type { UnderWay } from "./under-way.ts";
+} from "../../core/stored-fields.ts";
+import type { Time } from "../../time/time.ts";
+import { CallRecord } from "../call-record.ts";
+import type { Flow, Outgoing, ResponseHead, Send, Sink } from "../exchange.ts";
+import { joinedHeader, withHeaders } from "../headers.ts";
+import { rewritten } from "../rewritten.ts";
+import type { UnderWay } from "../under-way.ts";
+import { Fill, type Old } from "./fill.ts";
+import { replay, type Stored } from "./replay.ts";
+import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./store.ts";
 
 export interface CacheRoom {
   /** Undefined for none: then only `offline` and `only-if-cached` are looked at. */
