@@ -10,6 +10,7 @@ import type { Grant } from "../gate/grant.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
 import { fieldLine } from "./headers.ts";
+import { isReplayableBody } from "./replay.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 
 /** What every attempt of a hub works with. */
@@ -31,6 +32,8 @@ export function attempting(room: WireRoom): Send {
 /** How long a request over a new connection counts as being written, unless its answer comes first. */
 const COLD_MS = 100;
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
+/** A server that gives up every session is one that fails. */
+const UNPROCESSED_MAX = 3;
 
 /**
  * One request on the wire. The grant is taken before it, stamped when its headers are written, told the outcome once,
@@ -51,23 +54,23 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #settling: Timer | undefined;
   #hasHead = false;
   #isPaused = false;
+  /** How often an HTTP/2 session was given up before the request was processed, and whether it was just now. */
+  #unprocessed = 0;
+  #isUnprocessed = false;
   #reason: unknown;
-  /** Sinks are told nothing before `Send` has returned; until then what goes wrong is put off. */
-  #isBeginning = true;
   #isDispatching = false;
 
   constructor(room: WireRoom, request: Outgoing, sink: Sink) {
     this.#room = room;
     this.#request = request;
     this.#sink = sink;
-    this.#enter();
-    this.#isBeginning = false;
+    this.#enterSoon();
   }
 
   pause(): void {
     this.#isPaused = true;
     this.#controller?.pause();
-    if (this.#hasHead) this.#room.unread.paused(this);
+    this.#watch();
   }
 
   resume(): void {
@@ -81,9 +84,10 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#sink = undefined;
     this.#reason = reason ?? new errors.RequestAbortedError();
     this.#waiting?.abort(this.#reason);
-    if (this.#jitter !== undefined) this.#end(undefined);
-    // Without a controller the request may still be connecting: it is stopped when it would be written.
-    else this.#controller?.abort(this.#asError(this.#reason));
+    // Without a controller it may still be connecting: nothing is written, so everything goes back at once (law L5), and
+    // the request is stopped when it would be written.
+    if (this.#controller === undefined) this.#end(undefined);
+    else this.#controller.abort(this.#asError(this.#reason));
   }
 
   abandon(): void {
@@ -101,13 +105,15 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
       return;
     }
     if (this.#controller !== undefined) {
-      // undici sends a request again when an HTTP/2 session is given up under it. Each sending needs its own grant, so
-      // this one ends here and the stage above decides.
+      // undici sends a request again that an HTTP/2 session was given up under before the server processed it. Each
+      // sending needs its own grant, so this one ends here, and it goes to the gate again.
+      this.#isUnprocessed = true;
       controller.abort(new errors.InformationalError("the connection was given up before the request was processed"));
       return;
     }
     this.#controller = controller;
     this.#writtenUs = this.#room.time.monotonicUs();
+    this.#request.record.sentMs = this.#room.time.wallMs();
     this.#isCold = !this.#isDispatching;
     // A body may take long, and its server counts from the headers on.
     if (this.#request.body !== undefined && this.#request.body !== null) this.#grant?.written();
@@ -128,6 +134,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#hasHead = true;
     this.#settled();
     this.#judge(head);
+    if (this.#isPaused) this.#watch();
     this.#sink?.started(head);
   }
 
@@ -147,6 +154,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isUnprocessed && this.#goesAgain()) return;
     const isOurs = this.#sink === undefined;
     const outcome = isOurs ? this.#outcomeOfAbort() : outcomeOfError(error);
     this.#request.record.outcome = outcome;
@@ -178,7 +186,8 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
    */
   onRequestSent(): void {
     if (!this.#isCold) this.#grant?.written();
-    else this.#settling ??= this.#room.time.setTimer(COLD_MS, () => this.#grant?.written());
+    else if (this.#grant !== undefined)
+      this.#settling ??= this.#room.time.setTimer(COLD_MS, () => this.#grant?.written());
     this.#request.observer?.onRequestSent?.();
   }
 
@@ -187,11 +196,37 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#request.observer?.onResponseStarted?.();
   }
 
+  /** A server that lets a session go has not failed, whatever the method: what it did not process may be sent again. */
+  #goesAgain(): boolean {
+    this.#isUnprocessed = false;
+    this.#unprocessed += 1;
+    if (this.#sink === undefined || this.#unprocessed > UNPROCESSED_MAX || !isReplayableBody(this.#request.body)) {
+      return false;
+    }
+    this.#end(undefined);
+    this.#controller = undefined;
+    this.#writtenUs = undefined;
+    this.#enterSoon();
+    return true;
+  }
+
+  /** A sink is told nothing before `Send` has returned, and undici is not called from inside its own round of sending. */
+  #enterSoon(): void {
+    queueMicrotask(() => {
+      if (this.#sink !== undefined) this.#enter();
+    });
+  }
+
+  #watch(): void {
+    if (this.#hasHead && this.#grant !== undefined) this.#room.unread.paused(this);
+  }
+
   #enter(): void {
     const { host, role, path, method, call, record } = this.#request;
     // What an earlier attempt came to must not be taken for this one's, should it be refused.
     record.outcome = undefined;
     record.retryAfterMs = undefined;
+    record.sentMs = undefined;
     this.#waiting = new AbortController();
     try {
       const entered = this.#room.gate.enter({
@@ -202,7 +237,8 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
         weight: call.weight,
         resolver: call.resolver,
         service: call.service,
-        maxWaitMs: call.maxWaitMs,
+        // It was let in before.
+        maxWaitMs: this.#unprocessed > 0 ? this.#leftMs() : call.maxWaitMs,
         maxCutOffMs: call.maxCutOffMs,
         signal: this.#waiting.signal,
       });
@@ -212,6 +248,10 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  #leftMs(): number {
+    return Math.max(0, (this.#request.deadlineUs - this.#room.time.monotonicUs()) / 1000);
   }
 
   #granted(grant: Grant): void {
@@ -227,22 +267,20 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#jitter = undefined;
     const { options, origin, path, method, headers, body, record } = this.#request;
     record.attempts += 1;
+    const sent = {
+      ...options,
+      origin,
+      path,
+      method,
+      headers: headers as string[],
+      body: body ?? null,
+      // Both are in the path by now, or done further out.
+      query: undefined,
+      maxRedirections: 0,
+    } as unknown as Dispatcher.DispatchOptions;
     this.#isDispatching = true;
     try {
-      this.#room.wire.dispatch(
-        {
-          ...options,
-          origin,
-          path,
-          method,
-          headers: headers as string[],
-          body: body ?? null,
-          // Both are in the path by now, or done further out.
-          query: undefined,
-          maxRedirections: 0,
-        } as unknown as Dispatcher.DispatchOptions,
-        this,
-      );
+      this.#request.within(() => this.#room.wire.dispatch(sent, this));
     } catch (error) {
       // undici's own dispatchers tell the handler; one that was handed in may throw.
       this.#end(outcomeOfError(error));
@@ -276,7 +314,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
    * its chance, and a caller with short deadlines must not be blind to a host that hangs.
    */
   #outcomeOfAbort(): Outcome {
-    if (this.#hasHead) return SUCCESS;
+    if (this.#hasHead) return this.#request.record.outcome ?? SUCCESS;
     if (!(this.#reason instanceof DeadlineExceeded) || this.#writtenUs === undefined) return { kind: "neutral" };
     const silentMs = (this.#room.time.monotonicUs() - this.#writtenUs) / 1000;
     const isSilent = silentMs * 2 >= this.#reason.deadlineMs;
@@ -305,9 +343,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #fail(error: unknown): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    if (sink === undefined) return;
-    if (this.#isBeginning) queueMicrotask(() => sink.failed(error));
-    else sink.failed(error);
+    sink?.failed(error);
   }
 
   #asError(reason: unknown): Error {

@@ -8,6 +8,8 @@ export class CallRecord {
   verdict: CacheVerdict = "off";
   /** How often it was handed to the wire. */
   attempts = 0;
+  /** The wall clock when what is under way was written; undefined while it waits or connects. */
+  sentMs: number | undefined = undefined;
   /** Waited at the gate, over all attempts. */
   waitedMs = 0;
   /** What the last attempt said about its host, and what its host asked for. */

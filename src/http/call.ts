@@ -22,6 +22,12 @@ export interface FinishedCall {
 }
 
 /**
+ * Node's own fetch goes on to the next hop and leaves the page of a redirect unread: held back, it would keep the slot
+ * that the hop itself may be waiting for.
+ */
+const REDIRECT_PAGE_BYTES = 1_048_576;
+
+/**
  * One request as its caller sees it: undici's handler on the outside, a sink on the inside.
  *
  * The handler is started at once, with this as its controller, and once only, however often the request is sent: so an
@@ -43,6 +49,8 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
   #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
   #isOver = false;
+  /** So much comes whether the caller is ready for it or not. */
+  #freeBytes = 0;
 
   constructor(room: CallRoom, request: Outgoing, handler: Dispatcher.DispatchHandler) {
     this.#room = room;
@@ -64,11 +72,13 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     if (this.#isOver) return;
     if (call.deadlineMs !== undefined) this.#armDeadline(call.deadlineMs);
     this.#flow = send(this.#request, this);
+    // A handler may pause as soon as it is started.
+    if (this.paused) this.pause();
   }
 
   pause(): void {
     this.paused = true;
-    this.#flow?.pause();
+    if (this.#freeBytes <= 0) this.#flow?.pause();
   }
 
   resume(): void {
@@ -94,13 +104,16 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
 
   started(head: ResponseHead): void {
     this.#status = head.status;
+    if (isRedirect(head)) this.#freeBytes = REDIRECT_PAGE_BYTES;
     this.informed(head);
   }
 
   data(chunk: Buffer): void {
     if (this.#isOver) return;
+    this.#freeBytes -= chunk.length;
     try {
       this.#handler.onResponseData?.(this, chunk);
+      if (this.paused && this.#freeBytes > -chunk.length) this.pause();
     } catch (error) {
       this.abort(error);
     }
@@ -173,6 +186,10 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     this.#room.underWay.delete(this);
     this.#room.finished({ request: this.#request, status: this.#status, error, elapsedMs: this.#elapsedMs() });
   }
+}
+
+function isRedirect({ status, headers }: ResponseHead): boolean {
+  return status >= 300 && status < 400 && headers["location"] !== undefined;
 }
 
 function ignored(): void {

@@ -70,6 +70,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
+  let destroyed: Promise<void> | undefined;
   return new Hub({
     gate,
     breakers,
@@ -81,9 +82,10 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
     shutDown: async isForced => {
-      await cache?.close();
       // A wire that was handed in belongs to whoever did.
-      if (dispatcher === undefined) await (isForced ? wire.destroy() : wire.close());
+      if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
+      await cache?.close();
+      if (dispatcher === undefined) await (destroyed ?? wire.close());
     },
   });
 }

@@ -54,6 +54,8 @@ export interface Outgoing {
   readonly deadlineUs: number;
   /** Tried once only, because an older answer is at hand. */
   readonly isSingle: boolean;
+  /** Runs something in the asynchronous context of the caller, wherever an earlier attempt or hop has ended. */
+  readonly within: <Result>(work: () => Result) => Result;
   /** What is noted down on the way. */
   readonly record: CallRecord;
   /** Who wants to know how the sending goes; told by the wire, past all stages. */

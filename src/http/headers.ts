@@ -46,9 +46,18 @@ export function fieldLine(value: string | readonly string[] | undefined): string
   return typeof value === "string" || value === undefined ? value : value.join(", ");
 }
 
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** Checked here and not only on the wire, which would have made room for the host by then. */
 function add(flat: string[], name: string, value: unknown): void {
   if (value === undefined) return;
+  if (!TOKEN.test(name)) throw new TypeError(`${JSON.stringify(name)} is no name of a header field`);
   const key = name.toLowerCase();
-  if (!Array.isArray(value)) flat.push(key, value === null ? "" : String(value));
-  else for (const one of value) flat.push(key, one === null ? "" : String(one));
+  for (const one of Array.isArray(value) ? value : [value]) {
+    const text = one === null ? "" : `${one}`;
+    if (typeof one === "object" && one !== null) throw new TypeError(`header ${key} must be text, not an object`);
+    if (UNPRINTABLE.test(text)) throw new TypeError(`header ${key} holds characters that no header may`);
+    flat.push(key, text);
+  }
 }

@@ -52,7 +52,7 @@ export class HubDispatcher extends Dispatcher {
 
 /** Node's own fetch is an older undici, whose handlers have other callbacks. */
 function modern(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
-  if (typeof handler.onRequestStart === "function") return handler;
+  if (typeof handler.onRequestStart === "function" || !("onConnect" in handler)) return handler;
   const { wrapHandler } = Dispatcher1Wrapper as unknown as {
     readonly wrapHandler: (handler: object) => Dispatcher.DispatchHandler;
   };

@@ -152,10 +152,12 @@ export class Hub {
 
   /** The same at once: what is not over fails with the reason. */
   async destroy(reason: unknown = new errors.ClientDestroyedError()): Promise<void> {
-    const closed = this.close();
-    this.#parts.room.underWay.abortAll(reason);
-    await closed;
-    await this.#parts.shutDown(true);
+    const { room, shutDown } = this.#parts;
+    this.#closing ??= room.underWay.empty();
+    room.underWay.abortAll(reason);
+    // Not after a quiet close: that would wait for connections that nobody wants any more.
+    await shutDown(true);
+    await this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

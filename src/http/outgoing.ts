@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { stringify } from "node:querystring";
 import type { Dispatcher } from "undici";
 import { checkCall, type StampedCall } from "./call-options.ts";
@@ -35,6 +36,7 @@ export function outgoingOf(
     call,
     deadlineUs: (call.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
     isSingle: false,
+    within: AsyncLocalStorage.snapshot(),
     record: new CallRecord(),
     observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
   };

@@ -82,6 +82,7 @@ class Retrying extends Relay {
     }
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
+    this.#request.record.sentMs = undefined;
     this.#room.retrying(this.#request, delayMs, status, error);
     this.#arm(dueUs);
     return true;

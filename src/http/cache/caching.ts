@@ -87,7 +87,7 @@ class Cache {
     // It vanished between two looks: another process has made room.
     if (body === undefined) return this.#ask(request, control, sink, undefined);
     const isFresh = verdict.kind === "fresh";
-    if (verdict.kind === "stale-while-revalidate") this.#refresh(request, control, found);
+    if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached) this.#refresh(request, control, found);
     return replay(request, isFresh ? "hit" : "stale", this.#aged(found), body, sink);
   }
 
@@ -107,8 +107,11 @@ class Cache {
     if (request.method !== "GET") return this.#next(request, sink);
     const key = keyOf(request);
     const underWay = this.#fills.get(key);
-    if (underWay !== undefined && !control.noCache) return underWay.join(request, sink);
-    return this.#lead(request, control, sink, old, this.#loners.has(key) ? undefined : key);
+    if (underWay === undefined || control.noCache) {
+      return this.#lead(request, control, sink, old, this.#loners.has(key) ? undefined : key);
+    }
+    // Who may not wait as long as that one asks for himself, and is told at once if he would have to.
+    return underWay.suits(request) ? underWay.join(request, sink) : this.#lead(request, control, sink, old, undefined);
   }
 
   /** `key`: by which others may join. */
@@ -140,7 +143,10 @@ class Cache {
         next: this.#next,
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => isStorable({ ...this.#dated(head), method: sent.method, requestControl: control }),
-        store: (head, body) => this.#store.put(urlOf(request), this.#storedOf(request, head, requestedMs), body),
+        store: (head, body) => {
+          const stored = this.#storedOf(request, head, sent.record.sentMs ?? requestedMs);
+          this.#store.put(urlOf(request), stored, body);
+        },
         rejoin: (one, sink, isAlone) =>
           isAlone ? this.#lead(one, control, sink, undefined, undefined) : this.send(one, control, sink),
         unshared: () => this.#remember(key),
@@ -192,7 +198,7 @@ class Cache {
           varyNames: names,
           varyKey: key,
           headers: freshened(found.headers, head.headers),
-          requestedMs,
+          requestedMs: request.record.sentMs ?? requestedMs,
           receivedMs: this.#time.wallMs(),
         };
         this.#store.freshen(url, found, fresh);
@@ -245,7 +251,9 @@ class Cache {
   }
 }
 
-function isServed({ role, method, headers, options }: Outgoing, { noStore }: RequestControl): boolean {
+function isServed({ role, method, headers, body, options }: Outgoing, { noStore }: RequestControl): boolean {
+  // The answer to a GET with a body depends on what no cache looks at.
+  if (body !== undefined && body !== null) return false;
   if (role === "artifact" || noStore || (method !== "GET" && method !== "HEAD") || options.upgrade) return false;
   for (let at = 0; at < headers.length; at += 2) if (OWN_CONDITIONS.has(headers[at] as string)) return false;
   return true;

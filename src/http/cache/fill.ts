@@ -117,6 +117,13 @@ export class Fill implements Sink, Ongoing {
     return this.#first;
   }
 
+  /** Whether somebody may wait for this one: it is on the wire, or he is as patient. */
+  suits({ call }: Outgoing): boolean {
+    const { record, call: own } = this.#request;
+    const { maxWaitMs } = call;
+    return record.sentMs !== undefined || maxWaitMs === own.maxWaitMs || maxWaitMs === Number.POSITIVE_INFINITY;
+  }
+
   /** The answer when it is there. */
   join(request: Outgoing, sink: Sink): Flow {
     const other = new Subscriber(this, request, sink);
@@ -160,7 +167,11 @@ export class Fill implements Sink, Ongoing {
       this.#room.unshared();
       this.#part(true);
     }
-    if (this.#first === undefined) return;
+    if (this.#first === undefined) {
+      // Asked in the background, and nothing to keep.
+      if (this.#chunks === undefined) this.#drop();
+      return;
+    }
     this.#first.request.record.verdict = "miss";
     this.#first.sink.started(headWithVerdict(head, "miss"));
     // Held back while nobody knew what would come.
@@ -180,7 +191,8 @@ export class Fill implements Sink, Ongoing {
     this.#chunks = undefined;
     this.#room.unshared();
     this.#part(true);
-    this.paceChanged();
+    if (this.#first === undefined) this.abort(undefined);
+    else this.paceChanged();
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
