@@ -12,7 +12,8 @@
  *   ├─ PrivateAddressError        DOCSTOKG_PRIVATE_ADDRESS  the host is of a private network, which nobody allowed
  *   ├─ DeadlineExceeded           DOCSTOKG_DEADLINE       the call's own deadline has passed
  *   ├─ BodyUnreadError            DOCSTOKG_BODY_UNREAD    nobody read the body, and its slot was needed
- *   └─ RedirectError              DOCSTOKG_REDIRECT       redirects that lead nowhere
+ *   ├─ RedirectError              DOCSTOKG_REDIRECT       redirects that lead nowhere
+ *   └─ HubClosedError             DOCSTOKG_CLOSED         the hub takes no more requests
  *
  * Deliberately not among them: a caller's abort (the signal's own reason is thrown) and a caller's mistake
  * (a built-in TypeError or RangeError that names the option and the value received).
@@ -31,7 +32,8 @@ export type DocstokgErrorCode =
   | "DOCSTOKG_PRIVATE_ADDRESS"
   | "DOCSTOKG_DEADLINE"
   | "DOCSTOKG_BODY_UNREAD"
-  | "DOCSTOKG_REDIRECT";
+  | "DOCSTOKG_REDIRECT"
+  | "DOCSTOKG_CLOSED";
 
 export abstract class DocstokgError extends Error {
   abstract readonly code: DocstokgErrorCode;
@@ -225,4 +227,13 @@ export class BodyUnreadError extends DocstokgError {
 export class RedirectError extends DocstokgError {
   override readonly name = "RedirectError";
   readonly code = "DOCSTOKG_REDIRECT";
+}
+
+export class HubClosedError extends DocstokgError {
+  override readonly name = "HubClosedError";
+  readonly code = "DOCSTOKG_CLOSED";
+
+  constructor() {
+    super("the hub is closed and takes no more requests");
+  }
 }

@@ -90,6 +90,8 @@ interface ModelHost {
   readonly circuits: Readonly<Record<string, ModelCircuit>>;
   orderedUntilMs: number;
   askedUntilMs: number;
+  /** It was the host itself that asked last. */
+  isAsked: boolean;
   failuresMs: number[];
 }
 
@@ -212,6 +214,7 @@ class Model {
     circuits: { metadata: fresh(PROBES.metadata), artifact: fresh(PROBES.artifact) },
     orderedUntilMs: 0,
     askedUntilMs: 0,
+    isAsked: false,
     failuresMs: [],
   }));
   readonly #resolvers: Readonly<Record<string, ModelCircuit>> = { crossref: fresh(1) };
@@ -250,10 +253,16 @@ class Model {
     }
   }
 
-  fail({ host, passed }: Out, retryAfterMs: number | undefined, nowMs: number): void {
+  fail(out: Out, retryAfterMs: number | undefined, nowMs: number): void {
+    const { host, passed } = out;
     for (const { circuit } of passed) this.settled(circuit, nowMs);
-    if (retryAfterMs !== undefined)
-      host.askedUntilMs = Math.max(host.askedUntilMs, nowMs + Math.min(CAP_MS, retryAfterMs));
+    // Nobody is let through in a pause, so whoever is out while one runs was out before it.
+    const isEcho = retryAfterMs !== undefined && host.isAsked && host.askedUntilMs > nowMs;
+    if (retryAfterMs !== undefined) this.#cool(host, nowMs + Math.min(CAP_MS, retryAfterMs), true);
+    if (isEcho) {
+      this.giveBack(out);
+      return;
+    }
     const isCurrent = passed[0]?.circuit.era === passed[0]?.era;
     for (const { circuit, era } of passed) {
       if (circuit.era !== era) continue;
@@ -266,7 +275,13 @@ class Model {
     host.failuresMs = [...host.failuresMs, nowMs];
     if (host.failuresMs.filter(at => at > nowMs - ROLLING.windowMs).length < ROLLING.threshold) return;
     host.failuresMs = [];
-    host.askedUntilMs = Math.max(host.askedUntilMs, nowMs + ROLLING.cooldownMs);
+    this.#cool(host, nowMs + ROLLING.cooldownMs, false);
+  }
+
+  #cool(host: ModelHost, untilMs: number, isAsked: boolean): void {
+    if (untilMs <= host.askedUntilMs) return;
+    host.askedUntilMs = untilMs;
+    host.isAsked = isAsked;
   }
 
   giveBack({ passed, permit }: Out): void {

@@ -100,8 +100,13 @@ function isOwnDoing(link: unknown): boolean {
 function isNetworkFault(link: unknown): boolean {
   const code = property(link, "code");
   if (typeof code !== "string") return false;
-  // undici reports an HTTP/2 stream that ended early this way, and with a cause a request that it could not open.
-  if (code === "UND_ERR_INFO") return property(link, "cause") === undefined;
+  // undici reports an HTTP/2 stream that ended early this way, and with a cause a request that it could not open. A
+  // server that lets a session go in peace (code 0) has not failed.
+  if (code === "UND_ERR_INFO") {
+    return (
+      property(link, "cause") === undefined && !/"GOAWAY" frame .* code 0$/.test(String(property(link, "message")))
+    );
+  }
   return NETWORK_CODES.has(code) || NETWORK_FAMILIES.test(code);
 }
 

@@ -212,3 +212,18 @@ function hostOrRefusal(text: string): string | RangeError {
     return error;
   }
 }
+
+test("an IPv4 address that is written canonically is what the parser makes of it, and so is one that is not", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 4, maxLength: 4 }),
+      fc.constantFrom("", "0"),
+      (parts, zero) => {
+        const text = `${zero}${parts.join(".")}`;
+        const parsed = URL.parse(`http://${text}`)?.hostname;
+        if (parsed === undefined) assert.throws(() => canonicalHost(text), RangeError);
+        else assert.equal(canonicalHost(text), parsed);
+      },
+    ),
+  );
+});

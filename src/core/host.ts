@@ -16,6 +16,9 @@ export interface UrlHost {
  */
 const PLAIN_NAME = /^(?:[a-z0-9_-]{1,63}\.)*[a-z_][a-z0-9_-]{0,62}$/;
 
+/** Four decimals as they are canonically written: no leading zeros, none above 255. */
+const PLAIN_IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+
 /** What comes out of the parser: stricter than WHATWG, which lets `*`, `!` and labels of any length pass. */
 const CANONICAL_NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 
@@ -34,7 +37,7 @@ const INPUT_CHARS_MAX = 512;
  */
 export function canonicalHost(text: string): string {
   if (typeof text !== "string") throw new RangeError(`a host must be a string, not ${JSON.stringify(text)}`);
-  if (text.length <= NAME_CHARS_MAX && PLAIN_NAME.test(text)) return text;
+  if (text.length <= NAME_CHARS_MAX && (PLAIN_NAME.test(text) || PLAIN_IPV4.test(text))) return text;
   if (text.length > INPUT_CHARS_MAX || NEVER_IN_A_HOST.test(text)) throw notAHost(text);
 
   const colon = portColon(text);

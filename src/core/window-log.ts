@@ -21,6 +21,14 @@ export interface Window {
   readonly capacity: number;
 }
 
+/** A log as plain data, for those who keep it elsewhere. */
+export interface LogState {
+  readonly written: number;
+  readonly pending: number;
+  readonly lastUs: number;
+  readonly rings?: readonly Float64Array[] | undefined;
+}
+
 const REMEMBERED_STAMPS = 200;
 const FIRST_CAPACITY = 8;
 
@@ -38,6 +46,20 @@ export class WindowLog {
   lastUs = 0;
   /** One ring of stamps for each window. Absent while every unit shares `lastUs`: an idle host costs no array. */
   #rings: Float64Array[] | undefined;
+
+  static restore({ written, pending, lastUs, rings }: LogState): WindowLog {
+    const log = new WindowLog();
+    log.written = written;
+    log.pending = pending;
+    log.lastUs = lastUs;
+    log.#rings = rings?.map(ring => ring.slice());
+    return log;
+  }
+
+  dump(): LogState {
+    const { written, pending, lastUs } = this;
+    return { written, pending, lastUs, rings: this.#rings?.map(ring => ring.slice()) };
+  }
 
   /**
    * The earliest instant at which `units` more may be written; at or before `nowUs` means now.

@@ -50,6 +50,7 @@ export interface FailureReport extends AllowRequest {
 }
 
 const WENT_WELL: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
+const WELL = Object.freeze({ state: "closed", remainingMs: 0 });
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
 
@@ -163,15 +164,23 @@ export class BreakerRegistry {
   }
 
   /** The one judgement (law B4), with this registry's lists. */
-  judge({ status, error, ...facts }: CallFacts): Outcome {
-    return status === undefined
-      ? outcomeOfError(error)
-      : outcomeOfResponse({ ...facts, status }, this.#table.policies.rules);
+  judge(facts: CallFacts): Outcome {
+    return facts.status === undefined
+      ? outcomeOfError(facts.error)
+      : outcomeOfResponse(facts as ResponseFacts, this.#table.policies.rules);
   }
 
   state(host: string): HostStatus {
     const known = this.#table.known(host);
     return this.#statusOf(known ?? new HostBreaker(canonicalHost(host), this.#time.monotonicUs()));
+  }
+
+  /** Its state in brief, for whoever asks with every call: a host that is well costs nothing to look at. */
+  glance(host: string): Pick<HostStatus, "state" | "remainingMs"> {
+    const known = this.#table.known(host);
+    if (known === undefined || (!known.mayBeCooling && ROLES.every(role => known.circuits[role]?.isClosed !== false)))
+      return WELL;
+    return this.#statusOf(known);
   }
 
   /** Milliseconds until the host may be called again, as far as anybody knows; 0 for now. */
@@ -236,9 +245,16 @@ export class BreakerRegistry {
     }
     const nowUs = this.#time.monotonicUs();
     const isCurrent = circuit.holder.generation === circuit.generation;
+    const isEcho = outcome.throttled && host.mayBeCooling && host.cooldowns.isBefore(number, nowUs);
     // A server's own word about when to come back counts whichever generation it answers.
     if (outcome.throttled && retryAfterMs !== undefined && retryAfterMs > 0) {
       this.#cooler.heed(host, circuit.holder.policy, retryAfterMs, this.#permitsIssued);
+    }
+    if (isEcho) {
+      // It was under way when the host asked for a pause, and says nothing that is not known: a burst is one failure.
+      circuit.holder.returnProbe(circuit.generation, number);
+      resolver?.holder.returnProbe(resolver.generation, number);
+      return;
     }
     circuit.holder.fail(circuit.generation, host.raised(circuit.holder.policy), nowUs, this.#random());
     // What one host asks for is no reason to keep a resolver from the others.

@@ -5,6 +5,7 @@ import type { BudgetPolicy, LanePolicy } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Learned } from "./learned.ts";
 import type { Pace } from "./pace.ts";
+import type { Stock } from "./stock.ts";
 
 /** Ready when a slot is free, and nobody can say when that is. */
 export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
@@ -126,6 +127,8 @@ export class Lane extends Budget {
   hasKeptPolicy = true;
   /** Forgotten, or dissolved by a reload; it lives on only for what is still in flight. */
   isGone = false;
+  /** What it was given by a store that processes share. Absent where none is, or nothing was asked yet. */
+  stock: Stock | undefined = undefined;
   acquired = 0;
   refused = 0;
   headSkipped = 0;
@@ -135,6 +138,20 @@ export class Lane extends Budget {
   constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined) {
     super(name, policy, above);
     this.role = role;
+  }
+
+  /** Not before the store has something for it, either. */
+  override earliestUs(units: number, nowUs: number): number {
+    const ownUs = super.earliestUs(units, nowUs);
+    const { stock } = this;
+    return stock === undefined || units <= stock.units ? ownUs : Math.max(ownUs, stock.notBeforeUs);
+  }
+
+  override constraint(units: number, nowUs: number): Constraint {
+    const sharedUs = this.stock?.notBeforeUs ?? 0;
+    if (units === 0 || sharedUs <= nowUs || super.earliestUs(units, nowUs) >= sharedUs)
+      return super.constraint(units, nowUs);
+    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} of all processes together` };
   }
 
   /** As configured, without what was learned. */

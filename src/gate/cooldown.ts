@@ -31,6 +31,12 @@ export class Cooldowns {
     return ordered.untilUs >= asked.untilUs ? ordered : asked;
   }
 
+  /** Whether a call was permitted before a pause that its host asked for, and that still runs. */
+  isBefore(permit: number, nowUs: number): boolean {
+    const asked = isRunning(this.#asked, nowUs);
+    return asked !== undefined && asked.reason === "retry-after" && permit <= asked.afterPermit;
+  }
+
   /** A success ends what answers asked for, if its permit is younger. Never an order. */
   endBySuccess(permit: number, nowUs: number): boolean {
     const asked = isRunning(this.#asked, nowUs);

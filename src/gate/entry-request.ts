@@ -25,6 +25,8 @@ export interface EntryRequest {
    */
   readonly stamp?: "granted" | "written" | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Handed the way out of the line when it has to wait: a signal for each of many requests would cost more. */
+  readonly onWait?: ((leave: (reason: unknown) => void) => void) | undefined;
   /**
    * The longest this call may wait, for whatever. 0 never waits, Infinity waits as long as it takes.
    * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots

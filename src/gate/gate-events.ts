@@ -32,4 +32,9 @@ export type GateEvent =
       readonly new: string;
       /** The family of fields that announced it; `lapsed` when the policy holds again. */
       readonly source: string;
-    };
+    }
+  /** The store that processes share is away: each keeps to its share of the limits until it is back. */
+  | { readonly event_type: "store_away"; readonly processes: number; readonly message: string }
+  | { readonly event_type: "store_back" }
+  /** Another process has a stricter policy for this key, and it counts for all. */
+  | { readonly event_type: "limit_overruled"; readonly host: string; readonly role: Role };

@@ -38,6 +38,15 @@ export class GateTeller extends Listeners<GateEvent> {
     for (const change of changes) this.tell({ event_type: "limit_learned", host, role, ...change });
   }
 
+  store(away: { readonly processes: number; readonly error: Error } | undefined): void {
+    if (away === undefined) this.tell({ event_type: "store_back" });
+    else this.tell({ event_type: "store_away", processes: away.processes, message: away.error.message });
+  }
+
+  overruled({ name: host, role }: Lane): void {
+    this.tell({ event_type: "limit_overruled", host, role });
+  }
+
   #acquire(
     { name: key, role, policy }: Lane,
     weight: number,

@@ -1,6 +1,7 @@
 import type { RejectedError } from "../errors.ts";
-import { type Limits, UNLIMITED } from "../policy/limits.ts";
+import { type Limits, shareOf, UNLIMITED } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
+import type { BudgetStore } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { checkBounds, checkWeight, mayWaitFor, rejection, unitsOf, wantedBy } from "./admission.ts";
 import type { BreakerRegistry } from "./breakers.ts";
@@ -15,6 +16,7 @@ import type { Grant, Refusal } from "./grant.ts";
 import { Lanes } from "./lanes.ts";
 import type { Listener } from "./listeners.ts";
 import { Permit } from "./permit.ts";
+import { Sharing, type SharingEars } from "./sharing.ts";
 import { Till } from "./till.ts";
 import { Tuner } from "./tuner.ts";
 import { Turnstile } from "./turnstile.ts";
@@ -25,6 +27,10 @@ export interface GateOptions {
   readonly listener?: Listener<GateEvent> | undefined;
   /** With these, every grant carries a permit that was taken at the same instant. */
   readonly breakers?: BreakerRegistry | undefined;
+  /** With this, every budget is shared with the other processes that use the same store. */
+  readonly store?: BudgetStore | undefined;
+  /** In [0, 1). @default Math.random */
+  readonly random?: (() => number) | undefined;
 }
 
 /**
@@ -43,9 +49,15 @@ export class Gate implements WaitingRoom {
   readonly #uncounted: Turnstile;
   readonly #tuner: Tuner;
   readonly #till: Till;
+  readonly #sharing: Sharing | undefined;
+  /** As the policy says, whether or not this process keeps to a share of them for now. */
+  #limits: Limits;
+  #share = 1;
 
-  constructor(limits: Limits, time: Time, { listener, breakers }: GateOptions = {}) {
+  constructor(limits: Limits, time: Time, options: GateOptions = {}) {
+    const { listener, breakers, store, random = Math.random } = options;
     this.#time = time;
+    this.#limits = limits;
     if (listener !== undefined) this.#teller.add(listener);
     this.#breakers = breakers;
     this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
@@ -57,10 +69,17 @@ export class Gate implements WaitingRoom {
     );
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
-    this.#counted = new Turnstile(this.#root, time, take);
+    const sharing = store && new Sharing(store, time, random, this.#sharingEars());
+    this.#sharing = sharing;
+    this.#counted = new Turnstile(
+      this.#root,
+      time,
+      take,
+      sharing && (({ lane, units }, line, nowUs) => sharing.covers(lane, units, line.units, nowUs)),
+    );
     this.#uncounted = new Turnstile(this.#root, time, take);
     this.#tuner = new Tuner(this.#lanes, time, this.#teller, this.#counted, this.#uncounted);
-    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner);
+    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner, sharing);
   }
 
   /** Never waits: the grant, or why not and for how long. */
@@ -98,6 +117,16 @@ export class Gate implements WaitingRoom {
 
   /** Goes on under other limits: what was sent still counts, and whoever waits stays in line. */
   follow(limits: Limits): void {
+    this.#limits = limits;
+    this.#keepTo(this.#share === 1 ? limits : shareOf(limits, this.#share));
+  }
+
+  /** Gives back what other processes could use. Nobody is let in through a store any more. */
+  async close(): Promise<void> {
+    await this.#sharing?.close();
+  }
+
+  #keepTo(limits: Limits): void {
     const waiting = [...this.#counted.evacuate(), ...this.#uncounted.evacuate()];
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#lanes.follow(limits);
@@ -166,6 +195,10 @@ export class Gate implements WaitingRoom {
     this.#turnstileFor(waiter.units).retry(waiter.lane);
   }
 
+  isAsking({ lane }: Waiter): boolean {
+    return lane.stock?.isAsking === true;
+  }
+
   readyUs(waiter: Waiter, nowUs: number): number {
     const isCut = this.#cooling?.has(waiter);
     return isCut ? Number.POSITIVE_INFINITY : overdueUs(this.#turnstileFor(waiter.units), waiter, nowUs);
@@ -178,7 +211,9 @@ export class Gate implements WaitingRoom {
     if (denial !== undefined && !mayWaitFor(denial, call, lastUs, nowUs)) throw denial.error();
     const turnstile = this.#turnstileFor(units);
     const readyUs = plannedUs(turnstile, lane, units, boundMs, nowUs);
-    if (readyUs > lastUs || call.maxWaitMs === 0) {
+    // Whether other processes leave room only the store can say, and that takes a moment even for who may not wait.
+    const mustAsk = readyUs <= nowUs && units > 0 && this.#sharing?.has(lane, units, nowUs) === false;
+    if (readyUs > lastUs || (call.maxWaitMs === 0 && !mustAsk)) {
       throw rejection(lane, this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs), boundMs);
     }
     return wait(this, this.#time, {
@@ -256,7 +291,23 @@ export class Gate implements WaitingRoom {
   #isReady(lane: Lane, units: number, nowUs: number): boolean {
     if (!this.#root.hasSlot) return false;
     for (let at: Budget | undefined = lane; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
-    return true;
+    return this.#sharing === undefined || this.#sharing.has(lane, units, nowUs);
+  }
+
+  #sharingEars(): SharingEars {
+    return {
+      news: lane => {
+        this.#counted.slotFreed(lane);
+        this.#counted.pump();
+        this.#sharing?.tidy(lane, this.waitingAt(lane) > 0);
+      },
+      changed: away => {
+        this.#share = away?.processes ?? 1;
+        this.#teller.store(away);
+        this.#keepTo(away === undefined ? this.#limits : shareOf(this.#limits, away.processes));
+      },
+      overruled: lane => this.#teller.overruled(lane),
+    };
   }
 
   #isFree(lane: Lane, units: number, nowUs: number): boolean {
@@ -287,6 +338,7 @@ export class Gate implements WaitingRoom {
       (lane.pace === undefined || lane.pace.isNeutral(nowUs)) &&
       (lane.learned === undefined || lane.learned.isLapsed(nowUs)) &&
       lane.log.isSpent(lane.windows, lane.spacingUs, nowUs) &&
+      (lane.stock === undefined || (lane.stock.isIdle && lane.stock.notBeforeUs <= nowUs)) &&
       this.waitingAt(lane) === 0
     );
   }

@@ -42,7 +42,7 @@ export class Lanes implements Iterable<Lane> {
   at(host: string, role: Role, path?: string): Lane {
     const lanes = this.#ofRole(role);
     // Known lanes carry canonical names, so that a host found here needs no more parsing.
-    const known = path === undefined ? lanes.get(host) : undefined;
+    const known = path === undefined || !this.#limits.hasPaths(host) ? lanes.get(host) : undefined;
     if (known !== undefined && !isGroupName(host)) return known.learned === undefined ? known : this.#refreshed(known);
     return this.#along(this.#limits.route(host, role, path), role);
   }

@@ -19,7 +19,7 @@ export interface RateLimiterOptions {
 }
 
 export interface AcquireRequest
-  extends Omit<EntryRequest, "role" | "service" | "resolver" | "timeoutMs" | "stamp" | "maxCutOffMs"> {
+  extends Omit<EntryRequest, "role" | "service" | "resolver" | "timeoutMs" | "stamp" | "onWait" | "maxCutOffMs"> {
   /** @default "metadata" */
   readonly role?: Role | undefined;
 }

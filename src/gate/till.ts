@@ -4,6 +4,7 @@ import type { EntryRequest } from "./entry-request.ts";
 import type { GateTeller } from "./gate-teller.ts";
 import { type Answer, Grant, type GrantKeeper } from "./grant.ts";
 import type { Permit } from "./permit.ts";
+import type { Sharing } from "./sharing.ts";
 import type { Tuner } from "./tuner.ts";
 import type { Turnstile } from "./turnstile.ts";
 import { DRIFT_US } from "./waiting-line.ts";
@@ -16,14 +17,24 @@ export class Till implements GrantKeeper {
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
   readonly #tuner: Tuner;
+  readonly #sharing: Sharing | undefined;
 
-  constructor(root: Budget, time: Time, teller: GateTeller, counted: Turnstile, uncounted: Turnstile, tuner: Tuner) {
+  constructor(
+    root: Budget,
+    time: Time,
+    teller: GateTeller,
+    counted: Turnstile,
+    uncounted: Turnstile,
+    tuner: Tuner,
+    sharing: Sharing | undefined,
+  ) {
     this.#root = root;
     this.#time = time;
     this.#teller = teller;
     this.#counted = counted;
     this.#uncounted = uncounted;
     this.#tuner = tuner;
+    this.#sharing = sharing;
   }
 
   /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
@@ -47,6 +58,10 @@ export class Till implements GrantKeeper {
     }
     if (units > 0) lane.acquired += 1;
     else lane.headSkipped += 1;
+    if (units > 0 && this.#sharing !== undefined) {
+      this.#sharing.taken(lane, units);
+      if (isStamped) this.#sharing.written(lane, units);
+    }
     this.#teller.granted(lane, units, waitedMs, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
     return new Grant(this, lane, units, waitedMs, permit, state, nowUs);
@@ -62,6 +77,7 @@ export class Till implements GrantKeeper {
     // Forecasts were made as if it had been written when it was granted.
     if (nowUs - grantedUs > DRIFT_US) this.#counted.outdate(lane);
     for (let at: Budget | undefined = lane; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
+    this.#sharing?.written(lane, units);
   }
 
   giveBack(lane: Lane, units: number): void {
@@ -70,6 +86,7 @@ export class Till implements GrantKeeper {
       at.log.giveBack(units);
       this.#counted.paceChanged(at);
     }
+    this.#sharing?.returned(lane, units);
   }
 
   freeSlots(lane: Lane): void {

@@ -18,6 +18,8 @@ export class Turnstile {
   readonly #time: Time;
   /** Takes everything for a request that was found ready on its whole path. False when it went elsewhere instead. */
   readonly #take: (waiter: Waiter, nowUs: number) => boolean;
+  /** Whether other processes leave it to this one. False means that they are being asked: `slotFreed` tells when. */
+  readonly #isCovered: (waiter: Waiter, line: WaitingLine, nowUs: number) => boolean;
   readonly #places = new Map<Budget | string, Place>();
   readonly #root: Place;
   #untilUs = 0;
@@ -25,9 +27,15 @@ export class Turnstile {
   /** Counts what may change the forecasts of lanes that share a budget: departures, returns, changes of pace. */
   epoch = 0;
 
-  constructor(root: Budget, time: Time, take: (waiter: Waiter, nowUs: number) => boolean) {
+  constructor(
+    root: Budget,
+    time: Time,
+    take: (waiter: Waiter, nowUs: number) => boolean,
+    isCovered: (waiter: Waiter, line: WaitingLine, nowUs: number) => boolean = () => true,
+  ) {
     this.#time = time;
     this.#take = take;
+    this.#isCovered = isCovered;
     this.#root = new Place(root, undefined);
   }
 
@@ -176,6 +184,11 @@ export class Turnstile {
       this.#untilUs = readyUs;
       if (at === place) this.#park(place);
       return at;
+    }
+    if (!this.#isCovered(waiter, line, nowUs)) {
+      this.#untilUs = NEEDS_SLOT;
+      this.#park(place);
+      return place;
     }
     line.serve(nowUs);
     this.#count(place, -1);

@@ -14,6 +14,8 @@ export interface WaitingRoom {
   leave(waiter: Waiter): void;
   /** Lets the waiter through now if it may go now. */
   retry(waiter: Waiter): void;
+  /** Others are being asked whether it may go, and will have answered in a moment. */
+  isAsking(waiter: Waiter): boolean;
   /** When an overdue waiter could go; now or earlier when only a slot is missing. */
   readyUs(waiter: Waiter, nowUs: number): number;
 }
@@ -56,9 +58,10 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     room.leave(waiter);
     reject(reason);
   };
-  const onAborted = () => {
+  const onAborted = (reason: unknown) => {
+    if (isOver) return;
     // Out of the line first: whoever hears of it may come back in here.
-    giveUp(signal?.reason);
+    giveUp(reason);
     options.aborted(waitedMs(time.monotonicUs()));
   };
   const onBound = () => {
@@ -68,6 +71,7 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     // Its instant may be this very one, with the timer of its lane next to fire.
     room.retry(waiter);
     if (isOver) return;
+    if (room.isAsking(waiter)) return arm(LEAST_GRACE_MS);
     const readyUs = room.readyUs(waiter, nowUs);
     const graceMs = Math.max(LEAST_GRACE_MS, maxWaitMs / 10);
     if (readyUs > nowUs && readyUs - arrivedUs <= (maxWaitMs + graceMs) * 1000) return arm((readyUs - nowUs) / 1000);
@@ -94,7 +98,8 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
       reject(error);
     },
   };
-  if (signal !== undefined) stopWatching = onAbort(signal, onAborted);
+  if (signal !== undefined) stopWatching = onAbort(signal, () => onAborted(signal.reason));
+  call.onWait?.(onAborted);
   if (maxWaitMs < Number.POSITIVE_INFINITY) arm(maxWaitMs);
   room.join(waiter);
   return promise;

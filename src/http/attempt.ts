@@ -20,6 +20,8 @@ export interface WireRoom {
   readonly wire: Dispatcher;
   readonly time: Time;
   readonly unread: UnreadBodies;
+  /** How many connections the wire has opened so far. */
+  readonly connections: () => number;
   /** Told when a body was given up because nobody read it. */
   readonly abandoned: (request: Outgoing) => void;
 }
@@ -46,7 +48,8 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #sink: Sink | undefined;
   #grant: Grant | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #waiting: AbortController | undefined;
+  /** The way out of the line at the gate. */
+  #leave: ((reason: unknown) => void) | undefined;
   #jitter: Timer | undefined;
   /** When its headers may have gone; undefined while nothing can have. */
   #writtenUs: number | undefined;
@@ -58,7 +61,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #unprocessed = 0;
   #isUnprocessed = false;
   #reason: unknown;
-  #isDispatching = false;
+  #connectionsBefore = 0;
 
   constructor(room: WireRoom, request: Outgoing, sink: Sink) {
     this.#room = room;
@@ -83,7 +86,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     if (this.#sink === undefined) return;
     this.#sink = undefined;
     this.#reason = reason ?? new errors.RequestAbortedError();
-    this.#waiting?.abort(this.#reason);
+    this.#leave?.(this.#reason);
     // Without a controller it may still be connecting: nothing is written, so everything goes back at once (law L5), and
     // the request is stopped when it would be written.
     if (this.#controller === undefined) this.#end(undefined);
@@ -114,7 +117,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#controller = controller;
     this.#writtenUs = this.#room.time.monotonicUs();
     this.#request.record.sentMs = this.#room.time.wallMs();
-    this.#isCold = !this.#isDispatching;
+    this.#isCold = this.#room.connections() !== this.#connectionsBefore;
     // A body may take long, and its server counts from the headers on.
     if (this.#request.body !== undefined && this.#request.body !== null) this.#grant?.written();
     if (this.#isPaused) controller.pause();
@@ -227,7 +230,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     record.outcome = undefined;
     record.retryAfterMs = undefined;
     record.sentMs = undefined;
-    this.#waiting = new AbortController();
+    record.inLineSinceUs = this.#room.time.monotonicUs();
     try {
       const entered = this.#room.gate.enter({
         host,
@@ -237,10 +240,11 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
         weight: call.weight,
         resolver: call.resolver,
         service: call.service,
-        // It was let in before.
-        maxWaitMs: this.#unprocessed > 0 ? this.#leftMs() : call.maxWaitMs,
+        maxWaitMs: this.#patienceMs(),
         maxCutOffMs: call.maxCutOffMs,
-        signal: this.#waiting.signal,
+        onWait: leave => {
+          this.#leave = leave;
+        },
       });
       // The callbacks run in the caller's asynchronous context, whoever makes room for it.
       if (!(entered instanceof Promise)) this.#granted(entered);
@@ -250,14 +254,22 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     }
   }
 
-  #leftMs(): number {
-    return Math.max(0, (this.#request.deadlineUs - this.#room.time.monotonicUs()) / 1000);
+  /**
+   * A deadline is a bound for the line too: who cannot make it is told at once, and who gave nothing else is willing to
+   * wait for as long. So is one that was let in before.
+   */
+  #patienceMs(): number | undefined {
+    const { call, deadlineUs } = this.#request;
+    if (call.deadlineMs === undefined && this.#unprocessed === 0) return call.maxWaitMs;
+    const leftMs = Math.max(0, (deadlineUs - this.#room.time.monotonicUs()) / 1000);
+    return Math.min(call.maxWaitMs ?? leftMs, leftMs);
   }
 
   #granted(grant: Grant): void {
-    this.#waiting = undefined;
+    this.#leave = undefined;
     this.#grant = grant;
     this.#request.record.waitedMs += grant.waitedMs;
+    this.#request.record.inLineSinceUs = undefined;
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();
     else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#dispatch());
@@ -278,25 +290,28 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
       query: undefined,
       maxRedirections: 0,
     } as unknown as Dispatcher.DispatchOptions;
-    this.#isDispatching = true;
+    this.#connectionsBefore = this.#room.connections();
     try {
-      this.#request.within(() => this.#room.wire.dispatch(sent, this));
+      if (this.#request.isAstray || this.#unprocessed > 0)
+        this.#request.within(() => this.#room.wire.dispatch(sent, this));
+      else this.#room.wire.dispatch(sent, this);
     } catch (error) {
       // undici's own dispatchers tell the handler; one that was handed in may throw.
       this.#end(outcomeOfError(error));
       this.#fail(error);
     }
-    this.#isDispatching = false;
   }
 
   /** A failure and its cooldown are told at once; a success is one only when the body has come whole. */
   #judge({ status, headers }: ResponseHead): void {
     const { record } = this.#request;
     const asked = headers["retry-after"];
-    const wallMs = this.#room.time.wallMs();
+    const { time } = this.#room;
     const waitMs =
-      asked === undefined ? undefined : retryAfterMs(asked, { responseDate: fieldLine(headers["date"]), wallMs });
-    const announced = announcements(headers, wallMs);
+      asked === undefined
+        ? undefined
+        : retryAfterMs(asked, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
+    const announced = announcements(headers, time);
     const outcome = this.#room.breakers.judge({
       status,
       retryAfterMs: waitMs,
@@ -352,10 +367,10 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
 }
 
 /** Parsing costs more than looking whether there is anything to parse, and most answers announce nothing. */
-function announcements(headers: HeaderFields, wallMs: number): readonly Announcement[] | undefined {
+function announcements(headers: HeaderFields, time: Time): readonly Announcement[] | undefined {
   for (const name in headers) {
     if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;
-    const found = announcedLimits(field => fieldLine(headers[field]), wallMs);
+    const found = announcedLimits(field => fieldLine(headers[field]), time.wallMs());
     return found.length === 0 ? undefined : found;
   }
   return undefined;

@@ -6,7 +6,7 @@ export interface StampedCall extends CallOptions {
 }
 
 /** Typed so that a new option cannot be forgotten here. */
-const KEYS = Object.keys({
+export const CALL_KEYS = Object.keys({
   role: 0,
   resolver: 0,
   service: 0,
@@ -22,7 +22,7 @@ const KEYS = Object.keys({
 /** What among other options is ours; undefined when nothing is, which is the rule. */
 export function ownOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
-  for (const key of KEYS) {
+  for (const key of CALL_KEYS) {
     const value: unknown = Reflect.get(options, key);
     if (value === undefined) continue;
     own ??= {};
@@ -43,9 +43,11 @@ export function layered(...layers: readonly (StampedCall | undefined)[]): Stampe
 }
 
 /** Throws a RangeError that names the option. What the gate looks at is checked there. */
-export function checkCall({ deadlineMs, maxRedirections }: CallOptions): void {
-  if (deadlineMs !== undefined && !(deadlineMs > 0))
-    throw new RangeError(`deadlineMs must be more than 0, not ${deadlineMs}`);
+export function checkCall({ deadlineMs, maxWaitMs, maxRedirections }: CallOptions): void {
+  if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
+    throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
+  if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
+    throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
   if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
     throw new RangeError(`maxRedirections must be a whole number from 0, not ${maxRedirections}`);
 }

@@ -104,7 +104,10 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
 
   started(head: ResponseHead): void {
     this.#status = head.status;
-    if (isRedirect(head)) this.#freeBytes = REDIRECT_PAGE_BYTES;
+    if (isRedirect(head)) {
+      this.#freeBytes = REDIRECT_PAGE_BYTES;
+      if (this.paused) this.#flow?.resume();
+    }
     this.informed(head);
   }
 
@@ -169,7 +172,9 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
         return;
       }
       const { host, role, record } = this.#request;
-      const { attempts, waitedMs } = record;
+      const { attempts, inLineSinceUs } = record;
+      const nowUs = this.#room.time.monotonicUs();
+      const waitedMs = record.waitedMs + (nowUs - (inLineSinceUs ?? nowUs)) / 1000;
       this.abort(new DeadlineExceeded({ host, role, deadlineMs, attempts, waitedMs }));
     });
   }

@@ -2,6 +2,7 @@ import type { StoreError } from "../errors.ts";
 import { BreakerRegistry } from "../gate/breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../gate/listeners.ts";
+import { unknownVariables } from "../policy/environment.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { asStored } from "./artifact.ts";
@@ -10,12 +11,14 @@ import { caching } from "./cache/caching.ts";
 import { MemoryCache } from "./cache/memory-cache.ts";
 import { SqliteCache } from "./cache/sqlite-cache.ts";
 import type { CacheStore } from "./cache/store.ts";
+import { checkHubOptions } from "./check-options.ts";
 import type { Send } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { Hub, listenTo } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { identifying } from "./identifying.ts";
+import { storeFor } from "./open-store.ts";
 import { redirecting } from "./redirect.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
 import { retrying } from "./retry.ts";
@@ -29,10 +32,14 @@ const UNREAD_BODY_MS = 60_000;
 
 /** A hub, with the policy loaded. Rejects with a ConfigError that lists everything wrong with it. */
 export async function createHub(options: HubOptions = {}): Promise<Hub> {
+  checkHubOptions(options);
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const policy = await HubPolicy.load(options);
   const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random });
-  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers });
+  const env = options.env ?? process.env;
+  for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
+  const store = storeFor(options.store, { policy: policy.loaded, env, time, random });
+  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, random });
   const listeners = new Listeners<HttpEvent>();
   for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers);
@@ -60,17 +67,23 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     next => caching({ store: cache?.store, time, underWay }, next),
     next => redirecting(origin => policy.hostNames.of(origin), next),
   ];
+  let connections = 0;
+  wire.on("connect", () => {
+    connections += 1;
+  });
   const innermost = attempting({
     gate,
     breakers,
     wire,
     time,
+    connections: () => connections,
     unread: new UnreadBodies(time, unreadBodyMs),
     abandoned: request => telemetry.unread(request, unreadBodyMs),
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
   let destroyed: Promise<void> | undefined;
+  let rest: Promise<unknown> | undefined;
   return new Hub({
     gate,
     breakers,
@@ -84,7 +97,8 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     shutDown: async isForced => {
       // A wire that was handed in belongs to whoever did.
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
-      await cache?.close();
+      rest ??= Promise.all([gate.close(), cache?.close()]);
+      await rest;
       if (dispatcher === undefined) await (destroyed ?? wire.close());
     },
   });

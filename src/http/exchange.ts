@@ -54,8 +54,10 @@ export interface Outgoing {
   readonly deadlineUs: number;
   /** Tried once only, because an older answer is at hand. */
   readonly isSingle: boolean;
-  /** Runs something in the asynchronous context of the caller, wherever an earlier attempt or hop has ended. */
-  readonly within: <Result>(work: () => Result) => Result;
+  /** Runs something in the asynchronous context of the caller. */
+  readonly within: (work: () => void) => void;
+  /** It goes out from somebody else's asynchronous context: an earlier attempt's, hop's, or asker's. */
+  readonly isAstray: boolean;
   /** What is noted down on the way. */
   readonly record: CallRecord;
   /** Who wants to know how the sending goes; told by the wire, past all stages. */

@@ -7,6 +7,7 @@ export function flatHeaders(given: Given): string[] {
   const flat: string[] = [];
   if (given === null || given === undefined) return flat;
   if (Array.isArray(given)) {
+    if (given.length % 2 !== 0) throw new TypeError("a list of header fields must hold a value for each name");
     for (let at = 0; at + 1 < given.length; at += 2) add(flat, String(given[at]), given[at + 1]);
   } else if (Symbol.iterator in given) {
     for (const [name, value] of given) add(flat, name, value);

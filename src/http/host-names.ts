@@ -8,6 +8,9 @@ const REMEMBERED_MAX = 4096;
 export class HostNames {
   readonly #withPort: ReadonlySet<string>;
   readonly #known = new Map<string, string>();
+  /** Most requests go where the last one went, and to compare is cheaper than to look up. */
+  #lastOrigin = "";
+  #lastName = "";
 
   constructor({ ratelimits, breakers }: LoadedPolicy) {
     const members = Object.values(ratelimits.options.groups ?? {}).flatMap(group => group.members ?? []);
@@ -21,8 +24,13 @@ export class HostNames {
 
   /** Throws a RangeError for what is no http or https origin. */
   of(origin: string): string {
-    const known = this.#known.get(origin);
-    if (known !== undefined) return known;
+    if (origin === this.#lastOrigin) return this.#lastName;
+    this.#lastName = this.#known.get(origin) ?? this.#name(origin);
+    this.#lastOrigin = origin;
+    return this.#lastName;
+  }
+
+  #name(origin: string): string {
     const { host, port } = urlHost(origin);
     const name = this.#withPort.has(`${host}:${port}`) ? `${host}:${port}` : host;
     if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();

@@ -2,24 +2,16 @@ import { Dispatcher, Dispatcher1Wrapper, errors } from "undici";
 
 type Dispatch = (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void;
 
-/** The two ends of a hub's life, as undici names them. */
-export interface HubLife {
-  close(): Promise<void>;
-  destroy(reason?: unknown): Promise<void>;
-}
-
 /**
  * The hub as undici's programs and Node's own fetch see it. There is one for each set of options that callers cannot
  * say themselves: fetch hands a dispatcher nothing but the request.
  */
 export class HubDispatcher extends Dispatcher {
   readonly #dispatch: Dispatch;
-  readonly #life: HubLife;
 
-  constructor(dispatch: Dispatch, life: HubLife) {
+  constructor(dispatch: Dispatch) {
     super();
     this.#dispatch = dispatch;
-    this.#life = life;
   }
 
   /** Always true: there is room in the line, and nobody needs to wait for `drain`. */
@@ -31,23 +23,25 @@ export class HubDispatcher extends Dispatcher {
     return true;
   }
 
+  /** Ends nothing: the hub is everybody's, and whoever tidies up after himself must not end it for the others. */
   override close(): Promise<void>;
   override close(callback: () => void): void;
   override close(callback?: () => void): Promise<void> | void {
-    const closed = this.#life.close();
-    if (callback === undefined) return closed;
-    closed.then(callback, callback);
+    return ended(callback);
   }
 
+  /** See close. */
   override destroy(error?: Error | null): Promise<void>;
   override destroy(callback: () => void): void;
   override destroy(error: Error | null, callback: () => void): void;
   override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | void {
-    const [error, callback] = typeof first === "function" ? [undefined, first] : [first, second];
-    const destroyed = this.#life.destroy(error ?? undefined);
-    if (callback === undefined) return destroyed;
-    destroyed.then(callback, callback);
+    return ended(typeof first === "function" ? first : second);
   }
+}
+
+function ended(callback: (() => void) | undefined): Promise<void> | void {
+  if (callback === undefined) return Promise.resolve();
+  queueMicrotask(callback);
 }
 
 /** Node's own fetch is an older undici, whose handlers have other callbacks. */

@@ -11,6 +11,7 @@ import type { RatelimitsOptions } from "../policy/schema.ts";
 import type { Time } from "../time/time.ts";
 import type { CallOptions } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
+import type { StoreName } from "./open-store.ts";
 
 /** Everything that a hub tells. */
 export type HubEvent = HttpEvent | GateEvent | BreakerEvent;
@@ -53,8 +54,8 @@ export interface HubOptions {
   readonly env?: Environment | undefined;
   /** The third layer, as flags say it. */
   readonly overrides?: PolicyOverrides | undefined;
-  /** Where windows and circuits are kept. @default "memory" */
-  readonly store?: "memory" | undefined;
+  /** Where limits are shared with other processes. @default the policy's `backend`, which is "memory" */
+  readonly store?: StoreName | undefined;
   /** @default "memory" */
   readonly cache?: "memory" | `sqlite:${string}` | false | undefined;
   /** Who hears of everything. One that throws breaks nothing. */

@@ -1,5 +1,4 @@
 import { createRequire } from "node:module";
-import { ConfigError } from "../errors.ts";
 import { loadIdentities } from "../policy/identities.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { HostNames } from "./host-names.ts";
@@ -51,11 +50,6 @@ interface Current {
 async function load({ policy = {}, env = process.env, overrides, mailto, userAgent }: Sources): Promise<Current> {
   const { ratelimits, breakers, identities } = policy;
   const loaded = await loadPolicy({ ratelimits, breakers, env, overrides });
-  const kind = loaded.ratelimits.options.backend?.kind ?? "memory";
-  if (kind !== "memory") {
-    const message = `this version keeps its state in memory, it cannot use ${JSON.stringify(kind)}`;
-    throw new ConfigError([{ where: "createHub", path: "backend.kind", message }]);
-  }
   return {
     loaded,
     hostNames: new HostNames(loaded),

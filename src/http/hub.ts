@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
-import { isDocstokgError } from "../errors.ts";
+import { HubClosedError, isDocstokgError } from "../errors.ts";
 import type { HostStatus } from "../gate/breaker-status.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Gate } from "../gate/gate.ts";
@@ -11,6 +11,7 @@ import { type PolicyRow, rowsOf } from "../policy/show.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallRoom } from "./call.ts";
 import { layered, ownOptions, type StampedCall } from "./call-options.ts";
+import { checkCallKeys, checkPolicyOptions } from "./check-options.ts";
 import type { CallOptions } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
@@ -95,16 +96,19 @@ export class Hub {
 
   /** For undici's functions, and for Node's own `fetch(url, { dispatcher })`. */
   dispatcher(call: CallOptions = {}): Dispatcher {
+    checkCallKeys(call);
     return this.#view(call);
   }
 
   /** Makes every fetch of the process pass here; answers with the way back. */
   install(call: CallOptions = INSTALLED): () => void {
+    checkCallKeys(call);
     return install(this.#view(undefined, call));
   }
 
   /** What `work` sends, however indirectly, is sent with these options where it says nothing itself. */
   with<Result>(call: CallOptions, work: () => Result): Result {
+    checkCallKeys(call);
     return this.#context.run(layered(call, this.#context.getStore()), work);
   }
 
@@ -138,6 +142,7 @@ export class Hub {
    * and whoever waits stays in line. Rejects with a ConfigError and changes nothing when it makes no sense.
    */
   async reload(options?: PolicyOptions): Promise<void> {
+    if (options !== undefined) checkPolicyOptions(options);
     const { policy, gate, breakers } = this.#parts;
     await policy.reload(options);
     breakers.reload(policy.loaded.breakers.options);
@@ -155,9 +160,8 @@ export class Hub {
     const { room, shutDown } = this.#parts;
     this.#closing ??= room.underWay.empty();
     room.underWay.abortAll(reason);
-    // Not after a quiet close: that would wait for connections that nobody wants any more.
+    // Not after a quiet close, which waits for connections that nobody wants any more.
     await shutDown(true);
-    await this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -166,7 +170,7 @@ export class Hub {
 
   /** `call` counts before the asynchronous context of whoever uses it, `fallback` after it. */
   #view(call: StampedCall | undefined, fallback?: CallOptions): HubDispatcher {
-    return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback), this);
+    return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback));
   }
 
   #dispatch(
@@ -177,7 +181,7 @@ export class Hub {
   ): void {
     const { room, policy, time, defaults, retryDeadlineMs } = this.#parts;
     try {
-      if (this.#closing !== undefined) throw new errors.ClientClosedError("the hub is closed");
+      if (this.#closing !== undefined) throw new HubClosedError();
       const call = layered(ownOptions(options), said, this.#context.getStore(), fallback, defaults);
       const outgoing = outgoingOf(options, handler, call, {
         hostNames: policy.hostNames,

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { stringify } from "node:querystring";
 import type { Dispatcher } from "undici";
 import { checkCall, type StampedCall } from "./call-options.ts";
@@ -36,13 +36,19 @@ export function outgoingOf(
     call,
     deadlineUs: (call.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
     isSingle: false,
-    within: AsyncLocalStorage.snapshot(),
+    within: contextOf(handler),
+    isAstray: false,
     record: new CallRecord(),
     observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
   };
 }
 
-/** As undici does it, but before a cache or a redirect looks at the path. */
+/** undici's own handlers have kept the context already; to keep it once more for each request would cost a microsecond. */
+function contextOf(handler: Dispatcher.DispatchHandler): Outgoing["within"] {
+  return handler instanceof AsyncResource ? work => handler.runInAsyncScope(work) : AsyncLocalStorage.snapshot();
+}
+
+/** Here, before a cache or a redirect looks at the path; behind a query that is there already, which undici refuses. */
 function withQuery(path: string, query: object): string {
   const text = stringify(query as Record<string, string>);
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;

@@ -2,6 +2,7 @@
  * `node --import docstokg/register app.js`: every fetch of an unchanged program passes a hub that is configured by the
  * environment alone.
  */
+import { EnvHttpProxyAgent } from "undici";
 import { ConfigError } from "../errors.ts";
 import { createHub } from "./create-hub.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -19,11 +20,14 @@ function cacheFrom(value: string | undefined): HubOptions["cache"] {
   return refuse(`DOCSTOKG_CACHE=${value}: expected memory, off or sqlite:<file>`);
 }
 
+/** The proxies that Node itself would use, where it was told to. */
+function proxies(): Pick<HubOptions, "dispatcher"> {
+  return process.env["NODE_USE_ENV_PROXY"] === "1" ? { dispatcher: new EnvHttpProxyAgent() } : {};
+}
+
 /** The hub that is installed, for whoever wants to look at it. */
-export const hub = await createHub({ env: process.env, cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(
-  error => {
-    if (error instanceof ConfigError) return refuse(error.message);
-    throw error;
-  },
-);
+export const hub = await createHub({ ...proxies(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(error => {
+  if (error instanceof ConfigError) return refuse(error.message);
+  throw error;
+});
 hub.install();

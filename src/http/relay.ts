@@ -1,6 +1,13 @@
 import type { Duplex } from "node:stream";
 import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
 
+interface KeptAnswer {
+  readonly head: ResponseHead;
+  readonly chunks: readonly Buffer[];
+  readonly trailers: HeaderFields;
+  readonly rawTrailers: unknown;
+}
+
 /** Bytes of an answer nobody wants that are read and dropped to keep its connection; a longer one costs the connection. */
 const DROPPED_BYTES_MAX = 65_536;
 
@@ -18,6 +25,9 @@ export abstract class Relay implements Flow, Sink {
   #isTold = false;
   /** How much of an answer that is kept from the caller has come. */
   #dropped: number | undefined;
+  /** That answer, should nothing come in its place. Undefined unless it has come whole. */
+  #kept: KeptAnswer | undefined;
+  #keeping: { readonly head: ResponseHead; readonly chunks: Buffer[] } | undefined;
 
   constructor(next: Send, sink: Sink) {
     this.#next = next;
@@ -34,8 +44,22 @@ export abstract class Relay implements Flow, Sink {
   protected dispatch(request: Outgoing): void {
     if (this.#dropped !== undefined) this.#flow?.abort(undefined);
     this.#dropped = undefined;
-    this.#flow = this.#next(request, this);
+    // Whatever brought the first answer has its own asynchronous context.
+    const isFirst = this.#flow === undefined;
+    this.#flow = this.#next(isFirst || request.isAstray ? request : { ...request, isAstray: true }, this);
     if (this.#isPaused) this.#flow.pause();
+  }
+
+  /** The caller gets the answer that was kept from him after all. False when it did not come whole. */
+  protected replayKept(): boolean {
+    const kept = this.#kept;
+    if (kept === undefined) return false;
+    this.#kept = undefined;
+    this.#isTold = true;
+    this.sink.started(kept.head);
+    for (const chunk of kept.chunks) this.sink.data(chunk);
+    this.sink.ended(kept.trailers, kept.rawTrailers);
+    return true;
   }
 
   /** Ends what is under way with an error for the caller. */
@@ -70,6 +94,8 @@ export abstract class Relay implements Flow, Sink {
       return;
     }
     this.#dropped = 0;
+    this.#kept = undefined;
+    this.#keeping = { head, chunks: [] };
     if (this.#isPaused) this.#flow?.resume();
   }
 
@@ -79,14 +105,20 @@ export abstract class Relay implements Flow, Sink {
       return;
     }
     this.#dropped += chunk.length;
+    this.#keeping?.chunks.push(chunk);
     if (this.#dropped <= DROPPED_BYTES_MAX) return;
+    this.#keeping = undefined;
     this.#flow?.abort(undefined);
     this.dropped();
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
-    if (this.#dropped === undefined) this.sink.ended(trailers, rawTrailers);
-    else this.dropped();
+    if (this.#dropped === undefined) {
+      this.sink.ended(trailers, rawTrailers);
+      return;
+    }
+    this.#kept = this.#keeping && { ...this.#keeping, trailers, rawTrailers };
+    this.dropped();
   }
 
   failed(error: unknown): void {

@@ -3,8 +3,8 @@ import type { Outgoing } from "./exchange.ts";
 const SAFE_TO_REPEAT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** True when the request may be sent twice, and can be: a stream that has been read is gone. */
-export function isReplayable({ method, body, call, options }: Outgoing): boolean {
-  const isIdempotent = call.idempotent ?? options.idempotent ?? SAFE_TO_REPEAT.has(method);
+export function isReplayable({ method, body, call }: Outgoing): boolean {
+  const isIdempotent = call.idempotent ?? SAFE_TO_REPEAT.has(method);
   return isIdempotent && isReplayableBody(body);
 }
 

@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { textHash } from "../core/text-hash.ts";
 import type { StoreError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Listeners } from "../gate/listeners.ts";
@@ -20,7 +20,7 @@ export class RequestTelemetry {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call } = request;
     const { verdict, attempts, retryAfterMs, waitedMs, outcome } = record;
-    const { state, remainingMs } = this.#breakers.state(host);
+    const { state, remainingMs } = this.#breakers.glance(host);
     this.#listeners.tell({
       event_type: "http_request",
       host,
@@ -71,7 +71,7 @@ export class RequestTelemetry {
 
 /** Tells two URLs apart without giving them away. */
 function urlHash({ origin, path }: Outgoing): string {
-  return hash("sha256", `${origin}${path}`).slice(0, 16);
+  return textHash(`${origin}${path}`);
 }
 
 /** A word for an error. Not its message, which may quote a URL. */

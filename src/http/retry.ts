@@ -1,4 +1,5 @@
 import { type BackoffPolicy, backoffMs } from "../core/backoff.ts";
+import { RejectedError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
@@ -57,6 +58,8 @@ class Retrying extends Relay {
   }
 
   protected keepsFailure(error: unknown): boolean {
+    // What we refuse ourselves is no answer where there was one.
+    if (error instanceof RejectedError && this.replayKept()) return true;
     return this.#repeats(undefined, error);
   }
 
@@ -93,12 +96,20 @@ class Retrying extends Relay {
     this.#timer = this.#room.time.setTimer(leftMs, () => {
       // A timer may be early, and the server said when.
       if (this.#room.time.monotonicUs() < dueUs) this.#arm(dueUs);
-      else this.#again();
+      else this.#wake();
     });
   }
 
-  #again(): void {
+  /** The host may have asked for a longer pause meanwhile. From one that is cut off for failing nothing is to be had. */
+  #wake(): void {
     this.#timer = undefined;
+    const { host, role, call, deadlineUs } = this.#request;
+    const denial = this.#room.breakers.check({ host, role, resolver: call.resolver });
+    if (denial?.reason === "retry-after" && denial.untilUs <= deadlineUs) {
+      this.#arm(denial.untilUs);
+      return;
+    }
+    if (denial !== undefined && this.replayKept()) return;
     this.#request = this.#patient();
     this.dispatch(this.#request);
   }
@@ -108,6 +119,6 @@ class Retrying extends Relay {
     const { call, deadlineUs } = this.#request;
     if (call.maxWaitMs !== undefined) return this.#request;
     const maxWaitMs = Math.max(0, (deadlineUs - this.#room.time.monotonicUs()) / 1000);
-    return { ...this.#request, call: { ...call, maxWaitMs } };
+    return { ...this.#request, call: { ...call, maxWaitMs, maxCutOffMs: 0 } };
   }
 }

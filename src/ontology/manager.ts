@@ -48,7 +48,13 @@ export class OntologyManager {
       const lane = perService.get(key.slice(0, key.indexOf(":"))) ?? fallback;
       return { name: key, lane, above: [] };
     };
-    const limits: Limits = { aimd: NO_AIMD, maxInFlight: Number.POSITIVE_INFINITY, named: routeOf, route: routeOf };
+    const limits: Limits = {
+      aimd: NO_AIMD,
+      maxInFlight: Number.POSITIVE_INFINITY,
+      named: routeOf,
+      route: routeOf,
+      hasPaths: () => false,
+    };
     this.#time = time;
     this.#gate = new Gate(limits, time, { listener });
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);

@@ -56,6 +56,8 @@ export interface Limits {
   readonly maxInFlight: number;
   /** Throws a RangeError for what is not a host. */
   route(host: string, role: Role, path?: string): Route;
+  /** True when paths of this canonical host have budgets of their own. */
+  hasPaths(host: string): boolean;
   /** The route by which a lane of that name is reached, a host's or a group's; undefined when there is none any more. */
   named(name: string, role: Role): Route | undefined;
 }
@@ -131,6 +133,7 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
       if (entry === undefined) return { name: host, lane: fallback[role], above: [] };
       return { name: entry.name, lane: entry.lanes[role], above: entry.above };
     },
+    hasPaths: host => entries.get(host)?.some(({ path }) => path !== "") ?? false,
     named(name, role) {
       if (!isGroupName(name)) return this.route(name, role);
       const entry = byGroup.get(name);
@@ -152,6 +155,50 @@ function aimdPolicy(options: AimdOptions): AimdPolicy {
 }
 
 /** A space cannot stand in a host, so that a group never takes a host's place. */
+/**
+ * The limits of one process of several that cannot speak to each other: each rate divided by their number. A rate too
+ * small to be divided is stretched instead.
+ */
+export function shareOf(limits: Limits, processes: number): Limits {
+  if (processes <= 1) return limits;
+  const known = new WeakMap<BudgetPolicy, BudgetPolicy>();
+  const share = <Policy extends BudgetPolicy>(policy: Policy): Policy => {
+    const made = known.get(policy) ?? sharedPolicy(policy, processes);
+    known.set(policy, made);
+    return made as Policy;
+  };
+  const routed = ({ name, lane, above }: Route): Route => ({
+    name,
+    lane: share(lane),
+    above: above.map(budget => ({ name: budget.name, policy: share(budget.policy) })),
+  });
+  return {
+    aimd: limits.aimd,
+    maxInFlight: limits.maxInFlight,
+    route: (host, role, path) => routed(limits.route(host, role, path)),
+    hasPaths: host => limits.hasPaths(host),
+    named: (name, role) => {
+      const route = limits.named(name, role);
+      return route && routed(route);
+    },
+  };
+}
+
+function sharedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
+  const rates = policy.rates.map(({ limit, windowUs }) =>
+    limit >= processes
+      ? { limit: Math.floor(limit / processes), windowUs }
+      : { limit: 1, windowUs: windowUs * Math.ceil(processes / limit) },
+  );
+  return Object.freeze({
+    ...policy,
+    rates,
+    spacingUs: policy.spacingUs * processes,
+    windows: rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + policy.guardUs)),
+    labels: rates.map(rate => `${formatRates([rate])} as a share of ${processes}`),
+  });
+}
+
 export function groupName(group: string): string {
   return `group ${group}`;
 }

@@ -8,6 +8,7 @@ test("time stands still until it is advanced", async () => {
   assert.equal(time.wallMs(), 5000);
   await time.advance(1.5);
   assert.equal(time.monotonicUs(), 1500);
+  assert.equal(time.machineUs(), 1500);
   assert.equal(time.wallMs(), 5001);
 });
 

@@ -33,6 +33,11 @@ export class FakeTime implements Time {
     return this.#nowUs;
   }
 
+  /** The same clock: whoever shares one of these is on one machine. */
+  machineUs(): number {
+    return this.#nowUs;
+  }
+
   wallMs(): number {
     return this.#wallOffsetMs + Math.floor(this.#nowUs / 1000);
   }

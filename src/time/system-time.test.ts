@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { systemTime } from "./system-time.ts";
 
@@ -35,4 +36,14 @@ test("a timer longer than the platform's longest does not fire at once", async (
 test("the wall clock is epoch milliseconds", () => {
   assert.equal(systemTime.wallMs(), Math.floor(systemTime.wallMs()));
   assert.ok(systemTime.wallMs() > Date.UTC(2024, 0, 1));
+});
+
+test("two processes of one machine read the same clock", () => {
+  const before = systemTime.machineUs();
+  const file = JSON.stringify(import.meta.resolve("./system-time.ts"));
+  const script = `import(${file}).then(({ systemTime }) => console.log(systemTime.machineUs()))`;
+  const there = Number(execFileSync(process.execPath, ["-e", script], { encoding: "utf8" }));
+  const after = systemTime.machineUs();
+  assert.ok(Number.isSafeInteger(there));
+  assert.ok(before <= there && there <= after, `${before} ${there} ${after}`);
 });

@@ -12,6 +12,10 @@ export class SystemTime implements Time {
     return Math.floor(performance.now() * 1000);
   }
 
+  machineUs(): number {
+    return Number(process.hrtime.bigint() / 1000n);
+  }
+
   wallMs(): number {
     return Date.now();
   }

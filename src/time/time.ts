@@ -2,6 +2,11 @@
 export interface Time {
   /** Elapsed time in whole microseconds from an arbitrary origin. Never steps; use it for every wait and window. */
   monotonicUs(): number;
+  /**
+   * Elapsed time in whole microseconds from an origin that all processes of this machine share until it starts again.
+   * Never steps; use it to compare instants of several processes.
+   */
+  machineUs(): number;
   /** The wall clock in epoch milliseconds. May step at any moment; use it only for what leaves the process. */
   wallMs(): number;
   /**

@@ -183,7 +183,15 @@ test("stale-while-revalidate serves everybody at once and asks once", async t =>
 test("only-if-cached and offline never touch the network", async t => {
   const { time, server, get } = await world(t, fresh);
   assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).status, 504);
-  assert.equal((await get("/", { offline: true })).status, 504);
+  const offline = await get("/", { offline: true });
+  assert.deepEqual(
+    { status: offline.status, verdict: offline.headers.get("cache-status"), text: offline.text },
+    {
+      status: 504,
+      verdict: "docstokg; detail=offline",
+      text: "docstokg: not in the cache, and the network was not to be asked\n",
+    },
+  );
   await get();
   assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).text, "body 1");
   await time.advance(60_000);

@@ -84,10 +84,37 @@ test("a request over a new connection counts as being written until its answer b
   const silent = hub.request(`${server.origin}/silent`).catch(() => undefined);
   await until(() => server.requests.length === 1);
   const next = hub.request(server.origin);
+  await until(() => hub.snapshot().waiting === 1);
   await time.advance(1099);
-  assert.equal(server.requests.length, 1);
+  assert.equal(hub.snapshot().waiting, 1);
   await time.advance(1);
+  assert.equal(hub.snapshot().waiting, 0);
   assert.equal((await next).statusCode, 200);
+  await hub.destroy();
+  await silent;
+});
+
+test("a request over a connection that is there counts from when it was sent", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => (request.url === "/silent" ? undefined : response.end("ok")));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "2/SECOND", guard_ms: 0, max_delay_ms: 5000 } } },
+  });
+  await (await hub.request(server.origin)).body.text();
+  // undici takes a connection back a turn of the loop later.
+  await new Promise(resolve => setImmediate(resolve));
+  const silent = hub.request(`${server.origin}/silent`).catch(() => undefined);
+  await until(() => server.requests.length === 2);
+  assert.equal(server.connections, 1);
+  const others = [hub.request(server.origin), hub.request(server.origin)];
+  await until(() => hub.snapshot().waiting === 2);
+  await time.advance(999);
+  assert.equal(hub.snapshot().waiting, 2);
+  await time.advance(1);
+  assert.equal(hub.snapshot().waiting, 0, "both windows have passed, and nobody waits for an answer");
+  await Promise.all(others);
   await hub.destroy();
   await silent;
 });

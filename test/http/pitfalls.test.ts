@@ -189,7 +189,7 @@ test("undici's interceptors around a hub that is closed get its error, without a
     interceptors.responseError(),
   ]) {
     const dispatcher = hub.dispatcher().compose(interceptor);
-    await assert.rejects(undiciRequest("http://example.org/", { dispatcher }), { code: "UND_ERR_CLOSED" });
+    await assert.rejects(undiciRequest("http://example.org/", { dispatcher }), { code: "DOCSTOKG_CLOSED" });
   }
 });
 

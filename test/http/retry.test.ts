@@ -235,3 +235,45 @@ test("an abort between two attempts ends the call and leaves no timer", async t 
   await time.advance(10_000);
   assert.equal(server.requests.length, 1);
 });
+
+test("a call that waits out its Retry-After gets the 429 it had when the circuit opens meanwhile", async t => {
+  const time = new FakeTime();
+  const failing: (() => unknown)[] = [];
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/throttled") response.writeHead(429, { "retry-after": "1" }).end("slow down");
+    else failing.push(() => response.writeHead(500).end());
+  });
+  const hub = await hubFor(t, {
+    time,
+    random: () => 0,
+    retry: { attempts: 2 },
+    breakers: { defaults: { fail_max: 3 }, advanced: { rolling_window: { enabled: false } } },
+  });
+  const events = heard(hub);
+  // Under way before anything was known.
+  const others = [1, 2].map(n => hub.request(`${server.origin}/${n}`, { idempotent: false }));
+  await until(() => failing.length === 2);
+  const throttled = hub.request(`${server.origin}/throttled`);
+  await until(() => only(events, "http_retry").length === 1);
+  for (const fail of failing) fail();
+  await Promise.all(others);
+  assert.equal(hub.snapshot().hosts[0]?.roles[0]?.state, "open");
+  await time.advance(1000);
+  const { statusCode, body } = await throttled;
+  assert.equal(statusCode, 429);
+  assert.equal(await body.text(), "slow down");
+  assert.equal(server.requests.length, 3);
+});
+
+test("a burst of 429s that were under way together is one failure, not one for each", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+  const hub = await hubFor(t, { retry: false, cache: false, breakers: { defaults: { fail_max: 3 } } });
+  await Promise.all(Array.from({ length: 8 }, () => hub.request(server.origin)));
+  const [host] = hub.snapshot().hosts;
+  assert.equal(host?.reason, "retry-after");
+  assert.equal(host?.windowFailures, 1);
+  assert.deepEqual(
+    host?.roles.map(({ state, failures }) => ({ state, failures })),
+    [{ state: "closed", failures: 1 }],
+  );
+});

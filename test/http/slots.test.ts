@@ -107,29 +107,44 @@ test("a slow reader is not taken for one that reads no more", async t => {
   assert.equal(only(events, "body_unread").length, 0);
 });
 
-test("a deadline ends a call wherever it is: in line, on the wire, or in mid-body", async t => {
+test("a deadline ends a call wherever it is: in line for a slot, on the wire, or in mid-body", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) => {
     if (request.url === "/half") response.writeHead(200, { "content-length": "1000" }).write("half of it");
-    if (request.url === "/ok") response.end("ok");
   });
-  const hub = await hubFor(t, {
-    time,
-    cache: false,
-    limits: { defaults: { metadata: { rates: "3/SECOND", guard_ms: 0 } } },
-  });
+  const hub = await hubFor(t, { time, cache: false, limits: { global: { max_inflight: 2 } } });
   const onTheWire = hub.request(`${server.origin}/silent`, { deadlineMs: 500 });
   await until(() => server.requests.length === 1);
   const { body } = await hub.request(`${server.origin}/half`, { deadlineMs: 500 });
-  await (await hub.request(`${server.origin}/ok`)).body.text();
-  const inLine = hub.request(`${server.origin}/never`, { deadlineMs: 500, maxWaitMs: 2000 });
+  const inLine = hub.request(`${server.origin}/never`, { deadlineMs: 500 });
+  await until(() => hub.snapshot().waiting === 1);
   const failures = Promise.allSettled([onTheWire, body.text(), inLine]);
   await time.advance(500);
   for (const { reason } of (await failures) as PromiseRejectedResult[]) assert.ok(reason instanceof DeadlineExceeded);
+  const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
+  assert.match(reason.message, /500 ms of it in line/);
   await until(() => hub.snapshot().inFlight === 0);
   const { calls, waiting } = hub.snapshot();
   assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
-  assert.equal(server.requests.length, 3);
+});
+
+test("who cannot be served before his deadline is told at once, and a deadline alone is willingness to wait", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  await (await hub.request(server.origin)).body.text();
+  const willing = hub.request(server.origin, { deadlineMs: 1500 });
+  await until(() => hub.snapshot().waiting === 1);
+  await assert.rejects(hub.request(server.origin, { deadlineMs: 1500, maxWaitMs: Number.POSITIVE_INFINITY }), {
+    name: "RateLimitExceeded",
+    retryAfterMs: 2000,
+  });
+  await time.advance(1000);
+  assert.equal((await willing).statusCode, 200);
 });
 
 test("a host that was silent for most of a deadline has failed; one that was hardly asked has not", async t => {

@@ -37,7 +37,8 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 /** What one caller may see another must not get, whether the server says `Vary` or not. */
 const ALWAYS_VARY = ["authorization", "cookie"] as const;
-const NOT_CACHED: Stored = { status: 504, statusText: "Gateway Timeout", headers: { "content-length": "0" } };
+const NOT_CACHED: Stored = { status: 504, statusText: "Gateway Timeout", headers: { "content-type": "text/plain" } };
+const NOT_CACHED_BODY = Buffer.from("docstokg: not in the cache, and the network was not to be asked\n");
 /** As many answers that could not be shared are remembered, so that nobody waits for the next one in vain. */
 const LONERS_MAX = 1000;
 
@@ -54,7 +55,7 @@ export function caching(room: CacheRoom, next: Send): Send {
     // Who is offline takes what there is, as RFC 9111 permits when disconnected.
     const control = call.offline ? { ...said, onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY } : said;
     if (cache !== undefined && isServed(request, control)) return cache.send(request, control, sink);
-    if (control.onlyIfCached) return replay(request, "off", NOT_CACHED, undefined, sink);
+    if (control.onlyIfCached) return replay(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
     return next(request, cache === undefined ? sink : cache.watching(request, sink));
   };
 }
@@ -102,7 +103,7 @@ class Cache {
   }
 
   #ask(request: Outgoing, control: RequestControl, sink: Sink, old: Old | undefined): Flow {
-    if (control.onlyIfCached) return replay(request, "miss", NOT_CACHED, undefined, sink);
+    if (control.onlyIfCached) return replay(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
     // A HEAD has no body to keep, and its answer is no answer to a GET.
     if (request.method !== "GET") return this.#next(request, sink);
     const key = keyOf(request);
@@ -147,8 +148,10 @@ class Cache {
           const stored = this.#storedOf(request, head, sent.record.sentMs ?? requestedMs);
           this.#store.put(urlOf(request), stored, body);
         },
-        rejoin: (one, sink, isAlone) =>
-          isAlone ? this.#lead(one, control, sink, undefined, undefined) : this.send(one, control, sink),
+        rejoin: (one, sink, isAlone) => {
+          const astray = { ...one, isAstray: true };
+          return isAlone ? this.#lead(astray, control, sink, undefined, undefined) : this.send(astray, control, sink);
+        },
         unshared: () => this.#remember(key),
         settled: () => {
           if (key !== undefined && this.#fills.get(key) === fill) this.#fills.delete(key);

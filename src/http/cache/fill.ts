@@ -267,7 +267,6 @@ export class Fill implements Sink, Ongoing {
 
   #drop(): true {
     this.#isDropping = true;
-    this.#bytes = 0;
     this.#room.settled();
     return true;
   }

@@ -90,15 +90,21 @@ export class MemoryCache implements CacheStore {
     this.#set(url, [entry, ...(this.#byUrl.get(url) ?? NONE)]);
     this.#entries += 1;
     this.#bytes += entry.bytes;
-    while (this.#bytes > this.#maxBytes || this.#entries > this.#maxEntries) this.#evictOne();
+    if (this.#bytes > this.#maxBytes || this.#entries > this.#maxEntries) this.#makeRoom();
   }
 
-  /** Never the entry that was stored just now: it is the first variant of the last URL, and fits in alone. */
-  #evictOne(): void {
+  /**
+   * For a hundredth more than is needed, in one go: to find the oldest entry, a map has to pass all that were deleted
+   * before it. Never the entry that was stored just now: it is the first variant of the last URL, and fits in alone.
+   */
+  #makeRoom(): void {
+    const bytes = this.#maxBytes - Math.floor(this.#maxBytes / 100);
+    const entries = this.#maxEntries - Math.floor(this.#maxEntries / 100);
     for (const [url, variants] of this.#byUrl) {
-      const oldest = variants.at(-1);
-      if (oldest !== undefined) this.#drop(url, oldest);
-      return;
+      for (const oldest of variants.toReversed()) {
+        if (this.#bytes <= bytes && this.#entries <= entries) return;
+        if (this.#entries > 1) this.#drop(url, oldest);
+      }
     }
   }
 

@@ -17,6 +17,7 @@ const STATUS: Readonly<Record<CacheVerdict, string>> = {
   revalidated: "docstokg; fwd=stale; fwd-status=304",
   miss: "docstokg; fwd=miss",
   coalesced: "docstokg; fwd=miss; collapsed",
+  offline: "docstokg; detail=offline",
 };
 
 /** The fields with a `Cache-Status` of ours behind those of the caches on the way. */

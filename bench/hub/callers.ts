@@ -1,0 +1,74 @@
+/** Those who ask, always so many at a time, and see to it that they are answered as they should. */
+
+import { type Dispatcher, request } from "undici";
+import type { Hub } from "../../src/http/hub.ts";
+import { BODY } from "./answer.ts";
+
+export const CALLERS = 64;
+
+/** One request, its body read to the end. */
+export type Ask = () => Promise<void>;
+
+/** How the cache took part: what `Cache-Status` must say, undefined for nothing. */
+export type Verdict = "hit" | "fwd=miss" | undefined;
+
+export async function askAll(ask: Ask, requests: number, callers: number = CALLERS): Promise<void> {
+  let left = requests;
+  const caller = async () => {
+    while (left > 0) {
+      left -= 1;
+      await ask();
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+}
+
+export function bareRequest(dispatcher: Dispatcher, url: () => string): Ask {
+  return async () => checkedRequest(await request(url(), { dispatcher }), undefined);
+}
+
+export function hubRequest(hub: Hub, url: () => string, verdict?: Verdict): Ask {
+  return async () => checkedRequest(await hub.request(url()), verdict);
+}
+
+export function bareFetch(url: () => string): Ask {
+  return async () => checkedFetch(await fetch(url()), undefined);
+}
+
+export function hubFetch(hub: Hub, url: () => string, verdict?: Verdict): Ask {
+  return async () => checkedFetch(await hub.fetch(url()), verdict);
+}
+
+/** The same each time. */
+export function oneUrl(origin: string): () => string {
+  const url = `${origin}/works/W2741809807`;
+  return () => url;
+}
+
+/** Never the same twice. */
+export function newUrls(origin: string): () => string {
+  let made = 0;
+  return () => {
+    made += 1;
+    return `${origin}/works?page=${made}`;
+  };
+}
+
+async function checkedRequest(
+  { statusCode, headers, body }: Dispatcher.ResponseData<unknown>,
+  verdict: Verdict,
+): Promise<void> {
+  const bytes = await body.arrayBuffer();
+  check(statusCode, bytes.byteLength, headers["cache-status"], verdict);
+}
+
+async function checkedFetch(response: Response, verdict: Verdict): Promise<void> {
+  const bytes = await response.arrayBuffer();
+  check(response.status, bytes.byteLength, response.headers.get("cache-status") ?? undefined, verdict);
+}
+
+function check(status: number, bytes: number, said: string | string[] | undefined, verdict: Verdict): void {
+  const expected = verdict && `docstokg; ${verdict}`;
+  if (status === 200 && bytes === BODY.length && said === expected) return;
+  throw new Error(`status ${status} with ${bytes} bytes and Cache-Status ${said}, where ${expected} was due`);
+}

@@ -1,0 +1,51 @@
+/** What a crawler pays: bytes that the hub keeps for each host it has met once, under the limits that we ship. */
+import { createHub } from "../../src/http/create-hub.ts";
+import type { Hub } from "../../src/http/hub.ts";
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { retained } from "../kit/heap.ts";
+import { atMost } from "../kit/report.ts";
+import { askAll, hubRequest } from "./callers.ts";
+import { EventCount } from "./hubs.ts";
+import { InstantWire } from "./instant-wire.ts";
+
+const BYTES_PER_HOST_MAX = 600;
+/** What is there from the first request on does not count. */
+const FIRST = 1000;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const hosts = isQuick ? 20_000 : 200_000;
+  const hub = await createHub({
+    env: {},
+    cache: false,
+    dispatcher: new InstantWire(),
+    telemetry: [new EventCount().listener],
+  });
+  const ask = hubRequest(hub, newHosts());
+  await askAll(ask, FIRST);
+  const { bytes } = await retained<Hub>(async () => {
+    await askAll(ask, hosts);
+    return hub;
+  });
+  const lanes = hub.snapshot().lanes.length;
+  await hub.close();
+  return {
+    tables: [
+      {
+        title: `${hosts.toLocaleString("en")} hosts with one request each, cache off`,
+        notes: ["nothing goes over a network; a host's windows are kept for the hour that they count"],
+        columns: ["", "bytes/host", "hosts remembered"],
+        rows: [["hub.request", bytes / hosts, lanes]],
+      },
+    ],
+    figures: [atMost("a host that was asked once, bytes with its name", bytes / hosts, BYTES_PER_HOST_MAX)],
+  };
+}
+
+/** A different host each time. */
+function newHosts(): () => string {
+  let made = 0;
+  return () => {
+    made += 1;
+    return `https://host-${made}.example.org/works`;
+  };
+}

@@ -1,0 +1,20 @@
+/** Hubs as programs have them, with limits that are enforced and never bind. */
+import { createHub } from "../../src/http/create-hub.ts";
+import type { Hub } from "../../src/http/hub.ts";
+import type { HubOptions } from "../../src/http/hub-options.ts";
+
+const RATES = "1000000/SECOND+100000000/HOUR";
+
+export function roomyHub(options: HubOptions): Promise<Hub> {
+  const roles = { metadata: { rates: RATES }, landing: { rates: RATES }, artifact: { rates: RATES } };
+  return createHub({ env: {}, policy: { ratelimits: { extends: "none", defaults: roles } }, ...options });
+}
+
+/** A listener that does next to nothing: the events have to be built all the same. */
+export class EventCount {
+  count = 0;
+
+  readonly listener = (): void => {
+    this.count += 1;
+  };
+}

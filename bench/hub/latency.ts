@@ -1,0 +1,128 @@
+/** What the hub adds to the time that a caller waits for an answer. */
+import { Agent } from "undici";
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { collectGarbage } from "../kit/heap.ts";
+import { atMost, type Table } from "../kit/report.ts";
+import { median, percentile } from "../kit/statistics.ts";
+import { type Ask, askAll, bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, oneUrl } from "./callers.ts";
+import { EventCount, roomyHub } from "./hubs.ts";
+import { openSite } from "./site.ts";
+
+/** The same way to ask, without the hub and with it. */
+interface Pair {
+  readonly what: string;
+  readonly bare: Ask;
+  readonly hub: Ask;
+}
+
+interface Plan {
+  readonly callers: number;
+  readonly rounds: number;
+  readonly requests: number;
+}
+
+/** Microseconds: of one round, or the medians over the rounds. */
+interface Percentiles {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+interface Outcome {
+  readonly what: string;
+  readonly bare: Percentiles;
+  readonly hub: Percentiles;
+  /** Taken within a round before the median over the rounds: a slow moment falls on both. */
+  readonly added: Percentiles;
+}
+
+const UNRECORDED_ROUNDS = 10;
+/** Little beside the milliseconds that the nearest service takes. */
+const ADDED_P50_US_MAX = 100;
+const ADDED_P99_US_MAX = 500;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  using site = await openSite();
+  await using hub = await roomyHub({ cache: false, telemetry: [new EventCount().listener] });
+  const agent = new Agent();
+  const url = oneUrl(site.origin);
+  const pairs = [
+    { what: "request", bare: bareRequest(agent, url), hub: hubRequest(hub, url) },
+    { what: "fetch", bare: bareFetch(url), hub: hubFetch(hub, url) },
+  ];
+  const rounds = isQuick ? 3 : 31;
+  const alonePlan = { callers: 1, rounds, requests: isQuick ? 100 : 500 };
+  const crowdPlan = { callers: CALLERS, rounds, requests: isQuick ? 640 : 3200 };
+  const alone = await compareAll(pairs, alonePlan);
+  const crowd = await compareAll(pairs, crowdPlan);
+  await agent.close();
+  return {
+    tables: [tableOf(alone, alonePlan), tableOf(crowd, crowdPlan)],
+    // Among 64 callers the wait is 64 times what one request costs, which is the throughput said once more.
+    figures: alone.flatMap(({ what, added }) => [
+      atMost(`hub.${what}, one caller: added p50, us`, added.p50, ADDED_P50_US_MAX),
+      atMost(`hub.${what}, one caller: added p99, us`, added.p99, ADDED_P99_US_MAX),
+    ]),
+  };
+}
+
+async function compareAll(pairs: readonly Pair[], plan: Plan): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const pair of pairs) outcomes.push(await compare(pair, plan));
+  return outcomes;
+}
+
+async function compare({ what, bare, hub }: Pair, { callers, rounds, requests }: Plan): Promise<Outcome> {
+  const bareRounds: Percentiles[] = [];
+  const hubRounds: Percentiles[] = [];
+  const turns = [
+    { ask: bare, results: bareRounds },
+    { ask: hub, results: hubRounds },
+  ];
+  for (let round = -UNRECORDED_ROUNDS; round < rounds; round += 1) {
+    for (const { ask, results } of round % 2 === 0 ? turns : turns.toReversed()) {
+      collectGarbage("minor");
+      const seen = await percentiles(ask, requests, callers);
+      if (round >= 0) results.push(seen);
+    }
+  }
+  const added = hubRounds.map(({ p50, p99 }, round) => ({
+    p50: p50 - (bareRounds[round]?.p50 ?? Number.NaN),
+    p99: p99 - (bareRounds[round]?.p99 ?? Number.NaN),
+  }));
+  return { what, bare: medians(bareRounds), hub: medians(hubRounds), added: medians(added) };
+}
+
+async function percentiles(ask: Ask, requests: number, callers: number): Promise<Percentiles> {
+  const tookUs: number[] = [];
+  const timed = async () => {
+    const startMs = performance.now();
+    await ask();
+    tookUs.push((performance.now() - startMs) * 1000);
+  };
+  await askAll(timed, requests, callers);
+  return { p50: percentile(tookUs, 50), p99: percentile(tookUs, 99) };
+}
+
+function medians(rounds: readonly Percentiles[]): Percentiles {
+  return { p50: median(rounds.map(({ p50 }) => p50)), p99: median(rounds.map(({ p99 }) => p99)) };
+}
+
+function tableOf(outcomes: readonly Outcome[], { callers, rounds, requests }: Plan): Table {
+  return {
+    title: `microseconds until the body is there, ${callers === 1 ? "one caller" : `${callers} callers`}, cache off`,
+    notes: [
+      `medians over ${rounds} rounds of ${requests.toLocaleString("en")} requests`,
+      "added: hub less bare within a round, then the median",
+    ],
+    columns: ["", "bare p50", "hub p50", "added p50", "bare p99", "hub p99", "added p99"],
+    rows: outcomes.map(({ what, bare, hub, added }) => [
+      what,
+      bare.p50,
+      hub.p50,
+      added.p50,
+      bare.p99,
+      hub.p99,
+      added.p99,
+    ]),
+  };
+}

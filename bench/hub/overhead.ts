@@ -1,0 +1,56 @@
+/**
+ * What the hub itself costs: the same requests over a wire that answers at once. No kernel, no server and no parser take
+ * part, which makes this the measure that a change in our code shows in first.
+ */
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { race, raceOptions } from "../kit/race.ts";
+import { atMost } from "../kit/report.ts";
+import { bareRequest, CALLERS, hubRequest, newUrls, oneUrl } from "./callers.ts";
+import { Entrant } from "./entrant.ts";
+import { EventCount, roomyHub } from "./hubs.ts";
+import { InstantWire } from "./instant-wire.ts";
+
+const BARE = "undici.request";
+const OFF = "hub.request, cache off";
+const HIT = "hub.request, cache hit";
+/** A name and not an address: names are what programs call, and cost less to recognise. */
+const ORIGIN = "https://api.example.org";
+const OFF_TIMES_MAX = 2;
+const HIT_TIMES_MAX = 2;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const dispatcher = new InstantWire();
+  const listening = { dispatcher, telemetry: [new EventCount().listener] };
+  await using off = await roomyHub({ ...listening, cache: false });
+  await using quiet = await roomyHub({ dispatcher, cache: false });
+  await using caching = await roomyHub(listening);
+  const url = oneUrl(ORIGIN);
+  await hubRequest(caching, url, "fwd=miss")();
+  const entrants = [
+    new Entrant(BARE, bareRequest(dispatcher, url)),
+    new Entrant(`${OFF}, nobody listens`, hubRequest(quiet, url)),
+    new Entrant(OFF, hubRequest(off, url)),
+    new Entrant("hub.request, cache miss, stored", hubRequest(caching, newUrls(ORIGIN), "fwd=miss")),
+    new Entrant(HIT, hubRequest(caching, url, "hit")),
+  ];
+  const result = await race(entrants, raceOptions(isQuick));
+  return {
+    tables: [
+      {
+        title: `microseconds for a request over a wire that answers at once, ${CALLERS} callers`,
+        notes: ["undici.request itself makes a promise and a stream for each; what comes on top is the hub's"],
+        columns: ["contestant", "us/request", "added us", "times bare"],
+        rows: entrants.map(({ name }) => [
+          name,
+          result.ns(name) / 1000,
+          (result.ns(name) - result.ns(BARE)) / 1000,
+          result.ratio(name, BARE),
+        ]),
+      },
+    ],
+    figures: [
+      atMost(`no network: ${OFF} / ${BARE}`, result.ratio(OFF, BARE), OFF_TIMES_MAX),
+      atMost(`no network: ${HIT} / ${BARE}`, result.ratio(HIT, BARE), HIT_TIMES_MAX),
+    ],
+  };
+}

@@ -1,0 +1,15 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+
+export interface Site extends Disposable {
+  readonly origin: string;
+}
+
+/** A server that is there until it is disposed of. */
+export async function openSite(): Promise<Site> {
+  // None of our own flags: what a collection on demand does to a server is not the question.
+  const child = fork(resolve(import.meta.dirname, "server.ts"), { execArgv: [] });
+  const [port] = (await once(child, "message")) as [number];
+  return { origin: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => child.disconnect() };
+}

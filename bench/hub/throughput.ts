@@ -1,0 +1,91 @@
+/** Requests per second through the hub, beside those without it. */
+import { Agent } from "undici";
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { type RaceResult, race } from "../kit/race.ts";
+import { atLeast, type Table } from "../kit/report.ts";
+import { BODY } from "./answer.ts";
+import { bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl } from "./callers.ts";
+import { Entrant } from "./entrant.ts";
+import { EventCount, roomyHub } from "./hubs.ts";
+import { openSite } from "./site.ts";
+
+const BARE = "undici.request, an Agent";
+const OFF = "hub.request, cache off";
+const HIT = "hub.request, cache hit";
+const BARE_FETCH = "Node's fetch";
+const OFF_FETCH = "hub.fetch, cache off";
+const HIT_FETCH = "hub.fetch, cache hit";
+const SHARE_MIN = 0.9;
+const HIT_TIMES_MIN = 3;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const options = isQuick ? { rounds: 3, sampleMs: 40 } : { rounds: 21, sampleMs: 250 };
+  using site = await openSite();
+  const events = new EventCount();
+  const listening = { telemetry: [events.listener] };
+  await using off = await roomyHub({ ...listening, cache: false });
+  await using quiet = await roomyHub({ cache: false });
+  await using caching = await roomyHub(listening);
+  await using agent = closing(new Agent());
+  const url = oneUrl(site.origin);
+  const fresh = newUrls(site.origin);
+  // Stored here, so that no caller asks for it meanwhile.
+  await hubRequest(caching, url, "fwd=miss")();
+  const requests = [
+    new Entrant(BARE, bareRequest(agent.value, url)),
+    new Entrant(OFF, hubRequest(off, url)),
+    new Entrant(`${OFF}, nobody listens`, hubRequest(quiet, url)),
+    new Entrant("hub.request, cache miss, stored", hubRequest(caching, fresh, "fwd=miss")),
+    new Entrant(HIT, hubRequest(caching, url, "hit")),
+  ];
+  const fetches = [
+    new Entrant(BARE_FETCH, bareFetch(url)),
+    new Entrant(OFF_FETCH, hubFetch(off, url)),
+    new Entrant("hub.fetch, cache miss, stored", hubFetch(caching, fresh, "fwd=miss")),
+    new Entrant(HIT_FETCH, hubFetch(caching, url, "hit")),
+  ];
+  const byRequest = await race(requests, options);
+  const byFetch = await race(fetches, options);
+  if (events.count === 0) throw new Error("no event was told");
+  return {
+    tables: [tableOf(requests, byRequest, options.rounds), tableOf(fetches, byFetch, options.rounds)],
+    figures: [
+      atLeast(`${OFF} / ${BARE}, requests per second`, speed(byRequest, OFF, BARE), SHARE_MIN),
+      atLeast(`${HIT} / ${BARE}, requests per second`, speed(byRequest, HIT, BARE), HIT_TIMES_MIN),
+      atLeast(`${OFF_FETCH} / ${BARE_FETCH}, requests per second`, speed(byFetch, OFF_FETCH, BARE_FETCH), SHARE_MIN),
+      atLeast(
+        `${HIT_FETCH} / ${BARE_FETCH}, requests per second`,
+        speed(byFetch, HIT_FETCH, BARE_FETCH),
+        HIT_TIMES_MIN,
+      ),
+    ],
+  };
+}
+
+/** How many times as many requests in the same time, within a round. */
+function speed(result: RaceResult, name: string, other: string): number {
+  return result.ratio(other, name);
+}
+
+function tableOf(entrants: readonly Entrant[], result: RaceResult, rounds: number): Table {
+  const [bare] = entrants as [Entrant];
+  return {
+    title: `requests by ${CALLERS} callers, ${BODY.length} bytes of JSON from another process, limits that do not bind`,
+    notes: [
+      "limiter, breaker and a listener that counts; the ratios are taken within a round, then their median",
+      "CPU: of the client's process, its collector included; the quieter measure, as others may use the machine too",
+    ],
+    columns: ["contestant", "requests/s", "times bare", "CPU us/request", "CPU times bare"],
+    rows: entrants.map(entrant => [
+      entrant.name,
+      1e9 / result.ns(entrant.name),
+      speed(result, entrant.name, bare.name),
+      entrant.cpuUs(rounds),
+      entrant.cpuRatio(bare, rounds),
+    ]),
+  };
+}
+
+function closing(value: Agent): AsyncDisposable & { readonly value: Agent } {
+  return { value, [Symbol.asyncDispose]: () => value.close() };
+}

@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type BudgetClaim, type BudgetState, SharedBudget } from "./shared-budget.ts";
+
+const SECOND = 1_000_000;
+const LEASE = 30 * SECOND;
+
+function claimOf(...rates: readonly (readonly [limit: number, windowUs: number])[]): BudgetClaim {
+  return { windows: rates.map(([limit, windowUs]) => ({ limit, windowUs, spanUs: windowUs })), spacingUs: 0 };
+}
+
+/** What a store does with it, in one go. */
+function ask(
+  budget: SharedBudget,
+  process: string,
+  claim: BudgetClaim,
+  most: number,
+  nowUs: number,
+  least = 1,
+): number {
+  budget.join(process, claim, nowUs + LEASE, nowUs);
+  const given = budget.room(process, { least, most }, nowUs);
+  if (given > 0) budget.reserve(process, given);
+  budget.noteHunger(process, given < most, nowUs);
+  return given;
+}
+
+test("what one process has, no other gets: written or not, until the window has passed since the write", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([3, SECOND]);
+  assert.equal(ask(budget, "a", claim, 2, 0), 2);
+  assert.equal(ask(budget, "b", claim, 2, 0), 1);
+  assert.equal(ask(budget, "b", claim, 1, 900_000), 0);
+  budget.settle("a", 2, 0, 900_000);
+  budget.settle("b", 0, 1, 900_000);
+  budget.noteHunger("b", false, 900_000);
+  assert.equal(ask(budget, "c", claim, 3, 900_000), 1);
+  assert.equal(ask(budget, "c", claim, 3, 1_899_999), 0);
+  assert.equal(ask(budget, "c", claim, 3, 1_900_000), 2);
+});
+
+test("a process that dies loses what it had out when its lease ends, and not before", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([1, SECOND]);
+  assert.equal(ask(budget, "a", claim, 1, 0), 1);
+  assert.equal(ask(budget, "b", claim, 1, LEASE - 1), 0);
+  assert.equal(ask(budget, "b", claim, 1, LEASE), 0, "it counts as written at the end of the lease");
+  assert.equal(ask(budget, "b", claim, 1, LEASE + SECOND), 1);
+  // Back from the dead: what it says of its old units was counted already.
+  budget.settle("a", 1, 0, LEASE + SECOND);
+  budget.settle("b", 0, 1, LEASE + SECOND);
+  assert.equal(ask(budget, "c", claim, 1, LEASE + SECOND), 1);
+});
+
+test("of two policies for one budget the stricter counts, for as long as its process lives", () => {
+  const budget = new SharedBudget();
+  const loose = claimOf([10, SECOND]);
+  const strict = claimOf([2, SECOND], [5, 60 * SECOND]);
+  assert.equal(ask(budget, "a", loose, 1, 0), 1);
+  budget.settle("a", 1, 0, 0);
+  assert.equal(budget.isStricterThan(loose), false);
+  assert.equal(ask(budget, "b", strict, 9, 0), 1);
+  assert.equal(budget.isStricterThan(loose), true);
+  assert.equal(budget.isStricterThan(strict), false);
+  budget.settle("b", 1, 0, 0);
+  budget.noteHunger("b", false, 0);
+  assert.equal(ask(budget, "a", loose, 9, LEASE - 1), 2);
+  budget.settle("a", 2, 0, LEASE - 1);
+  assert.equal(ask(budget, "a", loose, 20, LEASE + 2 * SECOND), 10);
+});
+
+test("while others are hungry nobody takes more than a share, and the one served least recently goes first", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([8, SECOND]);
+  const got = { a: 0, b: 0, c: 0, d: 0 };
+  const names = ["a", "b", "c", "d"] as const;
+  // Every millisecond they all ask, always in the same order: the first would take everything.
+  for (let nowUs = 0; nowUs < 20 * SECOND; nowUs += 1000) {
+    for (const name of names) {
+      const given = ask(budget, name, claim, 50, nowUs);
+      budget.settle(name, given, 0, nowUs);
+      got[name] += given;
+    }
+  }
+  const all = Object.values(got);
+  const mean = all.reduce((sum, n) => sum + n, 0) / all.length;
+  assert.ok(Math.max(...all) - Math.min(...all) <= mean / 4, JSON.stringify(got));
+  assert.ok(mean * 4 >= 8 * 19, "nothing is lost by it");
+});
+
+test("the state survives being written down and read again", () => {
+  const claim = claimOf([3, SECOND], [250, 60 * SECOND]);
+  const direct = new SharedBudget();
+  let kept: BudgetState | undefined;
+  for (let step = 0; step < 400; step += 1) {
+    const nowUs = step * 137_000;
+    const name = `p${step % 3}`;
+    const read = new SharedBudget(kept === undefined ? undefined : structuredClone(kept));
+    const given = ask(direct, name, claim, 1 + (step % 2), nowUs);
+    assert.equal(ask(read, name, claim, 1 + (step % 2), nowUs), given);
+    direct.settle(name, given, 0, nowUs + 1);
+    read.settle(name, given, 0, nowUs + 1);
+    kept = read.dump();
+  }
+});
+
+test("over all processes, never more than the limit is written in any window, whoever dies, returns or stalls", () => {
+  const step = fc.record({
+    process: fc.constantFrom("a", "b", "c"),
+    kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return", "die"),
+    units: fc.integer({ min: 1, max: 4 }),
+    afterUs: fc.integer({ min: 0, max: 700_000 }),
+  });
+  const rates = fc.array(fc.tuple(fc.integer({ min: 4, max: 9 }), fc.constantFrom(SECOND, 3 * SECOND, 10 * SECOND)), {
+    minLength: 1,
+    maxLength: 2,
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), rates, (steps, limits) => {
+      const budget = new SharedBudget();
+      const byLength = new Map(limits.map(([limit, windowUs]) => [windowUs, limit]));
+      const claim = claimOf(...Array.from(byLength, ([windowUs, limit]) => [limit, windowUs] as const));
+      const held = new Map<string, { units: number; leaseUs: number }>();
+      const writtenUs: number[] = [];
+      let nowUs = 0;
+      for (const { process, kind, units, afterUs } of steps) {
+        nowUs += afterUs;
+        const mine = held.get(process);
+        if (kind === "ask") {
+          const given = ask(budget, process, claim, units + 2, nowUs, units);
+          assert.ok(given === 0 || given >= units);
+          const left = mine !== undefined && mine.leaseUs > nowUs ? mine.units : 0;
+          held.set(process, { units: left + given, leaseUs: nowUs + LEASE });
+        } else if (mine !== undefined && mine.leaseUs > nowUs && kind !== "die") {
+          const some = Math.min(units, mine.units);
+          if (kind === "write") for (let unit = 0; unit < some; unit += 1) writtenUs.push(nowUs);
+          budget.settle(process, kind === "write" ? some : 0, kind === "return" ? some : 0, nowUs);
+          mine.units -= some;
+        } else if (kind === "die") held.delete(process);
+      }
+      for (const { limit, windowUs } of claim.windows) {
+        for (const fromUs of writtenUs) {
+          const inside = writtenUs.filter(us => us >= fromUs && us < fromUs + windowUs).length;
+          assert.ok(inside <= limit, `${inside} of ${limit} in ${windowUs}`);
+        }
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("two that wait for a slow rate take turns, even if the timer of one is always the first", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([1, 3 * SECOND]);
+  const got = { a: 0, b: 0 };
+  const nextUs = { a: 0, b: 10 };
+  for (let nowUs = 0; nowUs < 60 * SECOND; nowUs += 10) {
+    for (const name of ["a", "b"] as const) {
+      if (nowUs < nextUs[name]) continue;
+      budget.join(name, claim, nowUs + LEASE, nowUs);
+      const given = budget.room(name, { least: 1, most: 50 }, nowUs);
+      budget.reserve(name, given);
+      budget.settle(name, given, 0, nowUs);
+      nextUs[name] = Math.max(nowUs + 10, budget.earliestUs(name, 1, nowUs));
+      budget.noteHunger(name, true, nowUs, nextUs[name]);
+      got[name] += given;
+    }
+  }
+  assert.ok(Math.abs(got.a - got.b) <= 2 && got.a + got.b >= 19, JSON.stringify(got));
+});
+
+test("what a process had while it was alone is not held against it when another comes", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([10, SECOND]);
+  const got = { a: 0, b: 0 };
+  for (let nowUs = 0; nowUs < 100 * SECOND; nowUs += 100_000) {
+    budget.settle("a", ask(budget, "a", claim, 1, nowUs), 0, nowUs);
+  }
+  for (let nowUs = 100 * SECOND; nowUs < 120 * SECOND; nowUs += 1000) {
+    for (const name of ["b", "a"] as const) {
+      const given = ask(budget, name, claim, 50, nowUs);
+      budget.settle(name, given, 0, nowUs);
+      got[name] += given;
+    }
+  }
+  assert.ok(Math.abs(got.a - got.b) <= 20, JSON.stringify(got));
+});
+
+test("a budget in which only the dead have something out is spent a window after their lease", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([2, SECOND], [9, 60 * SECOND]);
+  assert.equal(ask(budget, "a", claim, 2, 0), 2);
+  assert.equal(budget.isSpent(LEASE + 60 * SECOND - 1), false);
+  assert.equal(budget.isSpent(LEASE + 60 * SECOND), true);
+});
+
+test("a process that says it is alive keeps what it has out", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([1, SECOND]);
+  assert.equal(ask(budget, "a", claim, 1, 0), 1);
+  budget.renew("a", 2 * LEASE);
+  assert.equal(ask(budget, "b", claim, 1, LEASE + 5 * SECOND), 0);
+  budget.settle("a", 0, 1, LEASE + 5 * SECOND);
+  assert.equal(ask(budget, "b", claim, 1, LEASE + 5 * SECOND), 1);
+});
+
+test("a wider spacing is stricter, too", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([5, SECOND]);
+  budget.join("a", claim, LEASE, 0);
+  budget.join("b", { ...claim, spacingUs: 250_000 }, LEASE, 0);
+  assert.equal(budget.isStricterThan(claim), true);
+  assert.equal(budget.isStricterThan({ ...claim, spacingUs: 250_000 }), false);
+});

@@ -1,0 +1,410 @@
+/**
+ * The shared budget a second time, where the data is: one Lua script that settles and answers in one go.
+ *
+ * It says what `core/shared-budget.ts` and `core/window-log.ts` say, in the same order and under the same names;
+ * `test/stores/redis-script.test.ts` runs random traces through both. Whoever changes one changes the other.
+ *
+ * A budget is one hash: field `s` holds the counts and the windows, `m` the members; each remembered stamp has a field
+ * of its own, `<window>:<mark>`, so that a decision reads one stamp for each window, however many there are. Numbers are
+ * packed as doubles, which hold microseconds exactly: that is ten times as fast as to print and read them.
+ *
+ * Redis builds every function anew for each call. That is why there are few, why what is seldom needed is built inside
+ * the function that needs it, and why they share `me` and not a dozen locals.
+ *
+ *   KEYS   the budgets; or the list of processes alone
+ *   ARGV   process, lease in us, epoch, not after (us of the server's clock, 0 for any time), the time (tests only),
+ *          the number of settlements or -1 to sign the list of processes, then
+ *          for each settlement  budget, what the process has out or -1, written, returned
+ *          for each question    claims, least, most, how often, then for each claim  budget, has out or -1, claim
+ *   reply  the server's time, 0 or -1 for a call that came too late and did nothing, then
+ *          for each question    how often it was given, those units, and if that was not always: wait in us, claim;
+ *                               then 1 where somebody is stricter
+ */
+import { createHash } from "node:crypto";
+
+export const SCRIPT = `
+local HUNGER_US, TURN_US = 2000000, 20000
+local me = { name = ARGV[1], lease_us = tonumber(ARGV[2]), epoch = tonumber(ARGV[3]), clock_us = tonumber(ARGV[5]) }
+if not me.clock_us then
+  local time = redis.call('TIME')
+  me.clock_us = time[1] * 1000000 + time[2]
+  -- Whoever asked has given up by now: what he would get, nobody would ever write or return.
+  if ARGV[4] ~= '0' and me.clock_us > tonumber(ARGV[4]) then return { me.clock_us, -1 } end
+end
+
+if ARGV[6] == '-1' then
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', me.clock_us)
+  if me.lease_us > 0 then
+    redis.call('ZADD', KEYS[1], me.clock_us + me.lease_us, me.name)
+    redis.call('PEXPIRE', KEYS[1], math.ceil(me.lease_us / 1000) * 2)
+  else
+    redis.call('ZREM', KEYS[1], me.name)
+  end
+  return { me.clock_us, 0, redis.call('ZCARD', KEYS[1]) }
+end
+
+local budgets = {}
+
+local function budget_of(position)
+  local b = budgets[position]
+  if b then return b end
+  local key = KEYS[tonumber(position)]
+  local packed = redis.call('HMGET', key, 's', 'm')
+  local counts, people, members, windows = packed[1], packed[2], {}, {}
+  if counts then
+    local unpack_struct = struct.unpack
+    b = { key = key, members = members, windows = windows, has_rings = false, now_us = 0, at = 0, count = 0,
+      written = 0, pending = 0, last_us = 0, rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0 }
+    b.written, b.pending, b.last_us, b.rings, b.shift_us, b.seen_us, b.expires_us, b.spacing_us, b.count, b.at =
+      unpack_struct('<ddddddddd', counts)
+    b.has_rings = b.rings == 1
+    local at = b.at
+    for index = 1, b.count do
+      local limit, span_us, length_us, grain, capacity
+      limit, span_us, length_us, grain, capacity, at = unpack_struct('<ddddd', counts, at)
+      windows[index] = { limit = limit, span_us = span_us, length_us = length_us, grain = grain, capacity = capacity }
+    end
+    at = 1
+    while at <= #people do
+      local pending, lease_us, epoch, hungry, back_us, served, overruled, name, claim
+      pending, lease_us, epoch, hungry, back_us, served, overruled, name, claim, at =
+        unpack_struct('<dddddddss', people, at)
+      local member = { name = name, claim = claim, pending = pending, lease_us = lease_us, epoch = epoch,
+        is_hungry = hungry == 1, back_us = back_us, served = served, is_overruled = overruled == 1 }
+      members[#members + 1] = member
+      if name == me.name then b.mine = member end
+    end
+  else
+    b = { key = key, members = members, windows = windows, has_rings = false, now_us = 0,
+      written = 0, pending = 0, last_us = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0 }
+  end
+  -- A clock that was set back, or that of another machine after a failover: time stands still, it never returns.
+  local now_us = me.clock_us + b.shift_us
+  if now_us < b.seen_us then
+    b.shift_us = b.shift_us + b.seen_us - now_us
+    now_us = b.seen_us
+  end
+  b.now_us, b.stamps, b.puts = now_us, {}, {}
+  budgets[position] = b
+  return b
+end
+
+local function save(b)
+  local members, windows, pack_struct = '', '', struct.pack
+  local alive_us, longest_us = me.lease_us, b.spacing_us
+  for i = 1, #b.members do
+    local m = b.members[i]
+    if m.lease_us - b.now_us > alive_us then alive_us = m.lease_us - b.now_us end
+    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_hungry and 1 or 0, m.back_us,
+      m.served, m.is_overruled and 1 or 0, m.name, m.claim)
+  end
+  if members == '' and b.written == 0 then return end
+  for i = 1, #b.windows do
+    local w = b.windows[i]
+    if w.span_us > longest_us then longest_us = w.span_us end
+    windows = windows .. pack_struct('<ddddd', w.limit, w.span_us, w.length_us, w.grain, w.capacity)
+  end
+  -- After that long nothing in here can delay anybody: leases are over, and a window has passed since.
+  local needed_us = alive_us + longest_us + 1000000
+  local is_short = b.expires_us < me.clock_us + needed_us
+  if is_short then b.expires_us = me.clock_us + 2 * needed_us end
+  local counts = pack_struct('<ddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
+    b.now_us, b.expires_us, b.spacing_us, #b.windows) .. windows
+  local puts, from = b.puts, 1
+  -- unpack fills Lua's stack, which is small.
+  while #puts - from > 200 do
+    redis.call('HSET', b.key, unpack(puts, from, from + 199))
+    from = from + 200
+  end
+  redis.call('HSET', b.key, 's', counts, 'm', members, unpack(puts, from))
+  if is_short then redis.call('PEXPIRE', b.key, math.ceil(2 * needed_us / 1000)) end
+end
+
+-- The window log.
+
+local function put(b, index, mark, stamp_us)
+  local field, puts = index .. ':' .. mark % b.windows[index].capacity, b.puts
+  local n = #puts
+  puts[n + 1], puts[n + 2] = field, struct.pack('<d', stamp_us)
+  b.stamps[field] = stamp_us
+end
+
+local function stamp_of(b, index, unit)
+  if unit <= 0 then return -math.huge end
+  if unit > b.written then return b.now_us end
+  if not b.has_rings then return b.last_us end
+  local window = b.windows[index]
+  local mark, newest = math.ceil(unit / window.grain), math.floor(b.written / window.grain)
+  if mark > newest then return b.last_us end
+  if mark <= newest - window.capacity then return -math.huge end
+  local field = index .. ':' .. mark % window.capacity
+  local stamp_us = b.stamps[field]
+  if not stamp_us then
+    -- One that is missing counts as late as can be: a damaged key never opens the gates.
+    local packed = redis.call('HGET', b.key, field)
+    stamp_us = packed and struct.unpack('<d', packed) or b.last_us
+    b.stamps[field] = stamp_us
+  end
+  return stamp_us
+end
+
+local function write_reserved(b, units, at_us)
+  b.pending = b.pending - units
+  if b.written > 0 and not b.has_rings and at_us ~= b.last_us then
+    b.has_rings = true
+    for index, window in ipairs(b.windows) do
+      local newest = math.floor(b.written / window.grain)
+      for mark = math.max(1, newest - window.capacity + 1), newest do put(b, index, mark, b.last_us) end
+    end
+  end
+  local first = b.written + 1
+  b.written = b.written + units
+  b.last_us = at_us
+  if not b.has_rings then return end
+  for index = 1, #b.windows do
+    local window = b.windows[index]
+    local newest = math.floor(b.written / window.grain)
+    for mark = math.max(math.ceil(first / window.grain), newest - window.capacity + 1), newest do
+      put(b, index, mark, at_us)
+    end
+  end
+end
+
+local function free_at(b, units)
+  local free_us, unit = 0, b.written + b.pending + units
+  if b.spacing_us > 0 then
+    if b.pending > 0 then free_us = b.now_us + b.spacing_us
+    elseif b.written > 0 then free_us = b.last_us + b.spacing_us end
+  end
+  for index = 1, #b.windows do
+    local window = b.windows[index]
+    if unit > window.limit then
+      local window_us = stamp_of(b, index, unit - window.limit) + window.span_us
+      if window_us > free_us then free_us = window_us end
+    end
+  end
+  return free_us
+end
+
+-- The shared budget.
+
+-- How many others are hungry; how many of those have got less than we; and the least that one of them has got.
+local function hungry_others(b)
+  local count, before, least = 0, 0, math.huge
+  for i = 1, #b.members do
+    local m = b.members[i]
+    if m.is_hungry and m ~= b.mine and m.back_us >= 0 and b.now_us - m.back_us < HUNGER_US then
+      count = count + 1
+      if m.served < b.mine.served then before = before + 1 end
+      if m.served < least then least = m.served end
+    end
+  end
+  return count, before, least
+end
+
+-- Takes the strictest of what the living want kept. Seldom needed: when somebody comes, leaves or changes his mind.
+local function follow(b)
+  local claims, strictest, by_length = {}, {}, {}
+  b.spacing_us = 0
+  for position, member in ipairs(b.members) do
+    local claim = { spacing_us = tonumber(member.claim:match('^[^;]*')), windows = {} }
+    claims[position] = claim
+    b.spacing_us = math.max(b.spacing_us, claim.spacing_us)
+    for limit, length_us, span_us in member.claim:gmatch(';([^,;]+),([^,;]+),([^,;]+)') do
+      limit, length_us, span_us = tonumber(limit), tonumber(length_us), tonumber(span_us)
+      claim.windows[length_us] = { limit = limit, span_us = span_us }
+      local known = by_length[length_us]
+      if known then
+        known.limit = math.min(known.limit, limit)
+        known.span_us = math.max(known.span_us, span_us)
+      else
+        known = { limit = limit, span_us = span_us, length_us = length_us }
+        by_length[length_us] = known
+        strictest[#strictest + 1] = known
+      end
+    end
+  end
+  local is_same = #strictest == #b.windows
+  for _, window in ipairs(b.windows) do
+    local wanted = by_length[window.length_us]
+    is_same = is_same and wanted and wanted.limit == window.limit and wanted.span_us == window.span_us
+  end
+  if not is_same then
+    -- A window of more than 200 units remembers every so manieth stamp.
+    for _, window in ipairs(strictest) do
+      window.grain = math.ceil(window.limit / 200)
+      window.capacity = math.ceil(window.limit / window.grain) + 1
+    end
+    -- Nothing is forgotten: each unit keeps the most exact stamp that any old window remembers.
+    local stamps = {}
+    for index, window in ipairs(b.has_rings and strictest or {}) do
+      local newest, oldest_us = math.floor(b.written / window.grain), b.last_us
+      for mark = newest, math.max(1, newest - window.capacity + 1), -1 do
+        for old = 1, #b.windows do
+          local stamp_us = stamp_of(b, old, mark * window.grain)
+          if stamp_us ~= -math.huge and stamp_us < oldest_us then oldest_us = stamp_us end
+        end
+        stamps[#stamps + 1] = { index, mark, oldest_us }
+      end
+    end
+    b.windows, b.stamps = strictest, {}
+    for _, stamp in ipairs(stamps) do put(b, stamp[1], stamp[2], stamp[3]) end
+  end
+  for position, member in ipairs(b.members) do
+    local own = claims[position]
+    member.is_overruled = b.spacing_us > own.spacing_us
+    for _, window in ipairs(b.windows) do
+      local mine = own.windows[window.length_us]
+      if not mine or window.limit < mine.limit or window.span_us > mine.span_us then member.is_overruled = true end
+    end
+  end
+end
+
+-- What a call that was lost gave or settled is unknown: the process says what it has, and the rest counts as written.
+local function correct(b, has_out)
+  local lost = b.mine.pending - has_out
+  if lost > 0 then write_reserved(b, lost, b.now_us) else b.pending = b.pending - lost end
+  b.mine.pending, b.mine.epoch = has_out, me.epoch
+end
+
+local function join(b, claim, has_out)
+  local mine, members, dead = b.mine, b.members, 0
+  local is_changed = not mine or mine.claim ~= claim
+  if not mine then
+    mine = { name = me.name, claim = claim, pending = 0, lease_us = 0, epoch = me.epoch, is_hungry = false,
+      back_us = -1, served = 0, is_overruled = false }
+    members[#members + 1] = mine
+    b.mine = mine
+  end
+  mine.claim, mine.lease_us = claim, b.now_us + me.lease_us
+  for i = 1, #members do
+    local other = members[i]
+    if other.lease_us > b.now_us then
+      members[i - dead] = other
+    else
+      dead = dead + 1
+      -- Nobody sends after its lease what it got before; and stamps never go back.
+      if other.pending > 0 then write_reserved(b, other.pending, math.max(b.last_us, other.lease_us)) end
+    end
+  end
+  for _ = 1, dead do members[#members] = nil end
+  if is_changed or dead > 0 then follow(b) end
+  if has_out ~= '-1' then correct(b, tonumber(has_out)) end
+end
+
+local function room(b, least, most)
+  local free_us, now_us = free_at(b, least), b.now_us
+  if free_us > now_us then return 0 end
+  local others, before = hungry_others(b)
+  -- The search below is for those who share, or do not get all they want; most want little and are alone.
+  if others == 0 and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most end
+  local free = math.huge
+  for index, window in ipairs(b.windows) do
+    local low, high = math.max(1, b.written - window.limit + 1), b.written + 1
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if stamp_of(b, index, middle) > now_us - window.span_us then high = middle else low = middle + 1 end
+    end
+    free = math.min(free, window.limit - (b.written + 1 - low + b.pending))
+  end
+  local at_once = math.min(b.spacing_us > 0 and least or free, most)
+  if others == 0 then return at_once end
+  if free <= before and now_us - free_us < TURN_US then return 0 end
+  return math.min(at_once, math.max(least, math.ceil(free / (others + 1))))
+end
+
+-- So many units of every budget or none of any; then also how long to wait, and for which.
+local function answer(claims, least, most)
+  local units, rooms, wait_us, binding = most, {}, 1, 1
+  for index = 1, #claims do
+    local free = room(claims[index], least, most)
+    rooms[index] = free
+    if free < units then units = free end
+  end
+  for index = 1, #claims do
+    local b = claims[index]
+    b.is_asked = true
+    if units < most and rooms[index] == units then
+      local free_us = free_at(b, least)
+      if free_us <= b.now_us and hungry_others(b) > 0 then free_us = math.max(b.now_us, free_us + TURN_US) end
+      if free_us - b.now_us > wait_us then wait_us, binding = free_us - b.now_us, index end
+      local back_us = math.min(free_us, b.now_us + me.lease_us)
+      b.back_us = math.max(back_us, b.back_us or back_us)
+    end
+    if units > 0 then
+      b.mine.pending = b.mine.pending + units
+      b.mine.served = b.mine.served + units
+      b.pending = b.pending + units
+    end
+  end
+  return units, wait_us, binding
+end
+
+local at = 7
+for _ = 1, tonumber(ARGV[6]) do
+  local b = budget_of(ARGV[at])
+  local mine = b.mine
+  -- A call of an older epoch was lost on its way, and its sender has corrected the count since.
+  if mine and mine.epoch <= me.epoch then
+    mine.lease_us = b.now_us + me.lease_us
+    if ARGV[at + 1] ~= '-1' then correct(b, tonumber(ARGV[at + 1])) end
+    local gone = math.min(tonumber(ARGV[at + 2]), mine.pending)
+    if gone > 0 then write_reserved(b, gone, b.now_us) end
+    local back = math.min(tonumber(ARGV[at + 3]), mine.pending - gone)
+    b.pending = b.pending - back
+    mine.pending = mine.pending - gone - back
+    mine.served = mine.served - back
+  end
+  at = at + 4
+end
+
+local reply = { me.clock_us, 0 }
+while ARGV[at] do
+  local least, most, times = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local claims, is_lost, first = {}, false, at + 4
+  at = first + 3 * ARGV[at]
+  for place = first, at - 1, 3 do
+    local b = budget_of(ARGV[place])
+    claims[#claims + 1] = b
+    is_lost = is_lost or b.mine and b.mine.epoch > me.epoch
+  end
+  local given, wait_us, binding, stricter = 0, 1, 1, 0
+  local heard = #reply + 1
+  if not is_lost then
+    for index = 1, #claims do
+      join(claims[index], ARGV[first + 3 * index - 1], ARGV[first + 3 * index - 2])
+      if claims[index].mine.is_overruled then stricter = 1 end
+    end
+    -- The same question at the same instant: once it is refused, it stays refused.
+    while given < times do
+      local units
+      units, wait_us, binding = answer(claims, least, most)
+      if units == 0 then break end
+      given = given + 1
+      reply[heard + given] = units
+    end
+  end
+  reply[heard] = given
+  if given < times then
+    reply[heard + given + 1], reply[heard + given + 2] = math.ceil(wait_us), binding
+  end
+  reply[#reply + 1] = stricter
+end
+
+for _, b in pairs(budgets) do
+  if b.is_asked then
+    local mine, back_us = b.mine, b.back_us
+    -- Who comes to the table now has no claim on what the others ate before, nor they on what it had alone.
+    if back_us and not (mine.back_us >= 0 and b.now_us - mine.back_us < HUNGER_US) then
+      local others, _, least_served = hungry_others(b)
+      if others > 0 then mine.served = least_served end
+    end
+    mine.is_hungry = back_us ~= nil
+    if back_us then mine.back_us = back_us end
+  end
+  save(b)
+end
+return reply
+`;
+
+export const SCRIPT_SHA = createHash("sha1").update(SCRIPT).digest("hex");

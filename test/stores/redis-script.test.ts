@@ -1,0 +1,191 @@
+/** The algorithm exists twice, in TypeScript and in Lua: whatever happens, both must say the same. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { createClient } from "@redis/client";
+import fc from "fast-check";
+import { SharedBudget } from "../../src/core/shared-budget.ts";
+import { answerAll, type Budgets, settleAll } from "../../src/stores/exchange.ts";
+import { questionOf, RedisBatch } from "../../src/stores/redis-batch.ts";
+import { answersOf, callOf, readReply } from "../../src/stores/redis-call.ts";
+import { RedisLedger } from "../../src/stores/redis-ledger.ts";
+import { SCRIPT } from "../../src/stores/redis-script.ts";
+import type { Answer, Ask, Settlement, StoreClaim } from "../../src/stores/store.ts";
+import { RedisServer, whyNoRedis } from "./redis-server.ts";
+
+const SECOND = 1_000_000;
+const LEASE = 5 * SECOND;
+const PROCESSES = ["a", "b", "c", "d"] as const;
+
+class PlainBudgets implements Budgets {
+  readonly #budgets = new Map<string, SharedBudget>();
+
+  find(key: string): SharedBudget | undefined {
+    return this.#budgets.get(key);
+  }
+
+  open(key: string): SharedBudget {
+    const budget = this.#budgets.get(key) ?? new SharedBudget();
+    this.#budgets.set(key, budget);
+    return budget;
+  }
+}
+
+const limit = fc.oneof(
+  fc.integer({ min: 1, max: 9 }),
+  fc.integer({ min: 10, max: 60 }),
+  fc.integer({ min: 180, max: 900 }),
+);
+const rate = fc.record({
+  limit,
+  windowUs: fc.constantFrom(SECOND, 3 * SECOND, 20 * SECOND),
+  stretch: fc.constantFrom(1, 1, 1.25),
+});
+const claims = fc
+  .record({
+    rates: fc.uniqueArray(rate, { minLength: 1, maxLength: 3, selector: ({ windowUs }) => windowUs }),
+    spacingUs: fc.constantFrom(0, 0, 0, 0, 130_000),
+  })
+  .map(({ rates, spacingUs }) => ({
+    windows: rates.map(({ limit: most, windowUs, stretch }) => ({ limit: most, windowUs, spanUs: windowUs * stretch })),
+    spacingUs,
+  }));
+
+const wanted = fc.record({
+  way: fc.constantFrom(["x"], ["x", "total"], ["y", "total"], ["total"]),
+  least: fc.constantFrom(1, 1, 1, 2, 5),
+  more: fc.constantFrom(0, 0, 1, 7, 300),
+});
+const step = fc.record({
+  process: fc.constantFrom(...PROCESSES),
+  afterUs: fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 30_000 }),
+    fc.integer({ min: 0, max: 900_000 }),
+    fc.integer({ min: 0, max: 7 * SECOND }),
+  ),
+  writtenParts: fc.constantFrom(0, 0.5, 1, 1),
+  returnedParts: fc.constantFrom(0, 0, 0.5, 1),
+  asks: fc.array(wanted, { maxLength: 3 }),
+  policy: fc.constantFrom(0, 0, 0, 0, 0, 1),
+});
+
+describe("the script", { skip: whyNoRedis() }, () => {
+  let server: RedisServer;
+  const client = createClient({ socket: { port: 1 } });
+  let redis = client;
+  let runs = 0;
+
+  before(async () => {
+    server = await RedisServer.start();
+    redis = createClient({ url: server.url, RESP: 3 });
+    await redis.connect();
+  });
+  after(async () => {
+    redis.destroy();
+    await server.stop();
+  });
+
+  async function inLua(
+    process: string,
+    nowUs: number,
+    settlements: readonly Settlement[],
+    asks: readonly Ask[],
+  ): Promise<readonly Answer[]> {
+    const batch = new RedisBatch();
+    const answers: Answer[] = [];
+    for (const settlement of settlements) batch.settle(settlement);
+    // Told apart, so that they stay in their order: merging them is the batch's own affair.
+    for (const [index, ask] of asks.entries()) {
+      batch.ask(`${index} ${questionOf(ask)}`, ask, answer => {
+        answers[index] = answer;
+      });
+    }
+    const caller = { process, leaseUs: LEASE, notAfterUs: 0, timeUs: nowUs };
+    const { keys, args } = callOf(batch, new RedisLedger(), caller, key => `run${runs}:${key}`);
+    const { rest = [] } = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
+    return answersOf(batch, rest).flat();
+  }
+
+  test("the script and SharedBudget give the same answers to everything, whoever joins, dies, returns or changes its mind", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 50 }),
+        fc.record({ x: fc.tuple(claims, claims), y: fc.tuple(claims, claims), total: fc.tuple(claims, claims) }),
+        async (steps, policies) => {
+          runs += 1;
+          const budgets = new PlainBudgets();
+          const held = new Map<string, number>();
+          let nowUs = 1_700_000_000_000_000;
+          for (const { process, afterUs, writtenParts, returnedParts, asks, policy } of steps) {
+            nowUs += afterUs;
+            const settlements: Settlement[] = [];
+            for (const way of [["x"], ["x", "total"], ["y", "total"], ["total"]]) {
+              const place = `${process} ${way}`;
+              const out = held.get(place) ?? 0;
+              const written = Math.ceil(out * writtenParts);
+              const returned = Math.floor((out - written) * returnedParts);
+              if (out === 0) continue;
+              settlements.push({ keys: way, written, returned });
+              held.set(place, out - written - returned);
+            }
+            const questions = asks.map(
+              ({ way, least, more }): Ask => ({
+                claims: way.map((key): StoreClaim => ({ key, ...policies[key as "x"][policy as 0] })),
+                least,
+                most: least + more,
+              }),
+            );
+            const contact = { process, nowUs, leaseUs: LEASE };
+            settleAll(budgets, settlements, contact);
+            const expected = answerAll(budgets, questions, contact);
+            assert.deepEqual(await inLua(process, nowUs, settlements, questions), expected);
+            for (const [index, { way }] of asks.entries()) {
+              const answer = expected[index];
+              const place = `${process} ${way}`;
+              if (answer?.kind === "given") held.set(place, (held.get(place) ?? 0) + answer.units);
+            }
+          }
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+
+  test("a call that comes after its sender gave up does nothing", async () => {
+    const batch = new RedisBatch();
+    const ask: Ask = { claims: [{ key: "late", windows: [], spacingUs: 0 }], least: 1, most: 1 };
+    batch.ask("late", ask, () => undefined);
+    const caller = { process: "a", leaseUs: LEASE, notAfterUs: 1 };
+    const { keys, args } = callOf(batch, new RedisLedger(), caller, key => key);
+    const reply = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
+    assert.equal(reply.rest, undefined);
+    assert.equal(await redis.exists("late"), 0);
+  });
+
+  test("a clock that is set back makes waits longer, and opens nothing", async () => {
+    runs += 1;
+    const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
+    const ask: Ask = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 2 };
+    const nowUs = 1_700_000_000_000_000;
+    assert.deepEqual(await inLua("a", nowUs, [], [ask]), [{ kind: "given", units: 2, isStricter: false }]);
+    const settled: Settlement = { keys: ["x"], written: 2, returned: 0 };
+    const wait = { kind: "wait", key: "x", isStricter: false };
+    assert.deepEqual(await inLua("a", nowUs - 3600 * SECOND, [settled], [ask]), [{ ...wait, waitMs: 1000 }]);
+    assert.deepEqual(await inLua("a", nowUs - 3599.6 * SECOND, [], [ask]), [{ ...wait, waitMs: 600 }]);
+    assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "given");
+  });
+
+  test("every key is gone by itself when nothing in it matters any more", async () => {
+    await redis.flushAll();
+    runs += 1;
+    const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
+    const ask: Ask = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 1 };
+    await inLua("a", 1_700_000_000_000_000, [], [ask]);
+    const keys = await redis.keys("*");
+    assert.equal(keys.length, 1);
+    for (const key of keys) {
+      const ttlMs = await redis.pTTL(key);
+      assert.ok(ttlMs > (LEASE + SECOND) / 1000 && ttlMs <= (2 * (LEASE + 2 * SECOND)) / 1000, String(ttlMs));
+    }
+  });
+});

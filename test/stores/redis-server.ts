@@ -1,0 +1,107 @@
+/**
+ * A redis server of the test's own: on a free port of this machine, with nothing on disk, gone when the test is over.
+ * Where there is none it is installed, if that may be done; otherwise the tests that need one are skipped, and say so.
+ */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer, Socket } from "node:net";
+import { systemTime } from "../../src/time/system-time.ts";
+
+let isThere: boolean | undefined;
+
+/** False, or the reason for which tests that need a server are skipped. */
+export function whyNoRedis(): string | false {
+  isThere ??= isInstalled() || (install() && isInstalled());
+  if (isThere) return false;
+  process.stderr.write(
+    "\n*** No redis-server on PATH, and it cannot be installed here: its tests are SKIPPED. ***\n\n",
+  );
+  return "there is no redis-server on PATH";
+}
+
+function isInstalled(): boolean {
+  return spawnSync("redis-server", ["--version"]).status === 0;
+}
+
+/** Only as root, where apt-get is; its service is not started. */
+function install(): boolean {
+  if (process.getuid?.() !== 0 || spawnSync("apt-get", ["--version"]).status !== 0) return false;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
+  const apt = (...args: string[]) => spawnSync("apt-get", args, { env, timeout: 240_000 }).status === 0;
+  const packages = ["install", "-y", "--no-install-recommends", "redis-server"];
+  return apt(...packages) || (apt("update") && apt(...packages));
+}
+
+export class RedisServer {
+  readonly port: number;
+  readonly #args: readonly string[];
+  #child: ChildProcess | undefined;
+
+  static async start(...args: readonly string[]): Promise<RedisServer> {
+    const server = new RedisServer(await freePort(), args);
+    await server.start();
+    return server;
+  }
+
+  private constructor(port: number, args: readonly string[]) {
+    this.port = port;
+    this.#args = args;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** Again on the same port, after it was stopped; what was in it is gone. */
+  async start(): Promise<void> {
+    const plain = ["--port", String(this.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+    const child = spawn("redis-server", [...plain, ...this.#args], { stdio: "ignore" });
+    this.#child = child;
+    while (!(await this.#answers())) {
+      if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
+      await systemTime.sleep(10);
+    }
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
+  }
+
+  pause(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  /** One command, by the tool that comes with the server. */
+  cli(...command: readonly string[]): string {
+    return execFileSync("redis-cli", ["-p", String(this.port), ...command], { encoding: "utf8" }).trim();
+  }
+
+  async #answers(): Promise<boolean> {
+    const socket = new Socket();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    socket.once("data", () => resolve(true)).once("error", () => resolve(false));
+    socket.connect(this.port, "127.0.0.1", () => socket.write("PING\r\n"));
+    const isUp = await promise;
+    socket.destroy();
+    return isUp;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no free port");
+  return address.port;
+}

@@ -1,0 +1,309 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { StoreError } from "../../src/errors.ts";
+import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis-store.ts";
+import type { Answer, Ask, BudgetStore } from "../../src/stores/store.ts";
+import { FakeTime } from "../../src/testing/fake-time.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { RedisServer, whyNoRedis } from "./redis-server.ts";
+import { contract } from "./suite.ts";
+
+function one(key: string, limit: number, windowMs = 60_000): Ask {
+  const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
+  return { claims: [{ key, windows, spacingUs: 0 }], least: 1, most: 1 };
+}
+
+async function ask(store: BudgetStore, wanted: Ask): Promise<Answer> {
+  const [answer] = await store.exchange([], [wanted]);
+  assert.ok(answer !== undefined);
+  return answer;
+}
+
+async function kindOf(store: BudgetStore, wanted: Ask): Promise<string> {
+  return (await ask(store, wanted)).kind;
+}
+
+/** As often as it takes: a server that comes back is found by itself. */
+async function eventually(act: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await act();
+      return;
+    } catch (error) {
+      assert.ok(error instanceof StoreError, String(error));
+      if (attempt > 200) throw error;
+      await systemTime.sleep(25);
+    }
+  }
+}
+
+/** A wire that can be cut just when an answer comes back. */
+class Wire {
+  isCut = false;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  static async to(port: number): Promise<Wire> {
+    const wire = new Wire(port);
+    wire.#server.listen(0, "127.0.0.1");
+    await once(wire.#server, "listening");
+    return wire;
+  }
+
+  private constructor(port: number) {
+    this.#server = createServer(near => {
+      const far = connect(port, "127.0.0.1");
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket);
+        socket
+          .on("error", () => undefined)
+          .on("close", () => {
+            near.destroy();
+            far.destroy();
+          });
+      }
+      near.on("data", data => far.write(data));
+      far.on("data", data => (this.isCut ? near.destroy() : near.write(data)));
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
+
+describe("redis", { skip: whyNoRedis() }, () => {
+  let server: RedisServer;
+  let stores = 0;
+
+  before(async () => {
+    server = await RedisServer.start();
+  });
+  after(() => server.stop());
+
+  async function opened(t: TestContext, options: RedisStoreOptions = {}, url = server.url): Promise<RedisStore> {
+    const store = await RedisStore.open(url, { trustMs: 0, ...options });
+    t.after(() => store.close());
+    return store;
+  }
+
+  /** For those who stop it, or need it otherwise. */
+  async function ownServer(t: TestContext, ...args: readonly string[]): Promise<RedisServer> {
+    const own = await RedisServer.start(...args);
+    t.after(() => own.stop());
+    return own;
+  }
+
+  contract("redis", async t => {
+    const time = new FakeTime();
+    stores += 1;
+    const prefix = `test${stores}`;
+    return {
+      member: () => opened(t, { prefix, time, timeoutMs: 600_000, serverUs: () => time.machineUs() }),
+      advance: ms => time.advance(ms),
+    };
+  });
+
+  test("who was told to wait is told so again without a round trip, and soon asks again", async t => {
+    const time = new FakeTime();
+    const serverUs = () => time.machineUs();
+    const [a, b] = [
+      await opened(t, { prefix: "mirror", time, trustMs: 50, timeoutMs: 600_000, serverUs }),
+      await opened(t, { prefix: "mirror", time, timeoutMs: 600_000, serverUs }),
+    ];
+    assert.equal(await kindOf(b, one("k", 1)), "given");
+    assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 60_000, key: "k", isStricter: false });
+    await b.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
+    await time.advance(49);
+    assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 59_951, key: "k", isStricter: false });
+    await time.advance(1);
+    assert.equal(await kindOf(a, one("k", 1)), "given");
+    // What this process itself gives back it knows at once.
+    assert.equal(await kindOf(a, one("k", 1)), "wait");
+    await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
+    assert.equal(await kindOf(a, one("k", 1)), "given");
+  });
+
+  test("a process whose clock is two seconds off counts like the others", async t => {
+    const late = { ...systemTime, monotonicUs: () => systemTime.monotonicUs() - 2_000_000 };
+    const time = Object.assign(Object.create(systemTime), late, { wallMs: () => systemTime.wallMs() - 2000 });
+    const [a, b] = [await opened(t, { prefix: "off" }), await opened(t, { prefix: "off", time })];
+    for (let unit = 0; unit < 4; unit += 1) {
+      const store = unit % 2 ? a : b;
+      assert.equal(await kindOf(store, one("k", 4, 2500)), "given");
+      await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
+    }
+    for (const store of [a, b]) {
+      const answer = await ask(store, one("k", 4, 2500));
+      assert.ok(answer.kind === "wait" && answer.waitMs > 1500 && answer.waitMs <= 2500, JSON.stringify(answer));
+    }
+  });
+
+  test("a server that forgot its scripts is told again", async t => {
+    const store = await opened(t, { prefix: "flushed" });
+    assert.equal(await kindOf(store, one("k", 2)), "given");
+    server.cli("SCRIPT", "FLUSH");
+    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "wait");
+  });
+
+  test("while the server is away every call fails at once with a StoreError, told once, and it is found again", async t => {
+    const own = await ownServer(t);
+    const troubles: string[] = [];
+    const store = await opened(t, { onTrouble: ({ message }) => troubles.push(message) }, own.url);
+    assert.equal(await kindOf(store, one("k", 2)), "given");
+    await own.stop();
+    for (let call = 0; call < 3; call += 1) await assert.rejects(ask(store, one("k", 2)), StoreError);
+    await assert.rejects(store.exchange([], []), StoreError);
+    assert.equal(troubles.length, 1);
+    assert.match(String(troubles[0]), new RegExp(`^redis at 127.0.0.1:${own.port}`));
+    await own.start();
+    await eventually(() => store.exchange([], []));
+    // The data is gone, but for what this process still has out.
+    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "wait");
+    await store.exchange([{ keys: ["k"], written: 0, returned: 2 }], []);
+    assert.equal(await kindOf(store, one("k", 2)), "given");
+    await own.stop();
+    await assert.rejects(ask(store, one("k", 2)), StoreError);
+    assert.equal(troubles.length, 2);
+  });
+
+  test("a server that is away when the store is opened is waited for", async t => {
+    const own = await ownServer(t);
+    await own.stop();
+    const troubles: string[] = [];
+    const options = { timeoutMs: 200, onTrouble: ({ message }: StoreError) => troubles.push(message) };
+    const store = await opened(t, options, own.url);
+    assert.equal(troubles.length, 1);
+    await assert.rejects(ask(store, one("k", 1)), StoreError);
+    assert.equal(store.processes, 1);
+    await own.start();
+    await eventually(() => ask(store, one("k", 1)));
+    assert.equal(await kindOf(store, one("k", 1)), "wait");
+  });
+
+  test("a paused server is given up after the time-out, and what it was asked meanwhile is not given behind our back", async t => {
+    const own = await ownServer(t);
+    const store = await opened(t, { timeoutMs: 150 }, own.url);
+    const other = await opened(t, { timeoutMs: 2000 }, own.url);
+    assert.equal(await kindOf(store, one("k", 3)), "given");
+    await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
+    own.pause();
+    const startUs = systemTime.monotonicUs();
+    await assert.rejects(ask(store, one("k", 3)), { name: "StoreError", message: /no answer within 150 ms/ });
+    assert.ok(systemTime.monotonicUs() - startUs < 1_000_000);
+    for (let call = 0; call < 4; call += 1) await assert.rejects(ask(store, one("k", 3)), StoreError);
+    await systemTime.sleep(100);
+    own.resume();
+    await eventually(() => store.exchange([], []));
+    // Three a minute, one was written: two are left, whoever takes them.
+    assert.equal(await kindOf(other, one("k", 3)), "given");
+    assert.equal(await kindOf(store, one("k", 3)), "given");
+    assert.equal(await kindOf(store, one("k", 3)), "wait");
+  });
+
+  test("what a lost call may have given counts as written, and does not stay out for ever", async t => {
+    const wire = await Wire.to(server.port);
+    t.after(() => wire.close());
+    const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${wire.port}`);
+    const other = await opened(t, { prefix: "lost" });
+    assert.equal(await kindOf(store, one("k", 3, 500)), "given");
+    // The units are given, and the answer is cut off with the connection.
+    wire.isCut = true;
+    await assert.rejects(ask(store, one("k", 3, 500)), StoreError);
+    wire.isCut = false;
+    assert.equal(await kindOf(other, one("k", 3, 500)), "given");
+    assert.equal(await kindOf(other, one("k", 3, 500)), "wait", "it counts");
+    await eventually(() => ask(store, one("k", 3, 500)));
+    await systemTime.sleep(550);
+    // One of each is out, and of the lost one nothing is left.
+    assert.equal(await kindOf(other, one("k", 3, 500)), "given");
+    assert.equal(await kindOf(other, one("k", 3, 500)), "wait");
+  });
+
+  test("settlements of a lost call are settled once, when they are said again", async t => {
+    const wire = await Wire.to(server.port);
+    t.after(() => wire.close());
+    const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${wire.port}`);
+    const three = { ...one("k", 3, 400), least: 3, most: 3 };
+    assert.equal(await kindOf(store, three), "given");
+    const settlement = { keys: ["k"], written: 0, returned: 2 };
+    wire.isCut = true;
+    await assert.rejects(store.exchange([settlement], []), StoreError);
+    wire.isCut = false;
+    await eventually(() => store.exchange([settlement], []));
+    // One is still out, and nobody else has anything.
+    const two = { ...one("k", 3, 400), least: 2, most: 9 };
+    assert.deepEqual(await ask(store, two), { kind: "given", units: 2, isStricter: false });
+  });
+
+  test("a password opens the door, and is in no message", async t => {
+    const own = await ownServer(t, "--requirepass", "s3cret:of/them");
+    const place = `127.0.0.1:${own.port}`;
+    const store = await opened(t, {}, `redis://:${encodeURIComponent("s3cret:of/them")}@${place}/2`);
+    assert.equal(await kindOf(store, one("k", 1)), "given");
+    for (const url of [`redis://:wr0ng@${place}`, `redis://${place}`, "redis://:wr0ng@", "http://:wr0ng@localhost"]) {
+      await assert.rejects(RedisStore.open(url), error => {
+        assert.ok(error instanceof StoreError);
+        assert.doesNotMatch(`${error.message} ${JSON.stringify(error.cause)} ${error.stack}`, /wr0ng|s3cret/);
+        return true;
+      });
+    }
+  });
+
+  test("without its driver the store says how to get it", () => {
+    const code = `
+      import { registerHooks } from "node:module";
+      registerHooks({ resolve(name, context, next) {
+        if (name === "@redis/client") throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
+        return next(name, context);
+      } });
+      const { RedisStore } = await import(${JSON.stringify(import.meta.resolve("../../src/stores/redis-store.ts"))});
+      await RedisStore.open("redis://127.0.0.1").catch(error => console.log(error.name, error.message));`;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
+    assert.match(stdout, /^StoreError .*npm install @redis\/client/);
+  });
+
+  test("in a cluster the budgets of one way lie together, and several ways go in one exchange", async t => {
+    const own = await ownServer(
+      t,
+      "--cluster-enabled",
+      "yes",
+      "--cluster-config-file",
+      `/tmp/docstokg-${process.pid}.conf`,
+    );
+    own.cli("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+    while (!own.cli("CLUSTER", "INFO").includes("cluster_state:ok")) await systemTime.sleep(20);
+    const store = await opened(t, { cluster: true }, own.url);
+    const way = (host: string, total: string): Ask => ({
+      claims: [...one(`lane ${host} metadata`, 5).claims, ...one(`total ${total}`, 2).claims],
+      least: 1,
+      most: 1,
+    });
+    const asks = [way("a.org", "a.org"), way("b.org", "group"), way("c.org", "group"), way("d.org", "group")];
+    const answers = await store.exchange([], asks);
+    assert.deepEqual(
+      answers.map(({ kind }) => kind),
+      ["given", "given", "given", "wait"],
+    );
+    await store.exchange([{ keys: ["lane b.org metadata", "total group"], written: 0, returned: 1 }], []);
+    assert.equal(await kindOf(store, way("d.org", "group")), "given");
+    assert.deepEqual(own.cli("KEYS", "docstokg{*").split("\n").sort(), [
+      "docstokg{a.org}:lane a.org metadata",
+      "docstokg{a.org}:total a.org",
+      "docstokg{group}:lane b.org metadata",
+      "docstokg{group}:lane c.org metadata",
+      "docstokg{group}:lane d.org metadata",
+      "docstokg{group}:total group",
+    ]);
+  });
+});

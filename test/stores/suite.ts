@@ -1,0 +1,350 @@
+/** What every store must do. Each is opened with a clock that moves only when the test says so. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import fc from "fast-check";
+import { type Answer, type Ask, type BudgetStore, LEASE_MS, type StoreClaim } from "../../src/stores/store.ts";
+
+/** A store with nothing in it. */
+export interface TestedStore {
+  /** One more process. */
+  member(): Promise<BudgetStore>;
+  advance(ms: number): Promise<void>;
+}
+
+const SECOND = 1_000_000;
+const HOUR = 3600 * SECOND;
+
+function claim(key: string, ...rates: readonly (readonly [limit: number, windowUs: number])[]): StoreClaim {
+  const windows = rates.map(([limit, windowUs]) => ({ limit, windowUs, spanUs: windowUs }));
+  return { key, windows, spacingUs: 0 };
+}
+
+function one(key: string, limit: number, windowUs = SECOND): Ask {
+  return { claims: [claim(key, [limit, windowUs])], least: 1, most: 1 };
+}
+
+async function ask(store: BudgetStore, wanted: Ask): Promise<Answer> {
+  const [answer] = await store.exchange([], [wanted]);
+  assert.ok(answer !== undefined);
+  return answer;
+}
+
+async function units(store: BudgetStore, wanted: Ask): Promise<number> {
+  const answer = await ask(store, wanted);
+  return answer.kind === "given" ? answer.units : 0;
+}
+
+async function waitMs(store: BudgetStore, wanted: Ask): Promise<number> {
+  const answer = await ask(store, wanted);
+  return answer.kind === "wait" ? answer.waitMs : 0;
+}
+
+function written(store: BudgetStore, count: number, ...keys: readonly string[]): Promise<unknown> {
+  return store.exchange([{ keys, written: count, returned: 0 }], []);
+}
+
+function returned(store: BudgetStore, count: number, ...keys: readonly string[]): Promise<unknown> {
+  return store.exchange([{ keys, written: 0, returned: count }], []);
+}
+
+export function contract(name: string, open: (t: TestContext) => Promise<TestedStore>): void {
+  const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
+    test(`${name}: ${sentence}`, async t => act(await open(t)));
+
+  it("what one process has got no other gets, until the window has passed since the write", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    assert.deepEqual(await ask(a, one("k", 1)), { kind: "given", units: 1, isStricter: false });
+    await tested.advance(400);
+    assert.equal(await units(b, one("k", 1)), 0);
+    await written(a, 1, "k");
+    await tested.advance(999.999);
+    assert.deepEqual(await ask(b, one("k", 1)), { kind: "wait", waitMs: 0.001, key: "k", isStricter: false });
+    await tested.advance(0.001);
+    assert.equal(await units(b, one("k", 1)), 1);
+  });
+
+  it("what comes back can be had at once", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
+    await returned(a, 1, "k");
+    assert.equal(await units(b, one("k", 2)), 1);
+    assert.equal(await units(b, one("k", 2)), 0);
+  });
+
+  it("a settlement and the question after it are one call", async tested => {
+    const a = await tested.member();
+    assert.equal(await units(a, one("k", 1)), 1);
+    const [answer] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
+    assert.equal(answer?.kind, "given");
+  });
+
+  it("all budgets on a way give, or none is charged", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    const way = (lane: string): Ask => ({
+      claims: [claim(lane, [5, SECOND]), claim("total", [2, 10 * SECOND])],
+      least: 1,
+      most: 5,
+    });
+    assert.equal(await units(a, way("lane 1")), 2);
+    const refused = await ask(b, way("lane 2"));
+    assert.deepEqual(refused, { kind: "wait", waitMs: 10_000, key: "total", isStricter: false });
+    const alone: Ask = { claims: [claim("lane 2", [5, SECOND])], least: 5, most: 5 };
+    assert.equal(await units(b, alone), 5, "nothing was taken from the lane");
+    await written(a, 2, "lane 1", "total");
+    assert.equal((await ask(b, way("lane 2"))).kind, "wait");
+  });
+
+  it("nobody gets less than the least that is of use, nor more than was asked for", async tested => {
+    const a = await tested.member();
+    const wanted = (least: number, most: number): Ask => ({ ...one("k", 5), least, most });
+    assert.equal(await units(a, wanted(1, 3)), 3);
+    assert.equal(await units(a, wanted(3, 9)), 0);
+    assert.equal(await units(a, wanted(2, 9)), 2);
+  });
+
+  it("who waits as long as it was told gets what it wanted", async tested => {
+    const a = await tested.member();
+    const wanted: Ask = { claims: [claim("k", [3, SECOND], [5, 7 * SECOND])], least: 2, most: 2 };
+    for (let round = 0; round < 12; round += 1) {
+      const ms = await waitMs(a, wanted);
+      if (ms > 0) {
+        await tested.advance(ms - 0.001);
+        assert.equal(await waitMs(a, wanted), 0.001);
+        await tested.advance(0.001);
+        assert.equal(await units(a, wanted), 2);
+      }
+      await tested.advance(37.5);
+      await written(a, 2, "k");
+    }
+  });
+
+  it("the binding budget is named, and its wait told", async tested => {
+    const a = await tested.member();
+    const way: Ask = { claims: [claim("lane", [1, SECOND]), claim("total", [1, 3 * SECOND])], least: 1, most: 1 };
+    assert.equal(await units(a, way), 1);
+    await written(a, 1, "lane", "total");
+    await tested.advance(250);
+    assert.deepEqual(await ask(a, way), { kind: "wait", waitMs: 2750, key: "total", isStricter: false });
+  });
+
+  it("of two policies the stricter counts, and the other is told", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    assert.deepEqual(await ask(a, one("k", 2)), { kind: "given", units: 1, isStricter: false });
+    assert.equal((await ask(b, one("k", 10))).isStricter, true);
+    assert.equal((await ask(b, one("k", 10))).kind, "wait");
+    assert.equal((await ask(a, one("k", 2))).isStricter, false);
+    // When the stricter has not been heard of for a lease, the other's count alone.
+    await tested.advance(LEASE_MS - 1);
+    await returned(b, 1, "k");
+    await tested.advance(LEASE_MS - 1);
+    assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "given", units: 9, isStricter: false });
+  });
+
+  it("processes that are all hungry get the same, whoever comes first", async tested => {
+    const members = [await tested.member(), await tested.member(), await tested.member()];
+    const got = [0, 0, 0];
+    for (let ms = 0; ms < 6000; ms += 10) {
+      for (const [index, member] of members.entries()) {
+        const given = await units(member, { ...one("k", 6), most: 50 });
+        if (given > 0) await written(member, given, "k");
+        // The first had come when it was alone, and took everything.
+        if (ms > 0) got[index] = (got[index] ?? 0) + given;
+      }
+      await tested.advance(10);
+    }
+    const sum = got.reduce((total, each) => total + each, 0);
+    assert.ok(Math.max(...got) - Math.min(...got) <= sum / 12, String(got));
+    assert.ok(sum >= 6 * 5, `nothing is lost by it: ${sum}`);
+  });
+
+  it("two that wait for a slow rate take turns", async tested => {
+    const members = [await tested.member(), await tested.member()];
+    const got = [0, 0];
+    for (let ms = 0; ms < 60_000; ms += 10) {
+      for (const [index, member] of members.entries()) {
+        // The first is always the first to come, and both come only when they were told to.
+        if (ms % 3000 > 30) continue;
+        const given = await units(member, one("k", 1, 3 * SECOND));
+        if (given > 0) await written(member, given, "k");
+        got[index] = (got[index] ?? 0) + given;
+      }
+      await tested.advance(10);
+    }
+    assert.ok(Math.min(...got) >= 7, String(got));
+  });
+
+  it("one whose lane is full does not keep others from the total", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    const way: Ask = { claims: [claim("lane", [1, SECOND]), claim("total", [10, SECOND])], least: 1, most: 1 };
+    assert.equal(await units(a, way), 1);
+    assert.equal(await units(a, way), 0);
+    assert.equal(await units(b, { claims: [claim("total", [10, SECOND])], least: 1, most: 9 }), 9);
+  });
+
+  it("what a dead process had out counts as written when its lease ends", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    assert.equal(await units(a, one("k", 1)), 1);
+    await tested.advance(LEASE_MS - 1);
+    assert.equal(await units(b, one("k", 1)), 0);
+    await tested.advance(1);
+    assert.equal(await waitMs(b, one("k", 1)), 1000);
+    await tested.advance(1000);
+    assert.equal(await units(b, one("k", 1)), 1);
+    // Back from the dead: what it has to say was counted already.
+    await returned(a, 1, "k");
+    assert.equal(await units(a, one("k", 1)), 0);
+  });
+
+  it("an empty settlement says that a process lives and still has what it has", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    assert.equal(await units(a, one("k", 1)), 1);
+    for (let third = 0; third < 12; third += 1) {
+      await tested.advance(LEASE_MS / 3);
+      await a.exchange([{ keys: ["k"], written: 0, returned: 0 }], []);
+    }
+    assert.equal(await units(b, one("k", 1)), 0);
+    await returned(a, 1, "k");
+    assert.equal(await units(b, one("k", 1)), 1);
+  });
+
+  it("many questions are answered in one call, in their order", async tested => {
+    const a = await tested.member();
+    const answers = await a.exchange(
+      [],
+      Array.from({ length: 64 }, (_, index) => one(`k${index % 16}`, 3)),
+    );
+    assert.deepEqual(
+      answers.map(({ kind }) => kind),
+      Array.from({ length: 64 }, (_, index) => (index < 48 ? "given" : "wait")),
+    );
+  });
+
+  it("calls that come together are all answered, each with its own", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => units(index % 2 ? a : b, one(`k${index % 4}`, 7))),
+    );
+    assert.equal(
+      answers.reduce((sum, given) => sum + given, 0),
+      28,
+    );
+    assert.deepEqual(await a.exchange([], []), []);
+  });
+
+  it("settlements of unknown budgets, or by those who have nothing out, change nothing", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    await written(a, 3, "never heard of", "k");
+    assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
+    await returned(b, 2, "k", "never heard of");
+    await returned(a, 9, "k");
+    assert.equal(await units(b, { ...one("k", 2), most: 9 }), 2);
+  });
+
+  it("a window of thirty thousand an hour gives what it should, but for the grain", async tested => {
+    const a = await tested.member();
+    const wanted = (most: number): Ask => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
+    let sum = 0;
+    for (let minute = 0; minute < 30; minute += 1) {
+      const given = await units(a, wanted(1000));
+      await written(a, given, "k");
+      sum += given;
+      await tested.advance(60_000);
+    }
+    assert.equal(sum, 30_000);
+    assert.equal(await waitMs(a, wanted(1)), 1_800_000);
+    await tested.advance(1_800_000);
+    const again = await units(a, wanted(5000));
+    assert.ok(again > 1000 - 30_000 / 200 && again <= 1000, String(again));
+  });
+
+  it("evenly spaced sends go one by one", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    const wanted: Ask = { claims: [{ ...claim("k", [10, SECOND]), spacingUs: 125_000 }], least: 1, most: 5 };
+    assert.equal(await units(a, wanted), 1);
+    await written(a, 1, "k");
+    assert.equal(await waitMs(b, wanted), 125);
+    await tested.advance(125);
+    assert.equal(await units(b, wanted), 1);
+  });
+
+  it("each knows how many there are, until they leave or are not heard of", async tested => {
+    const [a, b, c] = [await tested.member(), await tested.member(), await tested.member()];
+    const meet = async (...members: readonly BudgetStore[]) => {
+      for (const member of members) await member.exchange([], []);
+      await tested.advance(1000);
+      for (const member of members) await member.exchange([], []);
+    };
+    await meet(a, b, c);
+    assert.equal(a.processes, 3);
+    await c.close();
+    await meet(a, b);
+    assert.equal(b.processes, 2);
+    await tested.advance(LEASE_MS);
+    await meet(a);
+    assert.equal(a.processes, 1);
+  });
+
+  it("a store that is closed says so", async tested => {
+    const a = await tested.member();
+    await a.close();
+    await assert.rejects(a.exchange([], [one("k", 1)]), { name: "StoreError", message: /closed/ });
+    await a.close();
+  });
+
+  it("counted by hand, no window of any budget ever holds more than its limit", async tested => {
+    const step = fc.record({
+      member: fc.nat({ max: 2 }),
+      kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return"),
+      lane: fc.constantFrom("x", "y"),
+      units: fc.integer({ min: 1, max: 3 }),
+      afterMs: fc.nat({ max: 600 }),
+    });
+    const members = [await tested.member(), await tested.member(), await tested.member()];
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
+        run += 1;
+        const total = claim(`total ${run}`, [6, 2 * SECOND]);
+        const lanes = { x: claim(`x ${run}`, [3, SECOND], [5, 3 * SECOND]), y: claim(`y ${run}`, [4, SECOND]) };
+        const held = new Map<string, number>();
+        const stamps = new Map<string, number[]>([total, lanes.x, lanes.y].map(({ key }) => [key, []]));
+        let nowMs = 0;
+        for (const { member, kind, lane, units: count, afterMs } of steps) {
+          await tested.advance(afterMs);
+          nowMs += afterMs;
+          const store = members[member] as BudgetStore;
+          const claims = [lanes[lane], total];
+          const keys = claims.map(({ key }) => key);
+          const place = `${member} ${lane}`;
+          const mine = held.get(place) ?? 0;
+          const some = Math.min(count, mine);
+          if (kind === "ask") {
+            held.set(place, mine + (await units(store, { claims, least: count, most: count + 1 })));
+            continue;
+          }
+          if (kind === "write")
+            for (const key of keys) stamps.get(key)?.push(...Array<number>(some).fill(nowMs * 1000));
+          await (kind === "write" ? written : returned)(store, some, ...keys);
+          held.set(place, mine - some);
+        }
+        for (const { key, windows } of [total, lanes.x, lanes.y]) {
+          for (const { limit, windowUs } of windows) assertWithin(stamps.get(key) ?? [], limit, windowUs);
+        }
+        for (const [place, left] of held) {
+          const [member, lane] = place.split(" ") as [string, "x" | "y"];
+          await returned(members[Number(member)] as BudgetStore, left, lanes[lane].key, total.key);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+}
+
+/** Never more than the limit in any half-open interval. */
+export function assertWithin(stampsUs: readonly number[], limit: number, windowUs: number): void {
+  const sorted = [...stampsUs].sort((a, b) => a - b);
+  for (const [index, us] of sorted.entries()) {
+    const next = sorted[index + limit];
+    if (next !== undefined) assert.ok(next - us >= windowUs, `${limit + 1} within ${next - us} us`);
+  }
+}
