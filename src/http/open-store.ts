@@ -35,6 +35,12 @@ export function storeFor(
       return SqliteStore.open(file, { time, random });
     });
   }
+  if (/^rediss?:\/\//.test(where)) {
+    return new LazyStore(async () => {
+      const { RedisStore } = await import("../stores/redis-store.ts");
+      return RedisStore.open(where, { time });
+    });
+  }
   const message = `expected "memory", "multiprocess", "sqlite:<file>" or "redis://…"`;
   throw new ConfigError([{ where: "createHub", path: name === undefined ? "backend" : "store", message }]);
 }

@@ -1,6 +1,6 @@
 import type { Answer, Ask, Settlement, StoreClaim } from "./store.ts";
 
-/** Nobody else is served while the script runs; so many questions and settlements take about a millisecond. */
+/** Nobody else is served while the script runs; so many take a third of a millisecond, and the next can be on its way. */
 const MOST_AT_ONCE = 16;
 
 /** A question, and everybody who asks it. */

@@ -24,6 +24,8 @@ export class RedisConnection {
   readonly #where: string;
   readonly #options: RedisConnectionOptions;
   #driver: Promise<Driver> | undefined;
+  /** The same, once it is there. */
+  #ready: Driver | undefined;
   #retryUs = Number.NEGATIVE_INFINITY;
   #lastError: unknown;
   #isClosed = false;
@@ -57,20 +59,27 @@ export class RedisConnection {
     this.#drop();
   }
 
-  async #send(key: string, command: readonly string[]): Promise<unknown> {
+  /** Written without races and awaits, which would cost as much as the rest: every exchange comes through here. */
+  #send(key: string, command: readonly string[]): Promise<unknown> {
     const { timeoutMs, time } = this.#options;
-    const late = Promise.withResolvers<never>();
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const timer = time.setTimer(timeoutMs, () => {
-      late.reject(new Error(`no answer within ${timeoutMs} ms`));
+      reject(new Error(`no answer within ${timeoutMs} ms`));
       // Over a dead connection nothing comes for minutes before the system gives it up.
       this.#drop();
     });
-    try {
-      const driver = await Promise.race([this.#connected(), late.promise]);
-      return await Promise.race([driver.send(key, command), late.promise]);
-    } finally {
+    const fail = (error: unknown) => {
       timer.cancel();
-    }
+      reject(error);
+    };
+    const hear = (reply: unknown) => {
+      timer.cancel();
+      resolve(reply);
+    };
+    const send = (driver: Driver) => void driver.send(key, command).then(hear, fail);
+    if (this.#ready !== undefined) send(this.#ready);
+    else this.#connected().then(send, fail);
+    return promise;
   }
 
   #connected(): Promise<Driver> {
@@ -85,7 +94,12 @@ export class RedisConnection {
       onLost: error => this.#lost(driver, error),
     });
     this.#driver = driver;
-    driver.catch(error => this.#lost(driver, error));
+    driver.then(
+      ready => {
+        if (this.#driver === driver) this.#ready = ready;
+      },
+      error => this.#lost(driver, error),
+    );
     return driver;
   }
 
@@ -95,13 +109,17 @@ export class RedisConnection {
     this.#lastError = error;
     this.#retryUs = this.#options.time.monotonicUs() + RETRY_US;
     // A cluster mends itself.
-    if (!this.#options.isCluster) this.#driver = undefined;
+    if (!this.#options.isCluster || this.#ready === undefined) {
+      this.#driver = undefined;
+      this.#ready = undefined;
+    }
     this.#options.onLost();
   }
 
   #drop(): void {
     const driver = this.#driver;
     this.#driver = undefined;
+    this.#ready = undefined;
     driver?.then(({ destroy }) => destroy()).catch(() => undefined);
     this.#options.onLost();
   }

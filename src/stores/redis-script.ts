@@ -4,8 +4,8 @@
  * It says what `core/shared-budget.ts` and `core/window-log.ts` say, in the same order and under the same names;
  * `test/stores/redis-script.test.ts` runs random traces through both. Whoever changes one changes the other.
  *
- * A budget is one hash: field `s` holds the counts and the windows, `m` the members; each remembered stamp has a field
- * of its own, `<window>:<mark>`, so that a decision reads one stamp for each window, however many there are. Numbers are
+ * A budget is one hash: field `s` holds the counts, the windows and the members; each remembered stamp has a field of
+ * its own, `<window>:<mark>`, so that a decision reads one stamp for each window, however many there are. Numbers are
  * packed as doubles, which hold microseconds exactly: that is ten times as fast as to print and read them.
  *
  * Redis builds every function anew for each call. That is why there are few, why what is seldom needed is built inside
@@ -49,26 +49,24 @@ local function budget_of(position)
   local b = budgets[position]
   if b then return b end
   local key = KEYS[tonumber(position)]
-  local packed = redis.call('HMGET', key, 's', 'm')
-  local counts, people, members, windows = packed[1], packed[2], {}, {}
-  if counts then
+  local packed, members, windows = redis.call('HGET', key, 's'), {}, {}
+  if packed then
     local unpack_struct = struct.unpack
     b = { key = key, members = members, windows = windows, has_rings = false, now_us = 0, at = 0, count = 0,
       written = 0, pending = 0, last_us = 0, rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0 }
     b.written, b.pending, b.last_us, b.rings, b.shift_us, b.seen_us, b.expires_us, b.spacing_us, b.count, b.at =
-      unpack_struct('<ddddddddd', counts)
+      unpack_struct('<ddddddddd', packed)
     b.has_rings = b.rings == 1
     local at = b.at
     for index = 1, b.count do
       local limit, span_us, length_us, grain, capacity
-      limit, span_us, length_us, grain, capacity, at = unpack_struct('<ddddd', counts, at)
+      limit, span_us, length_us, grain, capacity, at = unpack_struct('<ddddd', packed, at)
       windows[index] = { limit = limit, span_us = span_us, length_us = length_us, grain = grain, capacity = capacity }
     end
-    at = 1
-    while at <= #people do
+    while at <= #packed do
       local pending, lease_us, epoch, hungry, back_us, served, overruled, name, claim
       pending, lease_us, epoch, hungry, back_us, served, overruled, name, claim, at =
-        unpack_struct('<dddddddss', people, at)
+        unpack_struct('<dddddddss', packed, at)
       local member = { name = name, claim = claim, pending = pending, lease_us = lease_us, epoch = epoch,
         is_hungry = hungry == 1, back_us = back_us, served = served, is_overruled = overruled == 1 }
       members[#members + 1] = member
@@ -108,15 +106,15 @@ local function save(b)
   local needed_us = alive_us + longest_us + 1000000
   local is_short = b.expires_us < me.clock_us + needed_us
   if is_short then b.expires_us = me.clock_us + 2 * needed_us end
-  local counts = pack_struct('<ddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
-    b.now_us, b.expires_us, b.spacing_us, #b.windows) .. windows
+  local packed = pack_struct('<ddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
+    b.now_us, b.expires_us, b.spacing_us, #b.windows) .. windows .. members
   local puts, from = b.puts, 1
   -- unpack fills Lua's stack, which is small.
   while #puts - from > 200 do
     redis.call('HSET', b.key, unpack(puts, from, from + 199))
     from = from + 200
   end
-  redis.call('HSET', b.key, 's', counts, 'm', members, unpack(puts, from))
+  redis.call('HSET', b.key, 's', packed, unpack(puts, from))
   if is_short then redis.call('PEXPIRE', b.key, math.ceil(2 * needed_us / 1000)) end
 end
 

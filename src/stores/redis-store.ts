@@ -148,6 +148,8 @@ export class RedisStore implements BudgetStore {
   }
 
   async #all(batches: ReadonlySet<RedisBatch>, asks: readonly Ask[], answers: readonly Answer[]): Promise<void> {
+    const [first] = batches;
+    if (batches.size === 1) return first?.done;
     const outcomes = await Promise.allSettled(Array.from(batches, batch => batch.done));
     const failed = outcomes.find(outcome => outcome.status === "rejected");
     if (failed === undefined) return;

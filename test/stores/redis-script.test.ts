@@ -30,44 +30,65 @@ class PlainBudgets implements Budgets {
   }
 }
 
-const limit = fc.oneof(
-  fc.integer({ min: 1, max: 9 }),
-  fc.integer({ min: 10, max: 60 }),
-  fc.integer({ min: 180, max: 900 }),
-);
-const rate = fc.record({
-  limit,
-  windowUs: fc.constantFrom(SECOND, 3 * SECOND, 20 * SECOND),
-  stretch: fc.constantFrom(1, 1, 1.25),
-});
-const claims = fc
-  .record({
-    rates: fc.uniqueArray(rate, { minLength: 1, maxLength: 3, selector: ({ windowUs }) => windowUs }),
-    spacingUs: fc.constantFrom(0, 0, 0, 0, 130_000),
-  })
-  .map(({ rates, spacingUs }) => ({
-    windows: rates.map(({ limit: most, windowUs, stretch }) => ({ limit: most, windowUs, spanUs: windowUs * stretch })),
-    spacingUs,
-  }));
+const WAYS = [["x"], ["x", "total"], ["y", "total"], ["total"]];
 
-const wanted = fc.record({
-  way: fc.constantFrom(["x"], ["x", "total"], ["y", "total"], ["total"]),
-  least: fc.constantFrom(1, 1, 1, 2, 5),
-  more: fc.constantFrom(0, 0, 1, 7, 300),
-});
-const step = fc.record({
-  process: fc.constantFrom(...PROCESSES),
+interface Pace {
+  readonly limit: fc.Arbitrary<number>;
+  readonly afterUs: fc.Arbitrary<number>;
+  readonly way: fc.Arbitrary<readonly string[]>;
+}
+
+/** All sorts of limits and times. */
+const mixed: Pace = {
+  limit: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 60 }), fc.integer({ min: 180, max: 900 })),
   afterUs: fc.oneof(
     fc.constant(0),
     fc.integer({ min: 0, max: 30_000 }),
     fc.integer({ min: 0, max: 900_000 }),
     fc.integer({ min: 0, max: 7 * SECOND }),
   ),
-  writtenParts: fc.constantFrom(0, 0.5, 1, 1),
-  returnedParts: fc.constantFrom(0, 0, 0.5, 1),
-  asks: fc.array(wanted, { maxLength: 3 }),
-  policy: fc.constantFrom(0, 0, 0, 0, 0, 1),
-});
+  way: fc.constantFrom(...WAYS),
+};
+
+/** Everybody wants more than there is of the same: whose turn it is decides. */
+const crowded: Pace = {
+  limit: fc.integer({ min: 1, max: 6 }),
+  afterUs: fc.oneof(fc.constantFrom(0, 1000, 19_999, 20_000), fc.integer({ min: 0, max: 2_200_000 })),
+  way: fc.constantFrom(["x"], ["x"], ["x", "total"]),
+};
+
+function claimsAt({ limit }: Pace) {
+  const rate = fc.record({
+    limit,
+    windowUs: fc.constantFrom(SECOND, 3 * SECOND, 20 * SECOND),
+    stretch: fc.constantFrom(1, 1, 1.25),
+  });
+  return fc
+    .record({
+      rates: fc.uniqueArray(rate, { minLength: 1, maxLength: 3, selector: ({ windowUs }) => windowUs }),
+      spacingUs: fc.constantFrom(0, 0, 0, 0, 130_000),
+    })
+    .map(({ rates, spacingUs }) => ({
+      windows: rates.map(({ limit: most, windowUs, stretch }) => ({
+        limit: most,
+        windowUs,
+        spanUs: windowUs * stretch,
+      })),
+      spacingUs,
+    }));
+}
+
+function stepAt({ afterUs, way }: Pace) {
+  const wanted = fc.record({ way, least: fc.constantFrom(1, 1, 1, 2, 5), more: fc.constantFrom(0, 0, 1, 7, 300) });
+  return fc.record({
+    process: fc.constantFrom(...PROCESSES),
+    afterUs,
+    writtenParts: fc.constantFrom(0, 0.5, 1, 1),
+    returnedParts: fc.constantFrom(0, 0, 0.5, 1),
+    asks: fc.array(wanted, { maxLength: 3 }),
+    policy: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
+  });
+}
 
 describe("the script", { skip: whyNoRedis() }, () => {
   let server: RedisServer;
@@ -106,11 +127,13 @@ describe("the script", { skip: whyNoRedis() }, () => {
     return answersOf(batch, rest).flat();
   }
 
-  test("the script and SharedBudget give the same answers to everything, whoever joins, dies, returns or changes its mind", async () => {
+  async function assertSame(pace: Pace, numRuns: number): Promise<void> {
+    const claims = claimsAt(pace);
+    const two = fc.tuple(claims, claims);
     await fc.assert(
       fc.asyncProperty(
-        fc.array(step, { minLength: 1, maxLength: 50 }),
-        fc.record({ x: fc.tuple(claims, claims), y: fc.tuple(claims, claims), total: fc.tuple(claims, claims) }),
+        fc.array(stepAt(pace), { minLength: 1, maxLength: 80 }),
+        fc.record({ x: two, y: two, total: two }),
         async (steps, policies) => {
           runs += 1;
           const budgets = new PlainBudgets();
@@ -119,7 +142,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
           for (const { process, afterUs, writtenParts, returnedParts, asks, policy } of steps) {
             nowUs += afterUs;
             const settlements: Settlement[] = [];
-            for (const way of [["x"], ["x", "total"], ["y", "total"], ["total"]]) {
+            for (const way of WAYS) {
               const place = `${process} ${way}`;
               const out = held.get(place) ?? 0;
               const written = Math.ceil(out * writtenParts);
@@ -147,9 +170,14 @@ describe("the script", { skip: whyNoRedis() }, () => {
           }
         },
       ),
-      { numRuns: 600 },
+      { numRuns },
     );
-  });
+  }
+
+  test("the script and SharedBudget give the same answers, whoever joins, dies, returns or changes its mind", () =>
+    assertSame(mixed, 400));
+
+  test("the script and SharedBudget agree whose turn it is", () => assertSame(crowded, 400));
 
   test("a call that comes after its sender gave up does nothing", async () => {
     const batch = new RedisBatch();

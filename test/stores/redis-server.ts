@@ -27,7 +27,10 @@ function isInstalled(): boolean {
 function install(): boolean {
   if (process.getuid?.() !== 0 || spawnSync("apt-get", ["--version"]).status !== 0) return false;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
-  const apt = (...args: string[]) => spawnSync("apt-get", args, { env, timeout: 240_000 }).status === 0;
+  // Several test files may come to this at once.
+  const patient = ["-o", "DPkg::Lock::Timeout=180"];
+  const apt = (...args: string[]) =>
+    spawnSync("apt-get", [...patient, ...args], { env, timeout: 240_000 }).status === 0;
   const packages = ["install", "-y", "--no-install-recommends", "redis-server"];
   return apt(...packages) || (apt("update") && apt(...packages));
 }

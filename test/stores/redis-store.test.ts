@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { StoreError } from "../../src/errors.ts";
 import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis-store.ts";
@@ -274,13 +277,9 @@ describe("redis", { skip: whyNoRedis() }, () => {
   });
 
   test("in a cluster the budgets of one way lie together, and several ways go in one exchange", async t => {
-    const own = await ownServer(
-      t,
-      "--cluster-enabled",
-      "yes",
-      "--cluster-config-file",
-      `/tmp/docstokg-${process.pid}.conf`,
-    );
+    const file = join(tmpdir(), `docstokg-${process.pid}.conf`);
+    t.after(() => rmSync(file, { force: true }));
+    const own = await ownServer(t, "--cluster-enabled", "yes", "--cluster-config-file", file);
     own.cli("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
     while (!own.cli("CLUSTER", "INFO").includes("cluster_state:ok")) await systemTime.sleep(20);
     const store = await opened(t, { cluster: true }, own.url);
