@@ -3,6 +3,7 @@ import { type ExecFileException, execFile, spawnSync } from "node:child_process"
 import { globSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { suite, test } from "node:test";
+import type { StrictServer } from "../src/testing/strict-server.ts";
 
 /** Each example is run as its first comment says, as a process of its own, against a server that counts. */
 const root = resolve(import.meta.dirname, "..");
@@ -37,8 +38,10 @@ const expected: Readonly<Record<string, Expected>> = {
 };
 
 installClients();
-// It imports the package, as the examples do, and that is linked by now.
-const { startServer } = await import("../examples/server.ts");
+// It imports the package, as the examples do, and that is linked by now; before, it cannot even be type-checked.
+const { startServer } = (await import(join(folder, "server.ts"))) as {
+  readonly startServer: () => Promise<StrictServer>;
+};
 
 test("every example is run, and the README names it", () => {
   const names = globSync("*.ts", { cwd: folder }).map(file => file.replace(/\.ts$/, ""));
