@@ -5,6 +5,7 @@ const SQLITE_LOCKED = 6;
 const SQLITE_CORRUPT = 11;
 const SQLITE_PROTOCOL = 15;
 const SQLITE_NOTADB = 26;
+const SQLITE_READONLY_DBMOVED = 1032;
 
 /** Another process writes, or has just opened or closed the file. It passes. */
 export function isBusy(error: unknown): boolean {
@@ -15,6 +16,11 @@ export function isBusy(error: unknown): boolean {
 export function isDamage(error: unknown): boolean {
   const code = primaryCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
+
+/** Somebody has moved or deleted the file while it was open. */
+export function isMoved(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === SQLITE_READONLY_DBMOVED;
 }
 
 /** Passes, as a lock of SQLite's own does. */

@@ -51,7 +51,7 @@ export function tellAside(
     throw new StoreError(`${path} is damaged, and cannot be set aside: ${messageOf(error)}`, { cause });
   }
   if (aside === undefined) return false;
-  onTrouble(new StoreError(`${path} was damaged or no store at all; it lies in ${aside} now`, { cause }));
+  onTrouble(new StoreError(`${path} was damaged or no database at all; it lies in ${aside} now`, { cause }));
   return true;
 }
 
@@ -62,5 +62,5 @@ export function pause(time: Time, ms: number): Promise<void> {
 }
 
 function cannotOpen(path: string, cause: unknown): StoreError {
-  return new StoreError(`the store ${path} cannot be opened: ${messageOf(cause)}`, { cause });
+  return new StoreError(`${path} cannot be opened: ${messageOf(cause)}`, { cause });
 }

@@ -1,19 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
+import type { FileFormat } from "../../stores/sqlite-file.ts";
 import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./store.ts";
 import type { CacheWrite } from "./write.ts";
-
-/** Of the schema below, in `user_version`. Another number is another program's, even if an older one of ours. */
-export const SCHEMA_VERSION = 1;
-/** "dtkg", in `application_id`: tells our files from those of others. */
-export const APPLICATION_ID = 0x64_74_6b_67;
 
 /**
  * Heads and bodies lie apart, so that looking at a head or renewing it does not touch a megabyte behind it. Numbers of
  * entries are never used twice, so that a body which is asked for late is the right one or gone. Totals are kept by
  * triggers, since counting would read every entry.
  */
-export const SCHEMA = `
+const SCHEMA = `
   CREATE TABLE responses (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,
@@ -43,6 +39,9 @@ export const SCHEMA = `
     UPDATE totals SET entries = entries - 1, bytes = bytes - OLD.bytes;
   END;
 `;
+
+/** "dtkg" in its head tells our files from those of others. */
+export const CACHE_FORMAT: FileFormat = { applicationId: 0x64_74_6b_67, migrations: [SCHEMA] };
 
 /** A use is noted when the last note of one is older than this: recency to the minute is plenty, and spares writes. */
 const USE_NOTED_MS = 60_000;

@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import { StoreError } from "../../errors.ts";
+import { isBusy, isDamage, isMoved } from "../../stores/sqlite-errors.ts";
+import { tellAside } from "../../stores/sqlite-opening.ts";
 import type { Time } from "../../time/time.ts";
-import type { BodyKey, CacheFile } from "./file.ts";
-import { isBusy, isDamage, isMoved, type OpenedFile, type OpenOptions, openCacheFile, tellAside } from "./open-file.ts";
+import { type BodyKey, CACHE_FORMAT, type CacheFile } from "./file.ts";
+import { type OpenedCache, type OpenOptions, openCacheFile } from "./open-file.ts";
 import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./store.ts";
 import { foundAfter, freshenWrite, putWrite, removeWrite } from "./write.ts";
 import { CacheWriter } from "./writer.ts";
@@ -49,7 +51,7 @@ export class SqliteCache implements CacheStore {
   readonly #onTrouble: (error: StoreError) => void;
   readonly #told = new Set<string>();
   readonly #writer: CacheWriter;
-  #opened: OpenedFile | undefined;
+  #opened: OpenedCache | undefined;
   #isOpening = true;
   #isClosed = false;
 
@@ -69,6 +71,7 @@ export class SqliteCache implements CacheStore {
     this.#openOptions = {
       // Absolute, lest `:memory:` or `file:…` mean something else to SQLite.
       path: resolve(path),
+      format: CACHE_FORMAT,
       maxBytes: this.#maxBytes,
       time,
       random,
@@ -146,11 +149,16 @@ export class SqliteCache implements CacheStore {
   }
 
   /** The file is gone or damaged: from now on another one, if there can be one. */
-  #reopen(opened: OpenedFile, error: unknown): void {
+  #reopen(opened: OpenedCache, error: unknown): void {
     this.#opened = undefined;
     closed(opened.file);
-    if (!isDamage(error) || tellAside(this.#openOptions, opened.identity, error)) void this.#open();
-    else this.#tell("damage", this.#error("replaced", error));
+    try {
+      // Whoever is quicker sets it aside; the other finds the next one.
+      if (isDamage(error)) tellAside(this.#openOptions, opened.identity, error);
+      void this.#open();
+    } catch {
+      this.#tell("damage", this.#error("replaced", error));
+    }
   }
 
   /** Whether there is a file, or will be. */

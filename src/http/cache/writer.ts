@@ -1,7 +1,7 @@
 import { backoffMs } from "../../core/backoff.ts";
+import { isBusy } from "../../stores/sqlite-errors.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { CacheFile } from "./file.ts";
-import { isBusy } from "./open-file.ts";
 import type { CacheWrite } from "./write.ts";
 import { WriteQueue, type WriteQueueLimits } from "./write-queue.ts";
 

@@ -1,0 +1,10 @@
+/** The stores that processes share: SQLite's file, and Redis beside rate-limiter-flexible on the same server. */
+import type { Bench } from "./kit/bench.ts";
+
+export const bench: Bench = {
+  parts: {
+    redis: () => import("./stores/redis.ts"),
+    sqlite: () => import("./stores/sqlite.ts"),
+    windows: () => import("./stores/windows.ts"),
+  },
+};

@@ -1,0 +1,46 @@
+/** Acquires through a redis server, beside rate-limiter-flexible on the same one. */
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { atLeast, type Figure } from "../kit/report.ts";
+import { type ContestOptions, contest, type Outcome, tableOf } from "./contest.ts";
+import { Crew } from "./crew.ts";
+import { PEER_COLUMNS, SINGLE, UNION } from "./peer.ts";
+import { EACH, TOGETHER } from "./round.ts";
+import { noServer, openServer } from "./server.ts";
+
+/** With two windows, beside one of theirs. */
+const SHARE_MIN = 0.9;
+/** Beside two of theirs. */
+const UNION_TIMES_MIN = 1;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  await using server = await openServer();
+  if (server === undefined) return noServer();
+  const options = isQuick ? { rounds: 3, ms: 40 } : { rounds: 21, ms: 150 };
+  const outcomes: Outcome[] = [];
+  for (const processes of [1, 4]) {
+    await using crew = await Crew.start(processes, { kind: "redis", at: server.url });
+    outcomes.push(...(await contests(crew, processes, options)));
+  }
+  return {
+    tables: outcomes.map(outcome => tableOf(outcome, options, PEER_COLUMNS)),
+    figures: outcomes.flatMap(figuresOf),
+  };
+}
+
+async function contests(crew: Crew, processes: number, options: ContestOptions): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  // Those who call often come first: by the time that one calls alone, its code is compiled.
+  for (const callers of [64, 1]) {
+    const entrants = callers === 1 ? [SINGLE, UNION, EACH] : [SINGLE, UNION, EACH, TOGETHER];
+    for (const keys of [1, 64]) outcomes.push(await contest(crew, entrants, { processes, callers, keys }, options));
+  }
+  return outcomes;
+}
+
+function figuresOf(outcome: Outcome): readonly Figure[] {
+  const ours = outcome.score(EACH);
+  return [
+    atLeast(`Redis, ${outcome.title}: two windows / ${SINGLE}`, ours.times(outcome.score(SINGLE)), SHARE_MIN),
+    atLeast(`Redis, ${outcome.title}: two windows / ${UNION}`, ours.times(outcome.score(UNION)), UNION_TIMES_MIN),
+  ];
+}

@@ -1,0 +1,21 @@
+import { spawnSync } from "node:child_process";
+import { RedisServer } from "../../test/stores/redis-server.ts";
+import type { PartReport } from "../kit/bench.ts";
+
+export interface OpenedServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** A server of the bench's own, with nothing on disk; undefined where none is installed: a bench installs nothing. */
+export async function openServer(): Promise<OpenedServer | undefined> {
+  if (spawnSync("redis-server", ["--version"]).status !== 0) return undefined;
+  const server = await RedisServer.start();
+  return { url: server.url, [Symbol.asyncDispose]: () => server.stop() };
+}
+
+export function noServer(): PartReport {
+  return {
+    tables: [{ title: "left out: there is no redis-server on PATH", columns: [""], rows: [] }],
+    figures: [],
+  };
+}

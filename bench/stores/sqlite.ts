@@ -1,0 +1,44 @@
+/** Acquires through a file that the processes of one machine share. */
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { atLeast, atMost, type Figure } from "../kit/report.ts";
+import { median } from "../kit/statistics.ts";
+import { type ContestOptions, contest, type Outcome, tableOf } from "./contest.ts";
+import { Crew } from "./crew.ts";
+import { openFolder } from "./folder.ts";
+import { EACH, NOTHING, TOGETHER } from "./round.ts";
+
+const PER_SECOND_MIN = 10_000;
+const STALL_MS_MAX = 20;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  using folder = openFolder();
+  const options = isQuick ? { rounds: 3, ms: 60 } : { rounds: 15, ms: 300 };
+  const outcomes: Outcome[] = [];
+  for (const processes of [1, 4]) {
+    const at = folder.file(`${processes}.db`);
+    await using crew = await Crew.start(processes, { kind: "sqlite", at });
+    outcomes.push(...(await contests(crew, processes, options)));
+  }
+  return { tables: outcomes.map(outcome => tableOf(outcome, options)), figures: outcomes.flatMap(figuresOf) };
+}
+
+async function contests(crew: Crew, processes: number, options: ContestOptions): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  // Those who call often come first: by the time that one calls alone, its code is compiled.
+  for (const callers of [64, 1]) {
+    const entrants = callers === 1 ? [EACH] : [EACH, TOGETHER, NOTHING];
+    for (const keys of [1, 64]) outcomes.push(await contest(crew, entrants, { processes, callers, keys }, options));
+  }
+  return outcomes;
+}
+
+function figuresOf(outcome: Outcome): readonly Figure[] {
+  const { processes, callers, keys } = outcome.setting;
+  const ours = [...outcome.scores].filter(([entrant]) => entrant !== NOTHING);
+  const stalls = ours.map(([entrant, { longestStallMs }]) =>
+    atMost(`SQLite, ${outcome.title}, ${entrant}: longest stall, ms`, longestStallMs, STALL_MS_MAX),
+  );
+  if (processes === 1 || callers === 1 || keys > 1) return stalls;
+  const perSecond = median(outcome.score(TOGETHER).perSecond);
+  return [atLeast(`SQLite, ${outcome.title}, ${TOGETHER}: acquires/s`, perSecond, PER_SECOND_MIN), ...stalls];
+}

@@ -1,0 +1,78 @@
+/** One of the processes that share a store: `worker.ts redis <url>` or `worker.ts sqlite <file>`. Runs what it is told. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { StoreError } from "../../src/errors.ts";
+import type { BudgetStore } from "../../src/stores/store.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { type Acquire, acquireEach, acquireNothing, acquireTogether, nextKey, roomyClaim } from "./acquire.ts";
+import { openPeer, SINGLE, UNION } from "./peer.ts";
+import { EACH, NOTHING, type RoundOrder, type RoundResult, TOGETHER } from "./round.ts";
+
+const [, , kind = "", place = ""] = process.argv;
+const store = await openStore();
+const peer = kind === "redis" ? await openPeer(place) : undefined;
+/** Callers keep what they have to say to the store until the next round. */
+const known = new Map<string, Acquire>();
+
+process.on("message", async (order: RoundOrder) => process.send?.(await run(order)));
+process.once("disconnect", async () => {
+  await store.close();
+  process.exit();
+});
+process.send?.("ready");
+
+async function openStore(): Promise<BudgetStore> {
+  if (kind === "redis") {
+    const { RedisStore } = await import("../../src/stores/redis-store.ts");
+    return RedisStore.open(place);
+  }
+  const { SqliteStore } = await import("../../src/stores/sqlite-store.ts");
+  return SqliteStore.open(place, { time: systemTime });
+}
+
+function acquireOf({ entrant, callers, keys: count }: RoundOrder): Acquire {
+  const keys = Array.from({ length: count }, (_, index) => `${entrant} ${callers}/${count} ${index}`);
+  if (entrant === EACH) return acquireEach(store, keys.map(roomyClaim), callers);
+  if (entrant === TOGETHER) return acquireTogether(store, keys.map(roomyClaim), callers);
+  const next = nextKey(keys, callers);
+  if (entrant === NOTHING) return acquireNothing();
+  const consume = { [SINGLE]: peer?.single, [UNION]: peer?.union }[entrant];
+  if (consume === undefined) throw new RangeError(`nobody knows ${entrant}`);
+  return async caller => {
+    await consume(next(caller));
+  };
+}
+
+async function run(order: RoundOrder): Promise<RoundResult> {
+  const { entrant, callers, keys, ms } = order;
+  const name = `${entrant} ${callers} ${keys}`;
+  const acquire = known.get(name) ?? acquireOf(order);
+  known.set(name, acquire);
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  // It counts from its second beat on.
+  await systemTime.sleep(4);
+  const tookUs: number[] = [];
+  let failed = 0;
+  const startMs = performance.now();
+  const endMs = startMs + ms;
+  const caller = async (index: number) => {
+    for (let beganMs = performance.now(); beganMs < endMs; ) {
+      let isGiven = true;
+      try {
+        await acquire(index);
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        failed += 1;
+        isGiven = false;
+      }
+      const endedMs = performance.now();
+      if (isGiven) tookUs.push((endedMs - beganMs) * 1000);
+      beganMs = endedMs;
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)));
+  const perSecond = (tookUs.length * 1000) / (performance.now() - startMs);
+  await systemTime.sleep(4);
+  delay.disable();
+  return { perSecond, tookUs: Float64Array.from(tookUs), stallMs: delay.max / 1e6, failed };
+}
