@@ -24,6 +24,7 @@ export class Score {
   readonly #p50Us: number[] = [];
   readonly #p99Us: number[] = [];
   readonly #stallMs: number[] = [];
+  readonly #stallCpuMs: number[] = [];
   #maxUs = 0;
   #failed = 0;
 
@@ -34,6 +35,7 @@ export class Score {
     this.#p99Us.push(percentile(tookUs, 99));
     this.#maxUs = Math.max(this.#maxUs, percentile(tookUs, 100));
     this.#stallMs.push(Math.max(...results.map(({ stallMs }) => stallMs)));
+    this.#stallCpuMs.push(Math.max(...results.map(({ stallCpuMs }) => stallCpuMs)));
     this.#failed += results.reduce((sum, { failed }) => sum + failed, 0);
   }
 
@@ -46,6 +48,10 @@ export class Score {
     return Math.max(...this.#stallMs);
   }
 
+  get longestStallCpuMs(): number {
+    return Math.max(...this.#stallCpuMs);
+  }
+
   cells(): readonly number[] {
     return [
       median(this.perSecond),
@@ -54,6 +60,7 @@ export class Score {
       this.#maxUs / 1000,
       median(this.#stallMs),
       this.longestStallMs,
+      this.longestStallCpuMs,
       this.#failed,
     ];
   }
@@ -109,6 +116,7 @@ export function tableOf(
     notes: [
       `milliseconds; medians over ${rounds} rounds of ${ms} ms, in turns; the longest of all rounds where it says so`,
       `stall: of the event loop, among ${many(outcome.setting.processes, "process", "es")} on ${many(availableParallelism(), "core")}, up to 1 ms more than it was`,
+      "its CPU: the most that a process itself used between two beats of its loop, whatever else the machine did",
     ],
     columns: [
       "contestant",
@@ -119,6 +127,7 @@ export function tableOf(
       "longest",
       "stall",
       "longest stall",
+      "its CPU",
       "failed",
     ],
     rows: Array.from(outcome.scores, ([entrant, score]) => {

@@ -1,3 +1,5 @@
+import type { Silence } from "./pulse.ts";
+
 /** What the bench and its processes say to each other. */
 export interface RoundOrder {
   readonly entrant: string;
@@ -6,12 +8,10 @@ export interface RoundOrder {
   readonly ms: number;
 }
 
-export interface RoundResult {
+export interface RoundResult extends Silence {
   readonly perSecond: number;
   /** Of every unit that was acquired. */
   readonly tookUs: Float64Array;
-  /** The event loop's longest silence, up to a millisecond more than it was. */
-  readonly stallMs: number;
   /** Acquires that failed because the store was locked or away. */
   readonly failed: number;
 }

@@ -35,9 +35,10 @@ async function contests(crew: Crew, processes: number, options: ContestOptions):
 function figuresOf(outcome: Outcome): readonly Figure[] {
   const { processes, callers, keys } = outcome.setting;
   const ours = [...outcome.scores].filter(([entrant]) => entrant !== NOTHING);
-  const stalls = ours.map(([entrant, { longestStallMs }]) =>
+  const stalls = ours.flatMap(([entrant, { longestStallMs, longestStallCpuMs }]) => [
     atMost(`SQLite, ${outcome.title}, ${entrant}: longest stall, ms`, longestStallMs, STALL_MS_MAX),
-  );
+    atMost(`SQLite, ${outcome.title}, ${entrant}: longest stall, ms of its CPU`, longestStallCpuMs, STALL_MS_MAX),
+  ]);
   if (processes === 1 || callers === 1 || keys > 1) return stalls;
   const perSecond = median(outcome.score(TOGETHER).perSecond);
   return [atLeast(`SQLite, ${outcome.title}, ${TOGETHER}: acquires/s`, perSecond, PER_SECOND_MIN), ...stalls];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Agent } from "undici";
 import { ConfigError } from "../errors.ts";
 import { checkHubOptions } from "./check-options.ts";
 import { createHub } from "./create-hub.ts";
@@ -55,4 +56,14 @@ test("calls, views and reloads are checked the same way", async t => {
   assert.throws(() => hub.install(typo), ConfigError);
   await assert.rejects(hub.reload({ rateLimits: {} } as object), ConfigError);
   await assert.rejects(hub.request("http://127.0.0.1:9/", { maxWaitMs: "5" as never }), /maxWaitMs must be a number/);
+});
+
+test("a wire that is nothing but a dispatch function will do, and a hub leaves no listener on one that it was handed", async () => {
+  const bare = await createHub({ env: {}, dispatcher: { dispatch: () => true } as never });
+  await bare.close();
+  const wire = new Agent();
+  const hub = await createHub({ env: {}, dispatcher: wire });
+  await hub.close();
+  assert.equal(wire.listenerCount("connect"), 0);
+  await wire.close();
 });

@@ -1,3 +1,4 @@
+import type { Dispatcher } from "undici";
 import type { StoreError } from "../errors.ts";
 import { BreakerRegistry } from "../gate/breakers.ts";
 import { Gate } from "../gate/gate.ts";
@@ -68,9 +69,12 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     next => redirecting(origin => policy.hostNames.of(origin), next),
   ];
   let connections = 0;
-  wire.on("connect", () => {
+  const onConnect = () => {
     connections += 1;
-  });
+  };
+  // One that was handed in need not tell of its connections.
+  const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
+  events.on?.("connect", onConnect);
   const innermost = attempting({
     gate,
     breakers,
@@ -96,6 +100,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     cacheStats: () => cache?.store.stats,
     shutDown: async isForced => {
       // A wire that was handed in belongs to whoever did.
+      events.off?.("connect", onConnect);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
       rest ??= Promise.all([gate.close(), cache?.close()]);
       await rest;
