@@ -89,5 +89,6 @@ async function run(order: RoundOrder): Promise<RoundResult> {
   };
   await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)));
   const perSecond = (tookUs.length * 1000) / (performance.now() - startMs);
-  return { perSecond, tookUs: Float64Array.from(tookUs), ...pulse.stop(), failed };
+  const silence = pulse.stop();
+  return { perSecond, tookUs: Float64Array.from(tookUs), ...silence, failed };
 }

@@ -113,7 +113,8 @@ export class SqliteStore implements BudgetStore {
         await this.#rest();
         this.#doBatch();
         busy = 0;
-        if (!this.#queue.isEmpty) await setImmediate();
+        // Whoever asks again as soon as he has his answer must not keep the event loop to himself.
+        await setImmediate();
       } catch (error) {
         busy += 1;
         await this.#onBusy(busy, error);
