@@ -1,16 +1,14 @@
 import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import { type Outcome, outcomeOfError } from "../core/classify.ts";
-import { type Announcement, announcedLimits } from "../core/ratelimit-fields.ts";
-import { retryAfterMs } from "../core/retry-after.ts";
 import { BodyUnreadError, DeadlineExceeded } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Grant } from "../gate/grant.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
-import { fieldLine } from "./headers.ts";
 import { isReplayableBody } from "./replay.ts";
+import { serverWord } from "./server-word.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 
 /** What every attempt of a hub works with. */
@@ -305,25 +303,13 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   }
 
   /** A failure and its cooldown are told at once; a success is one only when the body has come whole. */
-  #judge({ status, headers }: ResponseHead): void {
+  #judge(head: ResponseHead): void {
     const { record } = this.#request;
-    const asked = headers["retry-after"];
-    const { time } = this.#room;
-    const waitMs =
-      asked === undefined
-        ? undefined
-        : retryAfterMs(asked, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
-    const announced = announcements(headers, time);
-    const outcome = this.#room.breakers.judge({
-      status,
-      retryAfterMs: waitMs,
-      remaining: announced && leastRemaining(announced),
-      isMemento: headers["memento-datetime"] !== undefined,
-    });
+    const { outcome, retryAfterMs, announced } = serverWord(head, this.#room.breakers, this.#room.time);
     record.outcome = outcome;
-    record.retryAfterMs = waitMs;
+    record.retryAfterMs = retryAfterMs;
     this.#grant?.answered({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
-    if (outcome.kind !== "success") this.#grant?.report({ outcome, status, retryAfterMs: waitMs });
+    if (outcome.kind !== "success") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }
 
   /**
@@ -366,22 +352,4 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #asError(reason: unknown): Error {
     return reason instanceof Error ? reason : new errors.RequestAbortedError(String(reason));
   }
-}
-
-/** Parsing costs more than looking whether there is anything to parse, and most answers announce nothing. */
-function announcements(headers: HeaderFields, time: Time): readonly Announcement[] | undefined {
-  for (const name in headers) {
-    if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;
-    const found = announcedLimits(field => fieldLine(headers[field]), time.wallMs());
-    return found.length === 0 ? undefined : found;
-  }
-  return undefined;
-}
-
-function leastRemaining(announced: readonly Announcement[]): number | undefined {
-  let least: number | undefined;
-  for (const { remaining } of announced) {
-    if (remaining !== undefined && (least === undefined || remaining < least)) least = remaining;
-  }
-  return least;
 }
