@@ -11,14 +11,7 @@ export interface CallRoom {
   readonly time: Time;
   readonly underWay: UnderWay;
   /** Told when a call is over. */
-  readonly finished: (call: FinishedCall) => void;
-}
-
-export interface FinishedCall {
-  readonly request: Outgoing;
-  readonly status: number | undefined;
-  readonly error: unknown;
-  readonly elapsedMs: number;
+  readonly finished: (request: Outgoing, status: number | undefined, error: unknown) => void;
 }
 
 /**
@@ -40,10 +33,11 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
   paused = false;
   rawHeaders: Buffer[] | string[] | null = null;
   rawTrailers: Buffer[] | string[] | null = null;
+  before: Ongoing | undefined = undefined;
+  behind: Ongoing | undefined = undefined;
   readonly #room: CallRoom;
   readonly #request: Outgoing;
   readonly #handler: Dispatcher.DispatchHandler;
-  readonly #startedUs: number;
   #flow: Flow | undefined;
   #deadline: Timer | undefined;
   #onBodyError: ((error: Error) => void) | undefined;
@@ -56,7 +50,6 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     this.#room = room;
     this.#request = request;
     this.#handler = handler;
-    this.#startedUs = room.time.monotonicUs();
   }
 
   begin(): void {
@@ -179,17 +172,13 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     });
   }
 
-  #elapsedMs(): number {
-    return (this.#room.time.monotonicUs() - this.#startedUs) / 1000;
-  }
-
   #end(error: unknown): void {
     this.#isOver = true;
     this.#deadline?.cancel();
     const { body } = this.#request;
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#room.underWay.delete(this);
-    this.#room.finished({ request: this.#request, status: this.#status, error, elapsedMs: this.#elapsedMs() });
+    this.#room.finished(this.#request, this.#status, error);
   }
 }
 

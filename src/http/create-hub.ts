@@ -43,7 +43,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, random });
   const listeners = new Listeners<HttpEvent>();
   for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
-  const telemetry = new RequestTelemetry(listeners, breakers);
+  const telemetry = new RequestTelemetry(listeners, breakers, time);
   const underWay = new UnderWay();
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
   const retry = retryPolicy(options.retry);
@@ -94,7 +94,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     time,
     policy,
     listeners,
-    room: { send, time, underWay, finished: call => telemetry.finished(call) },
+    room: { send, time, underWay, finished: (...about) => telemetry.finished(...about) },
     defaults: options.defaults,
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,

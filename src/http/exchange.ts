@@ -50,6 +50,8 @@ export interface Outgoing {
   /** As they came, for what no stage looks at. */
   readonly options: Dispatcher.DispatchOptions;
   readonly call: CallOptions;
+  /** When the call came, in monotonic microseconds. */
+  readonly startedUs: number;
   /** Instant after which no further attempt begins, in monotonic microseconds. */
   readonly deadlineUs: number;
   /** Tried once only, because an older answer is at hand. */

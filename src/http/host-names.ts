@@ -22,6 +22,14 @@ export class HostNames {
     this.#withPort = new Set(named.filter(name => /:\d+$/.test(name)).map(canonicalHost));
   }
 
+  /**
+   * The same text as an earlier one, if there was one: clients make a new string for each request, and a map has to read
+   * through a string that it has not seen before.
+   */
+  known(origin: string): string {
+    return origin === this.#lastOrigin ? this.#lastOrigin : origin;
+  }
+
   /** Throws a RangeError for what is no http or https origin. */
   of(origin: string): string {
     if (origin === this.#lastOrigin) return this.#lastName;

@@ -22,7 +22,7 @@ export function outgoingOf(
   { hostNames, nowUs, deadlineMs }: OutgoingRoom,
 ): Outgoing {
   checkCall(call);
-  const origin = typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? "");
+  const origin = hostNames.known(typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""));
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
   return {
     origin,
@@ -34,6 +34,7 @@ export function outgoingOf(
     body: options.body,
     options,
     call,
+    startedUs: nowUs,
     deadlineUs: (call.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
     isSingle: false,
     within: contextOf(handler),

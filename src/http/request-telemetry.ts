@@ -2,7 +2,7 @@ import { textHash } from "../core/text-hash.ts";
 import type { StoreError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Listeners } from "../gate/listeners.ts";
-import type { FinishedCall } from "./call.ts";
+import type { Time } from "../time/time.ts";
 import type { Outgoing } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
 
@@ -10,15 +10,17 @@ import type { HttpEvent } from "./http-events.ts";
 export class RequestTelemetry {
   readonly #listeners: Listeners<HttpEvent>;
   readonly #breakers: BreakerRegistry;
+  readonly #time: Time;
 
-  constructor(listeners: Listeners<HttpEvent>, breakers: BreakerRegistry) {
+  constructor(listeners: Listeners<HttpEvent>, breakers: BreakerRegistry, time: Time) {
+    this.#time = time;
     this.#listeners = listeners;
     this.#breakers = breakers;
   }
 
-  finished({ request, status, error, elapsedMs }: FinishedCall): void {
+  finished(request: Outgoing, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
-    const { host, role, method, record, call } = request;
+    const { host, role, method, record, call, startedUs } = request;
     const { verdict, attempts, retryAfterMs, waitedMs, outcome } = record;
     const { state, remainingMs } = this.#breakers.glance(host);
     this.#listeners.tell({
@@ -39,7 +41,7 @@ export class RequestTelemetry {
       breaker_host_state: state,
       breaker_open_remaining_ms: remainingMs,
       breaker_recorded: outcome?.kind,
-      elapsed_ms: elapsedMs,
+      elapsed_ms: (this.#time.monotonicUs() - startedUs) / 1000,
       url_hash: urlHash(request),
     });
   }

@@ -1,23 +1,41 @@
-/** Something that lasts and can be ended early. */
+/** Something that lasts and can be ended early. It has its neighbours' places in it: see `UnderWay`. */
 export interface Ongoing {
   abort(reason: unknown): void;
+  before: Ongoing | undefined;
+  behind: Ongoing | undefined;
 }
 
-/** Everything that must come to an end before a hub is closed. */
+/**
+ * Everything that must come to an end before a hub is closed: a list that goes through its members, because a set would
+ * cost each call as much as its way through the breakers.
+ */
 export class UnderWay {
-  readonly #ongoing = new Set<Ongoing>();
+  #first: Ongoing | undefined;
+  #size = 0;
   #whenEmpty: (() => void)[] = [];
 
   get size(): number {
-    return this.#ongoing.size;
+    return this.#size;
   }
 
+  /** Once for each. */
   add(one: Ongoing): void {
-    this.#ongoing.add(one);
+    one.behind = this.#first;
+    if (this.#first !== undefined) this.#first.before = one;
+    this.#first = one;
+    this.#size += 1;
   }
 
+  /** Only what was added, and once. */
   delete(one: Ongoing): void {
-    if (!this.#ongoing.delete(one) || this.#ongoing.size > 0) return;
+    const { before, behind } = one;
+    if (before === undefined) this.#first = behind;
+    else before.behind = behind;
+    if (behind !== undefined) behind.before = before;
+    one.before = undefined;
+    one.behind = undefined;
+    this.#size -= 1;
+    if (this.#size > 0) return;
     const waiting = this.#whenEmpty;
     this.#whenEmpty = [];
     for (const resolve of waiting) resolve();
@@ -25,13 +43,15 @@ export class UnderWay {
 
   /** Resolves when nothing is left. */
   empty(): Promise<void> {
-    if (this.#ongoing.size === 0) return Promise.resolve();
+    if (this.#size === 0) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#whenEmpty.push(resolve);
     return promise;
   }
 
   abortAll(reason: unknown): void {
-    for (const one of [...this.#ongoing]) one.abort(reason);
+    const all: Ongoing[] = [];
+    for (let one = this.#first; one !== undefined; one = one.behind) all.push(one);
+    for (const one of all) one.abort(reason);
   }
 }

@@ -84,6 +84,8 @@ class Subscriber implements Flow {
  * else still waits for.
  */
 export class Fill implements Sink, Ongoing {
+  before: Ongoing | undefined = undefined;
+  behind: Ongoing | undefined = undefined;
   readonly #room: FillRoom;
   readonly #request: Outgoing;
   readonly #old: Old | undefined;
