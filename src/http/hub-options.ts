@@ -50,9 +50,9 @@ export interface NetworkOptions {
 /** Every field is optional. */
 export interface HubOptions {
   readonly policy?: PolicyOptions | undefined;
-  /** The second layer of the policy, and where keys come from. @default process.env */
+  /** The environment's layer of the policy, and where keys come from. @default process.env */
   readonly env?: Environment | undefined;
-  /** The third layer, as flags say it. */
+  /** The last layer of the policy, as flags say it. */
   readonly overrides?: PolicyOverrides | undefined;
   /** Where limits are shared with other processes. @default the policy's `backend`, which is "memory" */
   readonly store?: StoreName | undefined;
