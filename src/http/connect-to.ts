@@ -12,7 +12,7 @@ export interface DialTarget {
   readonly isNamed: boolean;
 }
 
-/** Undefined: any, on the left; the same, on the right. */
+/** What is undefined matches all on the left side, and stays as it is on the right. */
 interface Mapping {
   readonly host: string | undefined;
   readonly port: number | undefined;

@@ -9,7 +9,7 @@ interface KeptAnswer {
 }
 
 /** Bytes of an answer nobody wants that are read and dropped to keep its connection; a longer one costs the connection. */
-const DROPPED_BYTES_MAX = 65_536;
+export const DROPPED_BYTES_MAX = 65_536;
 
 /**
  * A stage that may keep an answer to itself and send another request in its place.

@@ -2,11 +2,9 @@ import type { Duplex } from "node:stream";
 import type { CacheVerdict } from "../call-record.ts";
 import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "../exchange.ts";
 import { fieldLine } from "../headers.ts";
+import { DROPPED_BYTES_MAX } from "../relay.ts";
 import type { Ongoing } from "../under-way.ts";
 import { headWithVerdict, replay, type Stored } from "./replay.ts";
-
-/** Bytes of an answer nobody wants that are read and dropped to keep its connection. */
-const DROPPED_BYTES_MAX = 65_536;
 
 /** An older answer that a request is to confirm, or that stands in for its own. */
 export interface Old {
