@@ -92,6 +92,31 @@ export function returnProbe(circuit: Circuit, generation: number, probeId: numbe
   return { ...circuit, probes: circuit.probes.filter(({ id }) => id !== probeId) };
 }
 
+/**
+ * What other processes have made of it. Open until an instant, half-open after it with so many probes out elsewhere, or
+ * closed. The probes of this process, whose ids are above 0, stay.
+ */
+export function adopt(
+  circuit: Circuit,
+  other: {
+    readonly isClosed: boolean;
+    readonly untilUs: number;
+    readonly reopened: number;
+    readonly probes: readonly Probe[];
+  },
+  nowUs: number,
+): Circuit {
+  const { isClosed, untilUs, reopened, probes } = other;
+  if (isClosed) return circuit.kind === "closed" ? circuit : close(circuit);
+  if (untilUs > nowUs) return { kind: "open", generation: circuit.generation + 1, untilUs, reopened };
+  if (circuit.kind === "open" && circuit.untilUs > nowUs) return circuit;
+  const { generation, successes, own } =
+    circuit.kind === "half-open"
+      ? { ...circuit, own: circuit.probes.filter(({ id }) => id > 0) }
+      : { generation: circuit.generation + 1, successes: 0, own: [] };
+  return { kind: "half-open", generation, probes: [...own, ...probes], successes, reopened };
+}
+
 /** When a circuit that admits nobody may do so again: the end of its open time, or of the first lease. */
 export function passableUs(circuit: Circuit): number {
   if (circuit.kind === "open") return circuit.untilUs;

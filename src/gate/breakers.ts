@@ -14,10 +14,12 @@ import { BreakerTable } from "./breaker-table.ts";
 import { BreakerTeller } from "./breaker-teller.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { Denial } from "./denial.ts";
+import type { Fleet } from "./fleet.ts";
 import { HostBreaker } from "./host-breaker.ts";
 import { HostCooler } from "./host-cooler.ts";
 import type { Listener } from "./listeners.ts";
 import { type CallResult, type IssuedCall, type Passage, Permit, type PermitKeeper } from "./permit.ts";
+import { SharedCircuits } from "./shared-circuits.ts";
 
 export interface BreakerRegistryOptions {
   /** @default the clocks of this machine */
@@ -66,6 +68,8 @@ export class BreakerRegistry {
   readonly #onPassable = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
   readonly #table: BreakerTable;
   readonly #cooler: HostCooler;
+  /** With other processes, where there is a store to share with them. */
+  #shared: SharedCircuits | undefined;
   /** What a permit may do with this registry, and nobody else. */
   readonly #keeper: PermitKeeper = {
     settle: (call, result) => this.#settle(call, result),
@@ -80,7 +84,7 @@ export class BreakerRegistry {
   ) {
     const policies = inMemory(breakers);
     this.#table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
-    this.#cooler = new HostCooler(this.#table, time, this.#teller);
+    this.#cooler = new HostCooler(this.#table, time, this.#teller, (...cooled) => this.#shared?.cooled(...cooled));
     this.#time = time;
     this.#random = random;
     if (listener !== undefined) this.#teller.add(listener);
@@ -104,7 +108,9 @@ export class BreakerRegistry {
     host.usedUs = nowUs;
     const circuit = this.#table.circuit(host, role);
     const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
-    const denial = this.#denial(host, role, circuit, ofResolver, nowUs);
+    const denial =
+      this.#denial(host, role, circuit, ofResolver, nowUs) ?? this.#leave(host, role, circuit, ofResolver, nowUs);
+    if (denial?.answered !== undefined) return denial;
     if (!this.#teller.isEmpty) this.#teller.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined) return denial;
     this.#permitsIssued += 1;
@@ -203,11 +209,30 @@ export class BreakerRegistry {
   close(host: string): void {
     const known = this.#table.known(host);
     if (known === undefined) return;
+    this.#shared?.forgiven(known);
+    this.#forgive(known);
+  }
+
+  #forgive(known: HostBreaker): void {
     const wasCooling = known.cooldownAt(this.#time.monotonicUs()) !== undefined;
     known.forgive();
     for (const role of ROLES) known.circuits[role]?.close();
     if (wasCooling) this.#teller.cooldownEnded(known.name, "operator");
     this.#passable(known);
+  }
+
+  /** From now on these breakers and those of other processes are one. Once, before the first call. */
+  join(fleet: Fleet): SharedCircuits {
+    this.#shared = new SharedCircuits(fleet, {
+      table: this.#table,
+      cooler: this.#cooler,
+      teller: this.#teller,
+      time: this.#time,
+      lastPermit: () => this.#permitsIssued,
+      passable: blocker => this.#passable(blocker),
+      forgive: host => this.#forgive(host),
+    });
+    return this.#shared;
   }
 
   /** Goes on under other numbers: what is open stays open until its time. Throws a ConfigError and changes nothing. */
@@ -271,7 +296,10 @@ export class BreakerRegistry {
   #pass(holder: CircuitHolder, expiresUs: number): Passage {
     const { generation } = holder;
     const isProbe = !holder.isClosed;
-    if (isProbe) holder.sendProbe(this.#permitsIssued, expiresUs);
+    if (isProbe) {
+      this.#shared?.sent(holder, this.#permitsIssued);
+      holder.sendProbe(this.#permitsIssued, expiresUs);
+    }
     return { holder, generation, isProbe };
   }
 
@@ -303,6 +331,25 @@ export class BreakerRegistry {
       : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
   }
 
+  /** What this process would allow as a probe needs the leave of the others. */
+  #leave(
+    host: HostBreaker,
+    role: Role,
+    circuit: CircuitHolder,
+    resolver: CircuitHolder | undefined,
+    nowUs: number,
+  ): Denial | undefined {
+    if (this.#shared === undefined) return undefined;
+    for (const blocker of [circuit, resolver]) {
+      if (blocker === undefined || blocker.isClosed) continue;
+      const leave = this.#shared.mayProbe(blocker, nowUs);
+      if (leave === true) continue;
+      const details = { reason: "failures", state: stateName(blocker.at(nowUs)), blocker, ...leave } as const;
+      return new Denial({ host: host.name, role, ...details }, nowUs);
+    }
+    return undefined;
+  }
+
   #reportNow({ host, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
     const known = this.#table.host(host);
     const nowUs = this.#time.monotonicUs();
@@ -327,12 +374,14 @@ export class BreakerRegistry {
   }
 
   #endedBySuccess(host: HostBreaker): void {
+    this.#shared?.cooldownEnded(host);
     this.#teller.cooldownEnded(host.name, "success");
     this.#passable(host);
   }
 
   #changed(holder: CircuitHolder, old: Circuit, isByTime: boolean): void {
     const now = holder.at(this.#time.monotonicUs());
+    this.#shared?.changed(holder, old, now);
     this.#teller.changed(holder, old, now, this.#time.monotonicUs());
     if (old.kind === "half-open" && now.kind === "closed") this.#recovered(holder);
     // Re-opened, too: who waits for the lease of a probe that has failed would wait too long. What time alone has done

@@ -1,5 +1,6 @@
 import {
   admits,
+  adopt,
   type Circuit,
   type CircuitPolicy,
   CLOSED,
@@ -66,6 +67,11 @@ export class CircuitHolder {
 
   returnProbe(generation: number, probeId: number | undefined): void {
     this.#become(returnProbe(this.#circuit, generation, probeId));
+  }
+
+  /** What other processes have made of it. */
+  adopt(other: Parameters<typeof adopt>[1], nowUs: number): void {
+    this.#become(adopt(this.#circuit, other, nowUs));
   }
 
   close(): void {

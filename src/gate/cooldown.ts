@@ -45,6 +45,13 @@ export class Cooldowns {
     return true;
   }
 
+  /** Others have ended what answers asked for. False when there was nothing to end. */
+  endAsked(nowUs: number): boolean {
+    const wasRunning = isRunning(this.#asked, nowUs) !== undefined;
+    this.#asked = undefined;
+    return wasRunning;
+  }
+
   clear(): void {
     this.#ordered = undefined;
     this.#asked = undefined;

@@ -31,6 +31,11 @@ export class Cooling {
     return this.#cellOf.size;
   }
 
+  /** Whom somebody waits for. */
+  blockers(): IterableIterator<Blocker> {
+    return this.#cells.keys();
+  }
+
   has(waiter: Waiter): boolean {
     return this.#cellOf.has(waiter);
   }

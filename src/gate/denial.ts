@@ -14,15 +14,23 @@ export class Denial {
   readonly untilUs: number;
   /** What stands in the way, to wait for. */
   readonly blocker: HostBreaker | CircuitHolder;
+  /** Others are being asked for leave to probe: it is not a denial until they have answered. */
+  readonly answered: Promise<void> | undefined;
   readonly #nowUs: number;
 
-  constructor(details: Omit<Denial, "isAllowed" | "error" | "constraint" | "remainingMs">, nowUs: number) {
+  constructor(
+    details: Omit<Denial, "isAllowed" | "error" | "constraint" | "remainingMs" | "answered"> & {
+      readonly answered?: Promise<void> | undefined;
+    },
+    nowUs: number,
+  ) {
     this.host = details.host;
     this.role = details.role;
     this.reason = details.reason;
     this.state = details.state;
     this.untilUs = details.untilUs;
     this.blocker = details.blocker;
+    this.answered = details.answered;
     this.#nowUs = nowUs;
   }
 

@@ -1,7 +1,7 @@
 import type { RejectedError } from "../errors.ts";
 import { type Limits, shareOf, UNLIMITED } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
-import type { BudgetStore } from "../stores/store.ts";
+import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { checkBounds, checkWeight, mayWaitFor, rejection, unitsOf, wantedBy } from "./admission.ts";
 import type { BreakerRegistry } from "./breakers.ts";
@@ -15,20 +15,24 @@ import { GateTeller } from "./gate-teller.ts";
 import type { Grant, Refusal } from "./grant.ts";
 import { Lanes } from "./lanes.ts";
 import type { Listener } from "./listeners.ts";
+import { Outlook, type OutlookEars } from "./outlook.ts";
 import { Permit } from "./permit.ts";
+import { type PlacesEars, SharedPlaces } from "./shared-places.ts";
 import { Sharing, type SharingEars } from "./sharing.ts";
 import { Till } from "./till.ts";
 import { Tuner } from "./tuner.ts";
 import { Turnstile } from "./turnstile.ts";
 import { type WaitingRoom, wait } from "./wait.ts";
-import type { Waiter } from "./waiting-line.ts";
+import type { Waiter, WaitingLine } from "./waiting-line.ts";
 
 export interface GateOptions {
   readonly listener?: Listener<GateEvent> | undefined;
   /** With these, every grant carries a permit that was taken at the same instant. */
   readonly breakers?: BreakerRegistry | undefined;
   /** With this, every budget is shared with the other processes that use the same store. */
-  readonly store?: BudgetStore | undefined;
+  readonly store?: Store | undefined;
+  /** The same for breakers. @default `store` */
+  readonly breakerStore?: Store | undefined;
   /** In [0, 1). @default Math.random */
   readonly random?: (() => number) | undefined;
 }
@@ -50,12 +54,14 @@ export class Gate implements WaitingRoom {
   readonly #tuner: Tuner;
   readonly #till: Till;
   readonly #sharing: Sharing | undefined;
+  readonly #places: SharedPlaces | undefined;
+  readonly #outlook: Outlook | undefined;
   /** As the policy says, whether or not this process keeps to a share of them for now. */
   #limits: Limits;
   #share = 1;
 
   constructor(limits: Limits, time: Time, options: GateOptions = {}) {
-    const { listener, breakers, store, random = Math.random } = options;
+    const { listener, breakers, store, breakerStore = store, random = Math.random } = options;
     this.#time = time;
     this.#limits = limits;
     if (listener !== undefined) this.#teller.add(listener);
@@ -71,15 +77,20 @@ export class Gate implements WaitingRoom {
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
     const sharing = store && new Sharing(store, time, random, this.#sharingEars());
     this.#sharing = sharing;
-    this.#counted = new Turnstile(
-      this.#root,
-      time,
-      take,
-      sharing && (({ lane, units }, line, nowUs) => sharing.covers(lane, units, line.units, nowUs)),
-    );
-    this.#uncounted = new Turnstile(this.#root, time, take);
+    const places = store && new SharedPlaces(store, time, this.#placesEars());
+    this.#places = places;
+    const outlook = breakerStore && breakers && new Outlook(breakerStore, breakers, time, this.#outlookEars());
+    this.#outlook = outlook;
+    const isCovered = ({ lane, units, call }: Waiter, line: WaitingLine, nowUs: number) => {
+      // All at once, so that the store is asked together. But nobody keeps units while he lacks a slot.
+      const isClear = outlook?.clears(call, lane) ?? true;
+      const hasSlot = places?.covers(lane, line.length) ?? true;
+      return hasSlot && (sharing?.covers(lane, units, line.units, nowUs) ?? true) && isClear;
+    };
+    this.#counted = new Turnstile(this.#root, time, take, isCovered);
+    this.#uncounted = new Turnstile(this.#root, time, take, isCovered);
     this.#tuner = new Tuner(this.#lanes, time, this.#teller, this.#counted, this.#uncounted);
-    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner, sharing);
+    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner, sharing, places);
   }
 
   /** Never waits: the grant, or why not and for how long. */
@@ -87,7 +98,7 @@ export class Gate implements WaitingRoom {
     const lane = this.#laneOf(request);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
-    if (!this.#isFree(lane, units, nowUs)) {
+    if (!this.#isFree(request, lane, units, nowUs)) {
       const turnstile = this.#turnstileFor(units);
       const readyUs = plannedUs(turnstile, lane, units, 0, nowUs);
       return this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs);
@@ -106,7 +117,8 @@ export class Gate implements WaitingRoom {
     const lane = this.#laneOf(request);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
-    const isFree = this.#isFree(lane, units, nowUs);
+    this.#sharing?.revisit(nowUs);
+    const isFree = this.#isFree(request, lane, units, nowUs);
     const permit = isFree ? this.#permit(request, lane, units, nowUs) : this.#breakers?.check(request);
     if (permit === "taken") return this.enter(request);
     if (isFree && (permit === undefined || permit instanceof Permit)) {
@@ -123,6 +135,8 @@ export class Gate implements WaitingRoom {
 
   /** Gives back what other processes could use. Nobody is let in through a store any more. */
   async close(): Promise<void> {
+    await this.#outlook?.close();
+    await this.#places?.close();
     await this.#sharing?.close();
   }
 
@@ -178,7 +192,7 @@ export class Gate implements WaitingRoom {
   join(waiter: Waiter): void {
     const denial = this.#breakers?.check(waiter.call);
     if (denial === undefined) this.#turnstileFor(waiter.units).join(waiter);
-    else this.#cooling?.hold(waiter, denial);
+    else this.#cutOff(waiter, denial);
   }
 
   leave(waiter: Waiter): void {
@@ -195,8 +209,10 @@ export class Gate implements WaitingRoom {
     this.#turnstileFor(waiter.units).retry(waiter.lane);
   }
 
-  isAsking({ lane }: Waiter): boolean {
-    return lane.stock?.isAsking === true;
+  isAsking({ lane, call }: Waiter): boolean {
+    return (
+      lane.stock?.isAsking === true || this.#places?.isTrading(lane) === true || this.#outlook?.isLooking(call) === true
+    );
   }
 
   readyUs(waiter: Waiter, nowUs: number): number {
@@ -208,11 +224,16 @@ export class Gate implements WaitingRoom {
   #admit(call: EntryRequest, lane: Lane, units: number, nowUs: number, denial: Denial | undefined): Promise<Grant> {
     const boundMs = call.maxWaitMs ?? lane.policy.maxDelayMs;
     const lastUs = nowUs + boundMs * 1000;
-    if (denial !== undefined && !mayWaitFor(denial, call, lastUs, nowUs)) throw denial.error();
+    if (denial !== undefined) {
+      // Others may know better, and that takes a moment even for who may not wait.
+      const toHear = this.#outlook?.before(denial, call);
+      if (toHear !== undefined) return toHear.then(() => this.enter(call));
+      if (!mayWaitFor(denial, call, lastUs, nowUs)) throw denial.error();
+    }
     const turnstile = this.#turnstileFor(units);
     const readyUs = plannedUs(turnstile, lane, units, boundMs, nowUs);
     // Whether other processes leave room only the store can say, and that takes a moment even for who may not wait.
-    const mustAsk = readyUs <= nowUs && units > 0 && this.#sharing?.has(lane, units, nowUs) === false;
+    const mustAsk = readyUs <= nowUs && !this.#isCovered(call, lane, units, nowUs);
     if (readyUs > lastUs || (call.maxWaitMs === 0 && !mustAsk)) {
       throw rejection(lane, this.#refuse(lane, units, wantedBy(turnstile, lane, units), readyUs, nowUs), boundMs);
     }
@@ -264,7 +285,8 @@ export class Gate implements WaitingRoom {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
-      if (mayWaitFor(permit, waiter.call, waiter.lastUs, nowUs)) this.#cooling?.hold(waiter, permit);
+      if (permit.answered !== undefined || mayWaitFor(permit, waiter.call, waiter.lastUs, nowUs))
+        this.#cutOff(waiter, permit);
       else waiter.refused(permit.error());
       return false;
     }
@@ -279,7 +301,7 @@ export class Gate implements WaitingRoom {
    */
   #permit(call: EntryRequest, lane: Lane, units: number, nowUs: number): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call);
-    if (!(permit instanceof Permit) || this.#isReady(lane, units, nowUs)) return permit;
+    if (!(permit instanceof Permit) || this.#isReady(call, lane, units, nowUs)) return permit;
     permit.release();
     return "taken";
   }
@@ -288,10 +310,50 @@ export class Gate implements WaitingRoom {
     return service === undefined ? this.#lanes.at(host, role, path) : this.#lanes.of(service, role);
   }
 
-  #isReady(lane: Lane, units: number, nowUs: number): boolean {
+  #isReady(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
     if (!this.#root.hasSlot) return false;
     for (let at: Budget | undefined = lane; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
-    return this.#sharing === undefined || this.#sharing.has(lane, units, nowUs);
+    return this.#isCovered(call, lane, units, nowUs);
+  }
+
+  /** As far as other processes are concerned. Asks nobody. */
+  #isCovered(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
+    if (this.#sharing?.has(lane, units, nowUs) === false || this.#places?.has(lane) === false) return false;
+    return this.#outlook?.isClear(call) ?? true;
+  }
+
+  #cutOff(waiter: Waiter, denial: Denial): void {
+    this.#cooling?.hold(waiter, denial);
+    this.#outlook?.watch();
+  }
+
+  /** Others have something to say that this lane waits for. */
+  #heard(lane: Lane): void {
+    for (const turnstile of [this.#counted, this.#uncounted]) {
+      turnstile.slotFreed(lane);
+      turnstile.pump();
+    }
+  }
+
+  #placesEars(): PlacesEars {
+    return {
+      news: lane => this.#heard(lane),
+      isWanted: lane => this.waitingAt(lane) > 0,
+      failed: error => this.#sharing?.failed(error),
+      isAway: () => this.#sharing?.isAway ?? false,
+    };
+  }
+
+  #outlookEars(): OutlookEars {
+    return {
+      heard: lane => this.#heard(lane),
+      changed: error => {
+        // Where limits are shared, too, that they are no longer is what there is to tell, and it comes back by itself.
+        if (this.#sharing === undefined) this.#teller.store(error && { processes: 1, error });
+        else if (error !== undefined) this.#sharing.failed(error);
+      },
+      blockers: () => this.#cooling?.blockers() ?? [],
+    };
   }
 
   #sharingEars(): SharingEars {
@@ -310,8 +372,8 @@ export class Gate implements WaitingRoom {
     };
   }
 
-  #isFree(lane: Lane, units: number, nowUs: number): boolean {
-    return this.#isReady(lane, units, nowUs) && !this.#turnstileFor(units).isContended(lane);
+  #isFree(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
+    return this.#isReady(call, lane, units, nowUs) && !this.#turnstileFor(units).isContended(lane);
   }
 
   #turnstileFor(units: number): Turnstile {

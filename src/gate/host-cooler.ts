@@ -14,11 +14,18 @@ export class HostCooler {
   readonly #table: BreakerTable;
   readonly #time: Time;
   readonly #teller: BreakerTeller;
+  readonly #cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void;
 
-  constructor(table: BreakerTable, time: Time, teller: BreakerTeller) {
+  constructor(
+    table: BreakerTable,
+    time: Time,
+    teller: BreakerTeller,
+    cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void,
+  ) {
     this.#table = table;
     this.#time = time;
     this.#teller = teller;
+    this.#cooled = cooled;
   }
 
   /** Retry-After: for as long as it asked, up to the cap. One that keeps asking for longer than its reset raises that. */
@@ -43,6 +50,7 @@ export class HostCooler {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
+    this.#cooled(host, untilUs, reason);
     this.#teller.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
   }
 }

@@ -5,7 +5,7 @@ import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { limitsFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
 import { MemoryStore } from "../stores/memory-store.ts";
-import type { BudgetStore } from "../stores/store.ts";
+import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
 import type { GateEvent } from "./gate-events.ts";
@@ -20,12 +20,7 @@ interface World {
 }
 
 /** Several gates that would live in processes of their own. */
-function world(
-  count: number,
-  rates: string,
-  limits: RatelimitsOptions = {},
-  wrap = (store: BudgetStore) => store,
-): World {
+function world(count: number, rates: string, limits: RatelimitsOptions = {}, wrap = (store: Store) => store): World {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   const events: GateEvent[] = [];
@@ -45,6 +40,19 @@ function world(
       }),
   );
   return { time, gates, events };
+}
+
+/** A store whose exchanges are another's business. */
+function instead(store: Store, exchange: Store["exchange"]): Store {
+  return {
+    party: store.party,
+    processes: 2,
+    exchange,
+    read: name => store.read(name),
+    change: (name, step) => store.change(name, step),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  };
 }
 
 /** Sends at once, as soon as it may. */
@@ -116,14 +124,12 @@ test("who may not wait is granted what is free, and refused at once what others 
 
 test("a refusal that is known costs no question", async () => {
   let asked = 0;
-  const { time, gates } = world(2, "1/MINUTE", {}, store => ({
-    exchange: (settlements, asks) => {
+  const { time, gates } = world(2, "1/MINUTE", {}, store =>
+    instead(store, (settlements, asks) => {
       asked += asks.length;
       return store.exchange(settlements, asks);
-    },
-    processes: 2,
-    close: () => store.close(),
-  }));
+    }),
+  );
   await send(gates[0], time);
   const patient = send(gates[1], time);
   await time.advance(1);
@@ -176,12 +182,11 @@ test("totals and lanes are drawn from together or not at all, over all processes
 
 test("when the store is away each process keeps to its share, says so once, and comes back by itself", async () => {
   let isAway = false;
-  const { time, gates, events } = world(2, "4/SECOND", {}, store => ({
-    exchange: (settlements, asks) =>
+  const { time, gates, events } = world(2, "4/SECOND", {}, store =>
+    instead(store, (settlements, asks) =>
       isAway ? Promise.reject(new StoreError("nobody there")) : store.exchange(settlements, asks),
-    processes: 2,
-    close: () => store.close(),
-  }));
+    ),
+  );
   await send(gates[0], time);
   isAway = true;
   await time.advance(1000);

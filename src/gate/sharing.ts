@@ -65,7 +65,7 @@ export class Sharing {
 
   /** The same for somebody whose turn it is; what is missing is asked for, and `wanted` units with it. */
   covers(lane: Lane, units: number, wanted: number, nowUs: number): boolean {
-    if (this.#isAway && nowUs >= this.#retryUs) this.#soon();
+    this.revisit(nowUs);
     if (this.has(lane, units, nowUs)) return true;
     const stock = this.#stockOf(lane);
     this.#giveUp(lane, stock);
@@ -87,6 +87,20 @@ export class Sharing {
 
   returned(lane: Lane, units: number): void {
     this.#settle(lane, 0, units);
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** The store has failed at something else. */
+  failed(error: StoreError): void {
+    this.#away(error, [], []);
+  }
+
+  /** Somebody has something to send: a reason to look whether a store that was away is back. */
+  revisit(nowUs: number): void {
+    if (this.#isAway && nowUs >= this.#retryUs) this.#soon();
   }
 
   /** What nobody in the line wants any more goes back at once. */

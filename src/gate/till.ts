@@ -4,6 +4,7 @@ import type { EntryRequest } from "./entry-request.ts";
 import type { GateTeller } from "./gate-teller.ts";
 import { type Answer, Grant, type GrantKeeper } from "./grant.ts";
 import type { Permit } from "./permit.ts";
+import type { SharedPlaces } from "./shared-places.ts";
 import type { Sharing } from "./sharing.ts";
 import type { Tuner } from "./tuner.ts";
 import type { Turnstile } from "./turnstile.ts";
@@ -18,6 +19,7 @@ export class Till implements GrantKeeper {
   readonly #uncounted: Turnstile;
   readonly #tuner: Tuner;
   readonly #sharing: Sharing | undefined;
+  readonly #places: SharedPlaces | undefined;
 
   constructor(
     root: Budget,
@@ -27,6 +29,7 @@ export class Till implements GrantKeeper {
     uncounted: Turnstile,
     tuner: Tuner,
     sharing: Sharing | undefined,
+    places: SharedPlaces | undefined,
   ) {
     this.#root = root;
     this.#time = time;
@@ -35,6 +38,7 @@ export class Till implements GrantKeeper {
     this.#uncounted = uncounted;
     this.#tuner = tuner;
     this.#sharing = sharing;
+    this.#places = places;
   }
 
   /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
@@ -92,6 +96,7 @@ export class Till implements GrantKeeper {
   freeSlots(lane: Lane): void {
     this.#root.inFlight -= 1;
     for (let at: Budget | undefined = lane; at; at = at.above) at.inFlight -= 1;
+    this.#places?.freed(lane);
     if (this.#counted.waiting + this.#uncounted.waiting === 0) return;
     lane.uncountedGoFirst = !lane.uncountedGoFirst;
     const turnstiles = lane.uncountedGoFirst ? [this.#uncounted, this.#counted] : [this.#counted, this.#uncounted];

@@ -19,7 +19,7 @@ import { Hub, listenTo } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { identifying } from "./identifying.ts";
-import { storeFor } from "./open-store.ts";
+import { breakerStoreFor, storeFor, withoutStore } from "./open-store.ts";
 import { redirecting } from "./redirect.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
 import { retrying } from "./retry.ts";
@@ -36,11 +36,13 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const policy = await HubPolicy.load(options);
-  const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random });
+  const breakers = new BreakerRegistry(withoutStore(policy.loaded.breakers.options), { time, random });
   const env = options.env ?? process.env;
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
-  const store = storeFor(options.store, { policy: policy.loaded, env, time, random });
-  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, random });
+  const room = { policy: policy.loaded, env, time, random };
+  const store = storeFor(options.store, room);
+  const breakerStore = breakerStoreFor(room);
+  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
   const listeners = new Listeners<HttpEvent>();
   for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
@@ -102,7 +104,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
       // A wire that was handed in belongs to whoever did.
       events.off?.("connect", onConnect);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
-      rest ??= Promise.all([gate.close(), cache?.close()]);
+      rest ??= Promise.all([gate.close().then(() => breakerStore?.close()), cache?.close()]);
       await rest;
       if (dispatcher === undefined) await (destroyed ?? wire.close());
     },

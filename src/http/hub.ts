@@ -18,6 +18,7 @@ import { HubDispatcher } from "./hub-dispatcher.ts";
 import type { HubEvent, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
+import { withoutStore } from "./open-store.ts";
 import { outgoingOf } from "./outgoing.ts";
 
 /** What a hub is made of; `createHub` puts it together. */
@@ -145,7 +146,7 @@ export class Hub {
     if (options !== undefined) checkPolicyOptions(options);
     const { policy, gate, breakers } = this.#parts;
     await policy.reload(options);
-    breakers.reload(policy.loaded.breakers.options);
+    breakers.reload(withoutStore(policy.loaded.breakers.options));
     gate.follow(policy.loaded.ratelimits.resolved);
   }
 

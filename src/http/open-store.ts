@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError, StoreError } from "../errors.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
-import type { Answer, Ask, BudgetStore, Settlement } from "../stores/store.ts";
+import type { Answer, Ask, NoteSeen, NoteStep, Settlement, Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 
 /** Where limits are shared: `memory` for not at all. */
@@ -21,10 +23,7 @@ export interface StoreRoom {
  * first needed, and again after a failure: one that cannot be had is away, and takes nobody down (law S4).
  * Throws a ConfigError for what is no store.
  */
-export function storeFor(
-  name: StoreName | undefined,
-  { policy, env, time, random }: StoreRoom,
-): BudgetStore | undefined {
+export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreRoom): Store | undefined {
   const where = name ?? backendName(policy);
   if (where === "memory") return undefined;
   if (where === "multiprocess") return storeFor(`sqlite:${commonFile(env)}`, { policy, env, time, random });
@@ -45,12 +44,29 @@ export function storeFor(
   throw new ConfigError([{ where: "createHub", path: name === undefined ? "backend" : "store", message }]);
 }
 
+/** Where breakers are shared, if not with the limits: what the policy's `cooldown_store` says. */
+export function breakerStoreFor(room: StoreRoom): Store | undefined {
+  const { backend = "none", dsn = "" } = room.policy.breakers.options.advanced?.cooldown_store ?? {};
+  if (backend === "none") return undefined;
+  return storeFor(placeOf(backend, dsn, "advanced.cooldown_store.dsn"), room);
+}
+
+/** Which of them a registry keeps is the hub's business. */
+export function withoutStore({ advanced, ...options }: BreakersOptions): BreakersOptions {
+  const { cooldown_store: _, ...rest } = advanced ?? {};
+  return { ...options, advanced: rest };
+}
+
 function backendName({ ratelimits }: LoadedPolicy): StoreName {
   const { kind = "memory", dsn = "" } = ratelimits.options.backend ?? {};
   if (kind === "memory" || kind === "multiprocess") return kind;
+  return placeOf(kind, dsn, "backend.dsn");
+}
+
+function placeOf(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
   if (dsn !== "") return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
-  const message = kind === "sqlite" ? "backend sqlite needs a dsn: the file" : "backend redis needs a dsn: redis://…";
-  throw new ConfigError([{ where: "policy", path: "backend.dsn", message }]);
+  const message = `${kind} needs a dsn: ${kind === "sqlite" ? "the file" : "redis://…"}`;
+  throw new ConfigError([{ where: "policy", path, message }]);
 }
 
 /** One file for all processes of one user on this machine. */
@@ -59,12 +75,14 @@ function commonFile(env: Environment): string {
   return join(folder, "docstokg", "limits.db");
 }
 
-class LazyStore implements BudgetStore {
-  readonly #open: () => Promise<BudgetStore>;
-  #opening: Promise<BudgetStore> | undefined;
-  #store: BudgetStore | undefined;
+class LazyStore implements Store {
+  /** Its own, because it is wanted before the store is there. */
+  readonly party: string = randomUUID();
+  readonly #open: () => Promise<Store>;
+  #opening: Promise<Store> | undefined;
+  #store: Store | undefined;
 
-  constructor(open: () => Promise<BudgetStore>) {
+  constructor(open: () => Promise<Store>) {
     this.#open = open;
   }
 
@@ -76,6 +94,18 @@ class LazyStore implements BudgetStore {
     return (await this.#opened()).exchange(settlements, asks);
   }
 
+  async read<Note>(name: string): Promise<NoteSeen<Note>> {
+    return (await this.#opened()).read(name);
+  }
+
+  async change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+    return (await this.#opened()).change(name, step);
+  }
+
+  async list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+    return (await this.#opened()).list(prefix);
+  }
+
   async close(): Promise<void> {
     // One that never came up has nothing to close.
     await this.#opening?.then(
@@ -84,7 +114,7 @@ class LazyStore implements BudgetStore {
     );
   }
 
-  async #opened(): Promise<BudgetStore> {
+  async #opened(): Promise<Store> {
     this.#opening ??= this.#open();
     try {
       this.#store = await this.#opening;

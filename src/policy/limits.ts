@@ -27,6 +27,8 @@ export interface BudgetPolicy {
   readonly labels: readonly string[];
   /** Infinity for no cap. */
   readonly maxConcurrent: number;
+  /** The cap counts over all processes that share a store. */
+  readonly sharesSlots: boolean;
 }
 
 /** A budget of one role, with how its callers are treated. */
@@ -194,6 +196,9 @@ function sharedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: nu
     ...policy,
     rates,
     spacingUs: policy.spacingUs * processes,
+    maxConcurrent: policy.sharesSlots
+      ? Math.max(1, Math.floor(policy.maxConcurrent / processes))
+      : policy.maxConcurrent,
     windows: rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + policy.guardUs)),
     labels: rates.map(rate => `${formatRates([rate])} as a share of ${processes}`),
   });
@@ -245,11 +250,12 @@ function budgetOf(options: BudgetOptions): BudgetPolicy {
 }
 
 function freezeBudget(
-  { max_concurrent = Number.POSITIVE_INFINITY, shape }: BudgetOptions,
+  { max_concurrent = Number.POSITIVE_INFINITY, shared = false, shape }: BudgetOptions,
   { rates, guardUs }: { readonly rates: readonly Rate[]; readonly guardUs: number },
 ): BudgetPolicy {
   const windows = rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + guardUs));
   const spacingUs = shape === "smooth" ? evenSpacingUs(rates) : 0;
   const labels = rates.map(rate => formatRates([rate]));
-  return Object.freeze({ rates, guardUs, spacingUs, windows, labels, maxConcurrent: max_concurrent });
+  const sharesSlots = shared && Number.isFinite(max_concurrent);
+  return Object.freeze({ rates, guardUs, spacingUs, windows, labels, maxConcurrent: max_concurrent, sharesSlots });
 }

@@ -31,6 +31,7 @@ export const hostName = z.string().transform(parsedBy(canonicalHost));
 const budget = {
   rates: rates.optional(),
   max_concurrent: z.int().min(1).optional().describe("How many may be in flight at once"),
+  shared: z.boolean().optional().describe("Whether max_concurrent counts over all processes that share a store; false"),
   guard_ms: z.number().min(0).max(60_000).optional().describe("Added to every window for the network's sake; 25"),
   shape: z.enum(["burst", "smooth"]).optional().describe("smooth spaces sends evenly at (N - 2) / T"),
 };

@@ -30,8 +30,6 @@ export function warningsOf(policy: LoadedPolicy): readonly string[] {
       );
     }
   }
-  const store = policy.breakers.options.advanced?.cooldown_store?.backend ?? "none";
-  if (store !== "none") warnings.push(`cooldown_store ${store}: this version keeps cooldowns in memory only`);
   return [...new Set(warnings)];
 }
 

@@ -73,7 +73,7 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
  * Where nobody can tell one start from another, only what lies ahead of the clock is from before. The rest counts as
  * younger than it is, if anything, so nothing is forgotten too early.
  */
-function shiftUs(then: Moment, now: Moment): number {
+export function shiftUs(then: Moment, now: Moment): number {
   if (then.boot === now.boot && then.machineUs <= now.machineUs) return 0;
   // Less one, since both are whole milliseconds, and what seems younger is safe.
   const agoMs = Math.max(0, now.wallMs - then.wallMs - 1);

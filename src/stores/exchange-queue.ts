@@ -1,12 +1,18 @@
-import type { Answer, Ask, Settlement } from "./store.ts";
+import type { SqliteTables } from "./sqlite-connection.ts";
+import type { Settlement } from "./store.ts";
 
-/** A call of `exchange` that waits for its turn. */
+/** Something to be done in a transaction. */
 export interface WaitingCall {
+  /** Entered before anything is asked, of all calls of a transaction. */
   readonly settlements: readonly Settlement[];
-  readonly asks: readonly Ask[];
+  readonly act: (tables: SqliteTables) => unknown;
+  /** How much there is to do, in settlements and asks. */
+  readonly size: number;
+  /** It does not wait until the others have had their time. */
+  readonly isUrgent: boolean;
   /** Nobody waits longer for the lock. */
   readonly deadlineUs: number;
-  readonly resolve: (answers: readonly Answer[]) => void;
+  readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -21,16 +27,20 @@ export class ExchangeQueue {
     return this.#calls.length === 0;
   }
 
+  get isUrgent(): boolean {
+    return this.#calls.some(({ isUrgent }) => isUrgent);
+  }
+
   push(call: WaitingCall): void {
     this.#calls.push(call);
   }
 
   /** What the next transaction does. */
   batch(): readonly WaitingCall[] {
-    let size = 0;
-    const end = this.#calls.findIndex(({ settlements, asks }, index) => {
-      size += settlements.length + asks.length;
-      return index > 0 && size > BATCH_MAX;
+    let sum = 0;
+    const end = this.#calls.findIndex(({ size }, index) => {
+      sum += size;
+      return index > 0 && sum > BATCH_MAX;
     });
     return end < 0 ? [...this.#calls] : this.#calls.slice(0, end);
   }

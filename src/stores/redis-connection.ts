@@ -2,7 +2,6 @@ import { StoreError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import type { Call } from "./redis-call.ts";
 import { connectDriver, type Driver } from "./redis-driver.ts";
-import { SCRIPT, SCRIPT_SHA } from "./redis-script.ts";
 
 export interface RedisConnectionOptions {
   readonly isCluster: boolean;
@@ -12,11 +11,16 @@ export interface RedisConnectionOptions {
   readonly onLost: () => void;
 }
 
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
 /** A server that is away is not tried more often. */
 const RETRY_US = 50_000;
 
 /**
- * Calls the script on a server, and turns whatever goes wrong into a StoreError. A connection that broke is made again
+ * Calls scripts on a server, and turns whatever goes wrong into a StoreError. A connection that broke is made again
  * by the next call. No call is repeated that may have been carried out: what is asked twice is given twice.
  */
 export class RedisConnection {
@@ -37,9 +41,9 @@ export class RedisConnection {
   }
 
   /** The script's reply. */
-  async call({ keys, args }: Call): Promise<unknown> {
+  async call({ keys, args }: Call, { text, sha }: Script): Promise<unknown> {
     const [first = ""] = keys;
-    const call = ["EVALSHA", SCRIPT_SHA, String(keys.length), ...keys, ...args];
+    const call = ["EVALSHA", sha, String(keys.length), ...keys, ...args];
     try {
       return await this.#send(first, call);
     } catch (error) {
@@ -47,8 +51,17 @@ export class RedisConnection {
     }
     // A server that was started anew, or whose scripts were flushed, did nothing yet.
     try {
-      await this.#send(first, ["SCRIPT", "LOAD", SCRIPT]);
+      await this.#send(first, ["SCRIPT", "LOAD", text]);
       return await this.#send(first, call);
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  /** The reply to a command; `key` finds its server. */
+  async send(key: string, command: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#send(key, command);
     } catch (error) {
       throw this.#explained(error);
     }

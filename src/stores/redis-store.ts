@@ -9,7 +9,9 @@ import { RedisKeys } from "./redis-keys.ts";
 import { RedisLedger } from "./redis-ledger.ts";
 import { RedisLine } from "./redis-line.ts";
 import { RedisMirror } from "./redis-mirror.ts";
-import { type Answer, type Ask, type BudgetStore, LEASE_MS, type Settlement } from "./store.ts";
+import { RedisNotes } from "./redis-notes.ts";
+import { SCRIPT, SCRIPT_SHA } from "./redis-script.ts";
+import { type Answer, type Ask, LEASE_MS, type NoteSeen, type NoteStep, type Settlement, type Store } from "./store.ts";
 
 export interface RedisStoreOptions {
   /** What all keys begin with. Processes share budgets when they use the same. @default "docstokg" */
@@ -29,19 +31,21 @@ export interface RedisStoreOptions {
   readonly serverUs?: () => number;
 }
 
+const BUDGETS = { text: SCRIPT, sha: SCRIPT_SHA };
 /** Who uses the store says so once a second at the most. */
 const PRESENCE_US = 1_000_000;
 
 /**
- * Budgets on a redis server. The server's clock decides, and one script does everything, so it does not matter how far
+ * Budgets and notes on a redis server. The server's clock decides, and one script does everything, so it does not matter how far
  * apart the clocks of the processes are.
  *
  * A server that was started anew without its data has forgotten what was written: windows start anew, but for what the
  * processes still have out, which they tell it again. Whoever cannot have that lets redis write to its disk.
  */
-export class RedisStore implements BudgetStore {
+export class RedisStore implements Store {
   readonly #connection: RedisConnection;
-  readonly #process: string;
+  readonly party: string = randomUUID();
+  readonly #notes: RedisNotes;
   readonly #keys: RedisKeys;
   readonly #leaseUs: number;
   readonly #timeoutUs: number;
@@ -92,12 +96,12 @@ export class RedisStore implements BudgetStore {
     this.#connection = connection;
     this.#ledger = ledger;
     this.#mirror = mirror;
-    this.#process = randomUUID();
     this.#keys = new RedisKeys(prefix, cluster);
     this.#leaseUs = leaseMs * 1000;
     this.#timeoutUs = timeoutMs * 1000;
     this.#time = options.time ?? systemTime;
     this.#serverUs = options.serverUs;
+    this.#notes = new RedisNotes(connection, prefix, options.serverUs);
     this.#onTrouble = options.onTrouble ?? (() => undefined);
   }
 
@@ -136,6 +140,23 @@ export class RedisStore implements BudgetStore {
     else if (nowUs - this.#signedUs >= PRESENCE_US) void this.#sign(this.#leaseUs).catch(() => undefined);
     if (batches.size > 0) await this.#all(batches, asks, answers);
     return answers;
+  }
+
+  read<Note>(name: string): Promise<NoteSeen<Note>> {
+    return this.#noting(() => this.#notes.read(name));
+  }
+
+  change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+    return this.#noting(() => this.#notes.change(name, step));
+  }
+
+  list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+    return this.#noting(() => this.#notes.list(prefix));
+  }
+
+  async #noting<Value>(act: () => Promise<Value>): Promise<Value> {
+    if (this.#isClosed) throw new StoreError("the store is closed");
+    return act().catch(error => Promise.reject(this.#told(error)));
   }
 
   async close(): Promise<void> {
@@ -218,8 +239,8 @@ export class RedisStore implements BudgetStore {
   async #call(line: RedisLine, callFor: (caller: Caller) => Call): Promise<readonly number[]> {
     for (let attempt = 0; attempt < 2; attempt += 1) {
       const notAfterUs = line.serverUs(this.#time.monotonicUs(), this.#timeoutUs);
-      const caller = { process: this.#process, leaseUs: this.#leaseUs, notAfterUs, timeUs: this.#serverUs?.() };
-      const { serverUs, rest } = readReply(await this.#connection.call(callFor(caller)));
+      const caller = { process: this.party, leaseUs: this.#leaseUs, notAfterUs, timeUs: this.#serverUs?.() };
+      const { serverUs, rest } = readReply(await this.#connection.call(callFor(caller), BUDGETS));
       line.heard(serverUs, this.#time.monotonicUs());
       if (rest !== undefined) return rest;
     }
@@ -229,8 +250,8 @@ export class RedisStore implements BudgetStore {
   /** Says that this process uses the store, and hears how many do; with a lease of 0 it says goodbye. */
   async #sign(leaseUs: number): Promise<void> {
     this.#signedUs = this.#time.monotonicUs();
-    const caller = { process: this.#process, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
-    const { rest } = readReply(await this.#connection.call(presenceOf(caller, this.#keys.presence)));
+    const caller = { process: this.party, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
+    const { rest } = readReply(await this.#connection.call(presenceOf(caller, this.#keys.presence), BUDGETS));
     this.#processes = Math.max(1, rest?.[0] ?? 1);
     this.#isTroubled = false;
   }

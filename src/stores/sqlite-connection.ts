@@ -1,19 +1,27 @@
 import { StoreError } from "../errors.ts";
 import type { Moment } from "./budget-row.ts";
-import { answerAll, type Contact, settleAll } from "./exchange.ts";
+import { type Budgets, type Contact, settleAll } from "./exchange.ts";
 import type { WaitingCall } from "./exchange-queue.ts";
+import type { Notes } from "./notes.ts";
 import { BUDGETS_TABLE, SqliteBudgets } from "./sqlite-budgets.ts";
 import { messageOf } from "./sqlite-errors.ts";
 import { type FileFormat, identityOf, inTransaction, type OpenedFile } from "./sqlite-file.ts";
+import { NOTES_TABLES, SqliteNotes } from "./sqlite-notes.ts";
 import { PROCESSES_TABLE, SqliteProcesses } from "./sqlite-processes.ts";
-import type { Answer } from "./store.ts";
 
 /** Whoever changes what is kept adds a migration, and never alters one. */
 export const STORE_FORMAT: FileFormat = {
   // "dtkb".
   applicationId: 0x64_74_6b_62,
-  migrations: [BUDGETS_TABLE + PROCESSES_TABLE],
+  migrations: [BUDGETS_TABLE + PROCESSES_TABLE, NOTES_TABLES],
 };
+
+/** What there is to work on during a transaction. */
+export interface SqliteTables {
+  readonly budgets: Budgets;
+  readonly notes: Notes;
+  readonly contact: Contact;
+}
 
 /** Its file is no longer where it was: others share another one by now. */
 export class MovedError extends Error {}
@@ -25,6 +33,7 @@ export class SqliteConnection {
   readonly #process: string;
   readonly #leaseUs: number;
   readonly #budgets: SqliteBudgets;
+  readonly #notes: SqliteNotes;
   readonly #processes: SqliteProcesses;
   /** How many were seen when it was last counted. */
   processes = 1;
@@ -45,13 +54,14 @@ export class SqliteConnection {
     this.#process = process;
     this.#leaseUs = leaseUs;
     this.#budgets = new SqliteBudgets(file.db);
+    this.#notes = new SqliteNotes(file.db);
     this.#processes = new SqliteProcesses(file.db, process, leaseUs);
   }
 
-  /** The answers to each call. Throws at once when another process is writing; then nothing was done. */
-  transact(calls: readonly WaitingCall[], clock: () => Moment): readonly (readonly Answer[])[] {
+  /** What each call comes to. Throws at once when another process is writing; then nothing was done. */
+  transact(calls: readonly WaitingCall[], clock: () => Moment): readonly unknown[] {
     return inTransaction(this.file.db, "BEGIN IMMEDIATE", () => {
-      if (identityOf(this.#path) !== this.file.identity) throw new MovedError(`${this.#path} was moved or deleted`);
+      this.#checkPlace();
       // Read when the file is ours, so that the stamps of all processes rise.
       const now = clock();
       const contact: Contact = { process: this.#process, nowUs: now.machineUs, leaseUs: this.#leaseUs };
@@ -61,11 +71,18 @@ export class SqliteConnection {
         calls.flatMap(({ settlements }) => settlements),
         contact,
       );
-      const answers = calls.map(({ asks }) => answerAll(this.#budgets, asks, contact));
+      const tables: SqliteTables = { budgets: this.#budgets, notes: this.#notes.at(now), contact };
+      const results = calls.map(({ act }) => act(tables));
       this.#budgets.save();
       this.processes = this.#processes.note(now);
-      return answers;
+      return results;
     });
+  }
+
+  /** Looks at notes without a transaction: whoever writes is not in the way. */
+  look<Value>(act: (notes: SqliteNotes) => Value): Value {
+    this.#checkPlace();
+    return act(this.#notes);
   }
 
   /** Says goodbye if it can do so at once. */
@@ -76,6 +93,10 @@ export class SqliteConnection {
       // Somebody is writing, or nobody can. The others will notice when the lease is over.
     }
     this.drop();
+  }
+
+  #checkPlace(): void {
+    if (identityOf(this.#path) !== this.file.identity) throw new MovedError(`${this.#path} was moved or deleted`);
   }
 
   /** Lets go of a file that is of no use any more. */

@@ -5,12 +5,15 @@ import { backoffMs } from "../core/backoff.ts";
 import { StoreError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import type { Moment } from "./budget-row.ts";
+import { answerAll } from "./exchange.ts";
 import { ExchangeQueue, type WaitingCall } from "./exchange-queue.ts";
 import { machineBoot } from "./machine-boot.ts";
-import { MovedError, SqliteConnection, STORE_FORMAT } from "./sqlite-connection.ts";
+import { changeNote, seenAll, seenAt } from "./notes.ts";
+import { MovedError, SqliteConnection, type SqliteTables, STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isDamage, messageOf } from "./sqlite-errors.ts";
+import type { SqliteNotes } from "./sqlite-notes.ts";
 import { type OpeningOptions, openWhenFree, pause, tellAside } from "./sqlite-opening.ts";
-import { type Answer, type Ask, type BudgetStore, LEASE_MS, type Settlement } from "./store.ts";
+import { type Answer, type Ask, LEASE_MS, type NoteSeen, type NoteStep, type Settlement, type Store } from "./store.ts";
 
 export interface SqliteStoreOptions {
   readonly time: Time;
@@ -39,17 +42,17 @@ const REST_US_MIN = 5000;
 const REST_US_MAX = 100_000;
 
 /**
- * Budgets in a file that the processes of one machine share (laws S2, B8). Each call is part of one transaction. While
+ * Budgets and notes in a file that the processes of one machine share (laws S2, B8). Each call is part of one transaction. While
  * another process writes, calls gather and are done together; nobody sleeps inside SQLite. A file that vanishes is
  * opened anew, a damaged one is set aside: the next call finds a new one.
  *
  * It belongs to the process and the thread that opened it (law S5).
  */
-export class SqliteStore implements BudgetStore {
+export class SqliteStore implements Store {
   readonly #options: OpeningOptions;
   readonly #leaseUs: number;
   readonly #boot: string;
-  readonly #name = randomUUID();
+  readonly party: string = randomUUID();
   readonly #queue = new ExchangeQueue();
   #connection: SqliteConnection | undefined;
   #draining: Promise<void> | undefined;
@@ -62,7 +65,7 @@ export class SqliteStore implements BudgetStore {
     const store = new SqliteStore(absolute(file), options);
     await store.#connect(OPENING_MS);
     // So that the others count this process from now on, and what cannot be written is known.
-    await store.#exchange([], [], OPENING_MS).catch(error => {
+    await store.#queued({ act: () => undefined, patienceMs: OPENING_MS }).catch(error => {
       store.#connection?.drop();
       throw error;
     });
@@ -81,17 +84,86 @@ export class SqliteStore implements BudgetStore {
   }
 
   exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]> {
-    return this.#exchange(settlements, asks, PATIENCE_MS);
+    const act = ({ budgets, contact }: SqliteTables) => answerAll(budgets, asks, contact);
+    return this.#queued({ settlements, act, size: settlements.length + asks.length, isUrgent: false });
   }
 
-  #exchange(settlements: readonly Settlement[], asks: readonly Ask[], patienceMs: number): Promise<readonly Answer[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Answer[]>();
+  read<Note>(name: string): Promise<NoteSeen<Note>> {
+    return this.#look(
+      (notes, now) => seenAt(notes.find(name, now), now.machineUs),
+      ({ notes, contact }) => seenAt(notes.find(name), contact.nowUs),
+    );
+  }
+
+  change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+    // What a step throws is its caller's: the transaction is that of others, too.
+    const safely = (seen: NoteSeen<Note>): NoteStep<Note, () => Result> => {
+      try {
+        const { note, result } = step(seen);
+        return { note, result: () => result };
+      } catch (error) {
+        return {
+          result: () => {
+            throw error;
+          },
+        };
+      }
+    };
+    const changed = this.#queued({ act: ({ notes, contact }) => changeNote(notes, name, contact.nowUs, safely) });
+    return changed.then(result => result());
+  }
+
+  async list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+    const now = this.#now();
+    const found = await this.#look(
+      notes => notes.list(prefix, now),
+      ({ notes }) => notes.list(prefix),
+    );
+    return seenAll<Note>(found, now.machineUs);
+  }
+
+  /** At once where that can be; in line with the others where the file has to be opened, or is being looked after. */
+  async #look<Value>(
+    directly: (notes: SqliteNotes, now: Moment) => Value,
+    inLine: (tables: SqliteTables) => Value,
+  ): Promise<Value> {
+    if (this.#connection === undefined || this.#isClosed) return this.#queued({ act: inLine });
+    try {
+      return this.#connection.look(notes => directly(notes, this.#now()));
+    } catch {
+      // Whatever it is, it is met again there, where it is dealt with.
+      return this.#queued({ act: inLine });
+    }
+  }
+
+  #queued<Value>({
+    settlements = [],
+    act,
+    size = 1,
+    isUrgent = true,
+    patienceMs = PATIENCE_MS,
+  }: {
+    readonly settlements?: readonly Settlement[];
+    readonly act: (tables: SqliteTables) => Value;
+    readonly size?: number;
+    readonly isUrgent?: boolean;
+    readonly patienceMs?: number;
+  }): Promise<Value> {
+    const { promise, resolve, reject } = Promise.withResolvers<Value>();
     if (this.#isClosed) {
       reject(new StoreError(`the store ${this.#options.path} is closed`));
       return promise;
     }
     const deadlineUs = this.#options.time.monotonicUs() + patienceMs * 1000;
-    this.#queue.push({ settlements, asks, deadlineUs, resolve, reject });
+    this.#queue.push({
+      settlements,
+      act,
+      size,
+      isUrgent,
+      deadlineUs,
+      resolve: resolve as (result: unknown) => void,
+      reject,
+    });
     this.#draining ??= this.#drain();
     return promise;
   }
@@ -127,7 +199,7 @@ export class SqliteStore implements BudgetStore {
   async #rest(): Promise<void> {
     const { time } = this.#options;
     const owedUs = this.#restedUs - time.monotonicUs();
-    if (owedUs > REST_US_MIN) await pause(time, (owedUs - REST_US_MIN) / 1000);
+    if (owedUs > REST_US_MIN && !this.#queue.isUrgent) await pause(time, (owedUs - REST_US_MIN) / 1000);
   }
 
   #oweRest(beganUs: number, endedUs: number): void {
@@ -141,7 +213,7 @@ export class SqliteStore implements BudgetStore {
     if (this.#connection !== undefined) return;
     try {
       const file = await openWhenFree(this.#options, patienceMs);
-      this.#connection = SqliteConnection.on(file, this.#options.path, this.#name, this.#leaseUs);
+      this.#connection = SqliteConnection.on(file, this.#options.path, this.party, this.#leaseUs);
     } catch (error) {
       this.#fail(this.#queue.batch(), error);
       // Without a call to tell it, this is `open` itself.
@@ -157,11 +229,11 @@ export class SqliteStore implements BudgetStore {
     const { time } = this.#options;
     const beganUs = time.monotonicUs();
     try {
-      const answers = connection.transact(batch, () => this.#now());
+      const results = connection.transact(batch, () => this.#now());
       this.#processes = connection.processes;
       this.#oweRest(beganUs, time.monotonicUs());
       this.#queue.remove(batch);
-      for (const [index, { resolve }] of batch.entries()) resolve(answers[index] ?? []);
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index]);
     } catch (error) {
       if (error instanceof MovedError) this.#letGo();
       if (error instanceof MovedError || isBusy(error)) throw error;

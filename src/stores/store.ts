@@ -38,6 +38,38 @@ export interface Settlement {
   readonly returned: number;
 }
 
+/**
+ * A note that processes share: plain data under a name, such as `host api.example.org`. Instants in it are those of the
+ * store's clock, and the names of their fields end in `Us`: by that they are found when the clock has started anew.
+ */
+export interface NoteSeen<Note> {
+  /** Undefined where there is none, or it has been forgotten. */
+  readonly note: Note | undefined;
+  readonly nowUs: number;
+}
+
+/** What a step makes of a note. Without `note` everything stays as it is. */
+export interface NoteStep<Note, Result> {
+  readonly note?: { readonly next: Note; readonly keepUntilUs: number } | undefined;
+  readonly result: Result;
+}
+
+/** Where processes leave word for one another: of hosts that are cut off, of slots, of themselves. */
+export interface NoteStore {
+  read<Note>(name: string): Promise<NoteSeen<Note>>;
+  /** `step` is pure, and may run again after a lost race. */
+  change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result>;
+  /** All notes whose names begin so, as long as there are no more than `LISTED_MAX`. */
+  list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]>;
+}
+
+export const LISTED_MAX = 10_000;
+
+export interface Store extends BudgetStore, NoteStore {
+  /** Tells this process from the others. */
+  readonly party: string;
+}
+
 export interface BudgetStore {
   /** Rejects with a StoreError when the store is away, locked or broken; then nothing was given. */
   exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]>;

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryStore } from "../../src/stores/memory-store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { contract } from "./suite.ts";
+import { notesContract } from "./notes-suite.ts";
+import { contract, type TestedStore } from "./suite.ts";
 
-contract("memory", async () => {
+async function tested(): Promise<TestedStore> {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   let members = 0;
@@ -15,7 +16,9 @@ contract("memory", async () => {
     },
     advance: ms => time.advance(ms),
   };
-});
+}
+contract("memory", tested);
+notesContract("memory", tested);
 
 test("memory: budgets in which nothing matters any more are forgotten", async () => {
   const time = new FakeTime();

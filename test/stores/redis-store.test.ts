@@ -11,8 +11,9 @@ import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis-store
 import type { Answer, Ask, BudgetStore } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { notesContract } from "./notes-suite.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
-import { contract } from "./suite.ts";
+import { contract, type TestedStore } from "./suite.ts";
 
 function one(key: string, limit: number, windowMs = 60_000): Ask {
   const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
@@ -105,7 +106,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     return own;
   }
 
-  contract("redis", async t => {
+  async function tested(t: TestContext): Promise<TestedStore> {
     const time = new FakeTime();
     stores += 1;
     const prefix = `test${stores}`;
@@ -113,7 +114,9 @@ describe("redis", { skip: whyNoRedis() }, () => {
       member: () => opened(t, { prefix, time, timeoutMs: 600_000, serverUs: () => time.machineUs() }),
       advance: ms => time.advance(ms),
     };
-  });
+  }
+  contract("redis", tested);
+  notesContract("redis", tested);
 
   test("who was told to wait is told so again without a round trip, and soon asks again", async t => {
     const time = new FakeTime();

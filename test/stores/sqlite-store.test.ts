@@ -18,7 +18,8 @@ import type { StoreError } from "../../src/errors.ts";
 import { SqliteStore, type SqliteStoreOptions } from "../../src/stores/sqlite-store.ts";
 import type { Ask, BudgetStore } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { contract } from "./suite.ts";
+import { notesContract } from "./notes-suite.ts";
+import { contract, type TestedStore } from "./suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "docstokg-store-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -59,11 +60,13 @@ async function waitMs(store: BudgetStore, ask: Ask): Promise<number> {
   return answer?.kind === "wait" ? answer.waitMs : 0;
 }
 
-contract("sqlite", async t => {
+async function tested(t: TestContext): Promise<TestedStore> {
   const time = new FakeTime();
   const file = newFile();
   return { member: () => opened(t, file, { time }), advance: ms => time.advance(ms) };
-});
+}
+contract("sqlite", tested);
+notesContract("sqlite", tested);
 
 test("sqlite: nobody else may read the file, whatever the umask", async t => {
   const file = newFile();

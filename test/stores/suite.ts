@@ -2,12 +2,19 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
-import { type Answer, type Ask, type BudgetStore, LEASE_MS, type StoreClaim } from "../../src/stores/store.ts";
+import {
+  type Answer,
+  type Ask,
+  type BudgetStore,
+  LEASE_MS,
+  type Store,
+  type StoreClaim,
+} from "../../src/stores/store.ts";
 
 /** A store with nothing in it. */
 export interface TestedStore {
   /** One more process. */
-  member(): Promise<BudgetStore>;
+  member(): Promise<Store>;
   advance(ms: number): Promise<void>;
 }
 

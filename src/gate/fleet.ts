@@ -1,0 +1,207 @@
+import {
+  closeCircuit,
+  cool,
+  endCooldown,
+  forgettableUs,
+  forgive,
+  openCircuit,
+  returnProbe,
+  type SharedHost,
+  sendProbe,
+  UNKNOWN_HOST,
+} from "../core/shared-host.ts";
+import type { StoreError } from "../errors.ts";
+import { shiftInstants } from "../stores/notes.ts";
+import type { Store } from "../stores/store.ts";
+import type { Time } from "../time/time.ts";
+import { ForgetfulMap } from "./forgetful-map.ts";
+
+/** Whom a note is about: `host api.example.org`, `resolver landing_page`. */
+export type Subject = `host ${string}` | `resolver ${string}`;
+
+/** What others say of a subject, with all instants by this process's clock, and what was known of it before. */
+export interface News {
+  readonly subject: Subject;
+  readonly host: SharedHost;
+  readonly known: SharedHost;
+}
+
+export interface FleetEars {
+  /** Others have something to say. */
+  readonly news: (news: News) => void;
+  /** The store has answered; or it has failed. */
+  readonly reached: () => void;
+  readonly failed: (error: StoreError) => void;
+}
+
+/** What others say of a subject is no older than this when a request goes to it. */
+const FRESH_US = 25_000;
+/** So many subjects are remembered anyway: forgetting one that comes again costs a look at the store. */
+const KEPT = 1024;
+
+interface Said {
+  readonly note: SharedHost | undefined;
+  readonly next: SharedHost;
+  readonly nowUs: number;
+}
+
+interface Acquaintance {
+  host: SharedHost;
+  heardUs: number;
+  /** A look at the store, or something being said there. */
+  looking: Promise<void> | undefined;
+  saying: Promise<void>;
+}
+
+/**
+ * What the processes that share a store tell one another about hosts and resolvers. Nobody is called: who is about to
+ * send something looks, unless it has looked a moment ago, and what one process has found out it writes down at once.
+ */
+export class Fleet {
+  readonly #store: Store;
+  readonly #time: Time;
+  readonly #ears: FleetEars;
+  readonly #known: ForgetfulMap<Acquaintance>;
+  readonly #pending = new Set<Promise<void>>();
+  #probes = 0;
+
+  constructor(store: Store, time: Time, ears: FleetEars) {
+    this.#store = store;
+    this.#time = time;
+    this.#ears = ears;
+    this.#known = new ForgetfulMap(
+      ({ heardUs, looking, host }) =>
+        looking === undefined && !this.#isFresh(heardUs) && forgettableUs(host, 0) < time.monotonicUs(),
+      KEPT,
+    );
+  }
+
+  /** Whether a subject was looked at a moment ago. */
+  hasHeard(subject: Subject): boolean {
+    const known = this.#known.get(subject);
+    return known !== undefined && this.#isFresh(known.heardUs);
+  }
+
+  isLooking(subject: Subject): boolean {
+    return this.#known.get(subject)?.looking !== undefined;
+  }
+
+  /** Looks at what others say. Never rejects: a store that is away is told to the ears. */
+  look(subject: Subject): Promise<void> {
+    const known = this.#acquaintance(subject);
+    // After what this process has to say itself, so that it does not hear itself as it was before.
+    known.looking ??= known.saying
+      .then(() => this.#store.read<SharedHost>(subject))
+      .then(
+        ({ note, nowUs }) => this.#hear(subject, known, note, nowUs),
+        error => this.#ears.failed(error),
+      )
+      .finally(() => {
+        known.looking = undefined;
+      });
+    return known.looking;
+  }
+
+  cooled(subject: Subject, part: "asked" | "ordered", untilUs: number, reason: string): void {
+    const leftUs = untilUs - this.#time.monotonicUs();
+    this.#say(subject, (host, nowUs) => cool(host, part, { untilUs: nowUs + leftUs, reason }, nowUs));
+  }
+
+  cooldownEnded(subject: Subject): void {
+    const { asked } = this.#acquaintance(subject).host;
+    this.#say(subject, (host, nowUs) => endCooldown(host, asked.serial, nowUs));
+  }
+
+  forgiven(subject: Subject): Promise<void> {
+    return this.#say(subject, forgive);
+  }
+
+  opened(subject: Subject, circuit: string, untilUs: number, reopened: number): void {
+    const leftUs = untilUs - this.#time.monotonicUs();
+    this.#say(subject, (host, nowUs) => openCircuit(host, circuit, { untilUs: nowUs + leftUs, reopened }, nowUs));
+  }
+
+  closed(subject: Subject, circuit: string, probe: string): void {
+    this.#say(subject, (host, nowUs) => closeCircuit(host, circuit, probe, nowUs));
+  }
+
+  probeReturned(subject: Subject, circuit: string, probe: string): void {
+    this.#say(subject, (host, nowUs) => returnProbe(host, circuit, probe, nowUs));
+  }
+
+  /** Leave to probe, from all processes together: its name. A store that is away has nothing against it. */
+  async takeProbe(subject: Subject, circuit: string, trialCalls: number, leaseUs: number): Promise<string | undefined> {
+    this.#probes += 1;
+    const id = `${this.#store.party} ${this.#probes}`;
+    let isRefused = false;
+    await this.#say(subject, (host, nowUs) => {
+      const next = sendProbe(host, circuit, { id, expiresUs: nowUs + leaseUs }, trialCalls, nowUs);
+      isRefused = next === host;
+      return next;
+    });
+    return isRefused ? undefined : id;
+  }
+
+  /** When all that was to be said has been said, or could not be. */
+  async settled(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  /** One after the other for each subject. Resolves when it is said, or cannot be. */
+  #say(subject: Subject, step: (host: SharedHost, nowUs: number) => SharedHost): Promise<void> {
+    const known = this.#acquaintance(subject);
+    known.saying = known.saying
+      .then(() =>
+        this.#store.change<SharedHost, Said>(subject, ({ note, nowUs }) => {
+          const next = step(note ?? UNKNOWN_HOST, nowUs);
+          const isSame = next === (note ?? UNKNOWN_HOST);
+          const result = { note, next, nowUs };
+          return isSame ? { result } : { note: { next, keepUntilUs: forgettableUs(next, nowUs) }, result };
+        }),
+      )
+      .then(
+        ({ note, next, nowUs }) => {
+          // What others had said before is news; its own words are not.
+          this.#hear(subject, known, note, nowUs);
+          known.host = this.#here(next, nowUs);
+        },
+        error => this.#ears.failed(error),
+      );
+    const { saying } = known;
+    this.#pending.add(saying);
+    void saying.then(() => this.#pending.delete(saying));
+    return saying;
+  }
+
+  #hear(subject: Subject, known: Acquaintance, note: SharedHost | undefined, storeUs: number): void {
+    known.heardUs = this.#time.monotonicUs();
+    this.#ears.reached();
+    // Nothing there: nobody has had anything to say, or the store has lost it. Then what is known here counts.
+    if (note === undefined) return;
+    const before = known.host;
+    known.host = this.#here(note, storeUs);
+    this.#ears.news({ subject, host: known.host, known: before });
+  }
+
+  /** From the store's clock to this process's. */
+  #here(host: SharedHost, storeUs: number): SharedHost {
+    return shiftInstants(host, this.#time.monotonicUs() - storeUs);
+  }
+
+  #acquaintance(subject: Subject): Acquaintance {
+    const known = this.#known.get(subject);
+    if (known !== undefined) return known;
+    const made: Acquaintance = {
+      host: UNKNOWN_HOST,
+      heardUs: Number.NEGATIVE_INFINITY,
+      looking: undefined,
+      saying: Promise.resolve(),
+    };
+    this.#known.add(subject, made);
+    return made;
+  }
+
+  #isFresh(heardUs: number): boolean {
+    return this.#time.monotonicUs() - heardUs < FRESH_US;
+  }
+}
