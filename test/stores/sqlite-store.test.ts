@@ -14,9 +14,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, type TestContext, test } from "node:test";
+import { cool, type SharedHost, UNKNOWN_HOST } from "../../src/core/shared-host.ts";
 import type { StoreError } from "../../src/errors.ts";
 import { SqliteStore, type SqliteStoreOptions } from "../../src/stores/sqlite-store.ts";
-import type { Ask, BudgetStore } from "../../src/stores/store.ts";
+import type { Ask, BudgetStore, Store } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { notesContract } from "./notes-suite.ts";
 import { contract, type TestedStore } from "./suite.ts";
@@ -333,4 +334,81 @@ test("sqlite: opening it twice in one process costs the first none of its locks"
   execFileSync(process.execPath, ["-e", script], { stdio: "ignore" });
   assert.ok(existsSync(`${file}-wal`), "another process that closes it knows that it is not the last");
   assert.equal(await given(a, askFor("k", 1, 1000)), 1);
+});
+
+/** Cuts a host off in the way the gate does. */
+function cutOff(store: Store, host: string, ms: number): Promise<unknown> {
+  return store.change<SharedHost, void>(`host ${host}`, ({ note = UNKNOWN_HOST, nowUs }) => {
+    const next = cool(note, "asked", { untilUs: nowUs + ms * 1000, reason: "retry-after" }, nowUs);
+    return { note: { next, keepUntilUs: nowUs + 3_600_000_000 }, result: undefined };
+  });
+}
+
+async function leftMs(store: Store, host: string): Promise<number> {
+  const { note, nowUs } = await store.read<SharedHost>(`host ${host}`);
+  return ((note?.asked.untilUs ?? nowUs) - nowUs) / 1000;
+}
+
+test("sqlite: a step of the wall clock moves no deadline while the machine runs", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  const [a, b] = [await opened(t, file, { time, boot: "one" }), await opened(t, file, { time, boot: "one" })];
+  await cutOff(a, "a.example", 50_000);
+  time.stepWall(3_600_000);
+  assert.equal(await leftMs(b, "a.example"), 50_000);
+  time.stepWall(-7_200_000);
+  await time.advance(10_000);
+  assert.equal(await leftMs(b, "a.example"), 40_000);
+});
+
+test("sqlite: after a new start of the machine the wall clock tells how much of a cooldown is left, never more", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  const before = await opened(t, file, { time, boot: "one" });
+  await cutOff(before, "a.example", 50_000);
+  await before.close();
+  await time.advance(20_000);
+  const after = await opened(t, file, { time, boot: "two" });
+  // Up to a millisecond more, since both are whole milliseconds of the wall clock.
+  assert.equal(Math.floor(await leftMs(after, "a.example")), 30_001);
+  time.stepWall(-10_000_000);
+  assert.ok((await leftMs(after, "a.example")) <= 50_001);
+});
+
+test("sqlite: what other tools look at is collected a second after its end", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  const store = await opened(t, file, { time });
+  const hosts = () =>
+    other(t, file)
+      .prepare("SELECT host FROM breaker_cooldowns ORDER BY host")
+      .all()
+      .map(row => row["host"]);
+  await cutOff(store, "a.example", 1000);
+  await time.advance(1999);
+  await cutOff(store, "b.example", 60_000);
+  assert.deepEqual(hosts(), ["a.example", "b.example"]);
+  await time.advance(2);
+  await cutOff(store, "c.example", 60_000);
+  assert.deepEqual(hosts(), ["b.example", "c.example"]);
+  const row = other(t, file)
+    .prepare("SELECT until_wall, updated_at FROM breaker_cooldowns WHERE host = 'c.example'")
+    .get();
+  assert.equal(row?.["updated_at"], time.wallMs() / 1000);
+  assert.equal(row?.["until_wall"], time.wallMs() / 1000 + 60);
+});
+
+test("sqlite: a file of the first version gets what is new, and keeps what it has", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  const store = await opened(t, file, { time });
+  assert.equal(await given(store, askFor("k", 1, 60_000)), 1);
+  await store.close();
+  const db = other(t, file);
+  db.exec("DROP TABLE notes; DROP TABLE breaker_cooldowns; PRAGMA user_version = 1");
+  db.close();
+  const again = await opened(t, file, { time });
+  await cutOff(again, "a.example", 1000);
+  assert.equal(await leftMs(again, "a.example"), 1000);
+  assert.equal(await given(again, askFor("k", 1, 60_000)), 0);
 });
