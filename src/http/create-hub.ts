@@ -13,6 +13,7 @@ import { MemoryCache } from "./cache/memory-cache.ts";
 import { SqliteCache } from "./cache/sqlite-cache.ts";
 import type { CacheStore } from "./cache/store.ts";
 import { checkHubOptions } from "./check-options.ts";
+import { Desk } from "./desk.ts";
 import type { Send } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { Hub, listenTo } from "./hub.ts";
@@ -90,13 +91,23 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
 
   let destroyed: Promise<void> | undefined;
   let rest: Promise<unknown> | undefined;
-  return new Hub({
+  const shared = breakerStore ?? store;
+  const desk: Desk | undefined = shared && new Desk(shared, time, () => hub.snapshot());
+  const hub = new Hub({
     gate,
     breakers,
     time,
     policy,
     listeners,
-    room: { send, time, underWay, finished: (...about) => telemetry.finished(...about) },
+    room: {
+      send: (...about) => {
+        desk?.touch();
+        return send(...about);
+      },
+      time,
+      underWay,
+      finished: (...about) => telemetry.finished(...about),
+    },
     defaults: options.defaults,
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
@@ -104,11 +115,17 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
       // A wire that was handed in belongs to whoever did.
       events.off?.("connect", onConnect);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
-      rest ??= Promise.all([gate.close().then(() => breakerStore?.close()), cache?.close()]);
+      rest ??= Promise.all([closeShared(), cache?.close()]);
       await rest;
       if (dispatcher === undefined) await (destroyed ?? wire.close());
     },
   });
+  const closeShared = async () => {
+    await desk?.close();
+    await gate.close();
+    await breakerStore?.close();
+  };
+  return hub;
 }
 
 interface OpenedCache {

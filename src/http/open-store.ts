@@ -51,6 +51,11 @@ export function breakerStoreFor(room: StoreRoom): Store | undefined {
   return storeFor(placeOf(backend, dsn, "advanced.cooldown_store.dsn"), room);
 }
 
+/** Where running processes can be met: as their hubs choose it. Undefined where each is on its own. */
+export function meetingStoreFor(name: StoreName | undefined, room: StoreRoom): Store | undefined {
+  return breakerStoreFor(room) ?? storeFor(name, room);
+}
+
 /** Which of them a registry keeps is the hub's business. */
 export function withoutStore({ advanced, ...options }: BreakersOptions): BreakersOptions {
   const { cooldown_store: _, ...rest } = advanced ?? {};
