@@ -45,6 +45,14 @@ export type BreakerEvent =
       readonly reason: OpenReason;
     }
   | { readonly event_type: "breaker_cooldown_ended"; readonly host: string; readonly by: "success" | "operator" }
+  /** A host in shadow mode: it was called although it would have been left alone. */
+  | {
+      readonly event_type: "breaker_shadow";
+      readonly host: string;
+      readonly role: Role;
+      readonly reason: OpenReason;
+      readonly remaining_ms: number;
+    }
   | {
       readonly event_type: "breaker_reset_raised";
       readonly host: string;

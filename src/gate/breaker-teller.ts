@@ -49,6 +49,10 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
     this.tell({ event_type: "breaker_cooldown_ended", host, by });
   }
 
+  shadowed({ host, role, reason, remainingMs: remaining_ms }: Denial): void {
+    this.tell({ event_type: "breaker_shadow", host, role, reason, remaining_ms });
+  }
+
   resetRaised(host: string, oldUs: number, newUs: number): void {
     this.tell({ event_type: "breaker_reset_raised", host, old_s: oldUs / 1e6, new_s: newUs / 1e6 });
   }

@@ -110,9 +110,12 @@ export class BreakerRegistry {
     const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
     const denial =
       this.#denial(host, role, circuit, ofResolver, nowUs) ?? this.#leave(host, role, circuit, ofResolver, nowUs);
-    if (denial?.answered !== undefined) return denial;
-    if (!this.#teller.isEmpty) this.#teller.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
-    if (denial !== undefined) return denial;
+    if (denial?.answered !== undefined && !this.#table.policies.isShadow(host.name)) return denial;
+    const isShadow = this.#table.policies.isShadow(host.name);
+    if (denial !== undefined && isShadow) this.#teller.shadowed(denial);
+    else if (!this.#teller.isEmpty)
+      this.#teller.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
+    if (denial !== undefined && !isShadow) return denial;
     this.#permitsIssued += 1;
     host.permits += 1;
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
@@ -154,6 +157,7 @@ export class BreakerRegistry {
   /** Why a call would not be allowed now; undefined when it would. Takes nothing. */
   check({ host, role = "metadata", resolver }: AllowRequest): Denial | undefined {
     const known = this.#table.host(host);
+    if (this.#table.policies.isShadow(known.name)) return undefined;
     const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
     return this.#denial(known, role, this.#table.circuit(known, role), ofResolver, this.#time.monotonicUs());
   }

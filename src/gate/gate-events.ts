@@ -33,6 +33,17 @@ export type GateEvent =
       /** The family of fields that announced it; `lapsed` when the policy holds again. */
       readonly source: string;
     }
+  /** A lane in shadow mode: what would have been done to a request that went at once. */
+  | {
+      readonly event_type: "ratelimit.shadow";
+      readonly key: string;
+      readonly role: Role;
+      readonly would: "wait" | "refuse";
+      /** Undefined when nobody can know. */
+      readonly wait_ms: number | undefined;
+      /** What is in the way: `10/SECOND of api.example.org`. */
+      readonly constraint: string;
+    }
   /** The store that processes share is away: each keeps to its share of the limits until it is back. */
   | { readonly event_type: "store_away"; readonly processes: number; readonly message: string }
   | { readonly event_type: "store_back" }

@@ -1,5 +1,6 @@
 import type { Lane } from "./budget.ts";
 import type { GateEvent } from "./gate-events.ts";
+import type { Refusal } from "./grant.ts";
 import type { LearnedChange } from "./learned.ts";
 import { Listeners } from "./listeners.ts";
 import type { PaceChange } from "./pace.ts";
@@ -41,6 +42,11 @@ export class GateTeller extends Listeners<GateEvent> {
   store(away: { readonly processes: number; readonly error: Error } | undefined): void {
     if (away === undefined) this.tell({ event_type: "store_back" });
     else this.tell({ event_type: "store_away", processes: away.processes, message: away.error.message });
+  }
+
+  shadowed({ name: key, role }: Lane, would: "wait" | "refuse", { retryAfterMs, constraint }: Refusal): void {
+    const binding = `${constraint.limit} of ${constraint.owner}`;
+    this.tell({ event_type: "ratelimit.shadow", key, role, would, wait_ms: retryAfterMs, constraint: binding });
   }
 
   overruled({ name: host, role }: Lane): void {

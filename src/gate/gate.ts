@@ -124,7 +124,24 @@ export class Gate implements WaitingRoom {
     if (isFree && (permit === undefined || permit instanceof Permit)) {
       return this.#till.take(request, lane, units, nowUs, 0, permit);
     }
+    if (lane.policy.isShadow && permit === undefined) return this.#pass(request, lane, units, nowUs);
     return this.#admit(request, lane, units, nowUs, permit instanceof Permit ? undefined : permit);
+  }
+
+  /** Shadow mode: tells what would have been, and lets it go. Other processes leave it no units, and need not. */
+  #pass(call: EntryRequest, lane: Lane, units: number, nowUs: number): Grant | Promise<Grant> {
+    // Breakers are enforced all the same, unless they have a shadow mode of their own: no old news.
+    if (this.#outlook?.isClear(call) === false) return this.#outlook.look(call).then(() => this.enter(call));
+    const permit = this.#breakers?.tryAllow(call);
+    if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, lane, units, nowUs, permit);
+    const turnstile = this.#turnstileFor(units);
+    const boundMs = call.maxWaitMs ?? lane.policy.maxDelayMs;
+    const readyUs = plannedUs(turnstile, lane, units, boundMs, nowUs);
+    if (!this.#hasRoom(lane, units, nowUs)) {
+      const refusal = this.#refusal(lane, wantedBy(turnstile, lane, units), readyUs, nowUs);
+      this.#teller.shadowed(lane, readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait", refusal);
+    }
+    return this.#till.take(call, lane, units, nowUs, 0, permit);
   }
 
   /** Goes on under other limits: what was sent still counts, and whoever waits stays in line. */
@@ -311,9 +328,14 @@ export class Gate implements WaitingRoom {
   }
 
   #isReady(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
+    return this.#hasRoom(lane, units, nowUs) && this.#isCovered(call, lane, units, nowUs);
+  }
+
+  /** As far as this process is concerned. */
+  #hasRoom(lane: Lane, units: number, nowUs: number): boolean {
     if (!this.#root.hasSlot) return false;
     for (let at: Budget | undefined = lane; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
-    return this.#isCovered(call, lane, units, nowUs);
+    return true;
   }
 
   /** As far as other processes are concerned. Asks nobody. */
@@ -383,6 +405,10 @@ export class Gate implements WaitingRoom {
   #refuse(lane: Lane, units: number, wanted: number, readyUs: number, nowUs: number, blockedMs?: number): Refusal {
     lane.refused += 1;
     this.#teller.refused(lane, units, blockedMs);
+    return this.#refusal(lane, wanted, readyUs, nowUs);
+  }
+
+  #refusal(lane: Lane, wanted: number, readyUs: number, nowUs: number): Refusal {
     const constraint = constraintOf(this.#root, lane, wanted, readyUs, nowUs);
     const isUnknown = constraint.kind === "concurrency";
     return {

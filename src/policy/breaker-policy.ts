@@ -19,13 +19,15 @@ export interface BreakerPolicies {
   readonly isAdaptive: boolean;
   circuit(host: string, role: Role): CircuitPolicy;
   resolver(name: string): CircuitPolicy;
+  /** What would be refused is told, and let go. */
+  isShadow(host: string): boolean;
   /** The longest cooldown that a server's Retry-After can ask of us. */
   retryAfterCapMs(host: string): number;
 }
 
 /** Policies from the shape of `breakers.yaml`: a host's role, then the host, then the role's default, then the default. */
 export function breakerPoliciesFrom(options: BreakersOptions, where: string): BreakerPolicies {
-  const { defaults, advanced, hosts, resolvers } = parseBreakers(options, where);
+  const { mode, defaults, advanced, hosts, resolvers } = parseBreakers(options, where);
   const { trial_calls, success_threshold, jitter_ms } = defaults.half_open;
   const { enabled, window_s, threshold_failures, cooldown_s } = advanced.rolling_window;
   const isAdaptive = advanced.adaptive_reset.enabled;
@@ -49,6 +51,7 @@ export function breakerPoliciesFrom(options: BreakersOptions, where: string): Br
     rollingWindow: { enabled, windowUs: window_s * 1e6, threshold: threshold_failures, cooldownMs: cooldown_s * 1000 },
     jitterMs: jitter_ms,
     isAdaptive,
+    isShadow: host => (hosts[host]?.mode ?? mode) === "shadow",
     retryAfterCapMs: capMs,
     circuit(host, role) {
       // Hosts that are not listed share one policy for each role.

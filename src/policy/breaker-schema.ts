@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { defaultClassifyRules } from "../core/classify.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
-import { hostName, parseOptions } from "./schema.ts";
+import { hostName, mode, parseOptions } from "./schema.ts";
 
 const count = z.int().min(1).max(1_000_000);
 const seconds = z
@@ -27,6 +27,7 @@ export const breakersSchema = z.strictObject({
   version: z.literal(1).optional(),
   /** Whether a file adds to the shipped one or stands alone. */
   extends: z.enum(["default", "none"]).optional(),
+  mode,
   defaults: z
     .strictObject({
       ...capped,
@@ -62,7 +63,7 @@ export const breakersSchema = z.strictObject({
       adaptive_reset: z.strictObject({ enabled: z.boolean().default(adaptive_reset.enabled) }).prefault({}),
     })
     .prefault({}),
-  hosts: z.record(hostName, z.strictObject({ ...capped, roles: roles.optional() })).prefault({}),
+  hosts: z.record(hostName, z.strictObject({ ...capped, mode, roles: roles.optional() })).prefault({}),
   resolvers: z.record(z.string().min(1), role).prefault({}),
 });
 

@@ -11,7 +11,16 @@ export interface Explained {
   readonly said: readonly { readonly where: string; readonly path: string; readonly value: unknown }[];
 }
 
-const LANE_FIELDS = ["rates", "max_delay_ms", "count_head", "max_concurrent", "shared", "guard_ms", "shape"] as const;
+const LANE_FIELDS = [
+  "rates",
+  "max_delay_ms",
+  "count_head",
+  "mode",
+  "max_concurrent",
+  "shared",
+  "guard_ms",
+  "shape",
+] as const;
 const TOTAL_FIELDS = ["rates", "max_concurrent", "shared", "guard_ms", "shape"] as const;
 const BREAKER_FIELDS = ["fail_max", "reset_timeout_s", "retry_after_cap_s"] as const;
 const BUILT_IN = "built in";
@@ -71,7 +80,7 @@ function explained(
 function builtInLane(role: Role, field: (typeof LANE_FIELDS)[number]): unknown {
   if (field === "guard_ms") return DEFAULT_GUARD_MS;
   if (field === "shape") return "burst";
-  return field === "max_concurrent" || field === "shared" ? undefined : DEFAULT_LIMITS[role][field];
+  return field === "max_concurrent" || field === "shared" || field === "mode" ? undefined : DEFAULT_LIMITS[role][field];
 }
 
 /** A listed host inherits from the group that names it, also where the two share no total. */

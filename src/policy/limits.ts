@@ -35,6 +35,8 @@ export interface BudgetPolicy {
 export interface LanePolicy extends BudgetPolicy {
   readonly maxDelayMs: number;
   readonly countsHead: boolean;
+  /** What would be held or refused is told, and let go. */
+  readonly isShadow: boolean;
 }
 
 /** A budget that several lanes share. */
@@ -83,11 +85,11 @@ interface Entry {
  * and shares the group's `total`.
  */
 export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
-  const { defaults, hosts, groups, aimd, global } = parseRatelimits(options, where);
+  const { mode, defaults, hosts, groups, aimd, global } = parseRatelimits(options, where);
   const base = {} as Record<Role, RoleOptions>;
   for (const role of ROLES) {
     const { rates, ...rest } = DEFAULT_LIMITS[role];
-    base[role] = { rates: parseRates(rates), ...rest, ...named(defaults[role]) };
+    base[role] = { rates: parseRates(rates), ...rest, mode, ...named(defaults[role]) };
   }
   const fallback = lanesOf(base, {});
   const entries = new Map<string, Entry[]>();
@@ -236,8 +238,13 @@ function lanesOf(base: Readonly<Record<Role, RoleOptions>>, over: HostOptions): 
 
 /** A lane's policy from options that already carry whatever they inherit. */
 export function lanePolicy(options: RoleOptions): LanePolicy {
-  const { max_delay_ms = 0, count_head = true } = options;
-  return Object.freeze({ ...budgetOf(options), maxDelayMs: max_delay_ms, countsHead: count_head });
+  const { max_delay_ms = 0, count_head = true, mode } = options;
+  return Object.freeze({
+    ...budgetOf(options),
+    maxDelayMs: max_delay_ms,
+    countsHead: count_head,
+    isShadow: mode === "shadow",
+  });
 }
 
 function sharedBudgets(name: string, total: BudgetOptions | undefined): readonly SharedBudget[] {

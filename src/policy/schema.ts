@@ -28,6 +28,12 @@ const rates = z
   .transform(parsedBy(parseRates));
 export const hostName = z.string().transform(parsedBy(canonicalHost));
 
+/** Shadow: everything is computed and told, and nothing is held. */
+export const mode = z
+  .enum(["enforce", "shadow"])
+  .optional()
+  .describe("shadow computes and reports what would be held or refused, and lets it go; enforce");
+
 const budget = {
   rates: rates.optional(),
   max_concurrent: z.int().min(1).optional().describe("How many may be in flight at once"),
@@ -40,6 +46,7 @@ const role = z.strictObject({
   ...budget,
   max_delay_ms: z.number().min(0).optional().describe("The longest wait for rates and cooldowns, judged on arrival"),
   count_head: z.boolean().optional().describe("Whether HEAD requests spend tokens"),
+  mode,
 });
 const roles = { metadata: role.optional(), landing: role.optional(), artifact: role.optional() };
 
@@ -55,6 +62,7 @@ export const ratelimitsSchema = z.strictObject({
   version: z.literal(1).optional(),
   /** Whether a file adds to the shipped one or stands alone. */
   extends: z.enum(["default", "none"]).optional(),
+  mode,
   defaults: z.strictObject(roles).prefault({}),
   hosts: z.record(hostName, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
   groups: z
