@@ -21,7 +21,7 @@ export class RequestTelemetry {
   finished(request: Outgoing, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs } = request;
-    const { verdict, attempts, retryAfterMs, waitedMs, outcome } = record;
+    const { verdict, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
     const { state, remainingMs } = this.#breakers.glance(host);
     this.#listeners.tell({
       event_type: "http_request",
@@ -38,7 +38,9 @@ export class RequestTelemetry {
       attempts,
       retry_after_s: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
       rate_delay_ms: waitedMs,
+      rate_concurrency_wait_ms: slotWaitMs,
       breaker_host_state: state,
+      breaker_resolver_state: call.resolver === undefined ? undefined : this.#breakers.resolverState(call.resolver),
       breaker_open_remaining_ms: remainingMs,
       breaker_recorded: outcome?.kind,
       elapsed_ms: (this.#time.monotonicUs() - startedUs) / 1000,
