@@ -42,7 +42,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const store = storeFor(options.store, { policy: policy.loaded, env, time, random });
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, random });
   const listeners = new Listeners<HttpEvent>();
-  for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
+  for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners, policy }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
   const underWay = new UnderWay();
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });

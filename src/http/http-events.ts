@@ -46,4 +46,6 @@ export type HttpEvent =
       readonly role: Role;
       readonly unread_ms: number;
     }
-  | { readonly event_type: "cache_trouble"; readonly message: string };
+  | { readonly event_type: "cache_trouble"; readonly message: string }
+  /** What the hub goes by. The first that a listener hears, and told again after each reload. */
+  | { readonly event_type: "policy_loaded"; readonly config_hash: string };
