@@ -28,9 +28,6 @@ test("every change of a number changes the hash", async () => {
 test("a store's password is no part of the hash, its place is", async () => {
   const at = (dsn: string) => hashOf({ overrides: { rateBackend: "redis", rateDsn: dsn } });
   assert.equal(await at("redis://u:one@cache.example.org/0"), await at("redis://cache.example.org/0"));
-  assert.equal(
-    await at("redis://u:p@ss/word@cache.example.org/0"),
-    await at("redis://u:p@ss/word@cache.example.org/0"),
-  );
+  assert.equal(await at("redis://u:p@ss/word@cache.example.org/0"), await at("redis://cache.example.org/0"));
   assert.notEqual(await at("redis://cache.example.org/0"), await at("redis://cache.example.org/1"));
 });
