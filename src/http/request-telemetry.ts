@@ -1,5 +1,5 @@
 import { textHash } from "../core/text-hash.ts";
-import type { StoreError } from "../errors.ts";
+import { BreakerOpenError, type StoreError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Listeners } from "../gate/listeners.ts";
 import type { Time } from "../time/time.ts";
@@ -41,7 +41,7 @@ export class RequestTelemetry {
       rate_concurrency_wait_ms: slotWaitMs,
       breaker_host_state: state,
       breaker_resolver_state: call.resolver === undefined ? undefined : this.#breakers.resolverState(call.resolver),
-      breaker_open_remaining_ms: remainingMs,
+      breaker_open_remaining_ms: error instanceof BreakerOpenError ? error.cooldownRemainingMs : remainingMs,
       breaker_recorded: outcome?.kind,
       elapsed_ms: (this.#time.monotonicUs() - startedUs) / 1000,
       url_hash: urlHash(request),

@@ -1,0 +1,97 @@
+import { createReadStream } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isEventType, misfit } from "../event-fields.ts";
+import type { TelemetryEvent } from "../events.ts";
+
+/** What was met on the way that is no event of ours. */
+export class ReadingNotes {
+  /** Lines that are no event: torn ones, mostly, after a kill or on a full disk. */
+  unreadable = 0;
+  /** Events of types that this version does not know. */
+  readonly unknown = new Map<string, number>();
+
+  noteUnknown(type: string): void {
+    const name = this.unknown.has(type) || this.unknown.size < UNKNOWN_MAX ? type.slice(0, 100) : "(others)";
+    this.unknown.set(name, (this.unknown.get(name) ?? 0) + 1);
+  }
+}
+
+const UNKNOWN_MAX = 100;
+/** Ours are a few hundred bytes. */
+const LINE_BYTES_MAX = 2 ** 20;
+const NEWLINE = 0x0a;
+
+/** The file with those that were put aside for it, oldest first. */
+export async function jsonlFiles(file: string): Promise<readonly string[]> {
+  const prefix = `${basename(file)}.`;
+  const ages = (await readdir(dirname(file)))
+    .filter(name => name.startsWith(prefix))
+    .map(name => name.slice(prefix.length))
+    .filter(age => /^[1-9]\d{0,3}$/.test(age))
+    .map(Number)
+    .sort((a, b) => b - a);
+  const current = await stat(file).catch(() => undefined);
+  return [...ages.map(age => join(dirname(file), `${prefix}${age}`)), ...(current === undefined ? [] : [file])];
+}
+
+/** Every event of the files, as it stands there; of one run where that is asked for. */
+export async function* jsonlEvents(
+  files: readonly string[],
+  notes: ReadingNotes,
+  runId?: string,
+): AsyncGenerator<TelemetryEvent> {
+  for (const file of files) {
+    for await (const line of linesOf(file, notes)) {
+      const event = eventOf(line, notes, runId);
+      if (event !== undefined) yield event;
+    }
+  }
+}
+
+function eventOf(line: string, notes: ReadingNotes, runId: string | undefined): TelemetryEvent | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    notes.unreadable += 1;
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null) {
+    notes.unreadable += 1;
+    return undefined;
+  }
+  const event = value as Readonly<Record<string, unknown>>;
+  const { ts, event_type: type, run_id, config_hash } = event;
+  const isOurs =
+    Number.isFinite(ts) && typeof type === "string" && typeof run_id === "string" && typeof config_hash === "string";
+  if (isOurs && runId !== undefined && run_id !== runId) return undefined;
+  if (!isOurs || (isEventType(type) && misfit(type, event) !== undefined)) notes.unreadable += 1;
+  else if (!isEventType(type)) notes.noteUnknown(type);
+  else return event as unknown as TelemetryEvent;
+  return undefined;
+}
+
+/** Lines without their ends. One that is too long to be ours is skipped, and never held in memory. */
+async function* linesOf(file: string, notes: ReadingNotes): AsyncGenerator<string> {
+  let carried: Buffer[] = [];
+  let carriedBytes = 0;
+  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      const bytes = carriedBytes + at - from;
+      if (bytes > LINE_BYTES_MAX) notes.unreadable += 1;
+      else if (bytes > 0) yield Buffer.concat([...carried, chunk.subarray(from, at)]).toString("utf8");
+      carried = [];
+      carriedBytes = 0;
+      from = at + 1;
+    }
+    carriedBytes += chunk.length - from;
+    if (carriedBytes <= LINE_BYTES_MAX) carried.push(chunk.subarray(from));
+    else carried = [];
+  }
+  if (carriedBytes === 0) return;
+  if (carriedBytes > LINE_BYTES_MAX) notes.unreadable += 1;
+  // A last line without an end: whole, when somebody has edited the file; torn otherwise, and then no JSON.
+  else yield Buffer.concat(carried).toString("utf8");
+}
