@@ -7,7 +7,8 @@ const SUSPICIOUS = /[=@]|authorization|bearer|basic\s/i;
 const CREDENTIALS = /\/\/[^\s/?#]*@/g;
 const SECRETS =
   /\b(api[_-]?key|apikey|key|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|sig|e?-?mail|mailto)(\s*=\s*|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
-const AUTHORIZATION = /\b(proxy-)?authorization(["']?\s*[:=]\s*)((?:bearer|basic|digest|apikey|token)\s+)?\S+/gi;
+const AUTHORIZATION =
+  /\b(proxy-)?authorization(["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|digest|apikey|token)\s+)?[^\s"']+/gi;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
 
 /** The text without what gives access, or names a person. */

@@ -5,8 +5,8 @@ import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import type { Fact, TelemetryEvent } from "./events.ts";
 import { redact } from "./redact.ts";
-import { newRunId } from "./run-id.ts";
 import type { Sink, Watched } from "./sink.ts";
+import { stampedId } from "./stamped-id.ts";
 
 export interface TelemetryOptions {
   readonly sinks: readonly Sink[];
@@ -49,7 +49,7 @@ export class Telemetry implements AsyncDisposable {
 
   constructor(options: TelemetryOptions) {
     const { sinks, time = systemTime, sampleBeforeCall = SAMPLE_RATE, program = "node" } = options;
-    const { runId = newRunId(time.wallMs()) } = options;
+    const { runId = stampedId(time.wallMs()) } = options;
     if (!/^[\w.:-]{1,128}$/.test(runId)) {
       throw new RangeError(
         `runId must be 1 to 128 letters, digits, ".", "_", ":" or "-", not ${JSON.stringify(runId)}`,

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { stat } from "node:fs/promises";
+import { asideFiles } from "../aside-files.ts";
 import { isEventType, misfit } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 
@@ -24,15 +24,8 @@ const NEWLINE = 0x0a;
 
 /** The file with those that were put aside for it, oldest first. */
 export async function jsonlFiles(file: string): Promise<readonly string[]> {
-  const prefix = `${basename(file)}.`;
-  const ages = (await readdir(dirname(file)))
-    .filter(name => name.startsWith(prefix))
-    .map(name => name.slice(prefix.length))
-    .filter(age => /^[1-9]\d{0,3}$/.test(age))
-    .map(Number)
-    .sort((a, b) => b - a);
-  const current = await stat(file).catch(() => undefined);
-  return [...ages.map(age => join(dirname(file), `${prefix}${age}`)), ...(current === undefined ? [] : [file])];
+  const isThere = (await stat(file).catch(() => undefined)) !== undefined;
+  return [...(await asideFiles(file)), ...(isThere ? [file] : [])];
 }
 
 /** Every event of the files, as it stands there; of one run where that is asked for. */

@@ -1,12 +1,15 @@
-import { type FileHandle, mkdir, open, rename, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StoreError } from "../../errors.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Time } from "../../time/time.ts";
+import { asideFiles, asideName } from "../aside-files.ts";
 import type { TelemetryEvent } from "../events.ts";
 import type { Sink } from "../sink.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 
 export interface JsonlSinkOptions extends QueueOptions {
-  /** Beyond this a file is put aside as `<file>.1`, that one as `<file>.2`, and so on. @default 64 MiB */
+  /** Beyond this a file is put aside as `<file>.<time>-<digits>`, and a new one begun. @default 64 MiB */
   readonly maxBytes?: number | undefined;
   /** How many files that were put aside are kept. @default 8 */
   readonly keep?: number | undefined;
@@ -17,12 +20,12 @@ const KEEP = 8;
 
 /** One event on a line. Rejects with a StoreError when the file cannot be had. */
 export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): Promise<Sink> {
-  const { maxBytes = MAX_BYTES, keep = KEEP } = options;
+  const { maxBytes = MAX_BYTES, keep = KEEP, time = systemTime } = options;
   if (!(Number.isInteger(maxBytes) && maxBytes >= 1024))
     throw new RangeError(`maxBytes must be a whole number from 1024, not ${maxBytes}`);
   if (!(Number.isInteger(keep) && keep >= 1 && keep <= 1000))
     throw new RangeError(`keep must be a whole number from 1 to 1000, not ${keep}`);
-  const writer = new JsonlWriter(file, maxBytes, keep);
+  const writer = new JsonlWriter(file, maxBytes, keep, time);
   try {
     await writer.open();
   } catch (cause) {
@@ -36,15 +39,17 @@ class JsonlWriter implements BatchWriter {
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #keep: number;
+  readonly #time: Time;
   #file: FileHandle | undefined;
   #bytes = 0;
   /** The file ends in the middle of a line: a process was killed, or a disk was full. */
   #isTorn = false;
 
-  constructor(path: string, maxBytes: number, keep: number) {
+  constructor(path: string, maxBytes: number, keep: number, time: Time) {
     this.#path = path;
     this.#maxBytes = maxBytes;
     this.#keep = keep;
+    this.#time = time;
   }
 
   async open(): Promise<void> {
@@ -76,15 +81,17 @@ class JsonlWriter implements BatchWriter {
     await file?.close();
   }
 
-  /** Another process may have put the file aside already; then there is a new one to go on with. */
+  /**
+   * Puts the file aside under a name that nobody else comes to: processes that do so at once lose nothing. When another
+   * was quicker there is a new file to go on with.
+   */
   async #rotate(): Promise<void> {
     const ours = await this.#file?.stat({ bigint: true });
     await this.close();
-    const there = await identity(this.#path);
-    if (there !== undefined && there === ours?.ino) {
-      for (let age = this.#keep; age > 1; age -= 1)
-        await renameIfThere(`${this.#path}.${age - 1}`, `${this.#path}.${age}`);
-      await renameIfThere(this.#path, `${this.#path}.1`);
+    if ((await identity(this.#path)) === ours?.ino) {
+      await ifThere(rename(this.#path, asideName(this.#path, this.#time.wallMs())));
+      const aside = await asideFiles(this.#path);
+      for (const old of aside.slice(0, Math.max(0, aside.length - this.#keep))) await ifThere(unlink(old));
     }
     await this.open();
   }
@@ -99,9 +106,9 @@ async function identity(path: string): Promise<bigint | undefined> {
   }
 }
 
-async function renameIfThere(from: string, to: string): Promise<void> {
+async function ifThere(done: Promise<void>): Promise<void> {
   try {
-    await rename(from, to);
+    await done;
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
