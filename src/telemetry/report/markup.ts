@@ -29,7 +29,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** What turns text around could show one host as another. */
+/** What turns text around, or hides in it, could show one host as another. */
 function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, character => ENTITIES[character] ?? "").replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "·");
+  return text.replace(/[&<>"']/g, character => ENTITIES[character] ?? "").replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu, "·");
 }

@@ -78,7 +78,10 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
   const figures: readonly (readonly [string, string])[] = [
     [countOf(calls), `calls, ${countOf(perMinute)} a minute`],
     [percentOf(cache.hitRate), `from the cache, ${countOf(cache.revalidated)} revalidated`],
-    [durationOf(delayMs.p95), `was enough of a wait for 95 % of the calls; the median is ${durationOf(delayMs.p50)}`],
+    [
+      durationOf(delayMs.p95),
+      `is the longest wait of 95 % of the calls; half of them waited ${durationOf(delayMs.p50)} at most`,
+    ],
     [
       percentOf(throttles.rate),
       `of ${countOf(throttles.attempts)} attempts got a 429 (${countOf(throttles.answers429)}) or 503 (${countOf(throttles.answers503)})`,

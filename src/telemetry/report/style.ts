@@ -40,15 +40,17 @@ svg { display: block; width: 100%; overflow: visible; }
 .open { fill: var(--failed); background: var(--failed); } .half_open { fill: var(--throttled); background: var(--throttled); }
 .cooldown { fill: var(--refused); background: var(--refused); }
 .hit { fill: transparent; } .step:hover .hit { fill: var(--hover); }
-.area { fill: var(--wait-fill); } .edge { fill: none; stroke: var(--wait); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
+.area { fill: var(--wait-fill); } .edge { fill: none; stroke: var(--wait); stroke-width: 1; opacity: .75; vector-effect: non-scaling-stroke; }
 .rule { stroke: var(--line); vector-effect: non-scaling-stroke; } .well { fill: var(--line); }
-.plot { position: relative; } .scale { position: absolute; left: 0; right: 0; border-top: 1px solid var(--line); font-size: 12px; color: var(--soft); pointer-events: none; }
-.scale span { background: var(--card); padding-right: 5px; position: relative; top: -10px; }
+.plot { position: relative; padding-left: 44px; } .plot + .clock { margin-left: 44px; }
+.scale { position: absolute; left: 0; right: 0; font-size: 12px; line-height: 1; color: var(--soft); pointer-events: none; display: flex; align-items: center; gap: 6px; transform: translateY(-50%); }
+.scale span { width: 38px; text-align: right; flex: none; } .scale::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
 .clock { display: flex; justify-content: space-between; font-size: 12px; color: var(--soft); border-top: 1px solid var(--line); padding-top: 4px; }
 .host { display: grid; grid-template-columns: 220px 1fr; gap: 18px; padding: 14px 0; border-top: 1px solid var(--line); }
 .host:first-of-type { border-top: 0; }
 .host h3 { margin: 0 0 2px; overflow-wrap: anywhere; } .host p { font-size: 13px; color: var(--soft); }
-.host .clock { border-top: 0; }
+.host .clock { border-top: 0; padding-top: 0; }
+.host:last-child { border-top: 0; padding: 0; margin-top: -6px; }
 .rows { display: grid; grid-template-columns: minmax(120px, 240px) 1fr max-content; gap: 9px 16px; align-items: center; font-size: 14px; }
 .rows > :nth-child(3n + 1) { overflow-wrap: anywhere; } .rows > :nth-child(3n) { color: var(--soft); text-align: right; }
 .whisker { stroke: var(--cached); stroke-width: 3; stroke-linecap: round; vector-effect: non-scaling-stroke; }
@@ -57,9 +59,9 @@ svg { display: block; width: 100%; overflow: visible; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 12px; } .pair section { margin: 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; } caption { text-align: left; color: var(--soft); padding-bottom: 8px; }
-th, td { padding: 6px 10px; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; } th { color: var(--soft); font-weight: 550; }
-tbody th { color: var(--ink); font-weight: 400; white-space: normal; overflow-wrap: anywhere; min-width: 130px; }
+th, td { padding: 6px 9px; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; } th { color: var(--soft); font-weight: 550; } thead th { white-space: normal; vertical-align: bottom; line-height: 1.3; }
+tbody th { color: var(--ink); font-weight: 400; white-space: normal; overflow-wrap: anywhere; min-width: 150px; }
 td:nth-child(2), th:nth-child(2) { text-align: left; }
 summary { cursor: pointer; font-size: 14px; color: var(--soft); margin-top: 12px; } summary:focus-visible { outline: 2px solid var(--answered); outline-offset: 3px; }
 details[open] summary { margin-bottom: 10px; }
@@ -67,6 +69,7 @@ footer { padding-top: 8px; padding-bottom: 40px; font-size: 13px; color: var(--s
 @media (max-width: 760px) {
   header, main, footer { padding-left: 14px; padding-right: 14px; } .host { grid-template-columns: 1fr; gap: 8px; }
   .tiles { grid-template-columns: repeat(2, 1fr); } .tiles b { font-size: 22px; }
+  .clock span:nth-child(even) { display: none; }
   .rows { grid-template-columns: 1fr max-content; } .rows > :nth-child(3n + 1) { grid-column: 1 / -1; margin-bottom: -6px; }
 }
 @media print { body { background: none; } section, .tiles li { break-inside: avoid; } }

@@ -9,21 +9,13 @@ const ROWS_MAX = 200;
 const STEP_ROWS_MAX = 40;
 
 export function hostsTable(rows: readonly HostSummary[]): Markup {
-  const head = [
-    "host",
-    "role",
-    "calls",
-    ...CALL_OUTCOMES.map(outcome => OUTCOME_WORDS[outcome]),
-    "429/503 rate",
-    "wait, median",
-    "p95",
-    "longest",
-  ];
-  const cells = rows.map(({ host, role, calls, outcomes, attempts, answers429, answers503, delayMs }) => [
+  const outcomes = ["answered", "cached", "429/503", "failed", "refused"];
+  const head = ["host", "role", "calls", ...outcomes, "429/503 of all attempts", "wait p50", "p95", "longest"];
+  const cells = rows.map(({ host, role, calls, outcomes: ended, attempts, answers429, answers503, delayMs }) => [
     host,
     role,
     countOf(calls),
-    ...CALL_OUTCOMES.map(outcome => countOf(outcomes[outcome])),
+    ...CALL_OUTCOMES.map(outcome => countOf(ended[outcome])),
     percentOf(attempts === 0 ? 0 : (answers429 + answers503) / attempts),
     durationOf(delayMs.p50),
     durationOf(delayMs.p95),
