@@ -22,10 +22,6 @@ type KindOf<Value> = undefined extends Value ? `${Plain<Exclude<Value, undefined
 /** `?` marks a field that may be absent. */
 export type FieldKind = `${"number" | "flag" | "text" | "number or text"}${"" | "?"}`;
 export type FieldSpec = readonly [kind: FieldKind, about: string];
-export interface EventSpec {
-  readonly about: string;
-  readonly fields: Readonly<Record<string, FieldSpec>>;
-}
 
 type SpecOf<Type extends EventType> = {
   readonly about: string;

@@ -46,7 +46,7 @@ export class Openings {
 }
 
 /** `cli-open:maintenance` is one of a kind. What a newer version may call it counts as failures. */
-export function reasonKind(reason: OpenReason | string | undefined): ReasonKind {
+function reasonKind(reason: OpenReason | string | undefined): ReasonKind {
   const kind = reason?.replace(/:.*/s, "");
   return REASONS.find(known => known === kind) ?? "failures";
 }

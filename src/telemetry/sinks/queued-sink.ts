@@ -18,7 +18,7 @@ export interface QueueOptions {
   readonly time?: Time | undefined;
 }
 
-/** What is written between two turns of the event loop: about a millisecond's work. */
+/** What is written between two turns of the event loop: about a millisecond's work for JSON. */
 const BATCH = 256;
 /** Places kept free for the few events that a report cannot do without. */
 const RESERVED = 1000;
@@ -41,6 +41,7 @@ export class QueuedSink implements Sink {
   readonly #time: Time;
   readonly #maxQueued: number;
   readonly #delayMs: number;
+  readonly #batch: number;
   #queue: TelemetryEvent[] = [];
   #timer: Timer | undefined;
   #draining: Promise<void> | undefined;
@@ -50,8 +51,8 @@ export class QueuedSink implements Sink {
   #isClosed = false;
   #hasWarned = false;
 
-  constructor(name: string, writer: BatchWriter, options: QueueOptions = {}) {
-    const { time = systemTime, maxQueued = 10_000, delayMs = 50 } = options;
+  constructor(name: string, writer: BatchWriter, options: QueueOptions & { readonly batch?: number } = {}) {
+    const { time = systemTime, maxQueued = 10_000, delayMs = 50, batch = BATCH } = options;
     if (!(Number.isInteger(maxQueued) && maxQueued >= 1))
       throw new RangeError(`maxQueued must be a whole number from 1, not ${maxQueued}`);
     if (!(delayMs >= 0 && delayMs <= 60_000)) throw new RangeError(`delayMs must be from 0 to 60000, not ${delayMs}`);
@@ -60,6 +61,7 @@ export class QueuedSink implements Sink {
     this.#time = time;
     this.#maxQueued = maxQueued;
     this.#delayMs = delayMs;
+    this.#batch = batch;
   }
 
   get dropped(): number {
@@ -124,7 +126,7 @@ export class QueuedSink implements Sink {
 
   /** What was dropped is told behind what was kept before it. */
   #next(): readonly TelemetryEvent[] {
-    const batch = this.#queue.splice(0, BATCH);
+    const batch = this.#queue.splice(0, this.#batch);
     if (this.#untold === 0 || this.#lastDropped === undefined || this.#queue.length > 0) return batch;
     const { ts, run_id, config_hash } = this.#lastDropped;
     const dropped = this.#untold;

@@ -16,6 +16,8 @@ import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.t
 
 /** Several processes that create one file at once are done in some milliseconds. */
 const OPENING_MS_MAX = 5000;
+/** One transaction writes no more, so that catching up does not stall the event loop: about a millisecond's work. */
+const BATCH = 64;
 /** Another's write lasts a millisecond or two. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
 /** Then nobody is writing: somebody has forgotten a lock, and events are dropped. */
@@ -30,7 +32,7 @@ export async function sqliteSink(file: string, options: QueueOptions = {}): Prom
   const onTrouble = (error: Error) => process.emitWarning(error.message, "DocstokgWarning");
   const opening = { path: file, format: TELEMETRY_FORMAT, time, random: Math.random, onTrouble };
   const { db } = await openWhenFree(opening, OPENING_MS_MAX);
-  return new QueuedSink("sqlite", new SqliteWriter(db, time), options);
+  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batch: BATCH });
 }
 
 class SqliteWriter implements BatchWriter {
@@ -38,17 +40,23 @@ class SqliteWriter implements BatchWriter {
   readonly #time: Time;
   readonly #inserts = new Map<EventType, Insert>();
   readonly #runs = new Set<string>();
+  /** The number of an event is one among those of all tables, so that their order can be told. */
+  readonly #last: StatementSync;
 
   constructor(db: DatabaseSync, time: Time) {
     this.#db = db;
     this.#time = time;
+    const lasts = EVENT_TABLES.map(table => `(SELECT coalesce(max(seq), 0) FROM ${table})`);
+    this.#last = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
   }
 
   write(events: readonly TelemetryEvent[]): Promise<void> {
     return this.#whenFree(() => {
+      let seq = Number(this.#last.get()?.["seq"] ?? 0);
       for (const event of events) {
+        seq += 1;
         this.#runs.add(event.run_id);
-        this.#insertOf(event.event_type).run(event);
+        this.#insertOf(event.event_type).run(seq, event);
       }
     });
   }
@@ -95,16 +103,14 @@ class Insert {
     const fields = Object.keys(EVENT_SPECS[type].fields).filter(name => name !== "config_hash");
     this.#columns = ["ts", "event_type", "run_id", "config_hash", ...fields];
     const names = this.#columns.map(name => `"${name}"`).join(", ");
-    // The number of an event is that of all tables, so that their order can be told.
-    const next = EVENT_TABLES.map(table => `(SELECT coalesce(max(seq), 0) FROM ${table})`).join(", ");
-    this.#statement = db.prepare(
-      `INSERT INTO ${TABLE_OF[type]} (seq, ${names}) VALUES (max(${next}) + 1, ${this.#columns.map(() => "?").join(", ")})`,
-    );
+    const places = this.#columns.map(() => "?").join(", ");
+    this.#statement = db.prepare(`INSERT INTO ${TABLE_OF[type]} (seq, ${names}) VALUES (?, ${places})`);
   }
 
-  run(event: TelemetryEvent): void {
+  run(seq: number, event: TelemetryEvent): void {
     const fields = event as unknown as Readonly<Record<string, string | number | boolean | undefined>>;
     this.#statement.run(
+      seq,
       ...this.#columns.map(name => {
         const value = fields[name];
         return typeof value === "boolean" ? Number(value) : (value ?? null);
