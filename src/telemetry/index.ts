@@ -4,6 +4,7 @@ export type { HubEvent } from "../http/hub-options.ts";
 export type { Time, Timer } from "../time/time.ts";
 export type { Envelope, EventOf, EventType, TelemetryEvent } from "./events.ts";
 export { type ListedRun, openTelemetryFile, type TelemetryFile } from "./reading/telemetry-file.ts";
+export { type RunReport, reportOn } from "./report/run-report.ts";
 export { openRunTelemetry, type RunTelemetry, type RunTelemetryOptions } from "./run-telemetry.ts";
 export { type MetricsServer, type ServeMetricsOptions, serveMetrics } from "./serve-metrics.ts";
 export type { Sink, Watched } from "./sink.ts";

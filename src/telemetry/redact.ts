@@ -3,10 +3,12 @@
  * quote either; so every text that could be one is looked through.
  */
 
-const SUSPICIOUS = /[=@]|authorization|bearer|basic\s/i;
+const SUSPICIOUS = /[=@]|authorization|bearer|basic\s|key|token|secret|passw|mail/i;
 const CREDENTIALS = /\/\/[^\s/?#]*@/g;
 const SECRETS =
-  /\b(api[_-]?key|apikey|key|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|sig|e?-?mail|mailto)(\s*=\s*|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
+  /\b((?:x-)?api[_-]?key|apikey|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|e?-?mail|mailto)(["']?\s*[:=]\s*|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
+/** Too short to mean the same in prose. */
+const SHORT_SECRETS = /\b(key|sig)(=|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
 const AUTHORIZATION =
   /\b(proxy-)?authorization(["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|digest|apikey|token)\s+)?[^\s"']+/gi;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
@@ -17,6 +19,7 @@ export function redactedText(text: string): string {
   return text
     .replace(CREDENTIALS, "//…@")
     .replace(SECRETS, "$1$2…")
+    .replace(SHORT_SECRETS, "$1$2…")
     .replace(AUTHORIZATION, "$1authorization$2…")
     .replace(SCHEME, "$1 …");
 }

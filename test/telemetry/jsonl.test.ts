@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { StoreError } from "../../src/errors.ts";
-import { jsonlEvents, jsonlFiles, ReadingNotes } from "../../src/telemetry/reading/jsonl-events.ts";
+import { jsonlEvents, jsonlFiles } from "../../src/telemetry/reading/jsonl-events.ts";
+import { ReadingNotes } from "../../src/telemetry/reading/reading-notes.ts";
 import { openTelemetryFile } from "../../src/telemetry/reading/telemetry-file.ts";
 import { jsonlSink } from "../../src/telemetry/sinks/jsonl-sink.ts";
 import { acquire, allOf, at, call, folderFor, RUN } from "./kit.ts";
@@ -63,6 +64,17 @@ test("two processes' sinks on one file lose nothing when it is put aside", async
   }
   for (const sink of sinks) await sink.close?.();
   assert.equal((await readAll(file)).events.length, 200);
+});
+
+test("a file that somebody has moved or deleted is made anew, and only what was in it is gone", async t => {
+  const file = join(folderFor(t), "telemetry.jsonl");
+  const sink = await jsonlSink(file);
+  sink.take(call(0, "a.example"));
+  await sink.flush?.();
+  rmSync(file);
+  sink.take(call(1, "b.example"));
+  await sink.close?.();
+  assert.equal((await readAll(file)).events.length, 1);
 });
 
 test("a line that was torn by a kill is ended, counted when it is read, and costs no other line", async t => {

@@ -112,7 +112,26 @@ test("a database of another program is left alone, by the sink and by the report
   db.exec("CREATE TABLE mine (x)");
   db.close();
   await assert.rejects(sqliteSink(file), /it belongs to another program/);
-  await assert.rejects(openTelemetryFile(file), /this database holds no telemetry/);
+  await assert.rejects(
+    openTelemetryFile(file),
+    /no telemetry can be read from this database: it belongs to another program/,
+  );
+});
+
+test("rows that a newer version or somebody else has written are skipped and counted", async t => {
+  const file = join(folderFor(t), "telemetry.db");
+  const sink = await sqliteSink(file);
+  sink.take(call(0, "a.example"));
+  await sink.close?.();
+  const db = new DatabaseSync(file);
+  const insert = "INSERT INTO http_events (ts, event_type, run_id, config_hash) VALUES (1, ?, ?, '')";
+  db.prepare(insert).run("from_the_future", RUN);
+  db.prepare(insert).run("http_request", RUN);
+  db.close();
+  const opened = await openTelemetryFile(file);
+  t.after(() => opened.close());
+  assert.equal((await allOf(opened.events(RUN))).length, 1);
+  assert.deepEqual([opened.notes.unreadable, [...opened.notes.unknown]], [1, [["from_the_future", 1]]]);
 });
 
 test("a folder without telemetry, and a file that is not there, are errors that say what would be valid", async t => {

@@ -90,6 +90,8 @@ test("no secret of a URL or a header field reaches a sink", () => {
     'headers {"Authorization": "Basic aHVudGVyMg=="}',
     "the token was bearer hunter2hunter2",
     "password = hunter2, access_token=hunter2",
+    'X-API-Key: hunter2, {"token": "hunter2"}, mailto:hunter2@example.org',
+    "https://api.example.org/?key=hunter2&sig=hunter2",
   ];
   for (const message of messages) listener({ event_type: "cache_trouble", message });
   listener({ event_type: "breaker_cooldown_set", host: "a.example", until: 1, reason: "cli-open:token=hunter2" });
@@ -100,7 +102,14 @@ test("no secret of a URL or a header field reaches a sink", () => {
 });
 
 test("words that are no secrets stay as they are", () => {
-  for (const text of ["api.example.org", "10/SECOND+5000/HOUR", "database is locked", "monkey=1", "tokens left = 3"]) {
+  for (const text of [
+    "api.example.org",
+    "10/SECOND+5000/HOUR",
+    "database is locked",
+    "monkey=1",
+    "tokens left = 3",
+    "key: metadata",
+  ]) {
     assert.equal(redactedText(text), text);
   }
 });

@@ -2,9 +2,11 @@ import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "../../errors.ts";
+import { messageOf } from "../../stores/sqlite-errors.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
-import { jsonlEvents, jsonlFiles, ReadingNotes } from "./jsonl-events.ts";
+import { jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
+import { ReadingNotes } from "./reading-notes.ts";
 import { eventsOf } from "./sqlite-events.ts";
 
 /** What a run's folder holds: one of these. */
@@ -79,7 +81,7 @@ class JsonlTelemetry implements TelemetryFile {
 
 class SqliteTelemetry implements TelemetryFile {
   readonly path: string;
-  readonly notes = new ReadingNotes();
+  notes = new ReadingNotes();
   readonly #db: DatabaseSync;
 
   constructor(path: string, db: DatabaseSync) {
@@ -99,7 +101,8 @@ class SqliteTelemetry implements TelemetryFile {
   }
 
   events(runId: string): AsyncIterable<TelemetryEvent> {
-    return eventsOf(this.#db, runId);
+    this.notes = new ReadingNotes();
+    return eventsOf(this.#db, runId, this.notes);
   }
 
   close(): void {
@@ -120,13 +123,18 @@ async function isDatabase(path: string): Promise<boolean> {
 /** Opened to be read only: a report never changes what it reports on. */
 async function openDatabase(path: string): Promise<TelemetryFile> {
   const { DatabaseSync } = await import("node:sqlite");
-  const db = new DatabaseSync(path, { readOnly: true });
-  const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
-  if (application === TELEMETRY_FORMAT.applicationId) return new SqliteTelemetry(path, db);
-  db.close();
-  throw wrong(path, "this database holds no telemetry: it belongs to another program");
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { readOnly: true });
+    const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
+    if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it belongs to another program");
+    return new SqliteTelemetry(path, db);
+  } catch (cause) {
+    db?.close();
+    throw wrong(path, `no telemetry can be read from this database: ${messageOf(cause)}`, cause);
+  }
 }
 
-function wrong(where: string, message: string): ConfigError {
-  return new ConfigError([{ where, path: "", message }]);
+function wrong(where: string, message: string, cause?: unknown): ConfigError {
+  return new ConfigError([{ where, path: "", message }], { cause });
 }

@@ -41,6 +41,8 @@ class JsonlWriter implements BatchWriter {
   readonly #keep: number;
   readonly #time: Time;
   #file: FileHandle | undefined;
+  /** Which file that is: the path may come to lead to another. */
+  #identity: bigint | undefined;
   #bytes = 0;
   /** The file ends in the middle of a line: a process was killed, or a disk was full. */
   #isTorn = false;
@@ -57,7 +59,9 @@ class JsonlWriter implements BatchWriter {
     // Readable to end a torn line, and only to its owner: hosts tell what somebody is working on.
     const file = await open(this.#path, "a+", 0o600);
     this.#file = file;
-    const { size } = await file.stat();
+    const { size: bigSize, ino } = await file.stat({ bigint: true });
+    const size = Number(bigSize);
+    this.#identity = ino;
     const last = Buffer.alloc(1);
     if (size > 0) await file.read(last, 0, 1, size - 1);
     this.#bytes = size;
@@ -67,8 +71,10 @@ class JsonlWriter implements BatchWriter {
   async write(events: readonly TelemetryEvent[]): Promise<void> {
     const lines = events.map(event => `${JSON.stringify(event)}\n`).join("");
     const bytes = Buffer.from(this.#isTorn ? `\n${lines}` : lines);
-    if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) await this.#rotate();
+    // Another process, or an operator, may have put it aside or deleted it.
+    if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
     if (this.#file === undefined) await this.open();
+    if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) await this.#rotate();
     this.#isTorn = true;
     await this.#file?.appendFile(bytes);
     this.#isTorn = false;
@@ -81,18 +87,12 @@ class JsonlWriter implements BatchWriter {
     await file?.close();
   }
 
-  /**
-   * Puts the file aside under a name that nobody else comes to: processes that do so at once lose nothing. When another
-   * was quicker there is a new file to go on with.
-   */
+  /** Puts the file aside under a name that nobody else comes to: processes that do so at once lose nothing. */
   async #rotate(): Promise<void> {
-    const ours = await this.#file?.stat({ bigint: true });
     await this.close();
-    if ((await identity(this.#path)) === ours?.ino) {
-      await ifThere(rename(this.#path, asideName(this.#path, this.#time.wallMs())));
-      const aside = await asideFiles(this.#path);
-      for (const old of aside.slice(0, Math.max(0, aside.length - this.#keep))) await ifThere(unlink(old));
-    }
+    await ifThere(rename(this.#path, asideName(this.#path, this.#time.wallMs())));
+    const aside = await asideFiles(this.#path);
+    for (const old of aside.slice(0, Math.max(0, aside.length - this.#keep))) await ifThere(unlink(old));
     await this.open();
   }
 }
