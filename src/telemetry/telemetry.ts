@@ -113,9 +113,10 @@ export class Telemetry implements AsyncDisposable {
   #tell(fact: Fact): void {
     if (this.#closing !== undefined || this.#sinks.every(sink => sink.isListening === false)) return;
     const { event_type } = fact;
-    const envelope = { ts: this.#time.wallMs(), event_type, run_id: this.runId, config_hash: this.#configHash };
-    const event = Object.assign(envelope as Record<string, unknown>, fact);
-    redact(event);
+    const ts = this.#time.wallMs();
+    // A literal: several times as fast as Object.assign.
+    const event = { ts, event_type, run_id: this.runId, config_hash: this.#configHash, ...(fact as object) };
+    redact(event_type, event);
     for (const sink of this.#sinks) {
       if (sink.isListening === false) continue;
       try {
