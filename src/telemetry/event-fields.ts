@@ -183,19 +183,37 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
   },
 };
 
-const TYPE_OF = { number: "number", flag: "boolean", text: "string" } as const;
+interface Check {
+  readonly name: string;
+  readonly kind: string;
+  readonly types: readonly string[];
+  readonly isOptional: boolean;
+}
+
+const TYPES: Readonly<Record<string, readonly string[]>> = {
+  number: ["number"],
+  flag: ["boolean"],
+  text: ["string"],
+  "number or text": ["number", "string"],
+};
+
+/** Made once: every line of a file is checked. */
+const CHECKS = new Map<string, readonly Check[]>(
+  Object.entries(EVENT_SPECS).map(([type, { fields }]) => [type, Object.entries<FieldSpec>(fields).map(checkOf)]),
+);
+
+function checkOf([name, [kind]]: readonly [string, FieldSpec]): Check {
+  const plain = kind.replace("?", "");
+  return { name, kind: plain, types: TYPES[plain] ?? [], isOptional: kind.endsWith("?") };
+}
 
 /** What is wrong with an event as it was read; undefined when it is one of ours. */
 export function misfit(type: EventType, event: Readonly<Record<string, unknown>>): string | undefined {
-  for (const [name, [kind]] of Object.entries<FieldSpec>(EVENT_SPECS[type].fields)) {
+  for (const { name, kind, types, isOptional } of CHECKS.get(type) ?? []) {
     const value = event[name];
-    if (value === undefined && kind.endsWith("?")) continue;
-    const plain = kind.replace("?", "") as "number" | "flag" | "text" | "number or text";
-    const fits =
-      plain === "number or text"
-        ? typeof value === "number" || typeof value === "string"
-        : typeof value === TYPE_OF[plain];
-    if (!fits || (typeof value === "number" && !Number.isFinite(value))) return `${name} is no ${plain}`;
+    if (value === undefined && isOptional) continue;
+    if (!types.includes(typeof value) || (typeof value === "number" && !Number.isFinite(value)))
+      return `${name} is no ${kind}`;
   }
   return undefined;
 }

@@ -9,7 +9,7 @@ import { jsonlEvents, jsonlFiles } from "../../src/telemetry/reading/jsonl-event
 import { ReadingNotes } from "../../src/telemetry/reading/reading-notes.ts";
 import { openTelemetryFile } from "../../src/telemetry/reading/telemetry-file.ts";
 import { jsonlSink } from "../../src/telemetry/sinks/jsonl-sink.ts";
-import { acquire, allOf, at, call, folderFor, RUN } from "./kit.ts";
+import { acquire, allOf, at, call, folderFor, RUN, START_MS } from "./kit.ts";
 
 async function readAll(file: string, runId?: string) {
   const notes = new ReadingNotes();
@@ -152,8 +152,8 @@ test("runs that share a file are told apart, and the notes are those of the run 
   assert.deepEqual(
     runs.map(({ runId, events, lastMs, firstMs }) => [runId, events, lastMs - firstMs]),
     [
+      ["run-2", 2, START_MS + 5000 - 1],
       [RUN, 2, 9000],
-      ["run-2", 1, 0],
     ],
   );
   assert.equal((await allOf(opened.events(RUN))).length, 2);

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { asideFiles } from "../aside-files.ts";
 import { isEventType, misfit } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
-import type { ReadingNotes } from "./reading-notes.ts";
+import { ReadingNotes } from "./reading-notes.ts";
 
 /** Ours are a few hundred bytes. */
 const LINE_BYTES_MAX = 2 ** 20;
@@ -25,6 +25,27 @@ export async function* jsonlEvents(
     for await (const line of linesOf(file, notes)) {
       const event = eventOf(line, notes, runId);
       if (event !== undefined) yield event;
+    }
+  }
+}
+
+/** As our sink writes them, the envelope first: enough to tell runs apart without reading the rest. */
+const ENVELOPE = /^\{"ts":(\d{1,15}(?:\.\d+)?),"event_type":"[^"\\]*","run_id":"([^"\\]*)"/;
+
+/** Which run each event of the files belongs to, and when it happened. What is no event is passed over. */
+export async function* jsonlEnvelopes(
+  files: readonly string[],
+): AsyncGenerator<{ readonly runId: string; readonly ts: number }> {
+  const notes = new ReadingNotes();
+  for (const file of files) {
+    for await (const line of linesOf(file, notes)) {
+      const [, ts, runId] = ENVELOPE.exec(line) ?? [];
+      if (ts !== undefined && runId !== undefined) {
+        yield { runId, ts: Number(ts) };
+        continue;
+      }
+      const event = eventOf(line, notes, undefined);
+      if (event !== undefined) yield { runId: event.run_id, ts: event.ts };
     }
   }
 }

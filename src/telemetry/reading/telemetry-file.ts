@@ -5,7 +5,7 @@ import { ConfigError } from "../../errors.ts";
 import { messageOf } from "../../stores/sqlite-errors.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
-import { jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
+import { jsonlEnvelopes, jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
 import { ReadingNotes } from "./reading-notes.ts";
 import { eventsOf } from "./sqlite-events.ts";
 
@@ -16,6 +16,7 @@ export interface ListedRun {
   readonly runId: string;
   readonly firstMs: number;
   readonly lastMs: number;
+  /** Those that this version does not know included. */
   readonly events: number;
 }
 
@@ -56,8 +57,7 @@ class JsonlTelemetry implements TelemetryFile {
 
   async runs(): Promise<readonly ListedRun[]> {
     const runs = new Map<string, ListedRun>();
-    // What is wrong with the file is noted when its events are read.
-    for await (const { run_id: runId, ts } of jsonlEvents(await jsonlFiles(this.path), new ReadingNotes())) {
+    for await (const { runId, ts } of jsonlEnvelopes(await jsonlFiles(this.path))) {
       const { firstMs = ts, lastMs = ts, events = 0 } = runs.get(runId) ?? {};
       runs.set(runId, {
         runId,
