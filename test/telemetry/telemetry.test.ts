@@ -261,6 +261,34 @@ test("a writer that fails loses its batch and no other, is warned of once, and d
   );
 });
 
+test("an event that comes in the very moment in which a batch ends is written without anybody asking", async () => {
+  const time = new FakeTime();
+  const first = Promise.withResolvers<void>();
+  let written = 0;
+  const writer = {
+    write: (batch: readonly unknown[]) => {
+      if (written === 0 && batch.length === 1) {
+        written += 1;
+        return first.promise;
+      }
+      written += batch.length;
+      return Promise.resolve();
+    },
+    close: async () => undefined,
+  };
+  const sink = new QueuedSink("quick", writer, { time });
+  sink.take(call(0, "a.example"));
+  const flushed = sink.flush();
+  first.reject(new Error("no"));
+  // Behind the sink's own step, and before whatever follows from it.
+  queueMicrotask(() => sink.take(call(1, "a.example")));
+  await flushed;
+  await time.advance(50);
+  // The one that was lost, the one that came, and the notice of the loss.
+  assert.equal(written, 3);
+  assert.equal(time.armedTimers, 0);
+});
+
 test("closing does not wait for a disk that hangs", async () => {
   const time = new FakeTime();
   const writer = new StuckWriter();

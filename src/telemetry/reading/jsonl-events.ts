@@ -82,7 +82,7 @@ async function* linesOf(file: string, notes: ReadingNotes): AsyncGenerator<strin
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
       const bytes = carriedBytes + at - from;
       if (bytes > LINE_BYTES_MAX) notes.unreadable += 1;
-      else if (bytes > 0) yield Buffer.concat([...carried, chunk.subarray(from, at)]).toString("utf8");
+      else if (bytes > 0) yield joined(carried, chunk.subarray(from, at));
       carried = [];
       carriedBytes = 0;
       from = at + 1;
@@ -95,4 +95,8 @@ async function* linesOf(file: string, notes: ReadingNotes): AsyncGenerator<strin
   if (carriedBytes > LINE_BYTES_MAX) notes.unreadable += 1;
   // A last line without an end: whole, when somebody has edited the file; torn otherwise, and then no JSON.
   else yield Buffer.concat(carried).toString("utf8");
+}
+
+function joined(before: readonly Buffer[], last: Buffer): string {
+  return (before.length === 0 ? last : Buffer.concat([...before, last])).toString("utf8");
 }

@@ -75,12 +75,12 @@ export class QueuedSink implements Sink {
       return;
     }
     this.#queue.push(event);
-    if (this.#timer !== undefined || this.#draining !== undefined) return;
-    this.#timer = this.#time.setTimer(this.#delayMs, () => this.#drainSoon());
+    if (this.#draining === undefined) this.#arm();
   }
 
   async flush(): Promise<void> {
-    await this.#drainSoon();
+    do await this.#drainSoon();
+    while (this.#queue.length > 0);
   }
 
   /** Writes what is queued, unless that takes too long. */
@@ -89,7 +89,7 @@ export class QueuedSink implements Sink {
     this.#isClosed = true;
     const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<"too long">();
     const timer = this.#time.setTimer(CLOSING_MS_MAX, () => giveUp("too long"));
-    const closed = this.#drainSoon().then(() => this.#writer.close());
+    const closed = this.flush().then(() => this.#writer.close());
     try {
       if ((await Promise.race([closed, tooLong])) !== "too long") return;
       closed.catch(error => this.#warn(error));
@@ -105,8 +105,14 @@ export class QueuedSink implements Sink {
     this.#timer = undefined;
     this.#draining ??= this.#drain().finally(() => {
       this.#draining = undefined;
+      // One may have come between the last look and here.
+      if (this.#queue.length > 0) this.#arm();
     });
     return this.#draining;
+  }
+
+  #arm(): void {
+    this.#timer ??= this.#time.setTimer(this.#delayMs, () => this.#drainSoon());
   }
 
   async #drain(): Promise<void> {
