@@ -62,7 +62,7 @@ table { border-collapse: collapse; width: 100%; font-size: 13.5px; } caption { t
 th, td { padding: 6px 9px; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; } th { color: var(--soft); font-weight: 550; } thead th { white-space: normal; vertical-align: bottom; line-height: 1.3; }
 tbody th { color: var(--ink); font-weight: 400; white-space: normal; overflow-wrap: anywhere; min-width: 150px; }
-td:nth-child(2), th:nth-child(2) { text-align: left; }
+.roles td:nth-child(2), .roles th:nth-child(2) { text-align: left; }
 summary { cursor: pointer; font-size: 14px; color: var(--soft); margin-top: 12px; } summary:focus-visible { outline: 2px solid var(--answered); outline-offset: 3px; }
 details[open] summary { margin-bottom: 10px; }
 footer { padding-top: 8px; padding-bottom: 40px; font-size: 13px; color: var(--soft); }

@@ -53,7 +53,7 @@ export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Mar
 
 function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): Markup {
   const left = rows.length - ROWS_MAX;
-  return html`<div class="wide"><table><caption>${caption}${left > 0 ? `; ${countOf(left)} more are left out` : ""}</caption><thead><tr>${head.map(cell => html`<th scope="col">${cell}</th>`)}</tr></thead><tbody>${rows
+  return html`<div class="wide"><table class="${head[1] === "role" ? "roles" : ""}"><caption>${caption}${left > 0 ? `; ${countOf(left)} more are left out` : ""}</caption><thead><tr>${head.map(cell => html`<th scope="col">${cell}</th>`)}</tr></thead><tbody>${rows
     .slice(0, ROWS_MAX)
     .map(
       ([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map(cell => html`<td>${cell}</td>`)}</tr>`,

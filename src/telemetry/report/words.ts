@@ -13,7 +13,7 @@ export function percentOf(share: number): string {
 /** `0 ms`, `340 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function durationOf(ms: number): string {
   if (ms < 999.5) return `${ms > 0 && ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
-  if (ms < 59_950) return `${Number((ms / 1000).toFixed(ms < 9950 ? 1 : 0))} s`;
+  if (ms < 59_500) return `${Number((ms / 1000).toFixed(ms < 9950 ? 1 : 0))} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return joined(Math.floor(seconds / 60), "min", seconds % 60, "s");
   const minutes = Math.round(seconds / 60);
