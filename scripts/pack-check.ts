@@ -33,6 +33,18 @@ try {
   );
   run(consumer, process.execPath, "imports.mjs");
 
+  // Optional peers are not there: whoever needs one is told its name.
+  writeFileSync(
+    join(consumer, "peers.mjs"),
+    `import { otelSink, prometheusSink } from ${JSON.stringify(`${manifest.name}/telemetry`)};
+for (const [sink, peer] of [[otelSink, "@opentelemetry/api"], [prometheusSink, "prom-client"]]) {
+  const message = await sink().then(() => "", error => error.message);
+  if (!message.endsWith("npm install " + peer)) throw new Error(\`without \${peer}: "\${message}"\`);
+}
+`,
+  );
+  run(consumer, process.execPath, "peers.mjs");
+
   writeFileSync(
     join(consumer, "types.ts"),
     `${lines.join("\n")}\nexport const entries: readonly object[] = [${used}];\n`,

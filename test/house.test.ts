@@ -58,6 +58,7 @@ const samples: readonly (readonly [Rule, caught: readonly SourceFile[], passed: 
       { path: "src/time/time.ts", text: 'export { x } from "../core/rate.ts";' },
       { path: "src/gate/gate.ts", text: 'const x = await import("../http/hub.ts");' },
       { path: "src/gate/gate.ts", text: 'import { x } from "../index.ts";' },
+      { path: "src/http/hub.ts", text: 'import { x } from "../telemetry/index.ts";' },
       { path: "src/cellar/wine.ts", text: "" },
     ],
     [

@@ -15,8 +15,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   policy: ["core"],
   stores: ["core", "time", "policy"],
   gate: ["core", "time", "policy", "stores"],
-  telemetry: ["core", "time", "policy"],
-  http: ["core", "time", "policy", "stores", "gate", "telemetry"],
+  http: ["core", "time", "policy", "stores", "gate"],
+  // It listens from outside: nobody below knows that it is there.
+  telemetry: ["core", "time", "policy", "stores", "gate", "http"],
   testing: ["core", "time", "policy", "stores", "gate", "telemetry", "http"],
   ontology: ["core", "time", "policy", "stores", "gate", "telemetry", "http"],
   content: ["core", "time", "policy", "stores", "gate", "telemetry", "http"],

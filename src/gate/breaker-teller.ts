@@ -28,7 +28,13 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
     this.tell({ event_type, host: host.name, role, status, retry_after_s });
   }
 
-  changed({ name, policy }: CircuitHolder, old: Circuit, now: Circuit, nowUs: number): void {
+  changed(
+    { name, policy }: CircuitHolder,
+    old: Circuit,
+    now: Circuit,
+    nowUs: number,
+    last_rate_delay_ms: number | undefined,
+  ): void {
     if (old.kind === now.kind) return;
     // For an opening, how long it really lasts: it may have grown.
     const reset_timeout_s = (now.kind === "open" ? now.untilUs - nowUs : policy.resetUs) / 1e6;
@@ -38,6 +44,7 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
       old: stateName(old),
       new: stateName(now),
       reset_timeout_s,
+      last_rate_delay_ms,
     });
   }
 

@@ -8,7 +8,7 @@ import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type BreakerEvent, stateName } from "./breaker-events.ts";
+import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
 import { type HostStatus, statusOf } from "./breaker-status.ts";
 import { BreakerTable } from "./breaker-table.ts";
 import { BreakerTeller } from "./breaker-teller.ts";
@@ -191,6 +191,10 @@ export class BreakerRegistry {
     if (known === undefined || (!known.mayBeCooling && ROLES.every(role => known.circuits[role]?.isClosed !== false)))
       return WELL;
     return this.#statusOf(known);
+  }
+
+  resolverState(resolver: string): CircuitState {
+    return stateName(this.#table.resolver(resolver).at(this.#time.monotonicUs()));
   }
 
   /** Milliseconds until the host may be called again, as far as anybody knows; 0 for now. */
@@ -386,7 +390,9 @@ export class BreakerRegistry {
   #changed(holder: CircuitHolder, old: Circuit, isByTime: boolean): void {
     const now = holder.at(this.#time.monotonicUs());
     this.#shared?.changed(holder, old, now);
-    this.#teller.changed(holder, old, now, this.#time.monotonicUs());
+    const { host } = holder.name;
+    const lastRateDelayMs = host === undefined ? undefined : this.#table.known(host)?.lastRateDelayMs;
+    this.#teller.changed(holder, old, now, this.#time.monotonicUs(), lastRateDelayMs);
     if (old.kind === "half-open" && now.kind === "closed") this.#recovered(holder);
     // Re-opened, too: who waits for the lease of a probe that has failed would wait too long. What time alone has done
     // nobody need hear: those who wait have timers for it, and whoever asked is in the middle of something.

@@ -66,7 +66,7 @@ export class Gate implements WaitingRoom {
     this.#limits = limits;
     if (listener !== undefined) this.#teller.add(listener);
     this.#breakers = breakers;
-    this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#rejoin(waiter));
+    this.#cooling = breakers && new Cooling(breakers, time, waiter => this.#warmedUp(waiter));
     this.#lanes = new Lanes(
       limits,
       time,
@@ -221,7 +221,7 @@ export class Gate implements WaitingRoom {
     if (this.#cooling?.has(waiter)) {
       if (this.#breakers?.check(waiter.call) !== undefined) return;
       this.#cooling.leave(waiter);
-      this.#rejoin(waiter);
+      this.#warmedUp(waiter);
     }
     this.#turnstileFor(waiter.units).retry(waiter.lane);
   }
@@ -277,6 +277,12 @@ export class Gate implements WaitingRoom {
     return rejection(lane, this.#refuse(lane, units, wanted, readyUs, nowUs, (nowUs - arrivedUs) / 1000), boundMs);
   }
 
+  /** Its host may be called again. */
+  #warmedUp(waiter: Waiter): void {
+    waiter.cutUntilUs = this.#time.monotonicUs();
+    this.#rejoin(waiter);
+  }
+
   /** Back into line: the lane may be another one by now, after a reload, or because the old one was forgotten. */
   #rejoin(waiter: Waiter): void {
     try {
@@ -308,8 +314,19 @@ export class Gate implements WaitingRoom {
       return false;
     }
     const waitedMs = (nowUs - waiter.arrivedUs) / 1000;
-    waiter.granted(this.#till.take(waiter.call, waiter.lane, waiter.units, nowUs, waitedMs, permit));
+    // Looked up first: taking it changes what the windows say.
+    const ratedUs = this.#ratedUs(waiter, nowUs);
+    const grant = this.#till.take(waiter.call, waiter.lane, waiter.units, nowUs, waitedMs, permit);
+    grant.slotWaitMs = Math.max(0, (nowUs - ratedUs) / 1000);
+    waiter.granted(grant);
     return true;
+  }
+
+  /** Since when neither rates nor a breaker have held this waiter back. */
+  #ratedUs({ lane, units, arrivedUs, cutUntilUs }: Waiter, nowUs: number): number {
+    let ratedUs = Math.max(arrivedUs, cutUntilUs);
+    for (let at: Budget | undefined = lane; at; at = at.above) ratedUs = Math.max(ratedUs, at.earliestUs(units, nowUs));
+    return ratedUs;
   }
 
   /**

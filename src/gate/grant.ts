@@ -30,6 +30,8 @@ export type GrantState = "granted" | "settled" | "over";
 export class Grant implements Disposable {
   /** How long the request waited for it. */
   readonly waitedMs: number;
+  /** How much of that no rate accounts for: it was for a slot, or for its turn. */
+  slotWaitMs = 0;
   readonly #keeper: GrantKeeper;
   readonly #lane: Lane;
   readonly #units: number;

@@ -23,6 +23,8 @@ export class HostBreaker {
   permits = 0;
   /** When somebody last asked. */
   usedUs: number;
+  /** How long the last call that was let through had waited at the gate; undefined where there is none. */
+  lastRateDelayMs: number | undefined = undefined;
   /** A host that keeps asking for longer than its reset is given what it asks for, for the run. */
   learnedResetUs = 0;
   #longRetryAfters = 0;

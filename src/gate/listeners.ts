@@ -17,14 +17,17 @@ export class Listeners<Event> {
   }
 
   tell(event: Event): void {
-    for (const listener of this.#listeners) {
-      try {
-        // One that is asynchronous may fail later.
-        const answer: unknown = listener(event);
-        if (answer instanceof Promise) answer.catch(error => this.#warn(listener, error));
-      } catch (error) {
-        this.#warn(listener, error);
-      }
+    for (const listener of this.#listeners) this.tellOne(listener, event);
+  }
+
+  /** Tells what concerns one of them alone. */
+  tellOne(listener: Listener<Event>, event: Event): void {
+    try {
+      // One that is asynchronous may fail later.
+      const answer: unknown = listener(event);
+      if (answer instanceof Promise) answer.catch(error => this.#warn(listener, error));
+    } catch (error) {
+      this.#warn(listener, error);
     }
   }
 

@@ -52,6 +52,11 @@ export class Permit implements Disposable {
     return true;
   }
 
+  /** The gate says how long the call had waited for it. */
+  noteWait(waitedMs: number): void {
+    this.#call.host.lastRateDelayMs = waitedMs;
+  }
+
   report(result: CallResult): void {
     if (this.#isOver) return;
     this.#isOver = true;

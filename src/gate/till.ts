@@ -66,6 +66,7 @@ export class Till implements GrantKeeper {
       this.#sharing.taken(lane, units);
       if (isStamped) this.#sharing.written(lane, units);
     }
+    permit?.noteWait(waitedMs);
     this.#teller.granted(lane, units, waitedMs, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
     return new Grant(this, lane, units, waitedMs, permit, state, nowUs);

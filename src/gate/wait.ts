@@ -89,6 +89,7 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     lastUnit: 0,
     hasLeft: false,
     arrivedUs,
+    cutUntilUs: 0,
     granted: grant => {
       end();
       resolve(grant);

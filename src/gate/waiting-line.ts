@@ -15,6 +15,8 @@ export interface Waiter {
   hasLeft: boolean;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
+  /** Until when its host was cut off while it waited; 0 when it was not. */
+  cutUntilUs: number;
   /** Nobody keeps it waiting for a known end that lies beyond this. */
   readonly lastUs: number;
   /** Called once, when its turn has come and everything was taken. */

@@ -269,6 +269,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#leave = undefined;
     this.#grant = grant;
     this.#request.record.waitedMs += grant.waitedMs;
+    this.#request.record.slotWaitMs += grant.slotWaitMs;
     this.#request.record.inLineSinceUs = undefined;
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();

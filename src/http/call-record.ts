@@ -15,6 +15,8 @@ export class CallRecord {
   sentMs: number | undefined = undefined;
   /** Waited at the gate, over all attempts that were let through. */
   waitedMs = 0;
+  /** How much of that was for a slot, or for a turn, and not for a rate. */
+  slotWaitMs = 0;
   /** Since when the one that is in line has been there, in monotonic microseconds. */
   inLineSinceUs: number | undefined = undefined;
   /** What the last attempt said about its host, and what its host asked for. */

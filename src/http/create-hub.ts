@@ -45,7 +45,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const breakerStore = breakerStoreFor(room);
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
   const listeners = new Listeners<HttpEvent>();
-  for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
+  for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners, policy }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
   const underWay = new UnderWay();
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });

@@ -18,8 +18,13 @@ export type HttpEvent =
       readonly coalesced: boolean;
       readonly attempts: number;
       readonly retry_after_s: number | undefined;
+      /** Waited at the gate, over all attempts. */
       readonly rate_delay_ms: number;
+      /** How much of that was for a slot, or for a turn, and not for a rate. */
+      readonly rate_concurrency_wait_ms: number;
       readonly breaker_host_state: CircuitState;
+      /** Undefined for a request without a resolver. */
+      readonly breaker_resolver_state: CircuitState | undefined;
       readonly breaker_open_remaining_ms: number;
       readonly breaker_recorded: "success" | "failure" | "neutral" | undefined;
       readonly elapsed_ms: number;
@@ -41,4 +46,6 @@ export type HttpEvent =
       readonly role: Role;
       readonly unread_ms: number;
     }
-  | { readonly event_type: "cache_trouble"; readonly message: string };
+  | { readonly event_type: "cache_trouble"; readonly message: string }
+  /** What the hub goes by. The first that a listener hears, and told again after each reload. */
+  | { readonly event_type: "policy_loaded"; readonly config_hash: string };

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { configHash } from "../policy/config-hash.ts";
 import { loadIdentities } from "../policy/identities.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { HostNames } from "./host-names.ts";
@@ -32,6 +33,10 @@ export class HubPolicy {
     return this.#current.loaded;
   }
 
+  get configHash(): string {
+    return this.#current.configHash;
+  }
+
   get hostNames(): HostNames {
     return this.#current.hostNames;
   }
@@ -43,6 +48,7 @@ export class HubPolicy {
 
 interface Current {
   readonly loaded: LoadedPolicy;
+  readonly configHash: string;
   readonly hostNames: HostNames;
   readonly identifier: Identifier;
 }
@@ -52,6 +58,7 @@ async function load({ policy = {}, env = process.env, overrides, mailto, userAge
   const loaded = await loadPolicy({ ratelimits, breakers, env, overrides });
   return {
     loaded,
+    configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
     identifier: new Identifier({
       identities: await loadIdentities({ identities, env, mailto }),

@@ -131,6 +131,11 @@ export class Hub {
     };
   }
 
+  /** Tells policies apart, for logs: the same wherever the same holds. A reload may change it. */
+  get configHash(): string {
+    return this.#parts.policy.configHash;
+  }
+
   /** The numbers that hold for a role at a host. */
   policyFor(host: string, role: Role = "metadata"): PolicyRow {
     const row = rowsOf(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
@@ -144,10 +149,11 @@ export class Hub {
    */
   async reload(options?: PolicyOptions): Promise<void> {
     if (options !== undefined) checkPolicyOptions(options);
-    const { policy, gate, breakers } = this.#parts;
+    const { policy, gate, breakers, listeners } = this.#parts;
     await policy.reload(options);
     breakers.reload(withoutStore(policy.loaded.breakers.options));
     gate.follow(policy.loaded.ratelimits.resolved);
+    listeners.tell({ event_type: "policy_loaded", config_hash: policy.configHash });
   }
 
   /** Takes no more requests, lets those it has come to their end, and closes its connections. */
@@ -197,11 +203,12 @@ export class Hub {
   }
 }
 
-/** Whoever listens to a hub listens to all that it is made of. */
+/** Whoever listens to a hub listens to all that it is made of, and first hears which policy holds. */
 export function listenTo(
-  { gate, breakers, listeners }: Pick<HubParts, "gate" | "breakers" | "listeners">,
+  { gate, breakers, listeners, policy }: Pick<HubParts, "gate" | "breakers" | "listeners" | "policy">,
   listener: Listener<HubEvent>,
 ): () => void {
+  listeners.tellOne(listener, { event_type: "policy_loaded", config_hash: policy.configHash });
   const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
   return () => {
     for (const stop of stops) stop();

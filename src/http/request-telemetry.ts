@@ -1,5 +1,5 @@
 import { textHash } from "../core/text-hash.ts";
-import type { StoreError } from "../errors.ts";
+import { BreakerOpenError, type StoreError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Listeners } from "../gate/listeners.ts";
 import type { Time } from "../time/time.ts";
@@ -21,7 +21,7 @@ export class RequestTelemetry {
   finished(request: Outgoing, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs } = request;
-    const { verdict, attempts, retryAfterMs, waitedMs, outcome } = record;
+    const { verdict, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
     const { state, remainingMs } = this.#breakers.glance(host);
     this.#listeners.tell({
       event_type: "http_request",
@@ -38,8 +38,10 @@ export class RequestTelemetry {
       attempts,
       retry_after_s: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
       rate_delay_ms: waitedMs,
+      rate_concurrency_wait_ms: slotWaitMs,
       breaker_host_state: state,
-      breaker_open_remaining_ms: remainingMs,
+      breaker_resolver_state: call.resolver === undefined ? undefined : this.#breakers.resolverState(call.resolver),
+      breaker_open_remaining_ms: error instanceof BreakerOpenError ? error.cooldownRemainingMs : remainingMs,
       breaker_recorded: outcome?.kind,
       elapsed_ms: (this.#time.monotonicUs() - startedUs) / 1000,
       url_hash: urlHash(request),

@@ -1,0 +1,78 @@
+/**
+ * A request over a wire that answers at once, with four events to each: a pace that no network reaches, so that queues
+ * overflow. What is dropped costs next to nothing, so the share that was is told beside the time.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Sink } from "../../src/telemetry/sink.ts";
+import { channelSink } from "../../src/telemetry/sinks/channel-sink.ts";
+import { jsonlSink } from "../../src/telemetry/sinks/jsonl-sink.ts";
+import { otelSink } from "../../src/telemetry/sinks/otel-sink.ts";
+import { prometheusSink } from "../../src/telemetry/sinks/prometheus-sink.ts";
+import { sqliteSink } from "../../src/telemetry/sinks/sqlite-sink.ts";
+import { createTelemetry } from "../../src/telemetry/telemetry.ts";
+import { CALLERS, hubRequest, oneUrl } from "../hub/callers.ts";
+import { Entrant } from "../hub/entrant.ts";
+import { EventCount, roomyHub } from "../hub/hubs.ts";
+import { InstantWire } from "../hub/instant-wire.ts";
+import type { BenchOptions, PartReport } from "../kit/bench.ts";
+import { race, raceOptions } from "../kit/race.ts";
+import { atMost } from "../kit/report.ts";
+
+const QUIET = "nobody listens";
+const BARE = "a listener that counts";
+const ORIGIN = "https://api.example.org";
+/** Of a request that no network slows down; at a millisecond's round trip it is a few per cent. */
+const TIMES_MAX = 2;
+
+export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-bench-"));
+  const dispatcher = new InstantWire();
+  const sinks: readonly Sink[] = [
+    channelSink(),
+    await prometheusSink(),
+    await otelSink(),
+    await jsonlSink(join(folder, "telemetry.jsonl")),
+    await sqliteSink(join(folder, "telemetry.db")),
+  ];
+  const url = oneUrl(ORIGIN);
+  const ask = async (listeners: Parameters<typeof roomyHub>[0]["telemetry"]) =>
+    hubRequest(await roomyHub({ dispatcher, cache: false, telemetry: listeners }), url);
+  const all = sinks.map(sink => ({ sink, telemetry: createTelemetry({ sinks: [sink] }), heard: new EventCount() }));
+  const entrants = [
+    new Entrant(QUIET, await ask([])),
+    new Entrant(BARE, await ask([new EventCount().listener])),
+    ...(await Promise.all(
+      all.map(
+        async ({ sink, telemetry, heard }) => new Entrant(sink.name, await ask([telemetry.listener, heard.listener])),
+      ),
+    )),
+  ];
+  const result = await race(entrants, raceOptions(isQuick));
+  const dropped = (name: string) => {
+    const found = all.find(({ sink }) => sink.name === name);
+    return found === undefined ? 0 : (found.sink.dropped ?? 0) / Math.max(1, found.heard.count);
+  };
+  for (const { telemetry } of all) await telemetry.close();
+  rmSync(folder, { recursive: true, force: true });
+  return {
+    tables: [
+      {
+        title: `microseconds for a request over a wire that answers at once, ${CALLERS} callers`,
+        notes: ["channel: with no subscriber; otel: with no SDK registered"],
+        columns: ["contestant", "us/request", "added us", "times nobody", "dropped %"],
+        rows: entrants.map(({ name }) => [
+          name,
+          result.ns(name) / 1000,
+          (result.ns(name) - result.ns(QUIET)) / 1000,
+          result.ratio(name, QUIET),
+          dropped(name) * 100,
+        ]),
+      },
+    ],
+    figures: sinks.map(({ name }) =>
+      atMost(`no network: hub with ${name} / ${QUIET}`, result.ratio(name, QUIET), TIMES_MAX),
+    ),
+  };
+}

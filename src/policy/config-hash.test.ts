@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { configHash } from "./config-hash.ts";
+import { loadPolicy, type PolicySources } from "./load.ts";
+
+const hashOf = async (sources: PolicySources) => configHash(await loadPolicy(sources));
+
+test("the same policy has the same hash, whichever layer said it and in whatever order", async () => {
+  const said = await hashOf({
+    ratelimits: { hosts: { "api.example.org": { metadata: { max_delay_ms: 70, rates: "3/SECOND" } } } },
+  });
+  const flagged = await hashOf({ overrides: { rate: ["api.example.org:metadata=rates:3/SECOND,max_delay_ms:70"] } });
+  const reordered = await hashOf({
+    ratelimits: { hosts: { "API.example.org": { metadata: { rates: "3/SECOND", max_delay_ms: 70 } } } },
+  });
+  assert.match(said, /^[0-9a-f]{16}$/);
+  assert.equal(reordered, said);
+  assert.equal(flagged, said);
+});
+
+test("every change of a number changes the hash", async () => {
+  const plain = await hashOf({});
+  const rate = await hashOf({ overrides: { rate: ["api.example.org:metadata=rates:3/SECOND"] } });
+  const breaker = await hashOf({ overrides: { breaker: ["api.example.org=fail_max:2"] } });
+  assert.equal(new Set([plain, rate, breaker]).size, 3);
+});
+
+test("a store's password is no part of the hash, its place is", async () => {
+  const at = (dsn: string) => hashOf({ overrides: { rateBackend: "redis", rateDsn: dsn } });
+  assert.equal(await at("redis://u:one@cache.example.org/0"), await at("redis://cache.example.org/0"));
+  assert.equal(await at("redis://u:p@ss/word@cache.example.org/0"), await at("redis://cache.example.org/0"));
+  assert.notEqual(await at("redis://cache.example.org/0"), await at("redis://cache.example.org/1"));
+});

@@ -1,0 +1,118 @@
+/** Every metric, and which events feed it. Prometheus and OpenTelemetry show the same ones. */
+import type { TelemetryEvent } from "./events.ts";
+import { Openings } from "./openings.ts";
+import { CALL_OUTCOMES, outcomeOf } from "./outcome.ts";
+
+export interface MetricSpec {
+  readonly kind: "counter" | "histogram" | "gauge";
+  readonly labels: readonly string[];
+  readonly about: string;
+}
+
+export const METRICS = {
+  rate_delay_ms: {
+    kind: "histogram",
+    labels: ["host", "role"],
+    about: "milliseconds that a call waited at the gate, over all its attempts; calls that were sent",
+  },
+  rate_concurrency_wait_ms: {
+    kind: "histogram",
+    labels: ["host", "role"],
+    about: "how much of that was for a slot or a turn, and not for a rate",
+  },
+  rate_acquired_total: { kind: "counter", labels: ["host", "role"], about: "grants that cost a unit" },
+  rate_blocked_total: { kind: "counter", labels: ["host", "role"], about: "requests that the limiter refused" },
+  rate_head_skipped_total: { kind: "counter", labels: ["host"], about: "HEADs that cost no unit" },
+  http_requests_total: {
+    kind: "counter",
+    labels: ["host", "role", "outcome"],
+    about: `calls that are over: ${CALL_OUTCOMES.join(", ")}`,
+  },
+  http_429_total: { kind: "counter", labels: ["host"], about: "answers with status 429, of every attempt" },
+  http_503_total: { kind: "counter", labels: ["host"], about: "answers with status 503, of every attempt" },
+  breaker_open_total: {
+    kind: "counter",
+    labels: ["host", "reason"],
+    about: "openings: of circuits (failures), and of hosts (retry-after, rolling-window, cli-open)",
+  },
+  breaker_denied_total: { kind: "counter", labels: ["host"], about: "calls that a breaker refused" },
+  telemetry_dropped_total: { kind: "counter", labels: ["sink"], about: "events that a sink gave up" },
+  http_in_flight: { kind: "gauge", labels: [], about: "requests that hold a slot, of the hub that is watched" },
+  http_waiting: { kind: "gauge", labels: [], about: "requests in line, of the hub that is watched" },
+} as const satisfies Readonly<Record<string, MetricSpec>>;
+
+export type MetricName = keyof typeof METRICS;
+type Of<Kind extends MetricSpec["kind"]> = {
+  [Name in MetricName]: (typeof METRICS)[Name]["kind"] extends Kind ? Name : never;
+}[MetricName];
+type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]["labels"][number], string>>;
+
+/** Upper bounds in milliseconds, from a timer's grain to an hour at 1 per minute. */
+export const DELAY_BUCKETS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
+
+export interface Meter {
+  count<Name extends Of<"counter">>(name: Name, by: number, labels: Labels<Name>): void;
+  observe<Name extends Of<"histogram">>(name: Name, value: number, labels: Labels<Name>): void;
+}
+
+/** A crawler meets hosts without end, and a time series for each would fill anybody's database. */
+const HOSTS_MAX = 1000;
+const OTHER = "(other)";
+
+/** Turns events into what meters count. */
+export class MetricFeed {
+  readonly #meter: Meter;
+  readonly #hosts = new Set<string>();
+  readonly #openings = new Openings();
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
+  take(event: TelemetryEvent): void {
+    const meter = this.#meter;
+    const opening = this.#openings.of(event);
+    if (opening !== undefined)
+      meter.count("breaker_open_total", 1, { host: this.#host(opening.host), reason: opening.reason });
+    switch (event.event_type) {
+      case "http_request": {
+        const labels = { host: this.#host(event.host), role: event.role };
+        meter.count("http_requests_total", 1, { ...labels, outcome: outcomeOf(event) });
+        if (event.error === "DOCSTOKG_BREAKER_OPEN") meter.count("breaker_denied_total", 1, { host: labels.host });
+        if (event.attempts > 0) {
+          meter.observe("rate_delay_ms", event.rate_delay_ms, labels);
+          meter.observe("rate_concurrency_wait_ms", event.rate_concurrency_wait_ms, labels);
+          // Those that a breaker counts as failures are told by it, for each attempt.
+          if (event.breaker_recorded !== "failure" && !event.from_cache) this.#throttle(event.status, labels.host);
+        }
+        return;
+      }
+      case "ratelimit.acquire": {
+        const labels = { host: this.#host(event.key), role: event.role };
+        if (event.outcome === "refused") meter.count("rate_blocked_total", 1, labels);
+        else if (event.outcome === "granted" && event.weight > 0) meter.count("rate_acquired_total", 1, labels);
+        return;
+      }
+      case "rate_head_skipped":
+        meter.count("rate_head_skipped_total", 1, { host: this.#host(event.host) });
+        return;
+      case "breaker_failure":
+        this.#throttle(event.status, this.#host(event.host));
+        return;
+      case "telemetry_dropped":
+        meter.count("telemetry_dropped_total", event.dropped, { sink: event.sink });
+    }
+  }
+
+  #throttle(status: number | undefined, host: string): void {
+    if (status === 429) this.#meter.count("http_429_total", 1, { host });
+    else if (status === 503) this.#meter.count("http_503_total", 1, { host });
+  }
+
+  #host(name: string): string {
+    if (this.#hosts.has(name)) return name;
+    if (this.#hosts.size >= HOSTS_MAX) return OTHER;
+    this.#hosts.add(name);
+    return name;
+  }
+}

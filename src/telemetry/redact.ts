@@ -1,0 +1,51 @@
+/**
+ * Events carry no URL and no header field. Their free texts, the messages of drivers and the words of operators, may
+ * quote either; so every text that could be one is looked through.
+ */
+import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
+import type { EventType } from "./events.ts";
+
+const SUSPICIOUS = /[=@]|authorization|bearer|basic\s|key|token|secret|passw|mail/i;
+const CREDENTIALS = /\/\/[^\s/?#]*@/g;
+const SECRETS =
+  /\b((?:x-)?api[_-]?key|apikey|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|e?-?mail|mailto)(["']?\s*[:=]\s*|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
+/** Too short to mean the same in prose. */
+const SHORT_SECRETS = /\b(key|sig)(=|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
+const AUTHORIZATION =
+  /\b(proxy-)?authorization(["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|digest|apikey|token)\s+)?[^\s"']+/gi;
+const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
+
+/** The text without what gives access, or names a person. */
+export function redactedText(text: string): string {
+  if (!SUSPICIOUS.test(text)) return text;
+  return text
+    .replace(CREDENTIALS, "//…@")
+    .replace(SECRETS, "$1$2…")
+    .replace(SHORT_SECRETS, "$1$2…")
+    .replace(AUTHORIZATION, "$1authorization$2…")
+    .replace(SCHEME, "$1 …");
+}
+
+/** Texts that can hold nothing but what we put there: names of hosts, words of ours, numbers as text. */
+const SAFE: ReadonlySet<string> = new Set([
+  ...["host", "key", "role", "method", "mode", "outcome", "rates", "state", "what", "by", "sink", "url_hash"],
+  ...["breaker_host_state", "breaker_resolver_state", "breaker_recorded", "config_hash"],
+]);
+
+/** What has to be looked through in an event of each type: every text, but for the safe ones. */
+const DOUBTFUL = new Map<string, readonly string[]>(
+  Object.entries(EVENT_SPECS).map(([type, { fields }]) => [
+    type,
+    (Object.entries(fields) as [string, FieldSpec][])
+      .filter(([name, [kind]]) => kind.includes("text") && !SAFE.has(name))
+      .map(([name]) => name),
+  ]),
+);
+
+/** Redacts the texts of an event that was made for this purpose, in place. */
+export function redact(type: EventType, fields: Record<string, unknown>): void {
+  for (const name of DOUBTFUL.get(type) ?? []) {
+    const value = fields[name];
+    if (typeof value === "string") fields[name] = redactedText(value);
+  }
+}

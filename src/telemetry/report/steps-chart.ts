@@ -1,0 +1,81 @@
+import { CALL_OUTCOMES, type CallOutcome } from "../outcome.ts";
+import { html, type Markup } from "./markup.ts";
+import { clockOf, countOf, durationOf } from "./words.ts";
+
+export type Counts = Readonly<Record<CallOutcome, readonly number[]>>;
+
+/** One time axis for everything on the page. */
+export interface Axis {
+  readonly fromMs: number;
+  readonly stepMs: number;
+  readonly steps: number;
+}
+
+export const OUTCOME_WORDS: Readonly<Record<CallOutcome, string>> = {
+  answered: "answered",
+  cached: "from the cache",
+  throttled: "429 or 503",
+  failed: "failed",
+  refused: "refused by us",
+};
+
+function totalAt(counts: Counts, step: number): number {
+  return CALL_OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome][step] ?? 0), 0);
+}
+
+function peakOf(counts: Counts, { steps }: Axis): number {
+  let peak = 0;
+  for (let step = 0; step < steps; step += 1) peak = Math.max(peak, totalAt(counts, step));
+  return peak;
+}
+
+/** Bars of calls by outcome, in units of one step and `height`; text is not for the drawing, which is stretched. */
+export function bars(counts: Counts, axis: Axis, height: number, waitMs?: readonly number[]): readonly Markup[] {
+  const peak = Math.max(1, peakOf(counts, axis));
+  const drawn: Markup[] = [];
+  for (let step = 0; step < axis.steps; step += 1) {
+    if (totalAt(counts, step) === 0) continue;
+    let y = height;
+    const pieces = CALL_OUTCOMES.map(outcome => {
+      const part = ((counts[outcome][step] ?? 0) / peak) * height;
+      y -= part;
+      if (part === 0) return undefined;
+      return html`<rect class="${outcome}" x="${step + 0.08}" y="${round(y)}" width="0.84" height="${round(part)}"/>`;
+    });
+    drawn.push(
+      html`<g class="step"><title>${tip(counts, axis, step, waitMs)}</title><rect class="hit" x="${step}" y="0" width="1" height="${height}"/>${pieces}</g>`,
+    );
+  }
+  return drawn;
+}
+
+function tip(counts: Counts, { fromMs, stepMs }: Axis, step: number, waitMs: readonly number[] | undefined): string {
+  const lines = CALL_OUTCOMES.filter(outcome => (counts[outcome][step] ?? 0) > 0).map(
+    outcome => `${countOf(counts[outcome][step] ?? 0)} ${OUTCOME_WORDS[outcome]}`,
+  );
+  const wait = waitMs?.[step] ?? 0;
+  if (wait > 0) lines.push(`longest wait ${durationOf(wait)}`);
+  return [`${clockOf(fromMs + step * stepMs, stepMs)} UTC, ${durationOf(stepMs)}`, ...lines].join("\n");
+}
+
+/** All calls over time. */
+export function stepsChart(counts: Counts, axis: Axis): Markup {
+  const height = 150;
+  const peak = peakOf(counts, axis);
+  const label = `Calls over time, at most ${countOf(peak)} in ${durationOf(axis.stepMs)}`;
+  return html`<div class="plot"><div class="scale" style="top:0"><span>${countOf(peak)}</span></div>${
+    peak >= 4 ? html`<div class="scale" style="top:50%"><span>${countOf(peak / 2)}</span></div>` : undefined
+  }<svg role="img" aria-label="${label}" viewBox="0 0 ${axis.steps} ${height}" height="${height}" preserveAspectRatio="none">${bars(counts, axis, height)}</svg></div>${clock(axis)}`;
+}
+
+export function clock({ fromMs, stepMs, steps }: Axis): Markup {
+  const marks = [0, 0.25, 0.5, 0.75, 1].map(share => fromMs + share * steps * stepMs);
+  const spanMs = steps * stepMs;
+  // As fine as needed to tell the marks apart.
+  const grainMs = spanMs > 4 * 86_400_000 ? 86_400_000 : spanMs > 20 * 60_000 ? 60_000 : spanMs > 8000 ? 1000 : 1;
+  return html`<div class="clock" aria-hidden="true">${marks.map(mark => html`<span>${clockOf(mark, grainMs)}</span>`)}</div>`;
+}
+
+export function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}

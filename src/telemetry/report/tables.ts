@@ -1,0 +1,61 @@
+import { CALL_OUTCOMES } from "../outcome.ts";
+import type { HostSummary, LaneSummary } from "../summary/run-summary.ts";
+import { html, type Markup } from "./markup.ts";
+import { type Axis, type Counts, OUTCOME_WORDS } from "./steps-chart.ts";
+import { clockOf, countOf, durationOf, percentOf } from "./words.ts";
+
+/** Rows beyond these are for `--json`. */
+const ROWS_MAX = 200;
+const STEP_ROWS_MAX = 40;
+
+export function hostsTable(rows: readonly HostSummary[]): Markup {
+  const outcomes = ["answered", "cached", "429/503", "failed", "refused"];
+  const head = ["host", "role", "calls", ...outcomes, "429/503 of all attempts", "wait p50", "p95", "longest"];
+  const cells = rows.map(({ host, role, calls, outcomes: ended, attempts, answers429, answers503, delayMs }) => [
+    host,
+    role,
+    countOf(calls),
+    ...CALL_OUTCOMES.map(outcome => countOf(ended[outcome])),
+    percentOf(attempts === 0 ? 0 : (answers429 + answers503) / attempts),
+    durationOf(delayMs.p50),
+    durationOf(delayMs.p95),
+    durationOf(delayMs.max),
+  ]);
+  return table("Calls that are over, by host and role", head, cells);
+}
+
+export function lanesTable(rows: readonly LaneSummary[]): Markup {
+  const head = ["budget", "role", "acquired", "blocked", "aborted", "free HEADs", "AIMD multiplier", "least"];
+  const cells = rows.map(({ key, role, acquired, blocked, aborted, headSkipped, multiplier, leastMultiplier }) => [
+    key,
+    role,
+    ...[acquired, blocked, aborted, headSkipped].map(countOf),
+    multiplier.toFixed(2),
+    leastMultiplier.toFixed(2),
+  ]);
+  return table("What the limiter granted and refused, by host or group", head, cells);
+}
+
+/** The chart's steps, several to a row where there are many. */
+export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Markup {
+  const each = Math.ceil(steps / STEP_ROWS_MAX);
+  const cells = Array.from({ length: Math.ceil(steps / each) }, (_, row) => {
+    const from = row * each;
+    const sums = CALL_OUTCOMES.map(outcome => counts[outcome].slice(from, from + each).reduce((a, b) => a + b, 0));
+    return [clockOf(fromMs + from * stepMs, stepMs), ...sums.map(countOf)];
+  });
+  return table(
+    `Calls in steps of ${durationOf(each * stepMs)}`,
+    ["from", ...CALL_OUTCOMES.map(outcome => OUTCOME_WORDS[outcome])],
+    cells,
+  );
+}
+
+function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): Markup {
+  const left = rows.length - ROWS_MAX;
+  return html`<div class="wide"><table class="${head[1] === "role" ? "roles" : ""}"><caption>${caption}${left > 0 ? `; ${countOf(left)} more are left out` : ""}</caption><thead><tr>${head.map(cell => html`<th scope="col">${cell}</th>`)}</tr></thead><tbody>${rows
+    .slice(0, ROWS_MAX)
+    .map(
+      ([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map(cell => html`<td>${cell}</td>`)}</tr>`,
+    )}</tbody></table></div>`;
+}

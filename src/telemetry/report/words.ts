@@ -1,0 +1,50 @@
+/** Numbers as people read them, the same in the table of the terminal and on the page. */
+
+export function countOf(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+export function percentOf(share: number): string {
+  const percent = share * 100;
+  const digits = percent === 0 || percent >= 10 || percent === Math.round(percent) ? 0 : percent >= 1 ? 1 : 2;
+  return `${percent.toFixed(digits)} %`;
+}
+
+/** `0 ms`, `340 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export function durationOf(ms: number): string {
+  if (ms < 999.5) return `${ms > 0 && ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
+  if (ms < 59_500) return `${Number((ms / 1000).toFixed(ms < 9950 ? 1 : 0))} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return joined(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1440) return joined(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  const hours = Math.round(minutes / 60);
+  return joined(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+/** `2026-11-16 02:10:00`, always UTC. */
+export function momentOf(ms: number): string {
+  return isoOf(ms).slice(0, 19).replace("T", " ");
+}
+
+/** Only as exact as steps of this length are. */
+export function clockOf(ms: number, stepMs: number): string {
+  const iso = isoOf(ms);
+  if (stepMs >= 86_400_000) return iso.slice(0, 10);
+  if (stepMs >= 60_000) return iso.slice(11, 16);
+  return stepMs >= 1000 ? iso.slice(11, 19) : iso.slice(11, 23);
+}
+
+/** A file may say anything of its times. */
+function isoOf(ms: number): string {
+  return new Date(Math.min(8.64e15, Math.max(-8.64e15, ms))).toISOString();
+}
+
+/** What was read from a file, safe for a terminal: a host named by an attacker moves no cursor. */
+export function plainText(text: string): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "·");
+}

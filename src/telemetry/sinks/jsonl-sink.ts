@@ -1,0 +1,119 @@
+import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
+import { dirname } from "node:path";
+import { StoreError } from "../../errors.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Time } from "../../time/time.ts";
+import { asideFiles, asideName } from "../aside-files.ts";
+import type { TelemetryEvent } from "../events.ts";
+import type { Sink } from "../sink.ts";
+import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
+
+export interface JsonlSinkOptions extends QueueOptions {
+  /** Beyond this a file is put aside as `<file>.<time>-<digits>`, and a new one begun. @default 64 MiB */
+  readonly maxBytes?: number | undefined;
+  /** How many files that were put aside are kept. @default 8 */
+  readonly keep?: number | undefined;
+}
+
+const MAX_BYTES = 64 * 2 ** 20;
+const KEEP = 8;
+
+/** One event on a line. Rejects with a StoreError when the file cannot be had. */
+export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): Promise<Sink> {
+  const { maxBytes = MAX_BYTES, keep = KEEP, time = systemTime } = options;
+  if (!(Number.isInteger(maxBytes) && maxBytes >= 1024))
+    throw new RangeError(`maxBytes must be a whole number from 1024, not ${maxBytes}`);
+  if (!(Number.isInteger(keep) && keep >= 1 && keep <= 1000))
+    throw new RangeError(`keep must be a whole number from 1 to 1000, not ${keep}`);
+  const writer = new JsonlWriter(file, maxBytes, keep, time);
+  try {
+    await writer.open();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError(`telemetry cannot be written to ${file}: ${why}`, { cause });
+  }
+  return new QueuedSink("jsonl", writer, options);
+}
+
+class JsonlWriter implements BatchWriter {
+  readonly #path: string;
+  readonly #maxBytes: number;
+  readonly #keep: number;
+  readonly #time: Time;
+  #file: FileHandle | undefined;
+  /** Which file that is: the path may come to lead to another. */
+  #identity: bigint | undefined;
+  #bytes = 0;
+  /** The file ends in the middle of a line: a process was killed, or a disk was full. */
+  #isTorn = false;
+
+  constructor(path: string, maxBytes: number, keep: number, time: Time) {
+    this.#path = path;
+    this.#maxBytes = maxBytes;
+    this.#keep = keep;
+    this.#time = time;
+  }
+
+  async open(): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true });
+    // Readable to end a torn line, and only to its owner: hosts tell what somebody is working on.
+    const file = await open(this.#path, "a+", 0o600);
+    this.#file = file;
+    const { size: bigSize, ino } = await file.stat({ bigint: true });
+    const size = Number(bigSize);
+    this.#identity = ino;
+    const last = Buffer.alloc(1);
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    this.#bytes = size;
+    this.#isTorn = size > 0 && last[0] !== 0x0a;
+  }
+
+  async write(events: readonly TelemetryEvent[]): Promise<void> {
+    const lines = events.map(event => `${JSON.stringify(event)}\n`).join("");
+    const bytes = Buffer.from(this.#isTorn ? `\n${lines}` : lines);
+    // Another process, or an operator, may have put it aside or deleted it.
+    if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
+    if (this.#file === undefined) await this.open();
+    if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) await this.#rotate();
+    this.#isTorn = true;
+    await this.#file?.appendFile(bytes);
+    this.#isTorn = false;
+    this.#bytes += bytes.length;
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  /** Puts the file aside under a name that nobody else comes to: processes that do so at once lose nothing. */
+  async #rotate(): Promise<void> {
+    await this.close();
+    await ifThere(rename(this.#path, asideName(this.#path, this.#time.wallMs())));
+    const aside = await asideFiles(this.#path);
+    for (const old of aside.slice(0, Math.max(0, aside.length - this.#keep))) await ifThere(unlink(old));
+    await this.open();
+  }
+}
+
+async function identity(path: string): Promise<bigint | undefined> {
+  try {
+    return (await stat(path, { bigint: true })).ino;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function ifThere(done: Promise<void>): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

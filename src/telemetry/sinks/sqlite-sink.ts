@@ -1,0 +1,143 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { backoffMs } from "../../core/backoff.ts";
+import { isBusy } from "../../stores/sqlite-errors.ts";
+import { inTransaction } from "../../stores/sqlite-file.ts";
+import { openWhenFree, pause } from "../../stores/sqlite-opening.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Time } from "../../time/time.ts";
+import { EVENT_SPECS } from "../event-fields.ts";
+import type { EventType, TelemetryEvent } from "../events.ts";
+import { eventsOf } from "../reading/sqlite-events.ts";
+import type { Sink } from "../sink.ts";
+import { EVENT_TABLES, TABLE_OF, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
+import type { RunSummary } from "../summary/run-summary.ts";
+import { summarize } from "../summary/run-tally.ts";
+import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
+
+/** Several processes that create one file at once are done in some milliseconds. */
+const OPENING_MS_MAX = 5000;
+/** One transaction writes no more, so that catching up does not stall the event loop: about a millisecond's work. */
+const BATCH = 64;
+/** Another's write lasts a millisecond or two. */
+const BACKOFF = { baseMs: 2, capMs: 100 };
+/** Then nobody is writing: somebody has forgotten a lock, and events are dropped. */
+const BUSY_MS_MAX = 30_000;
+
+/**
+ * Tables of a database, for those who would rather ask than read; several processes may share one. Rejects with a
+ * StoreError when the file cannot be had.
+ */
+export async function sqliteSink(file: string, options: QueueOptions = {}): Promise<Sink> {
+  const { time = systemTime } = options;
+  const onTrouble = (error: Error) => process.emitWarning(error.message, "DocstokgWarning");
+  const opening = { path: file, format: TELEMETRY_FORMAT, time, random: Math.random, onTrouble };
+  const { db } = await openWhenFree(opening, OPENING_MS_MAX);
+  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batch: BATCH });
+}
+
+class SqliteWriter implements BatchWriter {
+  readonly #db: DatabaseSync;
+  readonly #time: Time;
+  readonly #inserts = new Map<EventType, Insert>();
+  readonly #runs = new Set<string>();
+  /** The number of an event is one among those of all tables, so that their order can be told. */
+  readonly #last: StatementSync;
+
+  constructor(db: DatabaseSync, time: Time) {
+    this.#db = db;
+    this.#time = time;
+    const lasts = EVENT_TABLES.map(table => `(SELECT coalesce(max(seq), 0) FROM ${table})`);
+    this.#last = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
+  }
+
+  write(events: readonly TelemetryEvent[]): Promise<void> {
+    return this.#whenFree(() => {
+      let seq = Number(this.#last.get()?.["seq"] ?? 0);
+      for (const event of events) {
+        seq += 1;
+        this.#runs.add(event.run_id);
+        this.#insertOf(event.event_type).run(seq, event);
+      }
+    });
+  }
+
+  /** The runs that were written here are added up once more, from what is in the file. */
+  async close(): Promise<void> {
+    try {
+      for (const runId of this.#runs) {
+        const summary = await summarize(eventsOf(this.#db, runId), runId);
+        await this.#whenFree(() => saveSummary(this.#db, summary));
+      }
+    } finally {
+      this.#db.close();
+    }
+  }
+
+  /** One transaction. While another process writes nobody sleeps inside SQLite: it is tried again later. */
+  async #whenFree(act: () => void): Promise<void> {
+    const deadlineUs = this.#time.monotonicUs() + BUSY_MS_MAX * 1000;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        inTransaction(this.#db, "BEGIN IMMEDIATE", act);
+        return;
+      } catch (error) {
+        if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw error;
+      }
+      await pause(this.#time, backoffMs(BACKOFF, attempt, Math.random(), 1));
+    }
+  }
+
+  #insertOf(type: EventType): Insert {
+    const known = this.#inserts.get(type) ?? new Insert(this.#db, type);
+    this.#inserts.set(type, known);
+    return known;
+  }
+}
+
+/** Puts events of one type into their table. */
+class Insert {
+  readonly #columns: readonly string[];
+  readonly #statement: StatementSync;
+
+  constructor(db: DatabaseSync, type: EventType) {
+    const fields = Object.keys(EVENT_SPECS[type].fields).filter(name => name !== "config_hash");
+    this.#columns = ["ts", "event_type", "run_id", "config_hash", ...fields];
+    const names = this.#columns.map(name => `"${name}"`).join(", ");
+    const places = this.#columns.map(() => "?").join(", ");
+    this.#statement = db.prepare(`INSERT INTO ${TABLE_OF[type]} (seq, ${names}) VALUES (?, ${places})`);
+  }
+
+  run(seq: number, event: TelemetryEvent): void {
+    const fields = event as unknown as Readonly<Record<string, string | number | boolean | undefined>>;
+    this.#statement.run(
+      seq,
+      ...this.#columns.map(name => {
+        const value = fields[name];
+        return typeof value === "boolean" ? Number(value) : (value ?? null);
+      }),
+    );
+  }
+}
+
+function saveSummary(db: DatabaseSync, summary: RunSummary): void {
+  const { runId, configHashes, program, startedMs, endedMs, calls, cache, throttles, delayMs, limiter, breaker } =
+    summary;
+  db.prepare(`INSERT OR REPLACE INTO run_summary VALUES (${Array.from({ length: 16 }, () => "?").join(", ")})`).run(
+    runId,
+    configHashes.at(-1) ?? "",
+    program ?? null,
+    startedMs,
+    endedMs,
+    calls,
+    cache.hitRate,
+    throttles.rate,
+    delayMs.p50,
+    delayMs.p95,
+    limiter.acquired,
+    limiter.blocked,
+    breaker.opens,
+    breaker.denied,
+    breaker.timeSavedMs,
+    JSON.stringify(summary),
+  );
+}

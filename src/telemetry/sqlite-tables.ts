@@ -1,0 +1,73 @@
+/** The tables of telemetry in SQLite: which event lies where, and what its columns are. */
+import type { FileFormat } from "../stores/sqlite-file.ts";
+import type { EventType } from "./events.ts";
+
+const ENVELOPE =
+  "seq INTEGER PRIMARY KEY, ts INTEGER NOT NULL, event_type TEXT NOT NULL, run_id TEXT NOT NULL, config_hash TEXT NOT NULL";
+
+/** Whoever adds a field to an event adds a migration, and never alters one; a test sees to it. */
+export const TELEMETRY_FORMAT: FileFormat = {
+  // "dtkt".
+  applicationId: 0x64_74_6b_74,
+  migrations: [
+    `
+CREATE TABLE http_events (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT, "method" TEXT, "status" INTEGER,
+  "error" TEXT, "from_cache" INTEGER, "revalidated" INTEGER, "stale" INTEGER, "coalesced" INTEGER, "attempts" INTEGER,
+  "retry_after_s" REAL, "rate_delay_ms" REAL, "rate_concurrency_wait_ms" REAL, "breaker_host_state" TEXT,
+  "breaker_resolver_state" TEXT, "breaker_open_remaining_ms" REAL, "breaker_recorded" TEXT, "elapsed_ms" REAL,
+  "url_hash" TEXT, "attempt" INTEGER, "delay_ms" REAL, "unread_ms" REAL, "message" TEXT);
+CREATE TABLE rate_events (${ENVELOPE}, "key" TEXT, "role" TEXT, "rates" TEXT, "weight" REAL, "mode" TEXT,
+  "blocked_ms" REAL, "outcome" TEXT, "seconds" REAL, "host" TEXT, "old", "new", "reason" TEXT, "what" TEXT,
+  "source" TEXT, "processes" INTEGER, "message" TEXT, "would" TEXT, "wait_ms" REAL, "constraint" TEXT);
+CREATE TABLE breaker_transitions (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT, "old" TEXT, "new" TEXT,
+  "reset_timeout_s" REAL, "last_rate_delay_ms" REAL, "until" INTEGER, "reason" TEXT, "by" TEXT, "old_s" REAL,
+  "new_s" REAL);
+CREATE TABLE breaker_calls (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT, "allowed" INTEGER, "state" TEXT,
+  "reason" TEXT, "remaining_ms" REAL, "sample_rate" REAL, "status" INTEGER, "retry_after_s" REAL);
+CREATE TABLE run_events (${ENVELOPE}, "program" TEXT, "version" TEXT, "sink" TEXT, "dropped" INTEGER);
+CREATE INDEX http_events_run ON http_events (run_id, ts, seq);
+CREATE INDEX rate_events_run ON rate_events (run_id, ts, seq);
+CREATE INDEX breaker_transitions_run ON breaker_transitions (run_id, ts, seq);
+CREATE INDEX breaker_calls_run ON breaker_calls (run_id, ts, seq);
+CREATE INDEX run_events_run ON run_events (run_id, ts, seq);
+CREATE TABLE run_summary (run_id TEXT PRIMARY KEY, config_hash TEXT NOT NULL, program TEXT, started_ts INTEGER NOT NULL,
+  ended_ts INTEGER NOT NULL, calls INTEGER NOT NULL, cache_hit_rate REAL NOT NULL, throttle_rate REAL NOT NULL,
+  rate_delay_p50_ms REAL NOT NULL, rate_delay_p95_ms REAL NOT NULL, acquired INTEGER NOT NULL, blocked INTEGER NOT NULL,
+  breaker_opens INTEGER NOT NULL, breaker_denied INTEGER NOT NULL, time_saved_ms REAL NOT NULL, summary TEXT NOT NULL);
+`,
+  ],
+};
+
+export type EventTable = "http_events" | "rate_events" | "breaker_transitions" | "breaker_calls" | "run_events";
+
+export const TABLE_OF: Readonly<Record<EventType, EventTable>> = {
+  http_request: "http_events",
+  http_retry: "http_events",
+  body_unread: "http_events",
+  cache_trouble: "http_events",
+  "ratelimit.acquire": "rate_events",
+  "ratelimit.cooldown": "rate_events",
+  "ratelimit.shadow": "rate_events",
+  rate_head_skipped: "rate_events",
+  aimd_adjust: "rate_events",
+  guard_adjust: "rate_events",
+  shape_adjust: "rate_events",
+  limit_learned: "rate_events",
+  limit_overruled: "rate_events",
+  store_away: "rate_events",
+  store_back: "rate_events",
+  breaker_state_change: "breaker_transitions",
+  breaker_cooldown_set: "breaker_transitions",
+  breaker_cooldown_ended: "breaker_transitions",
+  breaker_reset_raised: "breaker_transitions",
+  breaker_shadow: "breaker_calls",
+  breaker_before_call: "breaker_calls",
+  breaker_success: "breaker_calls",
+  breaker_failure: "breaker_calls",
+  run_started: "run_events",
+  run_ended: "run_events",
+  policy_loaded: "run_events",
+  telemetry_dropped: "run_events",
+};
+
+export const EVENT_TABLES: readonly EventTable[] = [...new Set(Object.values(TABLE_OF))];

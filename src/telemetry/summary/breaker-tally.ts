@@ -1,0 +1,134 @@
+import type { EventOf, TelemetryEvent } from "../events.ts";
+import { type Opening, Openings, REASONS, type ReasonKind } from "../openings.ts";
+import { Distribution } from "./distribution.ts";
+import type { RunSummary } from "./run-summary.ts";
+
+/** What calls to a host take, without their waits. */
+class Latency {
+  #totalMs = 0;
+  #attempts = 0;
+
+  ended({ elapsed_ms, rate_delay_ms, attempts }: EventOf<"http_request">): void {
+    this.#totalMs += elapsed_ms - rate_delay_ms;
+    this.#attempts += attempts;
+  }
+
+  paused(delayMs: number): void {
+    this.#totalMs -= delayMs;
+  }
+
+  /** Of one attempt; undefined when there was none. */
+  get meanMs(): number | undefined {
+    return this.#attempts === 0 ? undefined : Math.max(0, this.#totalMs / this.#attempts);
+  }
+}
+
+/** Hosts beyond these are taken together. */
+const HOSTS_MAX = 20_000;
+const OTHERS = "(other hosts)";
+
+/** Openings, refusals by breakers, and what they were good for. */
+export class BreakerTally {
+  readonly #openings = new Openings();
+  readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<ReasonKind, number>;
+  readonly #latencies = new Map<string, Latency>();
+  readonly #overall = new Latency();
+  /** How much longer the break would have lasted, of each call that it refused. */
+  readonly #refusedCalls = new Map<string, Distribution>();
+  /** The same of breakers that were asked without a hub, where there are no calls to go by. */
+  readonly #refusedAsks = new Map<string, Distribution>();
+  #hasCalls = false;
+  /** Cooldowns whose end nobody has tried yet, by host. */
+  readonly #untried = new Map<string, number>();
+  #succeeded = 0;
+  #failed = 0;
+
+  take(event: TelemetryEvent): Opening | undefined {
+    const opening = this.#openings.of(event);
+    if (opening !== undefined) this.#opens[opening.reason] += 1;
+    switch (event.event_type) {
+      case "http_request":
+        this.#call(event);
+        break;
+      case "http_retry":
+        for (const latency of this.#latenciesOf(event.host)) latency.paused(event.delay_ms);
+        break;
+      case "breaker_before_call":
+        if (!event.allowed) refusedAt(this.#refusedAsks, event.host).add(event.remaining_ms);
+        break;
+      case "breaker_state_change":
+        if (event.old === "half_open") this.#tried(event.new === "closed");
+        break;
+      case "breaker_cooldown_set":
+        if (this.#untried.size < HOSTS_MAX || this.#untried.has(event.host)) this.#untried.set(event.host, event.until);
+        break;
+      case "breaker_cooldown_ended":
+        if (this.#untried.delete(event.host) && event.by === "success") this.#tried(true);
+        break;
+      case "breaker_success":
+      case "breaker_failure":
+        this.#firstAfterCooldown(event);
+    }
+    return opening;
+  }
+
+  summary(durationMs: number): RunSummary["breaker"] {
+    const opens = REASONS.reduce((sum, reason) => sum + this.#opens[reason], 0);
+    const refused = this.#hasCalls ? this.#refusedCalls : this.#refusedAsks;
+    let denied = 0;
+    let timeSavedMs = 0;
+    for (const [host, remaining] of refused) {
+      denied += remaining.count;
+      timeSavedMs += remaining.sumUpTo(this.#latencies.get(host)?.meanMs ?? this.#overall.meanMs ?? 0);
+    }
+    const tried = this.#succeeded + this.#failed;
+    return {
+      opens,
+      opensPerHour: durationMs > 0 ? (opens * 3_600_000) / durationMs : 0,
+      opensByReason: { ...this.#opens },
+      denied,
+      timeSavedMs,
+      afterOpen: {
+        succeeded: this.#succeeded,
+        failed: this.#failed,
+        successRate: tried === 0 ? 0 : this.#succeeded / tried,
+      },
+    };
+  }
+
+  #call(event: EventOf<"http_request">): void {
+    this.#hasCalls = true;
+    if (event.attempts > 0) for (const latency of this.#latenciesOf(event.host)) latency.ended(event);
+    if (event.error === "DOCSTOKG_BREAKER_OPEN")
+      refusedAt(this.#refusedCalls, event.host).add(event.breaker_open_remaining_ms);
+  }
+
+  #firstAfterCooldown({ event_type, host, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
+    const untilMs = this.#untried.get(host);
+    // What was under way when it was set says nothing of how it ended.
+    if (untilMs === undefined || ts < untilMs) return;
+    this.#untried.delete(host);
+    this.#tried(event_type === "breaker_success");
+  }
+
+  #tried(isWell: boolean): void {
+    if (isWell) this.#succeeded += 1;
+    else this.#failed += 1;
+  }
+
+  #latenciesOf(host: string): readonly Latency[] {
+    const known = this.#latencies.get(host);
+    if (known !== undefined) return [known, this.#overall];
+    if (this.#latencies.size >= HOSTS_MAX) return [this.#overall];
+    const made = new Latency();
+    this.#latencies.set(host, made);
+    return [made, this.#overall];
+  }
+}
+
+function refusedAt(refused: Map<string, Distribution>, host: string): Distribution {
+  const name = refused.has(host) || refused.size < HOSTS_MAX ? host : OTHERS;
+  const known = refused.get(name) ?? new Distribution();
+  refused.set(name, known);
+  return known;
+}

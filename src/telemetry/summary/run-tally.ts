@@ -1,0 +1,141 @@
+import type { EventOf, TelemetryEvent } from "../events.ts";
+import { CALL_OUTCOMES } from "../outcome.ts";
+import { BreakerTally } from "./breaker-tally.ts";
+import { Distribution } from "./distribution.ts";
+import { delaySummary, type HostRow, HostTally, noOutcomes } from "./host-tally.ts";
+import type { Ranked, RunSummary } from "./run-summary.ts";
+import { type RunTimeline, TimelineTally } from "./timeline.ts";
+
+const TOP = 10;
+const HASHES_MAX = 100;
+
+/**
+ * Adds up the events of one run, in the order of their times, however many there are: what it keeps grows with hosts and
+ * not with events, but for the delays (see `Distribution`). Everything beyond some ten thousand hosts is one row.
+ */
+export class RunTally {
+  readonly #runId: string;
+  readonly #hosts = new HostTally();
+  readonly #breaker = new BreakerTally();
+  readonly #timeline = new TimelineTally();
+  readonly #delay = new Distribution();
+  readonly #hashes = new Set<string>();
+  readonly #cache = { hits: 0, stale: 0, revalidated: 0, coalesced: 0 };
+  #start: EventOf<"run_started"> | undefined;
+  #hasEnded = false;
+  #firstMs = Number.POSITIVE_INFINITY;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #events = 0;
+  #dropped = 0;
+
+  constructor(runId: string) {
+    this.#runId = runId;
+  }
+
+  take(event: TelemetryEvent): void {
+    this.#events += 1;
+    this.#firstMs = Math.min(this.#firstMs, event.ts);
+    this.#lastMs = Math.max(this.#lastMs, event.ts);
+    if (event.config_hash !== "" && this.#hashes.size < HASHES_MAX) this.#hashes.add(event.config_hash);
+    this.#hosts.take(event);
+    this.#timeline.take(event, this.#breaker.take(event));
+    if (event.event_type === "http_request") this.#call(event);
+    else if (event.event_type === "run_started") this.#start ??= event;
+    else if (event.event_type === "run_ended") this.#hasEnded = true;
+    else if (event.event_type === "telemetry_dropped") this.#dropped += event.dropped;
+  }
+
+  summary(): RunSummary {
+    const hosts = this.#hosts.hosts();
+    const lanes = this.#hosts.lanes();
+    const outcomes = noOutcomes();
+    for (const row of hosts) for (const outcome of CALL_OUTCOMES) outcomes[outcome] += row.outcomes[outcome];
+    const calls = total(hosts, row => row.calls);
+    const attempts = total(hosts, row => row.attempts);
+    const answers429 = total(hosts, row => row.answers429);
+    const answers503 = total(hosts, row => row.answers503);
+    const durationMs = this.#events === 0 ? 0 : this.#lastMs - this.#firstMs;
+    return {
+      runId: this.#runId,
+      program: this.#start?.program,
+      version: this.#start?.version,
+      configHashes: [...this.#hashes],
+      startedMs: this.#events === 0 ? 0 : this.#firstMs,
+      endedMs: this.#events === 0 ? 0 : this.#lastMs,
+      durationMs,
+      hasEnded: this.#hasEnded,
+      events: this.#events,
+      dropped: this.#dropped,
+      calls,
+      outcomes,
+      cache: { ...this.#cache, hitRate: share(this.#cache.hits, calls) },
+      throttles: { attempts, answers429, answers503, rate: share(answers429 + answers503, attempts) },
+      delayMs: delaySummary(this.#delay),
+      limiter: {
+        acquired: total(lanes, lane => lane.acquired),
+        blocked: total(lanes, lane => lane.blocked),
+        headSkipped: total(lanes, lane => lane.headSkipped),
+      },
+      breaker: this.#breaker.summary(durationMs),
+      hosts: hosts
+        .map(row => row.summary())
+        .sort((a, b) => b.calls - a.calls || compare(a.host, b.host) || compare(a.role, b.role)),
+      lanes: lanes.toSorted(
+        (a, b) => b.acquired + b.blocked - a.acquired - a.blocked || compare(a.key, b.key) || compare(a.role, b.role),
+      ),
+      topByDelay: topDelays(hosts),
+      topByBlocks: ranked(lanes, lane => [lane.key, lane.blocked]),
+    };
+  }
+
+  timeline(): RunTimeline {
+    return this.#timeline.timeline();
+  }
+
+  #call({ from_cache, revalidated, stale, coalesced, attempts, rate_delay_ms }: EventOf<"http_request">): void {
+    if (from_cache && !revalidated) this.#cache.hits += 1;
+    if (revalidated) this.#cache.revalidated += 1;
+    if (stale) this.#cache.stale += 1;
+    if (coalesced) this.#cache.coalesced += 1;
+    if (attempts > 0) this.#delay.add(rate_delay_ms);
+  }
+}
+
+/** Adds up the events of one run. */
+export async function summarize(
+  events: Iterable<TelemetryEvent> | AsyncIterable<TelemetryEvent>,
+  runId: string,
+): Promise<RunSummary> {
+  const tally = new RunTally(runId);
+  for await (const event of events) tally.take(event);
+  return tally.summary();
+}
+
+function topDelays(hosts: readonly HostRow[]): readonly Ranked[] {
+  return ranked(hosts, row => [row.host, row.delay.sum]);
+}
+
+/** Over all roles of a host; those with nothing are left out. */
+function ranked<Row>(rows: readonly Row[], read: (row: Row) => readonly [string, number]): readonly Ranked[] {
+  const sums = new Map<string, number>();
+  for (const row of rows) {
+    const [host, value] = read(row);
+    sums.set(host, (sums.get(host) ?? 0) + value);
+  }
+  return Array.from(sums, ([host, value]) => ({ host, value }))
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value || compare(a.host, b.host))
+    .slice(0, TOP);
+}
+
+function total<Row>(rows: readonly Row[], read: (row: Row) => number): number {
+  return rows.reduce((sum, row) => sum + read(row), 0);
+}
+
+function share(part: number, whole: number): number {
+  return whole === 0 ? 0 : part / whole;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

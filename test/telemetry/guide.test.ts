@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { currentGuide } from "../../scripts/telemetry-guide.ts";
+import { EVENT_SPECS } from "../../src/telemetry/event-fields.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+
+test("the guide lists every event, field and metric as the code has them", () => {
+  const { now, fresh } = currentGuide();
+  assert.equal(now, fresh, "run npm run telemetry-guide");
+  for (const type of Object.keys(EVENT_SPECS)) assert.ok(now.includes(`### \`${type}\``), type);
+  for (const name of Object.keys(METRICS)) assert.ok(now.includes(`| \`${name}\` |`), name);
+});
+
+/** As they were promised; reports and dashboards elsewhere go by them. */
+const PROMISED = {
+  "ratelimit.acquire": ["key", "rates", "weight", "mode", "blocked_ms", "outcome"],
+  "ratelimit.cooldown": ["key", "seconds"],
+  rate_head_skipped: [],
+  aimd_adjust: ["host", "role", "old", "new", "reason"],
+  limit_learned: [],
+  breaker_before_call: [],
+  breaker_success: [],
+  breaker_failure: [],
+  breaker_state_change: ["old", "new", "reset_timeout_s", "last_rate_delay_ms"],
+  breaker_cooldown_set: ["until", "reason"],
+  http_request: [
+    ...["host", "role", "method", "status", "from_cache", "revalidated", "stale", "coalesced", "attempts"],
+    ...["retry_after_s", "rate_delay_ms", "rate_concurrency_wait_ms", "breaker_host_state", "breaker_resolver_state"],
+    ...["breaker_open_remaining_ms", "breaker_recorded", "elapsed_ms", "url_hash"],
+  ],
+} as const;
+
+test("names that were promised are kept", () => {
+  for (const [type, fields] of Object.entries(PROMISED) as [keyof typeof PROMISED, readonly string[]][]) {
+    const known = Object.keys(EVENT_SPECS[type].fields);
+    assert.deepEqual(
+      fields.filter(field => !known.includes(field)),
+      [],
+      type,
+    );
+  }
+  const metrics = [
+    ...["rate_delay_ms", "rate_acquired_total", "rate_blocked_total", "rate_head_skipped_total"],
+    ...["rate_concurrency_wait_ms", "http_429_total", "http_503_total", "breaker_open_total"],
+  ];
+  assert.deepEqual(
+    metrics.filter(name => !Object.hasOwn(METRICS, name)),
+    [],
+  );
+});

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { EventOf, EventType, FactOf, TelemetryEvent } from "../../src/telemetry/events.ts";
+import type { Sink } from "../../src/telemetry/sink.ts";
+
+export const RUN = "run-1";
+export const START_MS = 1_700_000_000_000;
+
+export function folderFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-telemetry-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A sink that keeps what it takes. */
+export function keepingSink(): Sink & { readonly events: TelemetryEvent[] } {
+  const events: TelemetryEvent[] = [];
+  return { name: "kept", events, take: event => events.push(event) };
+}
+
+/** An event some milliseconds after the start of the run. */
+export function at<Type extends EventType>(
+  ms: number,
+  event_type: Type,
+  fields: Omit<FactOf<Type>, "event_type">,
+): EventOf<Type> {
+  return { ts: START_MS + ms, event_type, run_id: RUN, config_hash: "abc", ...fields } as EventOf<Type>;
+}
+
+type Request = Omit<FactOf<"http_request">, "event_type">;
+
+/** A call that was answered at once, but for what is said of it. */
+export function call(ms: number, host: string, fields: Partial<Request> = {}): EventOf<"http_request"> {
+  return at(ms, "http_request", {
+    host,
+    role: "metadata",
+    resolver: undefined,
+    method: "GET",
+    status: 200,
+    error: undefined,
+    from_cache: false,
+    revalidated: false,
+    stale: false,
+    coalesced: false,
+    attempts: 1,
+    retry_after_s: undefined,
+    rate_delay_ms: 0,
+    rate_concurrency_wait_ms: 0,
+    breaker_host_state: "closed",
+    breaker_resolver_state: undefined,
+    breaker_open_remaining_ms: 0,
+    breaker_recorded: "success",
+    elapsed_ms: 0,
+    url_hash: "0123456789abcdef",
+    ...fields,
+  });
+}
+
+export function acquire(ms: number, key: string, outcome: "granted" | "refused" | "aborted", weight = 1) {
+  const facts = { key, role: "metadata", rates: "10/SECOND", weight, mode: "block", blocked_ms: 0, outcome } as const;
+  return at(ms, "ratelimit.acquire", facts);
+}
+
+export async function allOf<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
+  const all: Value[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}
