@@ -18,7 +18,7 @@ CREATE TABLE http_events (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT
   "url_hash" TEXT, "attempt" INTEGER, "delay_ms" REAL, "unread_ms" REAL, "message" TEXT);
 CREATE TABLE rate_events (${ENVELOPE}, "key" TEXT, "role" TEXT, "rates" TEXT, "weight" REAL, "mode" TEXT,
   "blocked_ms" REAL, "outcome" TEXT, "seconds" REAL, "host" TEXT, "old", "new", "reason" TEXT, "what" TEXT,
-  "source" TEXT, "processes" INTEGER, "message" TEXT);
+  "source" TEXT, "processes" INTEGER, "message" TEXT, "would" TEXT, "wait_ms" REAL, "constraint" TEXT);
 CREATE TABLE breaker_transitions (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT, "old" TEXT, "new" TEXT,
   "reset_timeout_s" REAL, "last_rate_delay_ms" REAL, "until" INTEGER, "reason" TEXT, "by" TEXT, "old_s" REAL,
   "new_s" REAL);
