@@ -184,8 +184,9 @@ const METHOD = `- Every client runs in a process of its own, the server in anoth
 - **Most in a window**: of all that arrived, rejected ones included, wherever the window begins. **CPU**: of the client's processes from start to end, without deliberate stalls; with so few requests, compiling is most of it. **Memory**: the most that they held, above an idle process.
 - **Polite** among peers is who was never rejected and gave nothing up.`;
 
-function ratio({ makespanMs, boundMs }: Outcome): string {
-  return digits(makespanMs / boundMs, 2);
+/** Who gave some of the work up has no makespan to compare. */
+function ratio({ makespanMs, boundMs, failed }: Outcome): string {
+  return failed > 0 ? "-" : digits(makespanMs / boundMs, 2);
 }
 
 function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
