@@ -75,7 +75,7 @@ export const CONTESTANTS: readonly Contestant[] = [
     id: "bottleneck",
     name: "bottleneck + retry",
     package: "bottleneck",
-    how: '`Bottleneck.Group`; `minTime: interval / limit` for the shortest window as its quick start has it, `reservoir` refilled for a second one, `chain` for what roles share, `datastore: "ioredis"` for processes',
+    how: '`Bottleneck.Group`; `minTime: interval / limit` for the shortest window as its quick start has it, `reservoir` refilled for a second one, `chain` for what roles share, a `timeout` of two windows, `datastore: "ioredis"` for processes',
     isOurs: false,
     hasLimiter: true,
     shares: ["redis"],

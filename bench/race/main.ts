@@ -61,7 +61,11 @@ async function runAll(race: RaceArguments, command: string, isKept: boolean, arc
 
 async function told(at: string, scenario: Scenario, contestant: Contestant, seed: string): Promise<Run> {
   const startMs = performance.now();
-  const run = await runRound(scenario, contestant, seed);
+  // One who fails is not to take the others' results along.
+  const run = await runRound(scenario, contestant, seed).catch((error: unknown): Run => {
+    console.error(error);
+    return { client: contestant.id, cannot: error instanceof Error ? error.message : String(error) };
+  });
   const name = `[${at}] ${scenario.race} ${scenario.title}: ${contestantOf(run.client).name}`;
   const { outcome } = run;
   const came = outcome

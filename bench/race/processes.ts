@@ -4,10 +4,12 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 
 export class Child implements AsyncDisposable {
+  readonly #file: string;
   readonly #process: ChildProcess;
   readonly #ended: Promise<never>;
 
   constructor(file: string, argument: unknown) {
+    this.#file = file;
     this.#process = fork(resolve(import.meta.dirname, file), [JSON.stringify(argument)], {
       execArgv: ["--expose-gc"],
       // Their words are for whoever looks for a fault; stdout is for the tables.
@@ -24,8 +26,14 @@ export class Child implements AsyncDisposable {
     this.#process.send(message);
   }
 
-  async heard(): Promise<unknown> {
-    const [message] = await Promise.race([once(this.#process, "message"), this.#ended]);
+  /** The next message; rejects when the process ends first, or says nothing for so long. */
+  async heard(withinMs: number): Promise<unknown> {
+    const signal = AbortSignal.timeout(withinMs);
+    const said = once(this.#process, "message", { signal }).catch(error => {
+      if (!signal.aborted) throw error;
+      throw new Error(`${this.#file} said nothing for ${Math.round(withinMs / 1000)} s`);
+    });
+    const [message] = await Promise.race([said, this.#ended]);
     return message;
   }
 

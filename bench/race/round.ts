@@ -14,6 +14,10 @@ import { courseOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
 /** What our policy adds to every window unless it is told otherwise. */
 const GUARD_MS = 25;
 const WARM_REQUESTS = 60;
+/** For a process to start on a busy machine. */
+const START_MS = 60_000;
+/** For what takes no time of the clock: hours of virtual time, a million hosts. */
+const LEAST_REPORT_MS = 120_000;
 
 export async function runRound(scenario: Scenario, contestant: Contestant, seed: string): Promise<Run> {
   const { store, isForSharers = false } = scenario;
@@ -28,7 +32,7 @@ export async function runRound(scenario: Scenario, contestant: Contestant, seed:
   const isDivided = processes > 1 && !isSharing;
   const hasServer = !scenario.isVirtual && !scenario.hosts;
   await using server = hasServer ? new Child("server.ts", ruleOf(scenario)) : undefined;
-  const origin = server ? `http://127.0.0.1:${await server.heard()}` : "http://127.0.0.1";
+  const origin = server ? `http://127.0.0.1:${await server.heard(START_MS)}` : "http://127.0.0.1";
   if (server) await warm(origin);
   const order = (index: number): RacerOrder => ({
     client,
@@ -48,15 +52,20 @@ export async function runRound(scenario: Scenario, contestant: Contestant, seed:
 
 async function runRacers(orders: readonly RacerOrder[]): Promise<readonly RacerReport[]> {
   await using racers = new AsyncDisposableStack();
+  // They stop by themselves; this is for one that does not.
+  const reportMs = Math.max(
+    LEAST_REPORT_MS,
+    ...orders.map(({ scenario, limitMs }) => (scenario.isVirtual ? 0 : limitMs * 2)),
+  );
   const children = orders.map(order => racers.use(new Child("racer.ts", order)));
-  await Promise.all(children.map(child => child.heard()));
-  const reports = Promise.all(children.map(child => child.heard() as Promise<RacerReport>));
+  await Promise.all(children.map(child => child.heard(START_MS)));
+  const reports = Promise.all(children.map(child => child.heard(reportMs) as Promise<RacerReport>));
   for (const child of children) child.send("go");
   return await reports;
 }
 
 async function reportOf(server: Child): Promise<ServerReport> {
-  const report = server.heard();
+  const report = server.heard(START_MS);
   server.send("report");
   return (await report) as ServerReport;
 }

@@ -4,6 +4,9 @@ import type { Client, Setting } from "../client.ts";
 import type { Window } from "../limits.ts";
 import { peerClient } from "../peer.ts";
 
+/** Its default. */
+const GROUP_TIMEOUT_MS = 300_000;
+
 /**
  * As its guide has it: `minTime` for the short window, a reservoir that is refilled for the long one, a chain for what
  * several limiters share, a group for several hosts, and its clustering for several processes.
@@ -12,7 +15,7 @@ export async function open(setting: Setting): Promise<Client> {
   const { limits, store } = setting;
   const shared = store?.startsWith("redis:") ? clustering(store) : {};
   const groupOf = (id: string, windows: readonly Window[]) =>
-    new Bottleneck.Group({ ...optionsOf(windows), ...shared, id });
+    new Bottleneck.Group({ ...optionsOf(windows), ...shared, id, timeout: keptMs(windows) });
   const groups = {
     metadata: groupOf("metadata", limits.metadata),
     artifact: groupOf("artifact", limits.artifact ?? []),
@@ -37,6 +40,11 @@ function optionsOf(windows: readonly Window[]): Bottleneck.ConstructorOptions {
       reservoirRefreshInterval: long.windowMs,
     }),
   };
+}
+
+/** A group forgets a limiter that started nothing for this long, with all who wait in it: longer than any window, then. */
+function keptMs(windows: readonly Window[]): number {
+  return Math.max(GROUP_TIMEOUT_MS, ...windows.map(({ windowMs }) => 2 * windowMs));
 }
 
 function clustering(url: string): Bottleneck.ConstructorOptions {
