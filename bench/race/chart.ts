@@ -14,10 +14,10 @@ interface Series extends Point {
   readonly points: readonly Point[];
 }
 
-const WIDTH = 760;
+const WIDTH = 840;
 const HEIGHT = 430;
 const LEFT = 70;
-const RIGHT = WIDTH - 210;
+const RIGHT = WIDTH - 280;
 const TOP = 40;
 const BOTTOM = HEIGHT - 60;
 const LABEL_HEIGHT = 17;

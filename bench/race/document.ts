@@ -74,13 +74,15 @@ function circumstances(results: readonly ScenarioResult[]): readonly string[] {
 function summaryOf(results: readonly ScenarioResult[], scenarioOf: (id: string) => Scenario | undefined): string {
   const raced = results.filter(({ scenario }) => scenarioOf(scenario)?.hosts === undefined);
   const heads = raced.map(({ scenario }) => shortName(scenario));
-  const rows = CONTESTANTS.map(({ id, name }) => [
-    name,
-    ...raced.map(({ runs }) => {
-      const outcome = runs.find(({ client }) => client === id)?.outcome;
-      return outcome ? `${ratio(outcome)} (${outcome.rejections ?? 0})${outcome.failed > 0 ? " †" : ""}` : "";
-    }),
-  ]);
+  const rows = CONTESTANTS.filter(({ id }) => raced.some(({ runs }) => runs.some(run => run.client === id))).map(
+    ({ id, name }) => [
+      name,
+      ...raced.map(({ runs }) => {
+        const outcome = runs.find(({ client }) => client === id)?.outcome;
+        return outcome ? `${ratio(outcome)} (${outcome.rejections ?? 0})${outcome.failed > 0 ? " †" : ""}` : "";
+      }),
+    ],
+  );
   return markdown(["client", ...heads], rows);
 }
 
@@ -163,7 +165,7 @@ function figureTable(figures: readonly Figure[]): string {
     isReached ? "reached" : "**missed**",
     what,
     wanted,
-    digits(measured, 3),
+    Number.isInteger(measured) ? String(measured) : digits(measured, 3),
   ]);
   return markdown(["", "what", "wanted", "measured"], rows);
 }

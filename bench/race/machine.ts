@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { availableParallelism, cpus, platform, release, totalmem } from "node:os";
+import { availableParallelism, cpus, platform, totalmem } from "node:os";
 import { peerVersions } from "../kit/peers.ts";
 import { CONTESTANTS } from "./contestants.ts";
 
 /** Where it was measured. */
 export function machineName(): string {
   const gb = Math.round(totalmem() / 2 ** 30);
-  return `${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}, ${gb} GB, ${platform()} ${release()}, Node ${process.version}`;
+  return `${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}, ${gb} GB, ${platform()}, Node ${process.version}`;
 }
 
 /** Of all that took part, by name. */
