@@ -182,6 +182,7 @@ const result: ScenarioResult = {
   isQuick: false,
   date: "2026-05-01T12:00:00.000Z",
   machine: "2 x a machine",
+  load: 0.25,
   versions: { docstokg: "0.1.0", "p-queue": "10.0.0" },
   seed: "7",
   command: "npm run bench:race",
@@ -229,6 +230,7 @@ test("the document names machine, versions, date, seed and command, and leaves w
   const text = documentOf([result], scenarios(false));
   for (const said of [
     "2 x a machine",
+    "| 0.3 to 0.3 |",
     "p-queue 10.0.0",
     "2026-05-01",
     "| seed | 7 |",

@@ -60,6 +60,7 @@ function circumstances(results: readonly ScenarioResult[]): readonly string[] {
       "| | |",
       "|---|---|",
       `| machine | ${distinct(({ machine }) => machine).join("; ")} |`,
+      ...busyness(results),
       `| versions | ${Object.entries(versions)
         .map(([name, version]) => `${name} ${version}`)
         .join(", ")} |`,
@@ -69,6 +70,14 @@ function circumstances(results: readonly ScenarioResult[]): readonly string[] {
       `| took | ${minutes(tookMs)} |`,
     ].join("\n"),
   ];
+}
+
+/** A server that has to wait for a processor sees requests closer together than they were sent. */
+function busyness(results: readonly ScenarioResult[]): readonly string[] {
+  const loads = results.flatMap(({ load }) => load ?? []);
+  if (loads.length === 0) return [];
+  const [least, most] = [Math.min(...loads), Math.max(...loads)].map(load => digits(load, 1));
+  return [`| load before a scenario | ${least} to ${most} |`];
 }
 
 function summaryOf(results: readonly ScenarioResult[], scenarioOf: (id: string) => Scenario | undefined): string {
@@ -197,7 +206,7 @@ function markdown(head: readonly string[], rows: readonly (readonly string[])[])
 }
 
 function digits(value: number, most: number): string {
-  return value.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: Math.min(most, 2) });
+  return value.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: most });
 }
 
 function minutes(ms: number): string {

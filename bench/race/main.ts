@@ -1,3 +1,4 @@
+import { loadavg } from "node:os";
 import { resolve } from "node:path";
 import { installPeers } from "../kit/peers.ts";
 import { formatFigures } from "../kit/report.ts";
@@ -33,6 +34,7 @@ async function runAll(race: RaceArguments, command: string, isKept: boolean, arc
   let begun = 0;
   for (const scenario of race.scenarios) {
     const scenarioStartMs = performance.now();
+    const [load = 0] = loadavg();
     const runs: Run[] = [];
     for (const contestant of fieldOf(race, scenario)) {
       begun += 1;
@@ -46,6 +48,7 @@ async function runAll(race: RaceArguments, command: string, isKept: boolean, arc
       isQuick: race.isQuick,
       date: new Date().toISOString(),
       machine: machineName(),
+      load,
       versions: versionsOf(),
       seed: race.seed,
       command,

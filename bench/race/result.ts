@@ -39,6 +39,8 @@ const resultSchema = z.strictObject({
   isQuick: z.boolean(),
   date: z.iso.datetime(),
   machine: z.string(),
+  /** How busy the machine was before the scenario began: processes that wanted to run, over the last minute. */
+  load: z.number().min(0).optional(),
   versions: z.record(z.string(), z.string()),
   seed: z.string(),
   command: z.string(),
