@@ -3,13 +3,14 @@
  * Every other file of this folder is a bench by the name of the file: to add one, write it.
  * Exit codes: 0 done, 1 a bench failed, 2 called wrongly. A missed figure is no failure: the machine may be busy.
  */
-import { fork, spawnSync } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { globSync, readFileSync, statSync } from "node:fs";
+import { globSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { basename, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench, BenchOptions, PartReport } from "./kit/bench.ts";
+import { installPeers, peerVersions } from "./kit/peers.ts";
 import { formatFigures, formatTable } from "./kit/report.ts";
 
 const here = import.meta.dirname;
@@ -32,7 +33,7 @@ async function main(args: readonly string[]): Promise<number> {
   const chosen = names.length === 0 ? jobs : names.flatMap(name => jobsNamed(name, jobs));
   installPeers();
   const machine = `Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}`;
-  const peers = peerVersions();
+  const peers = Object.entries(peerVersions()).map(([name, version]) => `${name} ${version}`);
   if (!isJson)
     console.log(`${machine}${isQuick ? "; a quick run, not to be quoted" : ""}\nbeside ${peers.join(", ")}\n`);
   const reports: (Job & PartReport)[] = [];
@@ -78,22 +79,6 @@ function jobsNamed(name: string, jobs: readonly Job[]): readonly Job[] {
   if (named.length > 0) return named;
   const valid = [...new Set(jobs.flatMap(({ bench, part }) => [bench, `${bench}/${part}`]))];
   throw new UsageError(`there is no bench ${JSON.stringify(name)}; there are ${valid.join(", ")}`);
-}
-
-function peerVersions(): readonly string[] {
-  const { dependencies } = JSON.parse(readFileSync(resolve(here, "package.json"), "utf8")) as {
-    readonly dependencies: Readonly<Record<string, string>>;
-  };
-  return Object.entries(dependencies).map(([name, version]) => `${name} ${version}`);
-}
-
-/** npm writes this file last: where it is older than the lockfile, or missing, the peers are not all there. */
-function installPeers(): void {
-  const installed = statSync(resolve(here, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
-  if (installed !== undefined && installed.mtimeMs >= statSync(resolve(here, "package-lock.json")).mtimeMs) return;
-  // Its words go to stderr: stdout is for the numbers.
-  const { status, error } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], { cwd: here, stdio: ["ignore", 2, 2] });
-  if (status !== 0) throw new Error("npm ci in bench/ failed", { cause: error });
 }
 
 async function runJob({ bench, part }: Job, options: BenchOptions): Promise<PartReport> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { systemTime } from "./system-time.ts";
 
@@ -31,6 +31,13 @@ test("a timer longer than the platform's longest does not fire at once", async (
   await systemTime.sleep(5);
   timer.cancel();
   assert.equal(fired, false);
+});
+
+test("a timer for an instant that has passed fires, and nobody is warned of it", () => {
+  const file = JSON.stringify(import.meta.resolve("./system-time.ts"));
+  const script = `import(${file}).then(({ systemTime }) => systemTime.setTimer(-2, () => console.log("fired")))`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
+  assert.deepEqual({ stdout, stderr }, { stdout: "fired\n", stderr: "" });
 });
 
 test("the wall clock is epoch milliseconds", () => {

@@ -21,7 +21,8 @@ export class SystemTime implements Time {
   }
 
   setTimer(delayMs: number, fire: () => void): Timer {
-    let leftMs = Math.ceil(delayMs);
+    // What is due may have passed since it was computed, and Node warns of delays below 0.
+    let leftMs = Math.max(0, Math.ceil(delayMs));
     let handle: NodeJS.Timeout;
     const arm = () => {
       const stepMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);

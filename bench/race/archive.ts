@@ -1,0 +1,46 @@
+/** Where results are kept, one file for each scenario. */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseResult, type ScenarioResult } from "./result.ts";
+
+export class Archive {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  keep(result: ScenarioResult): void {
+    mkdirSync(this.#folder, { recursive: true });
+    writeWhole(this.#fileOf(result.scenario), `${JSON.stringify(result, undefined, 2)}\n`);
+  }
+
+  /** Of those scenarios that were run, in the order of the names. */
+  kept(ids: readonly string[]): readonly ScenarioResult[] {
+    return ids.flatMap(id => {
+      const text = textOf(this.#fileOf(id));
+      return text === undefined ? [] : [parseResult(text, this.#fileOf(id))];
+    });
+  }
+
+  #fileOf(id: string): string {
+    return join(this.#folder, `${id}.json`);
+  }
+}
+
+/** Never half of it, whatever happens meanwhile. */
+export function writeWhole(file: string, text: string): void {
+  const part = `${file}.${process.pid}.part`;
+  writeFileSync(part, text);
+  renameSync(part, file);
+}
+
+/** Undefined where there is no such file. */
+export function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+import { parseArgs } from "node:util";
+import { CONTESTANTS, type Contestant, contestantOf } from "./contestants.ts";
+import type { Scenario } from "./scenario.ts";
+import { scenarios } from "./scenarios.ts";
+
+export class UsageError extends Error {}
+
+export interface RaceArguments {
+  readonly isQuick: boolean;
+  /** Nothing is run; the document is written from what was kept. */
+  readonly isRenderOnly: boolean;
+  readonly scenarios: readonly Scenario[];
+  /** Undefined for everybody. */
+  readonly clients: readonly Contestant[] | undefined;
+  readonly seed: string;
+}
+
+export function readArguments(args: readonly string[]): RaceArguments {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        quick: { type: "boolean", default: false },
+        render: { type: "boolean", default: false },
+        only: { type: "string" },
+        clients: { type: "string" },
+        seed: { type: "string", default: "2026" },
+      },
+    });
+    const all = scenarios(values.quick);
+    return {
+      isQuick: values.quick,
+      isRenderOnly: values.render,
+      scenarios: values.only === undefined ? all : listed(values.only).flatMap(name => scenariosNamed(name, all)),
+      clients: values.clients === undefined ? undefined : listed(values.clients).map(contestantOf),
+      seed: values.seed,
+    };
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** `R5` is all of its variants, `r5-told` one. */
+function scenariosNamed(name: string, all: readonly Scenario[]): readonly Scenario[] {
+  const named = all.filter(({ id, race }) => [id, race.toLowerCase()].includes(name.toLowerCase()));
+  if (named.length > 0) return named;
+  const valid = [...new Set(all.flatMap(({ race, id }) => [race, id]))];
+  throw new RangeError(`there is no scenario ${JSON.stringify(name)}; there are ${valid.join(", ")}`);
+}
+
+/** Who takes part in a scenario, ours first. */
+export function fieldOf({ clients, isQuick }: RaceArguments, { hasSmooth = false }: Scenario): readonly Contestant[] {
+  if (clients !== undefined) return clients;
+  return CONTESTANTS.filter(one => (hasSmooth || !one.isExtra) && (one.isQuick || !isQuick));
+}
+
+function listed(text: string): readonly string[] {
+  return text.split(",").map(name => name.trim());
+}

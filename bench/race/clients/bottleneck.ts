@@ -1,0 +1,53 @@
+import Bottleneck from "bottleneck";
+import Redis from "ioredis";
+import type { Client, Setting } from "../client.ts";
+import type { Window } from "../limits.ts";
+import { peerClient } from "../peer.ts";
+
+/** Its default. */
+const GROUP_TIMEOUT_MS = 300_000;
+
+/**
+ * As its guide has it: `minTime` for the short window, a reservoir that is refilled for the long one, a chain for what
+ * several limiters share, a group for several hosts, and its clustering for several processes.
+ */
+export async function open(setting: Setting): Promise<Client> {
+  const { limits, store } = setting;
+  const shared = store?.startsWith("redis:") ? clustering(store) : {};
+  const groupOf = (id: string, windows: readonly Window[]) =>
+    new Bottleneck.Group({ ...optionsOf(windows), ...shared, id, timeout: keptMs(windows) });
+  const groups = {
+    metadata: groupOf("metadata", limits.metadata),
+    artifact: groupOf("artifact", limits.artifact ?? []),
+  };
+  const totals = limits.total && groupOf("total", limits.total);
+  const turnsOf = (host: string, role: keyof typeof groups) => {
+    const limiter = groups[role].key(host);
+    if (totals !== undefined) limiter.chain(totals.key(host));
+    return <Result>(task: () => Promise<Result>) => limiter.schedule(task);
+  };
+  return peerClient(setting, turnsOf);
+}
+
+function optionsOf(windows: readonly Window[]): Bottleneck.ConstructorOptions {
+  const [short, long, ...others] = windows.toSorted((a, b) => a.windowMs - b.windowMs);
+  if (others.length > 0) throw new RangeError("bottleneck has a spacing and a reservoir, for two windows at the most");
+  return {
+    ...(short && { minTime: Math.ceil(short.windowMs / short.limit) }),
+    ...(long && {
+      reservoir: long.limit,
+      reservoirRefreshAmount: long.limit,
+      reservoirRefreshInterval: long.windowMs,
+    }),
+  };
+}
+
+/** A group forgets a limiter that started nothing for this long, with all who wait in it: longer than any window, then. */
+function keptMs(windows: readonly Window[]): number {
+  return Math.max(GROUP_TIMEOUT_MS, ...windows.map(({ windowMs }) => 2 * windowMs));
+}
+
+function clustering(url: string): Bottleneck.ConstructorOptions {
+  const { hostname, port } = new URL(url);
+  return { datastore: "ioredis", Redis, clientOptions: { host: hostname, port: Number(port) } };
+}

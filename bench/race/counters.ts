@@ -1,0 +1,107 @@
+/** The ways in which servers count. Milliseconds of the server's own clock, never going back. */
+import type { Window } from "./limits.ts";
+
+/** How a server counts, as its scenario names it. */
+export type Counting = "any-window" | "two-buckets" | "fixed-window";
+
+export interface Counter {
+  readonly window: Window;
+  /** How long until it would let one more in; 0 for now. */
+  waitMs(nowMs: number, limit: number): number;
+  /** One was let in. */
+  add(nowMs: number): void;
+}
+
+export function counterOf(counting: Counting, window: Window): Counter {
+  if (counting === "any-window") return new Log(window);
+  return counting === "two-buckets" ? new TwoBuckets(window) : new FixedWindow(window);
+}
+
+/** Exact: at most so many in any window, wherever it begins. */
+class Log implements Counter {
+  readonly window: Window;
+  #inMs: number[] = [];
+  #oldest = 0;
+
+  constructor(window: Window) {
+    this.window = window;
+  }
+
+  waitMs(nowMs: number, limit: number): number {
+    const { windowMs } = this.window;
+    while ((this.#inMs[this.#oldest] ?? nowMs) <= nowMs - windowMs) this.#oldest += 1;
+    const blocking = this.#inMs[Math.max(this.#oldest, this.#inMs.length - limit)];
+    const isFull = this.#inMs.length - this.#oldest >= limit;
+    return isFull && blocking !== undefined ? blocking + windowMs - nowMs : 0;
+  }
+
+  add(nowMs: number): void {
+    this.#inMs.push(nowMs);
+    if (this.#oldest < 10_000) return;
+    this.#inMs = this.#inMs.slice(this.#oldest);
+    this.#oldest = 0;
+  }
+}
+
+/** Two counters, the one before weighted by how much of it the sliding window still covers: as CDNs and Redis recipes do. */
+class TwoBuckets implements Counter {
+  readonly window: Window;
+  #bucket = 0;
+  #count = 0;
+  #before = 0;
+
+  constructor(window: Window) {
+    this.window = window;
+  }
+
+  waitMs(nowMs: number, limit: number): number {
+    this.#turn(nowMs);
+    const { windowMs } = this.window;
+    const leftMs = (this.#bucket + 1) * windowMs - nowMs;
+    const counted = this.#count + this.#before * (leftMs / windowMs);
+    if (counted + 1 <= limit) return 0;
+    // Within this bucket the weight of the one before falls; where that does not make room, the next bucket may.
+    const room = limit - 1 - this.#count;
+    return room >= 0 && this.#before > 0 ? leftMs - (room / this.#before) * windowMs : leftMs;
+  }
+
+  add(nowMs: number): void {
+    this.#turn(nowMs);
+    this.#count += 1;
+  }
+
+  #turn(nowMs: number): void {
+    const bucket = Math.floor(nowMs / this.window.windowMs);
+    if (bucket === this.#bucket) return;
+    this.#before = bucket === this.#bucket + 1 ? this.#count : 0;
+    this.#count = 0;
+    this.#bucket = bucket;
+  }
+}
+
+/** A counter that begins anew with every window of the clock. */
+class FixedWindow implements Counter {
+  readonly window: Window;
+  #bucket = 0;
+  #count = 0;
+
+  constructor(window: Window) {
+    this.window = window;
+  }
+
+  waitMs(nowMs: number, limit: number): number {
+    this.#turn(nowMs);
+    return this.#count < limit ? 0 : (this.#bucket + 1) * this.window.windowMs - nowMs;
+  }
+
+  add(nowMs: number): void {
+    this.#turn(nowMs);
+    this.#count += 1;
+  }
+
+  #turn(nowMs: number): void {
+    const bucket = Math.floor(nowMs / this.window.windowMs);
+    if (bucket !== this.#bucket) this.#count = 0;
+    this.#bucket = bucket;
+  }
+}

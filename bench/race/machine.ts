@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { availableParallelism, cpus, platform, totalmem } from "node:os";
+import { peerVersions } from "../kit/peers.ts";
+import { CONTESTANTS } from "./contestants.ts";
+
+/** Where it was measured. */
+export function machineName(): string {
+  const gb = Math.round(totalmem() / 2 ** 30);
+  return `${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}, ${gb} GB, ${platform()}, Node ${process.version}`;
+}
+
+/** Of all that took part, by name. */
+export function versionsOf(): Readonly<Record<string, string>> {
+  const peers = peerVersions();
+  const ours = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
+  const { version: undici } = createRequire(import.meta.url)("undici/package.json") as { version: string };
+  const versions: Record<string, string> = { docstokg: ours.version };
+  for (const { package: name } of CONTESTANTS)
+    if (name !== undefined) versions[name] = name === "undici" ? undici : (peers[name] ?? "unknown");
+  return versions;
+}

@@ -1,0 +1,66 @@
+/** What is kept of a scenario, as JSON, so that one can be run again without the others. */
+import { z } from "zod";
+
+const count = z.int().min(0);
+const ms = z.number();
+
+const runSchema = z.strictObject({
+  client: z.string().min(1),
+  /** Why it did not take part; then nothing else is there. */
+  cannot: z.string().optional(),
+  /** What a reader has to know of this run. */
+  note: z.string().optional(),
+  outcome: z
+    .strictObject({
+      requests: count,
+      succeeded: count,
+      failed: count,
+      putBack: count,
+      makespanMs: ms,
+      /** The fastest that it could have been; and for one who keeps our guard and does what the server says. */
+      boundMs: ms,
+      politeMs: ms,
+      cpuUsPerRequest: z.number(),
+      memoryMb: z.number(),
+      arrivals: count.optional(),
+      rejections: count.optional(),
+      busiest: z.strictObject({ count, limit: count, windowMs: ms }).optional(),
+      outage: z.strictObject({ arrivals: count, recoveryMs: ms.optional() }).optional(),
+      hosts: z.strictObject({ met: count, bytesPerHost: z.number() }).optional(),
+    })
+    .optional(),
+});
+
+const resultSchema = z.strictObject({
+  version: z.literal(1),
+  scenario: z.string().min(1),
+  title: z.string(),
+  what: z.string(),
+  isQuick: z.boolean(),
+  date: z.iso.datetime(),
+  machine: z.string(),
+  /** How busy the machine was before the scenario began: processes that wanted to run, over the last minute. */
+  load: z.number().min(0).optional(),
+  versions: z.record(z.string(), z.string()),
+  seed: z.string(),
+  command: z.string(),
+  tookMs: ms,
+  runs: z.array(runSchema),
+});
+
+export type Run = z.infer<typeof runSchema>;
+export type Outcome = NonNullable<Run["outcome"]>;
+export type ScenarioResult = z.infer<typeof resultSchema>;
+
+/** Reads what was kept, or throws an error that says where and what is wrong. */
+export function parseResult(text: string, where: string): ScenarioResult {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${where} is no JSON; remove it and run its scenario again`, { cause: error });
+  }
+  const parsed = resultSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new Error(`${where} is not a result of the race: ${z.prettifyError(parsed.error)}`);
+}

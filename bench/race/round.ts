@@ -1,0 +1,106 @@
+/** One client in one scenario: its processes, the server's and the store's, from start to end. */
+import { openFolder } from "../stores/folder.ts";
+import { openServer } from "../stores/server.ts";
+import { fastestMs } from "./bound.ts";
+import type { Contestant } from "./contestants.ts";
+import type { ServerReport } from "./doorkeeper.ts";
+import { shareOf } from "./limits.ts";
+import { WARM_PATH } from "./paths.ts";
+import { Child } from "./processes.ts";
+import type { RacerOrder, RacerReport } from "./racer.ts";
+import type { Outcome, Run } from "./result.ts";
+import { courseOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
+
+/** What our policy adds to every window unless it is told otherwise. */
+const GUARD_MS = 25;
+const WARM_REQUESTS = 60;
+/** For a process to start on a busy machine. */
+const START_MS = 60_000;
+/** For what takes no time of the clock: hours of virtual time, a million hosts. */
+const LEAST_REPORT_MS = 120_000;
+
+export async function runRound(scenario: Scenario, contestant: Contestant, seed: string): Promise<Run> {
+  const { store, isForSharers = false } = scenario;
+  const isSharing = store !== undefined && contestant.shares.includes(store);
+  const client = contestant.id;
+  if (isForSharers && !isSharing) return { client, cannot: "cannot share a limit through Redis: see R6 on SQLite" };
+  using folder = openFolder();
+  await using redis = isSharing && store === "redis" ? await openServer() : undefined;
+  if (isSharing && store === "redis" && redis === undefined) return { client, cannot: "no redis-server on PATH" };
+  const place = redis?.url ?? `sqlite:${folder.file("limits.db")}`;
+  const processes = Math.max(1, scenario.loads.length);
+  const isDivided = processes > 1 && !isSharing;
+  const hasServer = !scenario.isVirtual && !scenario.hosts;
+  await using server = hasServer ? new Child("server.ts", ruleOf(scenario)) : undefined;
+  const origin = server ? `http://127.0.0.1:${await server.heard(START_MS)}` : "http://127.0.0.1";
+  if (server) await warm(origin);
+  const order = (index: number): RacerOrder => ({
+    client,
+    scenario,
+    index,
+    origin,
+    seed: `${seed} ${scenario.id} ${client}`,
+    limits: isDivided ? shareOf(scenario.limits, processes) : scenario.limits,
+    ...(isSharing && { store: place }),
+    limitMs: 10_000 + 4 * fastestMs(courseOf(scenario)),
+  });
+  const reports = await runRacers(Array.from({ length: processes }, (_, index) => order(index)));
+  const seen = server ? await reportOf(server) : reports[0]?.server;
+  const note = isDivided && contestant.hasLimiter ? `each process with 1/${processes} of the limit` : undefined;
+  return { client, ...(note !== undefined && { note }), outcome: outcomeOf(scenario, reports, seen) };
+}
+
+async function runRacers(orders: readonly RacerOrder[]): Promise<readonly RacerReport[]> {
+  await using racers = new AsyncDisposableStack();
+  // They stop by themselves; this is for one that does not.
+  const reportMs = Math.max(
+    LEAST_REPORT_MS,
+    ...orders.map(({ scenario, limitMs }) => (scenario.isVirtual ? 0 : limitMs * 2)),
+  );
+  const children = orders.map(order => racers.use(new Child("racer.ts", order)));
+  await Promise.all(children.map(child => child.heard(START_MS)));
+  const reports = Promise.all(children.map(child => child.heard(reportMs) as Promise<RacerReport>));
+  for (const child of children) child.send("go");
+  return await reports;
+}
+
+async function reportOf(server: Child): Promise<ServerReport> {
+  const report = server.heard(START_MS);
+  server.send("report");
+  return (await report) as ServerReport;
+}
+
+async function warm(origin: string): Promise<void> {
+  for (let asked = 0; asked < WARM_REQUESTS; asked += 1) {
+    const response = await fetch(`${origin}${WARM_PATH}`, { headers: { connection: "close" } });
+    await response.arrayBuffer();
+  }
+}
+
+function outcomeOf(scenario: Scenario, reports: readonly RacerReport[], seen: ServerReport | undefined): Outcome {
+  const sum = (of: (report: RacerReport) => number) => reports.reduce((total, report) => total + of(report), 0);
+  const stalls = reports.flatMap(report => report.stalls);
+  const hosts = reports[0]?.hosts;
+  const requests = requestsOf(scenario);
+  return {
+    requests,
+    succeeded: sum(({ succeeded }) => succeeded),
+    failed: sum(({ failed }) => failed),
+    putBack: sum(({ putBack }) => putBack),
+    makespanMs:
+      Math.max(...reports.map(({ endedMs }) => endedMs)) - Math.min(...reports.map(({ startedMs }) => startedMs)),
+    boundMs: fastestMs(courseOf(scenario, stalls)),
+    politeMs: fastestMs({ ...courseOf(scenario, stalls, seen?.toldUntilMs), guardMs: GUARD_MS }),
+    cpuUsPerRequest: (sum(({ cpuMs }) => cpuMs) * 1000) / (hosts?.met ?? requests),
+    memoryMb: sum(({ memoryMb }) => memoryMb),
+    ...(seen && { arrivals: seen.arrivals, rejections: seen.rejections, busiest: seen.busiest }),
+    ...(seen &&
+      scenario.outage && {
+        outage: {
+          arrivals: seen.duringOutage,
+          ...(seen.recoveryMs !== undefined && { recoveryMs: seen.recoveryMs }),
+        },
+      }),
+    ...(hosts && { hosts: { met: hosts.met, bytesPerHost: hosts.bytesPerHost } }),
+  };
+}

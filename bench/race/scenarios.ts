@@ -1,0 +1,152 @@
+/** R1 to R10. A quick run does the same with fewer requests; its numbers are not worth quoting. */
+import type { Limits } from "./limits.ts";
+import type { Scenario } from "./scenario.ts";
+
+const SECOND = 1000;
+const HOUR = 3_600_000;
+const TEN: Limits = { metadata: [{ limit: 10, windowMs: SECOND }] };
+const TWENTY: Limits = { metadata: [{ limit: 20, windowMs: SECOND }] };
+const EIGHT: Limits = { metadata: [{ limit: 8, windowMs: SECOND }] };
+
+export function scenarios(isQuick: boolean): readonly Scenario[] {
+  const pick = <Value>(full: Value, quick: Value): Value => (isQuick ? quick : full);
+  return [
+    {
+      id: "r1",
+      race: "R1",
+      title: "one window",
+      what: "10 per second, everything asked for at once.",
+      limits: TEN,
+      loads: [{ metadata: pick(70, 25) }],
+      promises: ["no-rejections", "near-optimum", "ahead"],
+    },
+    {
+      id: "r2",
+      race: "R2",
+      title: "two windows",
+      what: "8 per second and 20 in 4 seconds, both in any window.",
+      limits: {
+        metadata: [
+          { limit: 8, windowMs: SECOND },
+          { limit: 20, windowMs: 4 * SECOND },
+        ],
+      },
+      loads: [{ metadata: pick(40, 18) }],
+      promises: ["no-rejections", "near-optimum", "ahead"],
+    },
+    {
+      id: "r3",
+      race: "R3",
+      title: "long window, virtual time",
+      what: "10 per second and 5,000 per hour for some hours. Clocks and timers of the process are virtual ones, and the server sits behind a wire without a network, so that nothing is late.",
+      limits: {
+        metadata: [
+          { limit: 10, windowMs: SECOND },
+          { limit: pick(5000, 500), windowMs: HOUR },
+        ],
+      },
+      loads: [{ metadata: pick(12_000, 1200) }],
+      isVirtual: true,
+      promises: ["ahead"],
+    },
+    {
+      id: "r4",
+      race: "R4",
+      title: "mixed roles on one host",
+      what: "8 records per second and 3 files per second, and no more than 10 of both together.",
+      limits: {
+        metadata: [{ limit: 8, windowMs: SECOND }],
+        artifact: [{ limit: 3, windowMs: SECOND }],
+        total: [{ limit: 10, windowMs: SECOND }],
+      },
+      loads: [pick({ metadata: 44, artifact: 8 }, { metadata: 20, artifact: 4 })],
+      promises: ["no-rejections", "near-optimum", "ahead"],
+    },
+    ...([true, false] as const).map(
+      (saysWhen): Scenario => ({
+        id: saysWhen ? "r5-told" : "r5-untold",
+        race: "R5",
+        title: `outage ${saysWhen ? "with" : "without"} Retry-After`,
+        what: `20 per second; two windows in, the server answers with 503 for ${pick(3, 1.3)} seconds and ${saysWhen ? "says for how long" : "does not say for how long: who asks seldom learns late that it is back, and the bound knows at once"}.`,
+        limits: TWENTY,
+        loads: [{ metadata: pick(60, 50) }],
+        outage: { fromMs: 1500, toMs: pick(4500, 2800), saysWhen },
+        promises: ["no-rejections", "near-optimum", "ahead"],
+      }),
+    ),
+    ...(["sqlite", "redis"] as const).map(
+      (store): Scenario => ({
+        id: `r6-${store}`,
+        race: "R6",
+        title: `four processes, ${store === "redis" ? "Redis" : "SQLite"}`,
+        what:
+          store === "redis"
+            ? "The same through a Redis server; only those who can share through one."
+            : "8 per second for four processes with different amounts of work. Who cannot share a limit through a file gets a quarter of it for each process.",
+        limits: EIGHT,
+        loads: pick([20, 14, 14, 8], [8, 6, 4, 4]).map(metadata => ({ metadata })),
+        store,
+        isForSharers: store === "redis",
+        promises: ["no-rejections", "near-optimum", "ahead"],
+      }),
+    ),
+    ...(["two-buckets", "fixed-window"] as const).map(
+      (counting): Scenario => ({
+        id: `r7-${counting}`,
+        race: "R7",
+        title: counting === "two-buckets" ? "counter-style server, two buckets" : "counter-style server, fixed windows",
+        what:
+          counting === "two-buckets"
+            ? "10 per second, counted as this second's and the part of the last second's that a sliding window still covers. The bound is that of 10 in any second."
+            : "10 in each second of the server's clock. The bound is that of 10 in any second, which luck may beat here.",
+        limits: TEN,
+        loads: [{ metadata: pick(40, 25) }],
+        counting,
+        hasSmooth: true,
+        promises: ["ahead"],
+      }),
+    ),
+    {
+      id: "r8",
+      race: "R8",
+      title: "event-loop stalls",
+      what: `R1 with a client whose loop stands still: ${pick("for 0.5 s, 2 s and 1 s", "for 0.5 s")}. The bound knows when.`,
+      limits: TEN,
+      loads: [{ metadata: pick(60, 25) }],
+      stalls: pick(
+        [
+          { atMs: 800, ms: 500 },
+          { atMs: 2700, ms: 2000 },
+          { atMs: 5400, ms: 1000 },
+        ],
+        [{ atMs: 800, ms: 500 }],
+      ),
+      promises: ["no-rejections", "near-optimum", "ahead"],
+    },
+    {
+      id: "r9",
+      race: "R9",
+      title: "limit halved in mid-run",
+      what: "20 per second, after 2.5 seconds 10: the server enforces it at once and says so in RateLimit-Policy fields alone.",
+      limits: TWENTY,
+      loads: [{ metadata: pick(90, 70) }],
+      halvedAtMs: pick(2500, 1500),
+      promises: ["ahead"],
+    },
+    {
+      id: "r10",
+      race: "R10",
+      title: "a million hosts",
+      what: "10 per second and 5,000 per hour for each of a million hosts, one request each, 64 at a time over a wire that answers at once. Who has not met a million after 30 seconds, or holds 1.5 GB by then, stops.",
+      limits: {
+        metadata: [
+          { limit: 10, windowMs: SECOND },
+          { limit: 5000, windowMs: HOUR },
+        ],
+      },
+      loads: [],
+      hosts: pick(1_000_000, 20_000),
+      promises: [],
+    },
+  ];
+}

@@ -1,0 +1,31 @@
+/** One attempt of a peer: Node's fetch, or undici's request where something stands in for the network. */
+import { type Dispatcher, request } from "undici";
+
+export interface Reply {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+}
+
+export type Send = (url: string) => Promise<Reply>;
+
+export function sendBy(wire: Dispatcher | undefined): Send {
+  if (wire !== undefined) return url => sendOver(wire, url);
+  return async url => {
+    const response = await fetch(url);
+    await response.arrayBuffer();
+    return { status: response.status, retryAfterMs: msOf(response.headers.get("retry-after")) };
+  };
+}
+
+/** Over a dispatcher of undici's. */
+export async function sendOver(dispatcher: Dispatcher, url: string): Promise<Reply> {
+  const { statusCode, headers, body } = await request(url, { dispatcher });
+  await body.dump();
+  const said = headers["retry-after"];
+  return { status: statusCode, retryAfterMs: msOf(typeof said === "string" ? said : null) };
+}
+
+/** The servers of the race say seconds. */
+function msOf(seconds: string | null): number | undefined {
+  return seconds === null ? undefined : Number(seconds) * 1000;
+}

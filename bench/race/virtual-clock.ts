@@ -1,0 +1,178 @@
+/**
+ * Time that passes at once: timers and clocks of the globals, which the peers use, and the same as a `Time`, which ours
+ * takes. An hour of waiting costs what happens in it.
+ */
+import { sleep } from "../../src/time/sleep.ts";
+import type { Time, Timer } from "../../src/time/time.ts";
+
+interface Armed {
+  dueMs: number;
+  readonly order: number;
+  readonly everyMs: number | undefined;
+  readonly fire: () => void;
+  isCancelled: boolean;
+}
+
+/** What a timer's caller holds. Whether it keeps the process alive is of no interest here. */
+class Handle {
+  readonly armed: Armed;
+
+  constructor(armed: Armed) {
+    this.armed = armed;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    this.armed.isCancelled = true;
+  }
+}
+
+/** Turns of the real loop between two instants: an answer that came must have been read before time goes on. */
+const TURNS = 4;
+const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+export class VirtualClock {
+  #nowMs = 0;
+  #order = 0;
+  readonly #heap: Armed[] = [];
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Takes the place of the process's own timers and clocks, for good. */
+  install(): void {
+    const clear = (handle: unknown) => {
+      if (handle instanceof Handle) handle.armed.isCancelled = true;
+    };
+    const RealDate = Date;
+    const wallMs = () => Math.floor(EPOCH_MS + this.#nowMs);
+    class VirtualDate extends RealDate {
+      constructor(...args: readonly unknown[]) {
+        if (args.length === 0) super(wallMs());
+        else super(...(args as [number]));
+      }
+
+      static override now(): number {
+        return wallMs();
+      }
+    }
+    Object.assign(globalThis, {
+      Date: VirtualDate,
+      setTimeout: (fire: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+        this.#arm(ms, undefined, () => fire(...args)),
+      setInterval: (fire: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+        this.#arm(ms, Math.max(1, ms), () => fire(...args)),
+      clearTimeout: clear,
+      clearInterval: clear,
+    });
+    performance.now = () => this.#nowMs;
+  }
+
+  /** Lets time pass until the work is done. */
+  async runUntil(work: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    work.then(over, over);
+    for (;;) {
+      for (let turn = 0; turn < TURNS; turn += 1) await new Promise(resolve => setImmediate(resolve));
+      if (isOver) return;
+      if (!this.#advance()) throw new Error("everybody waits, and no timer is armed");
+    }
+  }
+
+  time(): Time {
+    const time: Time = {
+      monotonicUs: () => Math.floor(this.#nowMs * 1000),
+      machineUs: () => Math.floor(this.#nowMs * 1000),
+      wallMs: () => Math.floor(EPOCH_MS + this.#nowMs),
+      setTimer: (delayMs, fire): Timer => {
+        const { armed } = this.#arm(Math.ceil(delayMs), undefined, fire);
+        return {
+          cancel: () => {
+            armed.isCancelled = true;
+          },
+        };
+      },
+      sleep: (ms, signal) => sleep(time, ms, signal),
+    };
+    return time;
+  }
+
+  #arm(ms: number, everyMs: number | undefined, fire: () => void): Handle {
+    // As Node has it: whole milliseconds, one at the least.
+    const dueMs = this.#nowMs + Math.max(1, Math.trunc(ms));
+    const armed: Armed = { dueMs, order: this.#nextOrder(), everyMs, fire, isCancelled: false };
+    this.#push(armed);
+    return new Handle(armed);
+  }
+
+  #nextOrder(): number {
+    this.#order += 1;
+    return this.#order;
+  }
+
+  /** Fires everything that is due at the next instant; false where nothing is armed. */
+  #advance(): boolean {
+    while (this.#heap[0]?.isCancelled) this.#pop();
+    const dueMs = this.#heap[0]?.dueMs;
+    if (dueMs === undefined) return false;
+    this.#nowMs = dueMs;
+    while (this.#heap[0]?.dueMs === dueMs) {
+      const armed = this.#pop();
+      if (armed.isCancelled) continue;
+      armed.fire();
+      if (armed.everyMs === undefined) continue;
+      armed.dueMs += armed.everyMs;
+      this.#push(armed);
+    }
+    return true;
+  }
+
+  #push(armed: Armed): void {
+    const heap = this.#heap;
+    let at = heap.push(armed) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!isBefore(armed, heap[parent] as Armed)) break;
+      heap[at] = heap[parent] as Armed;
+      at = parent;
+    }
+    heap[at] = armed;
+  }
+
+  #pop(): Armed {
+    const heap = this.#heap;
+    const first = heap[0] as Armed;
+    const last = heap.pop() as Armed;
+    if (heap.length === 0) return first;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Armed, heap[child] as Armed)) child += 1;
+      if (!isBefore(heap[child] as Armed, last)) break;
+      heap[at] = heap[child] as Armed;
+      at = child;
+    }
+    heap[at] = last;
+    return first;
+  }
+}
+
+function isBefore(a: Armed, b: Armed): boolean {
+  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
+}

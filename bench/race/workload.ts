@@ -1,0 +1,47 @@
+/** What a program does with a client: it asks for everything at once, and puts back what failed. */
+import type { Client } from "./client.ts";
+import type { Role } from "./limits.ts";
+import { pathOf } from "./paths.ts";
+import type { Load } from "./scenario.ts";
+
+/** Goes that an item gets in all. A client has tried several times by itself in each of them. */
+const GOES = 3;
+
+export interface Tally {
+  succeeded: number;
+  /** Given up. */
+  failed: number;
+  /** Calls that ended in an error or a bad answer, and were made again. */
+  putBack: number;
+}
+
+export function fetchAll(client: Client, origin: string, load: Load, tally: Tally): Promise<unknown> {
+  const items = interleaved(load);
+  return Promise.all(
+    items.map((role, index) => fetchOne(client, `${origin}${pathOf(role, `${process.pid}/${index}`)}`, role, tally)),
+  );
+}
+
+async function fetchOne(client: Client, url: string, role: Role, tally: Tally): Promise<void> {
+  for (let go = 1; go <= GOES; go += 1) {
+    const status = await client.get(url, role).catch((error: unknown) => {
+      // A slip of the race itself is not to be counted as a failure of a client.
+      if (error instanceof ReferenceError || error instanceof RangeError) throw error;
+      return 0;
+    });
+    if (status === 200) {
+      tally.succeeded += 1;
+      return;
+    }
+    if (go < GOES) tally.putBack += 1;
+  }
+  tally.failed += 1;
+}
+
+/** Roles come evenly mixed, as from a program that finds a file with every few records. */
+function interleaved({ metadata = 0, artifact = 0 }: Load): readonly Role[] {
+  const every = artifact === 0 ? Number.POSITIVE_INFINITY : (metadata + artifact) / artifact;
+  return Array.from({ length: metadata + artifact }, (_, index) =>
+    Math.floor((index + 1) / every) > Math.floor(index / every) ? "artifact" : "metadata",
+  );
+}
