@@ -3,7 +3,7 @@ import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
 import { findingOf, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
 const result = z.object({
@@ -11,8 +11,8 @@ const result = z.object({
   title: aside,
   yearPublished: yearAside,
   downloadUrl: text,
-  sourceFulltextUrls: z.union([listOf(z.string()), z.string().transform(one => [one])]),
-  links: listOf(z.object({ type: aside, url: text })),
+  sourceFulltextUrls: z.union([anyOf(z.string()), z.string().transform(one => [one])]),
+  links: anyOf(z.object({ type: aside, url: text })),
 });
 const page = z.object({ results: listOf(result, 25) });
 

@@ -3,7 +3,7 @@ import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
 const REST = "https://www.ebi.ac.uk/europepmc/webservices/rest";
@@ -17,7 +17,7 @@ const result = z.object({
   isOpenAccess: aside,
   license: aside,
   fullTextUrlList: z
-    .object({ fullTextUrl: listOf(z.object({ availabilityCode: aside, documentStyle: aside, url: text })) })
+    .object({ fullTextUrl: anyOf(z.object({ availabilityCode: aside, documentStyle: aside, url: text })) })
     .nullish(),
 });
 const page = z.object({ resultList: z.object({ result: listOf(result, 25) }) });

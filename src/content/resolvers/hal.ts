@@ -4,16 +4,16 @@ import type { Resolver } from "../resolver.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { kindByName } from "./file-names.ts";
 import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
 const doc = z.object({
   halId_s: text,
   doiId_s: text,
-  title_s: listOf(z.string()).catch([]),
+  title_s: anyOf(z.string()).catch([]),
   publicationDateY_i: yearAside,
   fileMain_s: text,
-  files_s: listOf(z.string()),
+  files_s: anyOf(z.string()),
   licence_s: aside,
   openAccess_bool: z.union([z.boolean(), z.string()]).nullish().catch(undefined),
 });

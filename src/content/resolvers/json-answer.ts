@@ -11,15 +11,16 @@ export const text = z.string().nullish();
 export const aside = z.string().nullish().catch(undefined);
 export const yearAside = z.union([z.number(), z.string()]).nullish().catch(undefined);
 
-/** The beginning of a list: nobody reads the ten-thousandth place. */
+/** The beginning of a list that an answer cannot do without: nobody reads the ten-thousandth place. */
 export function listOf<Item extends z.ZodType>(item: Item, atMost = 100) {
-  return z.preprocess(
-    value => (Array.isArray(value) ? value.slice(0, atMost) : value),
-    z
-      .array(item)
-      .nullish()
-      .transform(items => items ?? []),
-  );
+  return z.preprocess(value => (Array.isArray(value) ? value.slice(0, atMost) : value), z.array(item));
+}
+
+/** The beginning of a list that may as well be absent, or null. */
+export function anyOf<Item extends z.ZodType>(item: Item, atMost = 100) {
+  return listOf(item, atMost)
+    .nullish()
+    .transform(items => items ?? []);
 }
 
 /** The part of an answer that we understand, or the trouble with it: unknown fields are nobody's business. */

@@ -3,17 +3,17 @@ import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
 import { findingOf, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-answer.ts";
+import { anyOf, aside, listOf, readJson, text } from "./json-answer.ts";
 import { address } from "./question.ts";
 
 const right = z.object({ code: aside, label: aside }).nullish().catch(undefined);
-const pids = listOf(z.object({ scheme: aside, value: text }));
+const pids = anyOf(z.object({ scheme: aside, value: text }));
 const result = z.object({
   mainTitle: aside,
   publicationDate: aside,
   bestAccessRight: right,
   pids,
-  instances: listOf(z.object({ urls: listOf(z.string()), accessRight: right, license: aside, pids })),
+  instances: anyOf(z.object({ urls: anyOf(z.string()), accessRight: right, license: aside, pids })),
 });
 const page = z.object({ results: listOf(result, 25) });
 

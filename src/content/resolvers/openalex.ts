@@ -5,7 +5,7 @@ import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
 import type { WorkIds } from "../work.ts";
 import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { anyOf, aside, readJson, text, yearAside } from "./json-answer.ts";
 import { address, inPath } from "./question.ts";
 
 const location = z.object({
@@ -24,7 +24,7 @@ const record = z.object({
   ids: z.object({ pmid: text, pmcid: text }).nullish(),
   open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }).nullish(),
   best_oa_location: location.nullish(),
-  locations: listOf(location),
+  locations: anyOf(location),
 });
 
 const FIELDS = "id,doi,title,publication_year,ids,open_access,best_oa_location,locations";
