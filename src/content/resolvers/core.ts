@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
-import { findingOf, type Place, verdictOf } from "./finding.ts";
+import { findingOf, isDoiOf, type Place, verdictOf } from "./finding.ts";
 import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
@@ -29,7 +28,7 @@ export const core: Resolver = {
     if (verdict !== undefined) return verdict;
     const read = readJson(answer, page);
     if ("trouble" in read) return read.trouble;
-    const hits = read.data.results.filter(each => canonicalDoi(each.doi ?? "") === work.ids.doi);
+    const hits = read.data.results.filter(each => isDoiOf(work, each.doi));
     const [first] = hits;
     if (first === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, hits.flatMap(placesOf), {

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import type { Work, WorkIds } from "../work.ts";
-import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
+import { findingOf, idsFrom, isDoiOf, type Place, verdictOf } from "./finding.ts";
 import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
@@ -54,10 +53,10 @@ function queryFor({ pmcid, pmid, doi }: WorkIds): string | undefined {
 }
 
 /** Searches find what resembles the words, too. */
-function isOf(each: z.infer<typeof result>, { ids }: Work): boolean {
+function isOf(each: z.infer<typeof result>, work: Work): boolean {
   const { pmcid, pmid } = idsFrom({ pmcid: each.pmcid, pmid: each.pmid });
   const isSame = (one: string | undefined, other: string | undefined) => one !== undefined && one === other;
-  return isSame(pmcid, ids.pmcid) || isSame(pmid, ids.pmid) || isSame(canonicalDoi(each.doi ?? ""), ids.doi);
+  return isSame(pmcid, work.ids.pmcid) || isSame(pmid, work.ids.pmid) || isDoiOf(work, each.doi);
 }
 
 function placesOf({ pmcid, isOpenAccess, license, fullTextUrlList }: z.infer<typeof result>): readonly Place[] {

@@ -44,5 +44,5 @@ test("a search leads to the article, or to nothing", () => {
     told(heard(figshare, TOKEN, { status: 404, body: { message: "Entity not found", code: "EntityNotFound" } })),
     "none: unknown-work",
   );
-  assert.match(told(heard(figshare, TOKEN, { body: { files: [{ id: "1" }] } })), /^unreadable: /);
+  assert.match(told(heard(figshare, TOKEN, { body: { files: [{ id: "1" }] } })), /^unreadable: .*: files\.0\.id: /);
 });

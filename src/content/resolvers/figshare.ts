@@ -3,7 +3,7 @@ import type { Question, Resolver } from "../resolver.ts";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
 import { figshareFile, findingOf, idsFrom, md5, type Place, verdictOf } from "./finding.ts";
-import { anyOf, aside, readJson, text } from "./json-answer.ts";
+import { aside, listOf, readJson, text } from "./json-answer.ts";
 import { address } from "./question.ts";
 
 const API = "https://api.figshare.com/v2/articles";
@@ -21,7 +21,7 @@ const article = z.object({
   title: aside,
   published_date: aside,
   license: z.object({ name: aside }).nullish().catch(undefined),
-  files: anyOf(file),
+  files: listOf(file),
 });
 /** A search by DOI answers with a list, an id with the article. */
 const answered = z.union([z.array(z.object({ id: z.number().int() })).max(1000), article]);

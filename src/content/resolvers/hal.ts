@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { kindByName } from "./file-names.ts";
-import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
+import { findingOf, idsFrom, isDoiOf, type Place, verdictOf } from "./finding.ts";
 import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
@@ -53,9 +52,9 @@ function halIdOf({ url }: WorkIds): string | undefined {
   )?.[1];
 }
 
-function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, { ids }: Work): boolean {
-  const id = halIdOf(ids);
-  return id !== undefined ? halId_s === id : ids.doi !== undefined && canonicalDoi(doiId_s ?? "") === ids.doi;
+function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, work: Work): boolean {
+  const id = halIdOf(work.ids);
+  return id !== undefined ? halId_s === id : isDoiOf(work, doiId_s);
 }
 
 /** Only where a file was deposited, and not withheld until a later day. */

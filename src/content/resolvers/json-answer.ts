@@ -38,7 +38,28 @@ export function readJson<Schema extends z.ZodType>(
   }
   const read = schema.safeParse(value);
   if (read.success) return { data: read.data };
-  const [issue] = read.error.issues;
-  const path = issue?.path.map(String).join(".") || "the whole";
-  return { trouble: unreadable(answer, `an unknown shape: ${path}: ${issue?.message ?? "unexpected"}`.slice(0, 300)) };
+  const { path, message } = deepest(read.error.issues);
+  return {
+    trouble: unreadable(answer, `an unknown shape: ${path.join(".") || "the whole"}: ${message}`.slice(0, 300)),
+  };
+}
+
+interface Complaint {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** Of several shapes that an answer may have, the one that fits furthest is the one it was meant to have. */
+function deepest(issues: readonly z.core.$ZodIssue[]): Complaint {
+  const complaints = issues.slice(0, 10).map((issue): Complaint => {
+    const path = issue.path.map(String);
+    if (issue.code !== "invalid_union" || issue.errors.length === 0) return { path, message: issue.message };
+    const inner = issue.errors.map(deepest).reduce(deeper);
+    return { path: [...path, ...inner.path], message: inner.message };
+  });
+  return complaints.reduce(deeper, { path: [], message: "unexpected" });
+}
+
+function deeper(one: Complaint, other: Complaint): Complaint {
+  return other.path.length > one.path.length || one.message === "unexpected" ? other : one;
 }

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
-import { findingOf, verdictOf } from "./finding.ts";
+import { findingOf, isDoiOf, verdictOf } from "./finding.ts";
 import { anyOf, aside, listOf, readJson, text } from "./json-answer.ts";
 import { address } from "./question.ts";
 
@@ -30,9 +29,7 @@ export const openaire: Resolver = {
     const read = readJson(answer, page);
     if ("trouble" in read) return read.trouble;
     const hit = read.data.results.find(each =>
-      [...each.pids, ...each.instances.flatMap(instance => instance.pids)].some(
-        ({ value }) => canonicalDoi(value ?? "") === work.ids.doi,
-      ),
+      [...each.pids, ...each.instances.flatMap(instance => instance.pids)].some(({ value }) => isDoiOf(work, value)),
     );
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     const open = hit.instances.filter(({ accessRight }) => isOpen(accessRight));

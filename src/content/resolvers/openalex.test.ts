@@ -39,7 +39,7 @@ test("openalex gives open copies, and makes names of the addresses of PMC, PubMe
         {
           is_oa: true,
           pdf_url: "http://arxiv.org/pdf/1605.08386v2",
-          landing_page_url: "http://arxiv.org/abs/1605.08386",
+          landing_page_url: "https://doi.org/10.48550/arXiv.1605.08386",
           version: "submittedVersion",
         },
         { is_oa: false, pdf_url: "https://closed.example/x.pdf", landing_page_url: null },
@@ -64,6 +64,7 @@ test("openalex tells a closed work from one without a copy, and both from a shap
   assert.equal(told(heard(openalex, "10.1234/abc", { body: { open_access: { is_oa: false } } })), "none: not-open");
   assert.equal(told(heard(openalex, "10.1234/abc", { body: { open_access: { is_oa: true } } })), "none: no-copy");
   assert.equal(told(heard(openalex, "10.1234/abc", { status: 404, body: "<html>" })), "none: unknown-work");
-  const odd = heard(openalex, "10.1234/abc", { body: { locations: [{ pdf_url: 7 }] } });
+  assert.match(told(heard(openalex, "10.1234/abc", { body: { error: "x" } })), /^unreadable: .*: open_access: /);
+  const odd = heard(openalex, "10.1234/abc", { body: { open_access: {}, locations: [{ pdf_url: 7 }] } });
   assert.match(told(odd), /^unreadable: api\.openalex\.org answered an unknown shape: locations\.0\.pdf_url: /);
 });

@@ -22,7 +22,7 @@ const record = z.object({
   title: aside,
   publication_year: yearAside,
   ids: z.object({ pmid: text, pmcid: text }).nullish(),
-  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }).nullish(),
+  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }),
   best_oa_location: location.nullish(),
   locations: anyOf(location),
 });
@@ -46,7 +46,7 @@ export const openalex: Resolver = {
     if ("trouble" in read) return read.trouble;
     const { data } = read;
     const openLocations = [data.best_oa_location, ...data.locations.filter(each => each.is_oa === true)];
-    const oaUrl = data.open_access?.oa_url;
+    const oaUrl = data.open_access.oa_url;
     return findingOf(
       work,
       [
@@ -54,7 +54,7 @@ export const openalex: Resolver = {
         { url: oaUrl, kind: kindByAddress(oaUrl ?? "") },
       ],
       {
-        otherwise: data.open_access?.is_oa === false ? "not-open" : "no-copy",
+        otherwise: data.open_access.is_oa === false ? "not-open" : "no-copy",
         ids: {
           ...idsFrom({ doi: data.doi, pmid: tail(data.ids?.pmid), pmcid: pmcidIn(data.ids?.pmcid) }),
           ...openalexIds(data.id),

@@ -22,7 +22,8 @@ test("the converter leads to the list, the list to the newest version", () => {
   assert.equal(told(heard(pmc, "pmid:12", { body: { records } })), listing);
   const unknown = { records: [{ pmid: "12", status: "error", errmsg: "Identifier not found in PMC" }] };
   assert.equal(told(heard(pmc, "pmid:12", { body: unknown })), "none: unknown-work");
-  assert.equal(told(heard(pmc, "pmid:13", { body: { records } })), "none: unknown-work", "about another work");
+  for (const other of [records, [{ pmcid: "PMC1", pmid: 12 }]])
+    assert.equal(told(heard(pmc, "pmid:13", { body: { records: other } })), "none: unknown-work", "about another work");
   assert.equal(
     told(heard(pmc, "PMC1", { body: list("PMC1.2/", "PMC1.10/", "PMC1.9/", "PMC12.11/") })),
     `ask: ${BUCKET}/metadata/PMC1.10.json`,

@@ -18,7 +18,7 @@ test("what it calls a PDF may be a page, our own DOI, or nothing", () => {
   const externalIds = { DOI: "10.1234/ABC", ArXiv: "2401.00001", PubMedCentral: "34" };
   const with_ = (url: string | null, isOpenAccess = true) =>
     heard(semanticScholar, "10.1234/abc", {
-      body: { isOpenAccess, openAccessPdf: { url, license: "CCBY" }, externalIds },
+      body: { paperId: "1", isOpenAccess, openAccessPdf: { url, license: "CCBY" }, externalIds },
     });
   assert.deepEqual(candidatesIn(with_("https://p.example/a.pdf")), [
     { url: "https://p.example/a.pdf", kind: "pdf", licence: "CCBY" },
@@ -32,7 +32,10 @@ test("what it calls a PDF may be a page, our own DOI, or nothing", () => {
     ids: { pmcid: "PMC34", arxiv: "2401.00001", doi: "10.1234/abc" },
   });
   assert.equal(told(with_("", false)), "none: not-open");
-  assert.equal(told(heard(semanticScholar, "10.1234/abc", { body: { openAccessPdf: null } })), "none: no-copy");
+  assert.equal(
+    told(heard(semanticScholar, "10.1234/abc", { body: { paperId: "1", openAccessPdf: null } })),
+    "none: no-copy",
+  );
 });
 
 test("an unknown paper and a shape that changed", () => {
@@ -41,7 +44,7 @@ test("an unknown paper and a shape that changed", () => {
     "none: unknown-work",
   );
   assert.match(
-    told(heard(semanticScholar, "10.1234/abc", { body: { openAccessPdf: "https://p.example/a.pdf" } })),
+    told(heard(semanticScholar, "10.1234/abc", { body: { paperId: "1", openAccessPdf: "https://p.example/a.pdf" } })),
     /^unreadable: .*openAccessPdf/,
   );
   assert.match(
