@@ -12,7 +12,9 @@ const result = z.object({
   publicationDate: aside,
   bestAccessRight: right,
   pids,
-  instances: anyOf(z.object({ urls: anyOf(z.string()), accessRight: right, license: aside, pids })),
+  instances: anyOf(
+    z.object({ urls: anyOf(z.string()), accessRight: right, license: aside, pids, alternateIdentifiers: pids }),
+  ),
 });
 const page = z.object({ results: listOf(result, 25) });
 
@@ -29,7 +31,9 @@ export const openaire: Resolver = {
     const read = readJson(answer, page);
     if ("trouble" in read) return read.trouble;
     const hit = read.data.results.find(each =>
-      [...each.pids, ...each.instances.flatMap(instance => instance.pids)].some(({ value }) => isDoiOf(work, value)),
+      [...each.pids, ...each.instances.flatMap(instance => [...instance.pids, ...instance.alternateIdentifiers])].some(
+        ({ value }) => isDoiOf(work, value),
+      ),
     );
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     const open = hit.instances.filter(({ accessRight }) => isOpen(accessRight));
