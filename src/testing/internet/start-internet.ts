@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { SimulatedWork } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Order, Ready, Response, WorkerOptions } from "./messages.ts";
+import type { SimulatedOntology } from "./ontologies.ts";
 import type { Act } from "./script.ts";
 
 export interface InternetOptions {
@@ -9,6 +10,8 @@ export interface InternetOptions {
   readonly seed?: number | undefined;
   /** How many works there are. @default 60 */
   readonly works?: number | undefined;
+  /** About how long the files of the ontology `titan` are; they are made while they are sent. @default 500_000_000 */
+  readonly bigOntologyBytes?: number | undefined;
   /** What befalls its hosts, from the start. @default nothing */
   readonly script?: readonly Act[] | undefined;
 }
@@ -25,6 +28,7 @@ export interface Internet {
   readonly hosts: readonly string[];
   /** What there is, and what can be had. */
   readonly works: readonly SimulatedWork[];
+  readonly ontologies: readonly SimulatedOntology[];
   /** Starts an act; it lasts until it is stopped, or as long as it says. */
   play(act: Act): Promise<Performance>;
   ledger(): Promise<Ledger>;
@@ -37,11 +41,12 @@ export interface Internet {
  */
 export async function startInternet(options: InternetOptions = {}): Promise<Internet> {
   const servers = new ServersThread(checked(options));
-  const { tlsPort, plainPort, ca, hosts, works } = await servers.ready;
+  const { tlsPort, plainPort, ca, hosts, works, ontologies } = await servers.ready;
   return {
     network: { connectTo: [`:443:127.0.0.1:${tlsPort}`, `:80:127.0.0.1:${plainPort}`], tls: { ca } },
     hosts,
     works,
+    ontologies,
     play: async act => {
       const number = (await servers.tell({ kind: "play", act })) as number;
       return { stop: async () => void (await servers.tell({ kind: "stop", number })) };
@@ -51,15 +56,22 @@ export async function startInternet(options: InternetOptions = {}): Promise<Inte
   };
 }
 
-function checked({ seed = 1, works = 60, script = [] }: InternetOptions): WorkerOptions {
-  if (!Number.isSafeInteger(seed)) throw new RangeError(`seed: ${seed} is not a whole number`);
-  if (!Number.isInteger(works) || works < 0 || works > MOST_WORKS) {
-    throw new RangeError(`works: ${works} is not a whole number from 0 to ${MOST_WORKS}`);
-  }
-  return { seed, works, script };
+function checked({
+  seed = 1,
+  works = 60,
+  bigOntologyBytes = 500_000_000,
+  script = [],
+}: InternetOptions): WorkerOptions {
+  wholeNumber("seed", seed, 0, 0xffff_ffff);
+  wholeNumber("works", works, 0, 100_000);
+  wholeNumber("bigOntologyBytes", bigOntologyBytes, 10_000, 4_000_000_000);
+  return { seed, works, bigOntologyBytes, script };
 }
 
-const MOST_WORKS = 100_000;
+function wholeNumber(name: string, value: number, least: number, most: number): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw new RangeError(`${name}: ${value} is not a whole number from ${least} to ${most}`);
+}
 
 interface Waiting {
   readonly resolve: (result: Response["result"]) => void;

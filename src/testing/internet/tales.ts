@@ -145,7 +145,13 @@ function onArxiv(draft: Draft, prefix: "10.48550" | "10.5555"): Told {
     ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (told.ids.doi ?? "") },
     registrar: isOwnDoi ? "datacite" : "crossref",
     landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : told.landing,
-    copies: [copy(pdf, ["arxiv", "openalex", "unpaywall"], { ...IN_REPOSITORY, version: "submittedVersion" })],
+    // Unpaywall knows the DOIs of Crossref alone.
+    copies: [
+      copy(pdf, isOwnDoi ? ["arxiv", "openalex"] : ["arxiv", "openalex", "unpaywall"], {
+        ...IN_REPOSITORY,
+        version: "submittedVersion",
+      }),
+    ],
     pages: [
       ...told.pages,
       [pdf, { kind: "pdf", manner: "bare" }],
