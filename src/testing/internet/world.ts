@@ -123,6 +123,7 @@ const ONTOLOGY_FILES = [
 
 /** Hosts of repositories where their pages and files lie. */
 const REPOSITORY_FILES = [
+  "europepmc.org",
   "figshare.com",
   "s3-eu-west-1.amazonaws.com",
   "osf.io",
