@@ -100,16 +100,16 @@ function makeWork(
   const year = dice.between(2004, 2026);
   const authors = dice.shuffled(AUTHORS).slice(0, dice.between(1, 4));
   const { ids, pages: told, ...rest } = tale.tell({ dice, number, year });
-  const article: ArticlePlan = {
+  const plan: ArticlePlan = {
     seed: `${seed}/${index}`,
     title,
     name: ids.doi ?? "",
     bytes: dice.between(5000, 200_000),
     modifiedMs: Date.UTC(year, dice.between(0, 11), dice.between(1, 28), 12),
   };
-  for (const [url, page] of told) pages.set(addressOf(url), { page, article });
-  const file = articleFile(article);
+  const file = articleFile(plan);
   const digests = { md5: digest("md5", file), sha1: digest("sha1", file), sha256: digest("sha256", file) };
+  for (const [url, page] of told) pages.set(addressOf(url), { page, article: { ...plan, md5: digests.md5 } });
   return {
     ids: { ...ids, openalex: `W${4_000_000_000 + number}` },
     title,
