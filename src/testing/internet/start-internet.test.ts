@@ -158,6 +158,29 @@ test("an act begins and ends while the internet runs", async t => {
   assert.equal((await internet.ledger()).rejected, 0);
 });
 
+test("a slow host takes its time before the answer and while it is sent", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { copies, file } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const url = copies[0]?.url ?? "";
+  await internet.play({ host: new URL(url).host, act: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
+  const startedMs = performance.now();
+  assert.equal((await ask(url)).bytes.length, file.bytes);
+  // Without the last piece: nobody waits behind that one.
+  assert.ok(performance.now() - startedMs >= 50 + 100);
+});
+
+test("a host that falls silent holds its callers until they give up, and can be closed all the same", async t => {
+  const internet = await start(t, { script: [{ host: "doi.org", act: "outage", how: "silence" }] });
+  const hub = await hubOn(t, internet);
+  await assert.rejects(hub.fetch("https://doi.org/10.5555/x", { signal: AbortSignal.timeout(50) }), {
+    name: "TimeoutError",
+  });
+  const waiting = assert.rejects(hub.fetch("https://doi.org/10.5555/x"));
+  await internet.close();
+  await waiting;
+});
+
 test("limits that are halved in mid-run are announced and enforced", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
