@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { connect as connectHttp2, constants } from "node:http2";
 import { resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
@@ -233,6 +234,25 @@ test("a huge ontology streams, and resumes from anywhere", async t => {
   const tail = await ask(url, { headers: { range: `bytes=${bytes - 11}-` } });
   assert.equal(tail.bytes.toString(), "</rdf:RDF>\n");
   assert.equal((await ask(url)).bytes.length, bytes);
+});
+
+test("a client that resets its stream in the middle does no harm", async t => {
+  const internet = await start(t);
+  const port = internet.network.connectTo[0]?.split(":").at(-1);
+  const session = connectHttp2(`https://127.0.0.1:${port}`, {
+    ca: internet.network.tls.ca,
+    servername: "files.ontologies.example",
+  });
+  t.after(() => session.destroy());
+  for (const code of [constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_PROTOCOL_ERROR]) {
+    const stream = session.request({ ":path": "/titan.owl", ":authority": "files.ontologies.example" });
+    const closed = new Promise(done => stream.on("error", () => stream.destroy()).on("close", done));
+    await once(stream, "data");
+    stream.close(code);
+    await closed;
+  }
+  const { faults, served } = await internet.ledger();
+  assert.deepEqual({ faults, served }, { faults: [], served: 3 });
 });
 
 test("bodies of questions arrive", async t => {
