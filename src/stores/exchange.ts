@@ -19,12 +19,18 @@ export interface Contact {
 
 export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, contact: Contact): void {
   const { process, nowUs, leaseUs } = contact;
+  // Added up first: of one that has less out than it says, because its lease was over, what was written comes first.
+  const sums = new Map<string, { written: number; returned: number }>();
   for (const { keys, written, returned } of settlements) {
     for (const key of keys) {
-      const budget = budgets.find(key);
-      budget?.settle(process, written, returned, nowUs);
-      budget?.renew(process, nowUs + leaseUs);
+      const sum = sums.get(key) ?? { written: 0, returned: 0 };
+      sums.set(key, { written: sum.written + written, returned: sum.returned + returned });
     }
+  }
+  for (const [key, { written, returned }] of sums) {
+    const budget = budgets.find(key);
+    budget?.settle(process, written, returned, nowUs);
+    budget?.renew(process, nowUs + leaseUs);
   }
 }
 

@@ -127,7 +127,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     return answersOf(batch, rest).flat();
   }
 
-  async function assertSame(pace: Pace, numRuns: number): Promise<void> {
+  async function assertSame(pace: Pace, numRuns: number, seed?: number): Promise<void> {
     const claims = claimsAt(pace);
     const two = fc.tuple(claims, claims);
     await fc.assert(
@@ -170,12 +170,15 @@ describe("the script", { skip: whyNoRedis() }, () => {
           }
         },
       ),
-      { numRuns },
+      { numRuns, ...(seed !== undefined && { seed }) },
     );
   }
 
   test("the script and SharedBudget give the same answers, whoever joins, dies, returns or changes its mind", () =>
     assertSame(mixed, 400));
+
+  test("the script and SharedBudget agree on one that returns more than it still has", () =>
+    assertSame(mixed, 120, 1423263538));
 
   test("the script and SharedBudget agree whose turn it is", () => assertSame(crowded, 400));
 
