@@ -15,15 +15,13 @@ import { GateTeller } from "./gate-teller.ts";
 import type { Grant, Refusal } from "./grant.ts";
 import { Lanes } from "./lanes.ts";
 import type { Listener } from "./listeners.ts";
-import { Outlook, type OutlookEars } from "./outlook.ts";
+import { OtherProcesses, type OtherProcessesOptions } from "./other-processes.ts";
 import { Permit } from "./permit.ts";
-import { type PlacesEars, SharedPlaces } from "./shared-places.ts";
-import { Sharing, type SharingEars } from "./sharing.ts";
 import { Till } from "./till.ts";
 import { Tuner } from "./tuner.ts";
 import { Turnstile } from "./turnstile.ts";
 import { type WaitingRoom, wait } from "./wait.ts";
-import type { Waiter, WaitingLine } from "./waiting-line.ts";
+import type { Waiter } from "./waiting-line.ts";
 
 export interface GateOptions {
   readonly listener?: Listener<GateEvent> | undefined;
@@ -53,9 +51,7 @@ export class Gate implements WaitingRoom {
   readonly #uncounted: Turnstile;
   readonly #tuner: Tuner;
   readonly #till: Till;
-  readonly #sharing: Sharing | undefined;
-  readonly #places: SharedPlaces | undefined;
-  readonly #outlook: Outlook | undefined;
+  readonly #others: OtherProcesses | undefined;
   /** As the policy says, whether or not this process keeps to a share of them for now. */
   #limits: Limits;
   #share = 1;
@@ -75,22 +71,13 @@ export class Gate implements WaitingRoom {
     );
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     const take = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
-    const sharing = store && new Sharing(store, time, random, this.#sharingEars());
-    this.#sharing = sharing;
-    const places = store && new SharedPlaces(store, time, this.#placesEars());
-    this.#places = places;
-    const outlook = breakerStore && breakers && new Outlook(breakerStore, breakers, time, this.#outlookEars());
-    this.#outlook = outlook;
-    const isCovered = ({ lane, units, call }: Waiter, line: WaitingLine, nowUs: number) => {
-      // All at once, so that the store is asked together. But nobody keeps units while he lacks a slot.
-      const isClear = outlook?.clears(call, lane) ?? true;
-      const hasSlot = places?.covers(lane, line.length) ?? true;
-      return hasSlot && (sharing?.covers(lane, units, line.units, nowUs) ?? true) && isClear;
-    };
+    const others = (store ?? breakerStore) && this.#meet({ store, breakerStore, breakers, time, random });
+    this.#others = others;
+    const isCovered = others && ((...about: Parameters<OtherProcesses["cover"]>) => others.cover(...about));
     this.#counted = new Turnstile(this.#root, time, take, isCovered);
     this.#uncounted = new Turnstile(this.#root, time, take, isCovered);
     this.#tuner = new Tuner(this.#lanes, time, this.#teller, this.#counted, this.#uncounted);
-    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner, sharing, places);
+    this.#till = new Till(this.#root, time, this.#teller, this.#counted, this.#uncounted, this.#tuner, others);
   }
 
   /** Never waits: the grant, or why not and for how long. */
@@ -117,7 +104,7 @@ export class Gate implements WaitingRoom {
     const lane = this.#laneOf(request);
     const units = unitsOf(request, lane);
     const nowUs = this.#time.monotonicUs();
-    this.#sharing?.revisit(nowUs);
+    this.#others?.revisit(nowUs);
     const isFree = this.#isFree(request, lane, units, nowUs);
     const permit = isFree ? this.#permit(request, lane, units, nowUs) : this.#breakers?.check(request);
     if (permit === "taken") return this.enter(request);
@@ -131,7 +118,8 @@ export class Gate implements WaitingRoom {
   /** Shadow mode: tells what would have been, and lets it go. Other processes leave it no units, and need not. */
   #pass(call: EntryRequest, lane: Lane, units: number, nowUs: number): Grant | Promise<Grant> {
     // Breakers are enforced all the same, unless they have a shadow mode of their own: no old news.
-    if (this.#outlook?.isClear(call) === false) return this.#outlook.look(call).then(() => this.enter(call));
+    const toHear = this.#others?.newsBefore(call, undefined);
+    if (toHear !== undefined) return toHear.then(() => this.enter(call));
     const permit = this.#breakers?.tryAllow(call);
     if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, lane, units, nowUs, permit);
     const turnstile = this.#turnstileFor(units);
@@ -152,9 +140,7 @@ export class Gate implements WaitingRoom {
 
   /** Gives back what other processes could use. Nobody is let in through a store any more. */
   async close(): Promise<void> {
-    await this.#outlook?.close();
-    await this.#places?.close();
-    await this.#sharing?.close();
+    await this.#others?.close();
   }
 
   #keepTo(limits: Limits): void {
@@ -226,10 +212,8 @@ export class Gate implements WaitingRoom {
     this.#turnstileFor(waiter.units).retry(waiter.lane);
   }
 
-  isAsking({ lane, call }: Waiter): boolean {
-    return (
-      lane.stock?.isAsking === true || this.#places?.isTrading(lane) === true || this.#outlook?.isLooking(call) === true
-    );
+  isAsking(waiter: Waiter): boolean {
+    return this.#others?.isAsked(waiter) ?? false;
   }
 
   readyUs(waiter: Waiter, nowUs: number): number {
@@ -243,7 +227,7 @@ export class Gate implements WaitingRoom {
     const lastUs = nowUs + boundMs * 1000;
     if (denial !== undefined) {
       // Others may know better, and that takes a moment even for who may not wait.
-      const toHear = this.#outlook?.before(denial, call);
+      const toHear = this.#others?.newsBefore(call, denial);
       if (toHear !== undefined) return toHear.then(() => this.enter(call));
       if (!mayWaitFor(denial, call, lastUs, nowUs)) throw denial.error();
     }
@@ -355,60 +339,33 @@ export class Gate implements WaitingRoom {
     return true;
   }
 
-  /** As far as other processes are concerned. Asks nobody. */
   #isCovered(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
-    if (this.#sharing?.has(lane, units, nowUs) === false || this.#places?.has(lane) === false) return false;
-    return this.#outlook?.isClear(call) ?? true;
+    return this.#others?.allow(call, lane, units, nowUs) ?? true;
   }
 
   #cutOff(waiter: Waiter, denial: Denial): void {
     this.#cooling?.hold(waiter, denial);
-    this.#outlook?.watch();
+    this.#others?.watch();
   }
 
-  /** Others have something to say that this lane waits for. */
-  #heard(lane: Lane): void {
-    for (const turnstile of [this.#counted, this.#uncounted]) {
-      turnstile.slotFreed(lane);
-      turnstile.pump();
-    }
-  }
-
-  #placesEars(): PlacesEars {
-    return {
-      news: lane => this.#heard(lane),
+  #meet(options: OtherProcessesOptions): OtherProcesses {
+    return new OtherProcesses(options, {
+      heard: lane => {
+        for (const turnstile of [this.#counted, this.#uncounted]) {
+          turnstile.slotFreed(lane);
+          turnstile.pump();
+        }
+      },
       isWanted: lane => this.waitingAt(lane) > 0,
-      failed: error => this.#sharing?.failed(error),
-      isAway: () => this.#sharing?.isAway ?? false,
-    };
-  }
-
-  #outlookEars(): OutlookEars {
-    return {
-      heard: lane => this.#heard(lane),
-      changed: error => {
-        // Where limits are shared, too, that they are no longer is what there is to tell, and it comes back by itself.
-        if (this.#sharing === undefined) this.#teller.store(error && { processes: 1, error });
-        else if (error !== undefined) this.#sharing.failed(error);
-      },
-      blockers: () => this.#cooling?.blockers() ?? [],
-    };
-  }
-
-  #sharingEars(): SharingEars {
-    return {
-      news: lane => {
-        this.#counted.slotFreed(lane);
-        this.#counted.pump();
-        this.#sharing?.tidy(lane, this.waitingAt(lane) > 0);
-      },
-      changed: away => {
+      limitsChanged: away => {
         this.#share = away?.processes ?? 1;
         this.#teller.store(away);
         this.#keepTo(away === undefined ? this.#limits : shareOf(this.#limits, away.processes));
       },
+      breakersChanged: away => this.#teller.store(away),
       overruled: lane => this.#teller.overruled(lane),
-    };
+      blockers: () => this.#cooling?.blockers() ?? [],
+    });
   }
 
   #isFree(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {

@@ -69,9 +69,9 @@ export class Outlook {
     await Promise.all(subjectsOf(call).map(subject => this.#fleet.look(subject)));
   }
 
-  /** What there is to hear before somebody may be told no; undefined when there is nothing. */
-  before(denial: Denial, call: EntryRequest): Promise<void> | undefined {
-    return denial.answered ?? (this.isClear(call) ? undefined : this.look(call));
+  /** What there is to hear before somebody may be told no, or goes without asking; undefined when there is nothing. */
+  before(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
+    return denial?.answered ?? (this.isClear(call) ? undefined : this.look(call));
   }
 
   /** Somebody waits for a host that is cut off. */

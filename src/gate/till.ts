@@ -3,9 +3,8 @@ import type { Budget, Lane } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { GateTeller } from "./gate-teller.ts";
 import { type Answer, Grant, type GrantKeeper } from "./grant.ts";
+import type { OtherProcesses } from "./other-processes.ts";
 import type { Permit } from "./permit.ts";
-import type { SharedPlaces } from "./shared-places.ts";
-import type { Sharing } from "./sharing.ts";
 import type { Tuner } from "./tuner.ts";
 import type { Turnstile } from "./turnstile.ts";
 import { DRIFT_US } from "./waiting-line.ts";
@@ -18,8 +17,7 @@ export class Till implements GrantKeeper {
   readonly #counted: Turnstile;
   readonly #uncounted: Turnstile;
   readonly #tuner: Tuner;
-  readonly #sharing: Sharing | undefined;
-  readonly #places: SharedPlaces | undefined;
+  readonly #others: OtherProcesses | undefined;
 
   constructor(
     root: Budget,
@@ -28,8 +26,7 @@ export class Till implements GrantKeeper {
     counted: Turnstile,
     uncounted: Turnstile,
     tuner: Tuner,
-    sharing: Sharing | undefined,
-    places: SharedPlaces | undefined,
+    others: OtherProcesses | undefined,
   ) {
     this.#root = root;
     this.#time = time;
@@ -37,8 +34,7 @@ export class Till implements GrantKeeper {
     this.#counted = counted;
     this.#uncounted = uncounted;
     this.#tuner = tuner;
-    this.#sharing = sharing;
-    this.#places = places;
+    this.#others = others;
   }
 
   /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
@@ -62,10 +58,8 @@ export class Till implements GrantKeeper {
     }
     if (units > 0) lane.acquired += 1;
     else lane.headSkipped += 1;
-    if (units > 0 && this.#sharing !== undefined) {
-      this.#sharing.taken(lane, units);
-      if (isStamped) this.#sharing.written(lane, units);
-    }
+    this.#others?.taken(lane, units);
+    if (isStamped) this.#others?.written(lane, units);
     permit?.noteWait(waitedMs);
     this.#teller.granted(lane, units, waitedMs, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
@@ -82,7 +76,7 @@ export class Till implements GrantKeeper {
     // Forecasts were made as if it had been written when it was granted.
     if (nowUs - grantedUs > DRIFT_US) this.#counted.outdate(lane);
     for (let at: Budget | undefined = lane; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
-    this.#sharing?.written(lane, units);
+    this.#others?.written(lane, units);
   }
 
   giveBack(lane: Lane, units: number): void {
@@ -91,13 +85,13 @@ export class Till implements GrantKeeper {
       at.log.giveBack(units);
       this.#counted.paceChanged(at);
     }
-    this.#sharing?.returned(lane, units);
+    this.#others?.returned(lane, units);
   }
 
   freeSlots(lane: Lane): void {
     this.#root.inFlight -= 1;
     for (let at: Budget | undefined = lane; at; at = at.above) at.inFlight -= 1;
-    this.#places?.freed(lane);
+    this.#others?.slotsFreed(lane);
     if (this.#counted.waiting + this.#uncounted.waiting === 0) return;
     lane.uncountedGoFirst = !lane.uncountedGoFirst;
     const turnstiles = lane.uncountedGoFirst ? [this.#uncounted, this.#counted] : [this.#counted, this.#uncounted];

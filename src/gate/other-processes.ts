@@ -1,0 +1,134 @@
+import type { StoreError } from "../errors.ts";
+import type { Store } from "../stores/store.ts";
+import type { Time } from "../time/time.ts";
+import type { BreakerRegistry } from "./breakers.ts";
+import type { Lane } from "./budget.ts";
+import type { Denial } from "./denial.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import { Outlook } from "./outlook.ts";
+import { SharedPlaces } from "./shared-places.ts";
+import { Sharing } from "./sharing.ts";
+import type { Waiter, WaitingLine } from "./waiting-line.ts";
+
+export interface OtherProcessesOptions {
+  readonly store: Store | undefined;
+  readonly breakerStore: Store | undefined;
+  readonly breakers: BreakerRegistry | undefined;
+  readonly time: Time;
+  readonly random: () => number;
+}
+
+export interface OtherProcessesEars {
+  /** There is word for those who wait in this lane: they are to be tried again. */
+  readonly heard: (lane: Lane) => void;
+  readonly isWanted: (lane: Lane) => boolean;
+  /** The store is away: from now on each process keeps to its share. Undefined when it is back. */
+  readonly limitsChanged: (away: Away | undefined) => void;
+  /** The same where breakers alone are shared. */
+  readonly breakersChanged: (away: Away | undefined) => void;
+  /** Another process has stricter limits in mind for this lane, and they count. */
+  readonly overruled: (lane: Lane) => void;
+  /** Whom somebody waits for, cut off. */
+  readonly blockers: () => Iterable<Denial["blocker"]>;
+}
+
+export interface Away {
+  readonly processes: number;
+  readonly error: StoreError;
+}
+
+/** Everything that a request needs from those who share a store: units, slots, and news about its host. */
+export class OtherProcesses {
+  readonly #sharing: Sharing | undefined;
+  readonly #places: SharedPlaces | undefined;
+  readonly #outlook: Outlook | undefined;
+
+  constructor({ store, breakerStore, breakers, time, random }: OtherProcessesOptions, ears: OtherProcessesEars) {
+    if (store !== undefined) {
+      const sharing = new Sharing(store, time, random, {
+        news: lane => {
+          ears.heard(lane);
+          sharing.tidy(lane, ears.isWanted(lane));
+        },
+        changed: ears.limitsChanged,
+        overruled: ears.overruled,
+      });
+      this.#sharing = sharing;
+      this.#places = new SharedPlaces(store, time, {
+        news: ears.heard,
+        isWanted: ears.isWanted,
+        failed: error => sharing.failed(error),
+        isAway: () => sharing.isAway,
+      });
+    }
+    if (breakerStore !== undefined && breakers !== undefined) {
+      this.#outlook = new Outlook(breakerStore, breakers, time, {
+        heard: ears.heard,
+        changed: error => {
+          // Where limits are shared, too, that they are no longer is what there is to tell, and it comes back by itself.
+          if (this.#sharing === undefined) ears.breakersChanged(error && { processes: 1, error });
+          else if (error !== undefined) this.#sharing.failed(error);
+        },
+        blockers: ears.blockers,
+      });
+    }
+  }
+
+  /** Whether they have nothing against it. Asks nobody. */
+  allow(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
+    if (this.#sharing?.has(lane, units, nowUs) === false || this.#places?.has(lane) === false) return false;
+    return this.#outlook?.isClear(call) ?? true;
+  }
+
+  /** The same for somebody whose turn it is. False means that they are being asked: the ears hear when it is known. */
+  cover({ lane, units, call }: Waiter, line: WaitingLine, nowUs: number): boolean {
+    // All at once, so that the store is asked together. But nobody keeps units while he lacks a slot.
+    const isClear = this.#outlook?.clears(call, lane) ?? true;
+    const hasSlot = this.#places?.covers(lane, line.length) ?? true;
+    return hasSlot && (this.#sharing?.covers(lane, units, line.units, nowUs) ?? true) && isClear;
+  }
+
+  isAsked({ lane, call }: Waiter): boolean {
+    return (
+      lane.stock?.isAsking === true || this.#places?.isTrading(lane) === true || this.#outlook?.isLooking(call) === true
+    );
+  }
+
+  /** What there is to hear before somebody may be told no, or goes without asking; undefined when there is nothing. */
+  newsBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
+    return this.#outlook?.before(call, denial);
+  }
+
+  /** Somebody has come: a reason to look whether a store that was away is back. */
+  revisit(nowUs: number): void {
+    this.#sharing?.revisit(nowUs);
+  }
+
+  /** Somebody waits for a host that is cut off. */
+  watch(): void {
+    this.#outlook?.watch();
+  }
+
+  taken(lane: Lane, units: number): void {
+    if (units > 0) this.#sharing?.taken(lane, units);
+  }
+
+  written(lane: Lane, units: number): void {
+    this.#sharing?.written(lane, units);
+  }
+
+  returned(lane: Lane, units: number): void {
+    this.#sharing?.returned(lane, units);
+  }
+
+  slotsFreed(lane: Lane): void {
+    this.#places?.freed(lane);
+  }
+
+  /** When they know what this process knows, and have back what it had. */
+  async close(): Promise<void> {
+    await this.#outlook?.close();
+    await this.#places?.close();
+    await this.#sharing?.close();
+  }
+}
