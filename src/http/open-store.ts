@@ -35,9 +35,10 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
     });
   }
   if (/^rediss?:\/\//.test(where)) {
+    const { url, ...options } = redisOptions(where, name === undefined ? "backend.dsn" : "store");
     return new LazyStore(async () => {
       const { RedisStore } = await import("../stores/redis-store.ts");
-      return RedisStore.open(where, { time });
+      return RedisStore.open(url, { time, ...options });
     });
   }
   const message = `expected "memory", "multiprocess", "sqlite:<file>" or "redis://…"`;
@@ -60,6 +61,20 @@ export function meetingStoreFor(name: StoreName | undefined, room: StoreRoom): S
 export function withoutStore({ advanced, ...options }: BreakersOptions): BreakersOptions {
   const { cooldown_store: _, ...rest } = advanced ?? {};
   return { ...options, advanced: rest };
+}
+
+/** What an address may say after its question mark: `?cluster=true&prefix=mine`. */
+function redisOptions(where: string, path: string): { url: string; cluster: boolean; prefix?: string } {
+  const problem = (message: string) => new ConfigError([{ where: "createHub", path, message }]);
+  const url = URL.parse(where);
+  if (url === null) throw problem("expected an address such as redis://user:password@host:6379/0");
+  const { cluster = "false", prefix, ...unknown } = Object.fromEntries(url.searchParams);
+  const [other] = Object.keys(unknown);
+  if (other !== undefined)
+    throw problem(`${JSON.stringify(other)} is no parameter of redis; there are cluster and prefix`);
+  if (cluster !== "true" && cluster !== "false") throw problem("cluster is true or false");
+  url.search = "";
+  return { url: url.href, cluster: cluster === "true", ...(prefix && { prefix }) };
 }
 
 function backendName({ ratelimits }: LoadedPolicy): StoreName {

@@ -41,9 +41,19 @@ export class RedisServer {
   #child: ChildProcess | undefined;
 
   static async start(...args: readonly string[]): Promise<RedisServer> {
-    const server = new RedisServer(await freePort(), args);
+    const server = new RedisServer(await RedisServer.freePort(), args);
     await server.start();
     return server;
+  }
+
+  static async freePort(): Promise<number> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    server.close();
+    await once(server, "close");
+    if (address === null || typeof address === "string") throw new Error("no free port");
+    return address.port;
   }
 
   private constructor(port: number, args: readonly string[]) {
@@ -97,14 +107,4 @@ export class RedisServer {
     socket.destroy();
     return isUp;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }
