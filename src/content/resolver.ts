@@ -54,15 +54,26 @@ export type Finding =
       readonly reason: "unknown-work" | "no-copy" | "not-open";
       readonly ids?: WorkIds | undefined;
     }
-  /** The service has answered something that cannot be used: a shape unknown to us, or a refusal of our key. */
-  | { readonly kind: "trouble"; readonly reason: "unreadable" | "refused"; readonly message: string };
+  /**
+   * No answer that can be used: a shape unknown to us, a refusal of our key, or a service that cannot answer now (429,
+   * 5xx), where the same question may do better another day.
+   */
+  | { readonly kind: "trouble"; readonly reason: "unreadable" | "refused" | "unavailable"; readonly message: string };
 
 export interface Resolver {
   /** As `--resolvers`, the policy's `resolvers` and the manifest write it: `europe_pmc`. */
   readonly name: string;
   /** Variables without which the service does not answer: `CORE_API_KEY`; a resolver that lacks one is skipped. */
   readonly needs: readonly string[];
-  /** Undefined where the service cannot know such a work. */
+  /**
+   * What follows from the names alone, before anything is asked: arXiv's files have its ids in their addresses, and its
+   * thousand requests a day are better spent on them. `ask` remains for when that leads nowhere.
+   */
+  know?(work: Work): Finding | undefined;
+  /**
+   * Undefined where the service cannot know such a work. A page that was found on the way is looked at by asking
+   * `landing_page` about `{ ids: { ...ids, url } }`, a file that is gone by asking `wayback` in the same manner.
+   */
   ask(work: Work): Question | undefined;
   read(answer: ResolverAnswer, work: Work): Finding;
 }
