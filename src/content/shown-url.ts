@@ -1,5 +1,6 @@
 /** Query fields whose values open doors, by the names that services give them. */
-const SECRET = /^(?:.*(?:key|token|secret|signature|password|credential|session|auth).*|sig|e?mail|mailto|x-(?:amz|goog)-.*)$/i;
+const SECRET =
+  /^(?:.*(?:key|token|secret|signature|password|credential|session|auth).*|sig|e?mail|mailto|x-(?:amz|goog)-.*)$/i;
 
 /** An address as others may see it: without credentials, and with what may be a secret in its query covered. */
 export function shownUrl(url: string): string {
