@@ -1,0 +1,73 @@
+/** Who answers where: the services of the simulated internet, and the names of all its hosts. */
+import { makeCatalogue, type SimulatedWork } from "./catalogue.ts";
+import { isAt } from "./doorman.ts";
+import { type Reply, type Service, text, type Visit } from "./exchange.ts";
+import { Library } from "./library.ts";
+import { arxiv } from "./services/arxiv.ts";
+import { crossref, doiOrg } from "./services/crossref.ts";
+import { openalex, openalexContent } from "./services/openalex.ts";
+import { pages } from "./services/pages.ts";
+import { unpaywall } from "./services/unpaywall.ts";
+import { PAGE_HOSTS } from "./tales.ts";
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly works: number;
+}
+
+export interface World {
+  readonly hosts: readonly string[];
+  readonly works: readonly SimulatedWork[];
+  knows(host: string): boolean;
+  answer(visit: Visit): Reply;
+}
+
+export function makeWorld({ seed, works }: WorldOptions): World {
+  const library = new Library(makeCatalogue(seed, works));
+  // The longer place of a host goes before the shorter.
+  const services = servicesOf(library).sort(([one], [other]) => other.length - one.length);
+  const hosts = [...new Set(services.map(([place]) => place.split("/")[0] ?? place))].sort();
+  const known = new Set(hosts);
+  return {
+    hosts,
+    works: library.works,
+    knows: host => known.has(host),
+    answer: visit => {
+      const [, service] = services.find(([place]) => isAt(place, visit)) ?? [];
+      return service === undefined ? text("no such service\n", 404) : service(visit);
+    },
+  };
+}
+
+function servicesOf(library: Library): [place: string, service: Service][] {
+  const atPages = pages(library);
+  const atArxiv = arxiv(library);
+  const atDoi = doiOrg(library);
+  return [
+    ["api.crossref.org", crossref(library)],
+    ["doi.org", atDoi],
+    ["dx.doi.org", atDoi],
+    ["www.doi.org", atDoi],
+    ["api.openalex.org", openalex(library)],
+    ["content.openalex.org", openalexContent(library)],
+    ["api.unpaywall.org", unpaywall(library)],
+    ["export.arxiv.org", atArxiv],
+    ["arxiv.org", atArxiv],
+    ["www.arxiv.org", atArxiv],
+    ...[...PAGE_HOSTS, ...REPOSITORY_FILES].map((host): [string, Service] => [host, atPages]),
+  ];
+}
+
+/** Hosts of services where files and pages lie. */
+const REPOSITORY_FILES = [
+  "pmc-oa-opendata.s3.amazonaws.com",
+  "zenodo.org",
+  "figshare.com",
+  "s3-eu-west-1.amazonaws.com",
+  "osf.io",
+  "files.us.osf.io",
+  "www.biorxiv.org",
+  "hal.science",
+  "core.ac.uk",
+  "web.archive.org",
+];
