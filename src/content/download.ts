@@ -110,11 +110,11 @@ export class Downloads {
     return finished;
   }
 
-  /** What a work has begun and nobody will go on with. */
-  async forget(work: number): Promise<void> {
-    const { manifest, shelf } = this.#options;
-    for (const { file } of manifest.files.partsOf(work)) await shelf.dropPart(file);
-    manifest.files.dropParts(work);
+  /** Drops what was begun for a work, and will not be gone on with now that it has come from `place`. */
+  async tidy(work: number, place: string): Promise<void> {
+    const { manifest } = this.#options;
+    for (const part of manifest.files.partsOf(work))
+      if (part.place !== place) await this.#dropPart(part.place, part.file);
   }
 
   #send(
@@ -149,7 +149,7 @@ export class Downloads {
     const file = oldFile ?? `${randomBytes(12).toString("hex")}.part`;
     const etag = strong(headers["etag"]);
     // Known before the first byte is there, so that a part without a name cannot be left behind.
-    manifest.files.keepPart(placeOf(errand.url), { work: errand.work.id, file, etag, shelving: undefined });
+    manifest.files.keepPart({ place: placeOf(errand.url), work: errand.work.id, file, etag, shelving: undefined });
     return this.#receive(errand, response, await onDisk(() => PartFile.create(shelf.partPath(file))), file);
   }
 
@@ -220,7 +220,7 @@ export class Downloads {
       const path = await shelf.freeName(targetOf(layout, work, kind, sha256), sha256);
       const arrival: Arrival = { sha256, path, bytes, mediaType: MEDIA_TYPES[kind], ...origin, ...validators };
       // From here on the file is not lost: whoever finds this goes on with it.
-      manifest.files.keepPart(place, { work: work.id, file, etag: undefined, shelving: arrival });
+      manifest.files.keepPart({ place, work: work.id, file, etag: undefined, shelving: arrival });
       await shelf.put(file, path, sha256);
       return { kind: "arrived", reason: "ok", arrival };
     });

@@ -36,6 +36,8 @@ export interface KnownSource {
 
 /** A file that has come in part, or whole and is about to be put in its place. */
 export interface Part {
+  /** Where it comes from: `placeOf`. */
+  readonly place: string;
   readonly work: number;
   /** Its name among the parts. */
   readonly file: string;
@@ -78,9 +80,9 @@ export class FileLedger {
        ON CONFLICT (place) DO UPDATE SET sha256 = excluded.sha256, etag = excluded.etag,
          last_modified = excluded.last_modified, run = excluded.run`,
     );
-    this.#part = db.prepare("SELECT work, file, etag, shelving FROM parts WHERE place = ?");
-    this.#parts = db.prepare("SELECT work, file, etag, shelving FROM parts");
-    this.#partsOf = db.prepare("SELECT work, file, etag, shelving FROM parts WHERE work = ?");
+    this.#part = db.prepare("SELECT place, work, file, etag, shelving FROM parts WHERE place = ?");
+    this.#parts = db.prepare("SELECT place, work, file, etag, shelving FROM parts");
+    this.#partsOf = db.prepare("SELECT place, work, file, etag, shelving FROM parts WHERE work = ?");
     this.#setPart = db.prepare(
       `INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (place) DO UPDATE SET work = excluded.work, file = excluded.file, etag = excluded.etag,
@@ -121,7 +123,7 @@ export class FileLedger {
     return this.#partsOf.all(work).map(partOf);
   }
 
-  keepPart(place: string, { work, file, etag, shelving }: Part): void {
+  keepPart({ place, work, file, etag, shelving }: Part): void {
     const later = shelving === undefined ? null : JSON.stringify(shelving);
     this.#setPart.run(place, work, file, etag ?? null, later);
   }
@@ -151,9 +153,10 @@ function fileOf(row: Row): ShelvedFile {
   };
 }
 
-function partOf({ work, file, etag, shelving }: Row): Part {
+function partOf({ place, work, file, etag, shelving }: Row): Part {
   const later = textOf(shelving);
   return {
+    place: String(place),
     work: Number(work),
     file: String(file),
     etag: textOf(etag),

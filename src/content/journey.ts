@@ -112,7 +112,8 @@ export class Journey {
   /** Whether there is something else to try at this moment. */
   hasOther(nowUs: number): boolean {
     return (
-      this.#ways.some(way => way.notBeforeUs <= nowUs) || this.#options.order(this.#work).some(each => this.#isFresh(each))
+      this.#ways.some(way => way.notBeforeUs <= nowUs) ||
+      this.#options.order(this.#work).some(each => this.#isFresh(each))
     );
   }
 
@@ -153,7 +154,14 @@ export class Journey {
     if (step.kind !== "ask") return false;
     if (finding.kind === "ask") {
       if (round >= ROUNDS_MAX) this.#remember("unreadable", `${step.resolver.name} asks for ever more questions`);
-      else this.#ask(step.resolver, step.about, finding.question, way.rank === RANK.page ? RANK.page : RANK.followUp, round + 1);
+      else
+        this.#ask(
+          step.resolver,
+          step.about,
+          finding.question,
+          way.rank === RANK.page ? RANK.page : RANK.followUp,
+          round + 1,
+        );
       return false;
     }
     return this.#take(finding, step.resolver.name);

@@ -25,7 +25,9 @@ export interface PipelineOptions extends JourneyOptions {
   readonly maxOpen: number;
   /** The longest a request may be held at the gate; whoever would wait longer comes again at the time it is told. */
   readonly maxWaitMs: number;
-  readonly onSettled?: ((work: ListedWork, state: "done" | "failed", reason: Reason, bytes: number) => void) | undefined;
+  readonly onSettled?:
+    | ((work: ListedWork, state: "done" | "failed", reason: Reason, bytes: number) => void)
+    | undefined;
   readonly onAttempt?: ((work: ListedWork, attempt: Attempt) => void) | undefined;
 }
 
@@ -118,7 +120,8 @@ export class Pipeline {
   lanes(): readonly LaneReport[] {
     const nowUs = this.#options.time.monotonicUs();
     const reports = new Map<string, LaneReport>();
-    for (const [lane, underWay] of this.#underWay) reports.set(lane, { ...named(lane), underWay, waiting: 0, freeInMs: 0 });
+    for (const [lane, underWay] of this.#underWay)
+      reports.set(lane, { ...named(lane), underWay, waiting: 0, freeInMs: 0 });
     for (const { lane, waiting, freeUs } of this.#schedule.lanes()) {
       const freeInMs = Math.max(0, Math.ceil((freeUs - nowUs) / 1000));
       reports.set(lane, { ...named(lane), underWay: this.#underWay.get(lane) ?? 0, waiting, freeInMs });
@@ -226,8 +229,9 @@ export class Pipeline {
     if (step.kind !== "ask") return;
     const { signal } = this.#stopping;
     const { robots, manifest } = this.#options;
-    if (step.question.role === "landing" && !(await robots.allow(step.url, signal))) {
-      this.#failed({ journey, way }, { reason: "robots", message: new URL(step.url).host, mayPass: false }, 0, startedUs);
+    const objection = step.question.role === "landing" ? await robots.objection(step.url, signal) : undefined;
+    if (objection !== undefined) {
+      this.#failed({ journey, way }, objection, 0, startedUs);
       return;
     }
     const asked = await askOnce(this.#options, step, signal);
@@ -263,8 +267,13 @@ export class Pipeline {
     }
     const { reason, arrival, status } = fetched;
     const { bytes, sha256 } = arrival;
-    this.#note(journey, way, { status, reason, bytes: status === 200 || status === 206 ? bytes : 0, sha256 }, startedUs);
-    await downloads.forget(work.id, arrival.place);
+    this.#note(
+      journey,
+      way,
+      { status, reason, bytes: status === 200 || status === 206 ? bytes : 0, sha256 },
+      startedUs,
+    );
+    await downloads.tidy(work.id, arrival.place);
     manifest.finish(run, work.id, reason, arrival);
     this.#open -= 1;
     onSettled?.(work, "done", reason, bytes);
