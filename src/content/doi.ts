@@ -17,6 +17,8 @@ export function canonicalDoi(text: string): string | undefined {
   if (plain === undefined) return undefined;
   const trimmed = withoutTail(plain).replace(/[A-Z]+/g, letters => letters.toLowerCase());
   if (trimmed.length > DOI_CHARS_MAX || !DOI.test(trimmed)) return undefined;
+  // DOIs become paths in the questions to services, and these would climb out of theirs.
+  if (/\/\.{1,2}(?:\/|$)/.test(trimmed)) return undefined;
   // The DOI of a preprint names all its versions; `v2.full.pdf` comes from the address of one of them.
   return PREPRINT.exec(trimmed)?.[1] ?? trimmed;
 }

@@ -143,6 +143,11 @@ test("only http and https are asked, and never with a password", () => {
   }
 });
 
+test("a DOI cannot climb out of the path that it is put into", () => {
+  for (const text of ["10.1234/../admin", "10.1234/a/%2E%2E/b", "10.1234/./x", "https://doi.org/10.1234/..%2Fx"])
+    assert.doesNotMatch(messageOf(text), /^a work/, text);
+});
+
 test("a name of any length is answered at once, and not repeated at length", () => {
   for (const text of ["x".repeat(5_000_000), `10.1234/${"(".repeat(4000)}`, `10.1234/a${"%25".repeat(1300)}`]) {
     assert.ok(messageOf(text).length < 400);
