@@ -152,7 +152,9 @@ export async function openRun(options: RunOptions): Promise<ContentRun> {
 }
 
 /** Without what was left open, so that defaults hold. */
-function defined<Options extends object>(options: Options): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
+function defined<Options extends object>(
+  options: Options,
+): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
   const said = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(said) as { [Key in keyof Options]: Exclude<Options[Key], undefined> };
 }
