@@ -1,7 +1,7 @@
 /** From what people write to the one name of a work. */
 import { arxivIdOfDoi, canonicalArxivId } from "./arxiv-id.ts";
 import { canonicalDoi, doiInAddress } from "./doi.ts";
-import { unescaped, webAddress } from "./web-address.ts";
+import { unescaped, webAddress, withoutPassword } from "./web-address.ts";
 import type { Work, WorkIds } from "./work.ts";
 
 export type Identified = { readonly work: Work } | { readonly message: string };
@@ -163,6 +163,6 @@ function adviceFor(text: string): string {
 
 /** What was read, without control characters and passwords, and not at any length. */
 function shown(text: string): string {
-  const safe = text.replace(/\/\/[^/\s]*@/, "//…@");
+  const safe = withoutPassword(text);
   return JSON.stringify(safe.length > 80 ? `${safe.slice(0, 80)}…` : safe);
 }

@@ -17,6 +17,11 @@ export function webAddress(text: string | null | undefined, base?: string): stri
   return url.href.length <= ADDRESS_CHARS_MAX ? url.href : undefined;
 }
 
+/** A text that may hold an address, for people to read: whoever wrote a password into it finds none in our files. */
+export function withoutPassword(text: string): string {
+  return text.replace(/\/\/[^/\s]*@/g, "//…@");
+}
+
 /** What the path of an address promises; the bytes decide. */
 export function kindByAddress(address: string): "pdf" | "xml" | "landing" {
   const path = URL.parse(address)?.pathname.toLowerCase() ?? "";

@@ -1,0 +1,56 @@
+/** From bytes to lines, with a bound on what is held. */
+import { TextDecoder } from "node:util";
+
+export interface InputLine {
+  /** From 1. */
+  readonly number: number;
+  /** Without its end; of a line that is too long, the beginning. */
+  readonly text: string;
+  readonly isTooLong: boolean;
+}
+
+/** UTF-8, or UTF-16 where the first two bytes say so: that is what spreadsheets call "Unicode text". No BOM remains. */
+export async function* decoded(chunks: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
+  let decoder: TextDecoder | undefined;
+  for await (const chunk of chunks) {
+    const bytes = typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
+    if (bytes.length === 0) continue;
+    decoder ??= new TextDecoder(encodingOf(bytes));
+    yield decoder.decode(bytes, { stream: true });
+  }
+  if (decoder !== undefined) yield decoder.decode();
+}
+
+function encodingOf(bytes: Uint8Array): string {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
+}
+
+/** Ended by LF or CRLF. What exceeds `charsMax` is dropped as it comes in. */
+export async function* linesOf(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<InputLine> {
+  let number = 0;
+  let pending = "";
+  let isTooLong = false;
+  const take = (part: string) => {
+    // One more than allowed, for the CR of a line end that is cut in two.
+    if (pending.length + part.length > charsMax + 1) isTooLong = true;
+    pending += part.slice(0, Math.max(0, charsMax + 1 - pending.length));
+  };
+  const finished = (): InputLine => {
+    const text = pending.endsWith("\r") ? pending.slice(0, -1) : pending;
+    const line = { number: ++number, text: text.slice(0, charsMax), isTooLong: isTooLong || text.length > charsMax };
+    pending = "";
+    isTooLong = false;
+    return line;
+  };
+  for await (const text of texts) {
+    let start = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      take(text.slice(start, end));
+      yield finished();
+      start = end + 1;
+    }
+    take(text.slice(start));
+  }
+  if (pending !== "") yield finished();
+}
