@@ -124,7 +124,7 @@ function makeWork(
 }
 
 /** The key of a page: http and https lead to the same. */
-export function addressOf(url: string): string {
+function addressOf(url: string): string {
   const { host, pathname, search } = new URL(url);
   return `${host}${pathname}${search}`;
 }

@@ -14,7 +14,7 @@ const TAGS = {
 
 export const TRUE = element(TAGS.boolean, Buffer.of(0xff));
 
-export function element(tag: number, content: Uint8Array): Buffer {
+function element(tag: number, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(tag), lengthOf(content.length), content]);
 }
 

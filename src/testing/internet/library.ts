@@ -34,7 +34,7 @@ export function isKnownTo(work: SimulatedWork, service: ServiceName): boolean {
   return copiesVia(work, service).length > 0;
 }
 
-export function bareDoi(doi: string): string {
+function bareDoi(doi: string): string {
   return doi
     .trim()
     .toLowerCase()

@@ -35,8 +35,8 @@ const PUBLISHERS = [
   "articles.kestrel.example",
 ] as const;
 const REPOSITORIES = ["eprints.lakeside.example", "dspace.hillford.example"] as const;
-export const CDN = "cdn.papermill.example";
-export const LINK_HOP = "links.papermill.example";
+const CDN = "cdn.papermill.example";
+const LINK_HOP = "links.papermill.example";
 
 /** Hosts that no service table names: where publishers and universities keep their pages and files. */
 export const PAGE_HOSTS: readonly string[] = [...PUBLISHERS, ...REPOSITORIES, CDN, LINK_HOP];
@@ -85,9 +85,6 @@ export const TALES = [
   tale("closed", closed),
   tale("unknown-doi", unknownDoi),
 ] as const satisfies readonly Tale[];
-
-/** Kept whole by one repository whose record names another checksum. */
-export const WRONG_MD5 = "00000000000000000000000000000bad";
 
 function publisherOf({ dice, number, year }: Draft) {
   const host = dice.pick(PUBLISHERS);

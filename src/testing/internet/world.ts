@@ -4,10 +4,23 @@ import { isAt } from "./doorman.ts";
 import { type Reply, type Service, text, type Visit } from "./exchange.ts";
 import { Library } from "./library.ts";
 import { arxiv } from "./services/arxiv.ts";
+import { biorxiv } from "./services/biorxiv.ts";
+import { core } from "./services/core.ts";
 import { crossref, doiOrg } from "./services/crossref.ts";
+import { datacite } from "./services/datacite.ts";
+import { doaj } from "./services/doaj.ts";
+import { europePmc } from "./services/europe-pmc.ts";
+import { figshare } from "./services/figshare.ts";
+import { hal } from "./services/hal.ts";
+import { openaire } from "./services/openaire.ts";
 import { openalex, openalexContent } from "./services/openalex.ts";
+import { osf } from "./services/osf.ts";
 import { pages } from "./services/pages.ts";
+import { eutils, pmcBucket, pmcTools } from "./services/pmc.ts";
+import { semanticScholar } from "./services/semantic-scholar.ts";
 import { unpaywall } from "./services/unpaywall.ts";
+import { availability, wayback } from "./services/wayback.ts";
+import { zenodo } from "./services/zenodo.ts";
 import { PAGE_HOSTS } from "./tales.ts";
 
 export interface WorldOptions {
@@ -54,20 +67,35 @@ function servicesOf(library: Library): [place: string, service: Service][] {
     ["export.arxiv.org", atArxiv],
     ["arxiv.org", atArxiv],
     ["www.arxiv.org", atArxiv],
+    ["pmc.ncbi.nlm.nih.gov", pmcTools(library)],
+    ["eutils.ncbi.nlm.nih.gov", eutils(library)],
+    ["pmc-oa-opendata.s3.amazonaws.com", pmcBucket(library)],
+    ["www.ebi.ac.uk/europepmc", europePmc(library)],
+    ["api.semanticscholar.org", semanticScholar(library)],
+    ["doaj.org", doaj(library)],
+    ["zenodo.org", zenodo(library)],
+    ["api.figshare.com", figshare(library)],
+    ["api.osf.io", osf(library)],
+    ["api.core.ac.uk", core(library)],
+    ["api.openaire.eu", openaire(library)],
+    ["api.archives-ouvertes.fr", hal(library)],
+    ["api.biorxiv.org", biorxiv(library)],
+    ["api.medrxiv.org", biorxiv(library)],
+    ["api.datacite.org", datacite(library)],
+    ["web.archive.org", wayback(library)],
+    ["archive.org", availability(library)],
     ...[...PAGE_HOSTS, ...REPOSITORY_FILES].map((host): [string, Service] => [host, atPages]),
   ];
 }
 
-/** Hosts of services where files and pages lie. */
+/** Hosts of repositories where their pages and files lie. */
 const REPOSITORY_FILES = [
-  "pmc-oa-opendata.s3.amazonaws.com",
-  "zenodo.org",
   "figshare.com",
   "s3-eu-west-1.amazonaws.com",
   "osf.io",
   "files.us.osf.io",
   "www.biorxiv.org",
+  "www.medrxiv.org",
   "hal.science",
   "core.ac.uk",
-  "web.archive.org",
 ];
