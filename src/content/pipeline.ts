@@ -29,6 +29,8 @@ export interface PipelineOptions extends JourneyOptions {
     | ((work: ListedWork, state: "done" | "failed", reason: Reason, bytes: number) => void)
     | undefined;
   readonly onAttempt?: ((work: ListedWork, attempt: Attempt) => void) | undefined;
+  /** A request was not let through and comes again; nothing was sent. */
+  readonly onPutOff?: ((host: string, waitMs: number) => void) | undefined;
 }
 
 export interface LaneReport {
@@ -71,6 +73,7 @@ export class Pipeline {
   #lastId = 0;
   /** More may be listed than there is now. */
   #isFed = true;
+  #isStarted = false;
   #isDraining = false;
   #isOver = false;
 
@@ -80,6 +83,7 @@ export class Pipeline {
 
   /** Resolves when every work is settled, or when it was drained; rejects when it cannot go on, a disk being full. */
   run(): Promise<void> {
+    this.#isStarted = true;
     this.#turn();
     return this.#ended.promise;
   }
@@ -130,7 +134,7 @@ export class Pipeline {
   }
 
   #turn(): void {
-    if (this.#isOver) return;
+    if (this.#isOver || !this.#isStarted) return;
     const { time, workers } = this.#options;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -291,6 +295,7 @@ export class Pipeline {
   #refused(task: Task, lane: string, error: RejectedError): void {
     const { journey, way } = task;
     const nowUs = this.#options.time.monotonicUs();
+    this.#options.onPutOff?.(error.host, error.retryAfterMs ?? 0);
     const isProbed = error instanceof BreakerOpenError && error.constraint.limit === PROBE_UNDER_WAY;
     if (error instanceof BusyError || isProbed) {
       // Whoever has the slot, or is the probe, will finish; then it is tried again.

@@ -15,7 +15,7 @@ import { type ReadRobots, Robots } from "./robots-guard.ts";
 import { Shelf } from "./shelf.ts";
 import type { Work } from "./work.ts";
 
-export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt"> {
+export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt" | "onPutOff"> {
   readonly hub: Pick<Hub, "request">;
   readonly time: Time;
   /** Where files go. */
