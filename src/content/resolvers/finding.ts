@@ -16,6 +16,8 @@ export interface Place extends Omit<Candidate, "url" | "licence"> {
   readonly licence?: string | null | undefined;
 }
 
+export type Trouble = Extract<Finding, { kind: "trouble" }>;
+
 export interface About {
   /** What to say when no place is left. */
   readonly otherwise: "unknown-work" | "no-copy" | "not-open";
@@ -126,7 +128,7 @@ export function verdictOf(answer: ResolverAnswer): Finding | undefined {
   return { kind: "trouble", reason: isPassing ? "unavailable" : "unreadable", message };
 }
 
-export function unreadable(answer: ResolverAnswer, what: string): Finding {
+export function unreadable(answer: ResolverAnswer, what: string): Trouble {
   return { kind: "trouble", reason: "unreadable", message: `${hostOf(answer)} answered ${what}` };
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Finding, ResolverAnswer } from "../resolver.ts";
-import { unreadable } from "./finding.ts";
+import type { ResolverAnswer } from "../resolver.ts";
+import { type Trouble, unreadable } from "./finding.ts";
 
 /** The longest recorded answer has 40 kB; a hundred times that is no answer about one work. */
 export const ANSWER_CHARS_MAX = 4 * 1024 * 1024;
@@ -26,7 +26,7 @@ export function listOf<Item extends z.ZodType>(item: Item, atMost = 100) {
 export function readJson<Schema extends z.ZodType>(
   answer: ResolverAnswer,
   schema: Schema,
-): { readonly data: z.infer<Schema> } | { readonly trouble: Finding } {
+): { readonly data: z.infer<Schema> } | { readonly trouble: Trouble } {
   if (answer.body.length > ANSWER_CHARS_MAX)
     return { trouble: unreadable(answer, `${answer.body.length} characters, more than we read`) };
   let value: unknown;

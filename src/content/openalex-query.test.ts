@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type OpenAlexQuery, problemsOfQuery, questionOf, readPage } from "./openalex-query.ts";
+
+const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
+
+function paged(results: readonly unknown[], next: string | null, had = 0, asked = query) {
+  const body = JSON.stringify({ meta: { count: 4000, next_cursor: next }, results });
+  return readPage({ url: "https://api.openalex.org/works", status: 200, headers: {}, body }, asked, had);
+}
+
+test("words, years and openness become one question", () => {
+  const { searchParams: asked, pathname } = new URL(questionOf(query).url);
+  assert.equal(pathname, "/works");
+  assert.deepEqual(Object.fromEntries(asked), {
+    search: "black & white",
+    filter: "from_publication_date:2019-01-01,to_publication_date:2021-12-31,open_access.is_oa:true",
+    select: "id,doi,title,publication_year,ids",
+    per_page: "100",
+    cursor: "*",
+  });
+  assert.equal(new URL(questionOf({ text: "x" }).url).searchParams.get("filter"), null);
+});
+
+test("a page gives works under their best names, and the next question", () => {
+  const page = paged(
+    [
+      {
+        id: "https://openalex.org/W1",
+        doi: "https://doi.org/10.1234/ABC",
+        title: "One",
+        publication_year: 2020,
+        ids: { pmid: "https://pubmed.ncbi.nlm.nih.gov/17183658" },
+      },
+      {
+        id: "https://openalex.org/W2",
+        doi: "https://doi.org/10.48550/arxiv.2401.00001",
+        title: null,
+        publication_year: null,
+      },
+      { id: "https://openalex.org/W3", doi: null },
+      { id: null, doi: null },
+    ],
+    "IlsxXSI=",
+  );
+  assert.ok("works" in page);
+  assert.deepEqual(page.works, [
+    { key: "doi:10.1234/abc", ids: { openalex: "W1", pmid: "17183658", doi: "10.1234/abc" }, title: "One", year: 2020 },
+    { key: "arxiv:2401.00001", ids: { openalex: "W2", arxiv: "2401.00001" } },
+    { key: "openalex:W3", ids: { openalex: "W3" } },
+  ]);
+  assert.equal(page.count, 4000);
+  assert.equal(new URL(page.next?.url ?? "").searchParams.get("cursor"), "IlsxXSI=");
+});
+
+test("no more works are given than wanted, and no question is asked beyond", () => {
+  const hundred = Array.from({ length: 100 }, (_, index) => ({ id: `https://openalex.org/W${index + 1}` }));
+  const last = paged(hundred, "more", 100);
+  assert.ok("works" in last);
+  assert.equal(last.works.length, 50);
+  assert.equal(last.next, undefined);
+  const first = paged(hundred, "more", 0);
+  assert.ok("works" in first && first.works.length === 100 && first.next !== undefined);
+});
+
+test("an empty page ends the query, whatever its cursor says", () => {
+  const page = paged([], "more");
+  assert.ok("works" in page && page.next === undefined);
+  const end = paged([{ id: "https://openalex.org/W1" }], null);
+  assert.ok("works" in end && end.next === undefined);
+});
+
+test("an answer that is no page is trouble, with the path of what is wrong", () => {
+  const answer = { url: "https://api.openalex.org/works", headers: {} };
+  const unknown = readPage({ ...answer, status: 200, body: '{"meta":{"count":"x"},"results":[]}' }, query, 0);
+  assert.ok("trouble" in unknown && /meta\.count/.test(unknown.trouble.message));
+  const spent = readPage({ ...answer, status: 429, body: "" }, query, 0);
+  assert.ok("trouble" in spent && spent.trouble.reason === "unavailable");
+  const missing = readPage({ ...answer, status: 404, body: "" }, query, 0);
+  assert.ok("trouble" in missing && missing.trouble.reason === "unreadable");
+});
+
+test("a query that cannot be asked is told why, by its flags", () => {
+  assert.deepEqual(problemsOfQuery(query), []);
+  assert.deepEqual(problemsOfQuery({ text: " ", fromYear: 20, toYear: 2020.5, max: 0 }), [
+    "--query is empty; expected words to search for",
+    "--from-year: expected a year such as 2020, found 20",
+    "--to-year: expected a year such as 2024, found 2020.5",
+    "--max: expected a number above 0, found 0",
+  ]);
+  assert.deepEqual(problemsOfQuery({ text: "x", fromYear: 2022, toYear: 2020 }), [
+    "--from-year 2022 is after --to-year 2020",
+  ]);
+});

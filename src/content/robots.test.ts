@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { robotsFor } from "./robots.ts";
+
+function allows(text: string, target: string, product = "docstokg"): boolean {
+  return robotsFor(product, 200, text).allows(target);
+}
+
+test("a file that is not there forbids nothing, a server that cannot say forbids everything", () => {
+  const forbidding = "user-agent: *\ndisallow: /";
+  for (const status of [404, 410, 403, 401, 301])
+    assert.equal(robotsFor("docstokg", status, forbidding).allows("/x"), true, String(status));
+  for (const status of [undefined, 429, 500, 503])
+    assert.equal(robotsFor("docstokg", status, "").allows("/x"), false, String(status));
+  assert.equal(robotsFor("docstokg", 200, "").allows("/x"), true);
+});
+
+test("the group that names us counts, and the one for everybody only where none does", () => {
+  const text = "User-Agent: *\nDisallow: /\n\nUser-agent: DocsToKG/1.0\nDisallow: /private # not here\n";
+  assert.equal(allows(text, "/paper"), true);
+  assert.equal(allows(text, "/private/x"), false);
+  assert.equal(allows(text, "/paper", "other"), false);
+  assert.equal(
+    allows("user-agent: docstokg\nuser-agent: other\ndisallow: /a\nuser-agent: third\ndisallow: /b", "/a"),
+    false,
+  );
+  assert.equal(
+    allows("user-agent: docstokg\nuser-agent: other\ndisallow: /a\nuser-agent: third\ndisallow: /b", "/b"),
+    true,
+  );
+  assert.equal(
+    allows("user-agent: *\ndisallow: /\nuser-agent: docstokg\n", "/x"),
+    true,
+    "a group without rules forbids nothing",
+  );
+});
+
+test("groups that name us twice are one", () => {
+  const text =
+    "user-agent: docstokg\ndisallow: /a\n\nuser-agent: other\ndisallow: /\n\nuser-agent: docstokg\ndisallow: /b";
+  assert.deepEqual(
+    ["/a", "/b", "/c"].map(path => allows(text, path)),
+    [false, false, true],
+  );
+});
+
+test("the longest match decides, and of equals the one that allows", () => {
+  const text = "user-agent: *\nallow: /a/b\ndisallow: /a\ndisallow: /page\nallow: /page\ndisallow: /*.pdf$";
+  assert.deepEqual(
+    ["/a", "/a/b/c", "/page", "/x.pdf", "/x.pdf?y", "/ab"].map(path => allows(text, path)),
+    [false, true, true, false, true, false],
+  );
+});
+
+test("stars stand for anything, a dollar for the end, and only there", () => {
+  const matching: readonly (readonly [pattern: string, path: string, matches: boolean])[] = [
+    ["/*/pdf", "/a/b/pdf/c", true],
+    ["/fish*.php", "/fishheads/catfish.php?id=1", true],
+    ["/*.php$", "/a.php/", false],
+    ["/a$b", "/a$b", true],
+    ["/$", "/", true],
+    ["/$", "/x", false],
+    ["/ab*b$", "/ab", false],
+    ["/ab*b$", "/abb", true],
+    ["*", "/x", true],
+    ["/a%3cd.html", "/a%3Cd.html", true],
+    ["/%7Ejoe", "/~joe/x", true],
+    ["/caf\u00e9", "/caf%C3%A9", true],
+    ["/a%2Fb", "/a/b", false],
+  ];
+  for (const [pattern, path, expected] of matching)
+    assert.equal(allows(`user-agent: *\ndisallow: ${pattern}`, path), !expected, `${pattern} and ${path}`);
+});
+
+test("an empty rule forbids nothing, robots.txt itself may always be read", () => {
+  assert.equal(allows("user-agent: *\ndisallow:", "/x"), true);
+  assert.equal(allows("user-agent: *\ndisallow: /", "https://example.org/robots.txt"), true);
+  assert.equal(allows("user-agent: *\ndisallow: /x?id=", "https://example.org/x?id=3"), false);
+});
+
+test("what lies behind 500 KiB is not read, and no line is read by half", () => {
+  const filler = `user-agent: *\n${"# x\n".repeat(127_990)}`;
+  assert.equal(allows(`${filler}disallow: /private${"x".repeat(500)}\ndisallow: /`, "/y"), true);
+});
+
+test("no file and no path makes it throw or slow", () => {
+  const line = fc.constantFrom(
+    "user-agent: *",
+    "user-agent: docstokg",
+    "disallow: /",
+    "allow: /a*b$",
+    "disallow: *%",
+    "\u0000",
+    "sitemap: x",
+    "disallow:/%ff",
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.array(line).map(all => all.join("\n")),
+      ),
+      fc.string(),
+      (text, path) => {
+        assert.equal(typeof allows(text, path), "boolean");
+      },
+    ),
+    { numRuns: 2000 },
+  );
+  const hostile = `user-agent: *\ndisallow: /${"a*".repeat(2000)}b$`;
+  assert.equal(allows(hostile, `/${"a".repeat(4000)}`), true);
+});

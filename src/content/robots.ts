@@ -1,0 +1,126 @@
+/**
+ * robots.txt as RFC 9309 has it. Pure: whoever fetches the file hands in the status and the text.
+ *
+ * `Crawl-delay` is not read. It is in no standard, and how often a host is asked is the policy's.
+ */
+export interface Robots {
+  /** @param target the path of an address with its query, or the whole address. */
+  allows(target: string): boolean;
+}
+
+/** The least that section 2.5 wants to be parsed; what comes later is not read. */
+const ROBOTS_BYTES_MAX = 500 * 1024;
+const RULES_MAX = 10_000;
+
+interface Rule {
+  readonly isAllowed: boolean;
+  readonly pattern: string;
+}
+
+const EVERYTHING: Robots = { allows: () => true };
+const NOTHING: Robots = { allows: () => false };
+
+/**
+ * The rules for one program.
+ * @param product the first word of its User-Agent: `docstokg` of `docstokg/1.0 (mailto:…)`.
+ * @param status of the answer, after redirects; undefined when there was none. A file that is not there (4xx) forbids
+ *   nothing; a server that cannot say (5xx, no answer) is left alone.
+ */
+export function robotsFor(product: string, status: number | undefined, text: string): Robots {
+  if (status === undefined || status >= 500) return NOTHING;
+  // 429 is among those that cannot say, although its number is in the other hundred.
+  if (status === 429) return NOTHING;
+  if (status < 200 || status >= 300) return EVERYTHING;
+  const rules = rulesFor(product.toLowerCase(), beginningOf(text));
+  return { allows: target => isAllowed(rules, pathOf(target)) };
+}
+
+/** Up to a line's end: half of `Disallow: /private` would forbid everything. */
+function beginningOf(text: string): string {
+  return text.length <= ROBOTS_BYTES_MAX ? text : text.slice(0, text.lastIndexOf("\n", ROBOTS_BYTES_MAX) + 1);
+}
+
+/** Of all groups that name the program together, or else of those for everybody. */
+function rulesFor(product: string, text: string): readonly Rule[] {
+  const own: Rule[] = [];
+  const everybodys: Rule[] = [];
+  let isNamed = false;
+  let agents: string[] = [];
+  let isInRules = false;
+  for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/)) {
+    const [, field = "", value = ""] = /^\s*([A-Za-z-]+)\s*:\s*([^#]*)/.exec(line) ?? [];
+    const name = field.toLowerCase();
+    if (name === "user-agent") {
+      // Consecutive names belong to one group; a name behind a rule begins the next.
+      if (isInRules) agents = [];
+      isInRules = false;
+      const agent = productIn(value);
+      agents.push(agent);
+      isNamed ||= agent === product;
+    } else if (name === "allow" || name === "disallow") {
+      isInRules = true;
+      const pattern = normalized(value.trim());
+      if (pattern === "") continue;
+      const rule = { isAllowed: name === "allow", pattern };
+      if (agents.includes(product) && own.length < RULES_MAX) own.push(rule);
+      if (agents.includes("*") && everybodys.length < RULES_MAX) everybodys.push(rule);
+    }
+  }
+  return isNamed ? own : everybodys;
+}
+
+/** Names hold letters, `_` and `-`; some files write a version behind. */
+function productIn(value: string): string {
+  const text = value.trim();
+  return text.startsWith("*") ? "*" : (/^[\w-]+/.exec(text)?.[0].toLowerCase() ?? "");
+}
+
+/** The longest pattern that matches decides; of equals, the one that allows. */
+function isAllowed(rules: readonly Rule[], path: string): boolean {
+  if (path === "/robots.txt") return true;
+  let longest = -1;
+  let verdict = true;
+  for (const { isAllowed: allows, pattern } of rules) {
+    if (pattern.length < longest || (pattern.length === longest && !allows)) continue;
+    if (!matches(pattern, path)) continue;
+    longest = pattern.length;
+    verdict = allows;
+  }
+  return verdict;
+}
+
+/** `*` stands for anything, `$` at the end for the end. Piece by piece from the left, so that no pattern is slow. */
+function matches(pattern: string, path: string): boolean {
+  const isWhole = pattern.endsWith("$");
+  const pieces = (isWhole ? pattern.slice(0, -1) : pattern).split("*");
+  const last = pieces.length - 1;
+  let at = 0;
+  for (const [index, piece] of pieces.entries()) {
+    if (index === 0) {
+      if (!path.startsWith(piece)) return false;
+      at = piece.length;
+    } else if (index === last && isWhole) {
+      return path.length - piece.length >= at && path.endsWith(piece);
+    } else {
+      const found = path.indexOf(piece, at);
+      if (found === -1) return false;
+      at = found + piece.length;
+    }
+  }
+  return !isWhole || at === path.length;
+}
+
+function pathOf(target: string): string {
+  const url = URL.parse(target, "https://example.org");
+  return url === null ? "/" : normalized(`${url.pathname}${url.search}`);
+}
+
+/** Escapes in capitals, those of plain characters undone, characters outside ASCII escaped. */
+function normalized(text: string): string {
+  return text
+    .replace(/[\u0080-\uffff]+/g, characters => encodeURIComponent(characters.toWellFormed()))
+    .replace(/%([0-9a-f]{2})/gi, (escaped, hex: string) => {
+      const character = String.fromCharCode(Number.parseInt(hex, 16));
+      return /[A-Za-z0-9\-._~]/.test(character) ? character : escaped.toUpperCase();
+    });
+}
