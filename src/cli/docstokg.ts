@@ -1,10 +1,13 @@
 import { policy } from "./policy.ts";
 import { type Program, runAsProcess } from "./program.ts";
+import { retry } from "./retry.ts";
+import { run } from "./run.ts";
+import { status } from "./status.ts";
 
 export const docstokg: Program = {
   name: "docstokg",
   summary: "A polite, resilient way out to the network.",
-  commands: [policy],
+  commands: [run, status, retry, policy],
 };
 
 export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(docstokg, process);

@@ -1,8 +1,8 @@
-import { type ContentRun, openRun } from "../content/run.ts";
 import { type ManifestReport, reportOf } from "../content/manifest-report.ts";
 import { orderFor } from "../content/resolvers/order.ts";
-import { readRobots } from "../content/robots.ts";
+import { type ContentRun, openRun } from "../content/run.ts";
 import { createHub } from "../http/create-hub.ts";
+import type { Hub } from "../http/hub.ts";
 import type { HubOptions } from "../http/hub-options.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -15,6 +15,7 @@ import { RunTally } from "./run-tally.ts";
 
 /** What is done while a run is open: listing works, and telling of lines that name none. */
 export interface Feed {
+  readonly hub: Hub;
   readonly run: ContentRun;
   readonly tally: RunTally;
   /** A line for whoever watches. */
@@ -86,7 +87,6 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       command,
       resolvers,
       order: work => orderFor(work, resolvers),
-      readRobots,
       onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
       onPutOff: () => {
         tally.putOff += 1;
@@ -106,7 +106,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     let state: "ended" | "interrupted" = "interrupted";
     try {
       progress.start();
-      const listing = list(session, { run, tally, log: text => progress.log(text), signal: interrupts.signal });
+      const listing = list({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal });
       const isWanted = isListedFirst ? await listing : true;
       if (isWanted) await Promise.all([run.pipeline.run(), Promise.race([listing, interrupts.interrupted])]);
       state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
@@ -122,7 +122,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     await hub.destroy();
   }
 
-  async function list(_: SessionOptions, feeding: Feed): Promise<boolean> {
+  async function list(feeding: Feed): Promise<boolean> {
     try {
       return await feed(feeding);
     } finally {

@@ -62,7 +62,10 @@ export function addPlaceFlags(command: Command): void {
     .option("--manifest <file>", "the record of everything; manifest.sqlite in the folder unless given");
 }
 
-export function placesOf(options: Readonly<Record<string, unknown>>): { readonly folder: string; readonly manifest: string } {
+export function placesOf(options: Readonly<Record<string, unknown>>): {
+  readonly folder: string;
+  readonly manifest: string;
+} {
   const folder = resolve(String(options["out"]));
   const manifest = options["manifest"];
   return { folder, manifest: typeof manifest === "string" ? resolve(manifest) : join(folder, "manifest.sqlite") };
@@ -121,7 +124,10 @@ function chosen<Item>(
     const item = all.find(each => nameOf(each) === name);
     if (item !== undefined) return [item];
     const near = nearest(name, all.map(nameOf));
-    wrong(flag, `${JSON.stringify(name)} is none of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`);
+    wrong(
+      flag,
+      `${JSON.stringify(name)} is none of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`,
+    );
     return [];
   });
 }

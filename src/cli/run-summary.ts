@@ -1,12 +1,15 @@
 import type { ExitCode as Code } from "./exit-code.ts";
 import { ExitCode } from "./exit-code.ts";
 import { bytesText, countText, durationText } from "./figures.ts";
-import type { RunSettings } from "./run-settings.ts";
 import type { SessionOutcome } from "./run-session.ts";
+import type { RunSettings } from "./run-settings.ts";
 import { formatTable } from "./table.ts";
 
 /** What a run came to, for people. */
-export function summaryText(outcome: SessionOutcome, { folder, manifest }: Pick<RunSettings, "folder" | "manifest">): string {
+export function summaryText(
+  outcome: SessionOutcome,
+  { folder, manifest }: Pick<RunSettings, "folder" | "manifest">,
+): string {
   const { tally, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files } = report;
   const parts = [
@@ -30,16 +33,33 @@ export function summaryText(outcome: SessionOutcome, { folder, manifest }: Pick<
     `The manifest is ${manifest}`,
   ];
   const failed = report.reasons.filter(({ state }) => state === "failed");
-  const table = failed.length === 0 ? "" : `\n${formatTable(["failed", "works"], failed.map(row => [row.reason, String(row.works)]))}`;
+  const table =
+    failed.length === 0
+      ? ""
+      : `\n${formatTable(
+          ["failed", "works"],
+          failed.map(row => [row.reason, String(row.works)]),
+        )}`;
   return `${lines.join("\n")}\n${table}${advice(outcome)}`;
 }
 
-export function summaryJson(outcome: SessionOutcome, { folder, manifest }: Pick<RunSettings, "folder" | "manifest">): string {
+export function summaryJson(
+  outcome: SessionOutcome,
+  { folder, manifest }: Pick<RunSettings, "folder" | "manifest">,
+): string {
   const { tally, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files, reasons, resolvers } = report;
   const { requests, cached, putOff, opened, throttled, present, problems } = tally;
   const traffic = { requests, cached, putOff, opened, throttled };
-  const summary = { works: { ...works, present, problems }, files, reasons, resolvers, traffic, elapsedMs, wasInterrupted };
+  const summary = {
+    works: { ...works, present, problems },
+    files,
+    reasons,
+    resolvers,
+    traffic,
+    elapsedMs,
+    wasInterrupted,
+  };
   return `${JSON.stringify({ ...summary, folder, manifest }, undefined, 2)}\n`;
 }
 

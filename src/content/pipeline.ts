@@ -8,7 +8,7 @@ import type { Downloads } from "./download.ts";
 import { Journey, type JourneyOptions, type Way } from "./journey.ts";
 import type { Attempt, ListedWork, Manifest } from "./manifest.ts";
 import type { Reason } from "./reason.ts";
-import type { Robots } from "./robots-guard.ts";
+import type { RobotsGuard } from "./robots-guard.ts";
 import { Schedule } from "./schedule.ts";
 import { type Trouble, troubleOf } from "./trouble.ts";
 
@@ -16,7 +16,7 @@ export interface PipelineOptions extends JourneyOptions {
   readonly hub: Pick<Hub, "request">;
   readonly manifest: Manifest;
   readonly downloads: Downloads;
-  readonly robots: Robots;
+  readonly robots: RobotsGuard;
   readonly time: Time;
   readonly run: number;
   /** Requests under way at a time, over all hosts. */

@@ -1,14 +1,11 @@
 import type { Hub } from "../http/hub.ts";
 import { readText } from "./answer-body.ts";
+import { robotsFor } from "./robots.ts";
 import type { Trouble } from "./trouble.ts";
-
-/** Whether an address may be visited, by the text of a robots.txt. */
-export type ReadRobots = (text: string) => (url: string) => boolean;
 
 export interface RobotsOptions {
   readonly hub: Pick<Hub, "request">;
   readonly maxWaitMs: number;
-  readonly read: ReadRobots;
 }
 
 type Rules = (url: string) => Trouble | undefined;
@@ -21,7 +18,7 @@ const DEADLINE_MS = 30_000;
 const REMEMBERED_MAX = 2000;
 
 /** What each host asks of visitors, asked for once, before the first of its pages. */
-export class Robots {
+export class RobotsGuard {
   readonly #options: RobotsOptions;
   readonly #rules = new Map<string, Rules>();
   readonly #asking = new Map<string, Promise<Rules>>();
@@ -45,7 +42,7 @@ export class Robots {
   }
 
   async #ask(origin: string, signal: AbortSignal): Promise<Rules> {
-    const { hub, maxWaitMs, read } = this.#options;
+    const { hub, maxWaitMs } = this.#options;
     const call = { role: "landing", maxWaitMs, deadlineMs: DEADLINE_MS, maxRedirections: HOPS_MAX, signal } as const;
     const { statusCode: status, body } = await hub.request(`${origin}/robots.txt`, call);
     const { text } = await readText(body, ROBOTS_BYTES_MAX);
@@ -53,9 +50,9 @@ export class Robots {
     if (status >= 500 || status === 429) {
       return () => ({ reason: "robots", message: `its robots.txt answers ${status}`, status, mayPass: true });
     }
-    const isAllowed = status >= 200 && status < 300 ? read(text) : () => true;
+    const robots = robotsFor("docstokg", status, text);
     const rules: Rules = url =>
-      isAllowed(url) ? undefined : { reason: "robots", message: "disallowed by robots.txt", mayPass: false };
+      robots.allows(url) ? undefined : { reason: "robots", message: "disallowed by robots.txt", mayPass: false };
     if (this.#rules.size >= REMEMBERED_MAX) this.#rules.clear();
     this.#rules.set(origin, rules);
     return rules;

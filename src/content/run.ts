@@ -11,7 +11,7 @@ import { holdManifest } from "./manifest-file.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolver.ts";
-import { type ReadRobots, Robots } from "./robots-guard.ts";
+import { RobotsGuard } from "./robots-guard.ts";
 import { Shelf } from "./shelf.ts";
 import type { Work } from "./work.ts";
 
@@ -27,7 +27,6 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly order: (work: Work) => readonly Resolver[];
   /** Everybody who may be asked. */
   readonly resolvers: readonly Resolver[];
-  readonly readRobots: ReadRobots;
   /** @default flat */
   readonly layout?: Layout | undefined;
   /** The best first. @default pdf, then xml */
@@ -139,7 +138,7 @@ export async function openRun(options: RunOptions): Promise<ContentRun> {
       hub,
       time,
       downloads,
-      robots: new Robots({ hub, maxWaitMs: MAX_WAIT_MS, read: options.readRobots }),
+      robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS }),
       pageReader: named("landing_page"),
       archive: named("wayback"),
     });
