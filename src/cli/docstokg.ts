@@ -1,3 +1,4 @@
+import { demo } from "./demo.ts";
 import { policy } from "./policy.ts";
 import { type Program, runAsProcess } from "./program.ts";
 import { retry } from "./retry.ts";
@@ -7,7 +8,7 @@ import { status } from "./status.ts";
 export const docstokg: Program = {
   name: "docstokg",
   summary: "A polite, resilient way out to the network.",
-  commands: [run, status, retry, policy],
+  commands: [run, status, retry, demo, policy],
 };
 
 export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(docstokg, process);
