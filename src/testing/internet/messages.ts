@@ -1,6 +1,7 @@
 /** What the thread of the servers and the thread of the test tell each other. */
 import type { SimulatedWork } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
+import type { SimulatedOntology } from "./ontologies.ts";
 import type { Act } from "./script.ts";
 import type { WorldOptions } from "./world.ts";
 
@@ -15,6 +16,7 @@ export interface Ready {
   readonly ca: string;
   readonly hosts: readonly string[];
   readonly works: readonly SimulatedWork[];
+  readonly ontologies: readonly SimulatedOntology[];
 }
 
 export type Order =

@@ -5,7 +5,7 @@ import { type Reply, text, type Visit } from "./exchange.ts";
 import { Bookkeeper, type Ledger } from "./ledger.ts";
 import { LIMITS } from "./limits.ts";
 import { type Direction, Script } from "./script.ts";
-import { bodyOf, breakOff, type ServerAnswer, type ServerRequest, send, visitOf } from "./wire.ts";
+import { bodyOf, disconnect, type ServerAnswer, type ServerRequest, send, visitOf } from "./wire.ts";
 import type { World } from "./world.ts";
 
 /** Addresses whose visits are remembered. Beyond that the eldest is forgotten, and may fail once more. */
@@ -47,7 +47,7 @@ export class Site {
     const verdict = this.#doorman.arrive(visit, nowUs, this.script.factorFor(visit, nowMs));
     if (verdict.kind === "blocked") {
       this.#books.ended(visit.host, "blocked");
-      breakOff(response);
+      disconnect(response);
     } else if (verdict.kind === "rejected") {
       this.#books.ended(visit.host, "rejected", verdict.reply.status);
       await this.#send(visit, response, straight(verdict.reply));
@@ -62,7 +62,7 @@ export class Site {
 
   async #send(visit: Visit, response: ServerAnswer, direction: Direction, leave?: () => void): Promise<void> {
     if (direction.delayMs > 0) await this.#time.sleep(direction.delayMs);
-    if (direction.fate === "reset") breakOff(response);
+    if (direction.fate === "reset") disconnect(response);
     else if (direction.fate === "answered") await send(visit, response, direction, leave, this.#time);
   }
 

@@ -56,9 +56,10 @@ export const TALES = [
   tale("attachment", draft => atPublisher(draft, { page: { kind: "pdf", manner: "attachment" }, via: EVERYONE })),
   tale("arxiv", draft => onArxiv(draft, "10.48550")),
   tale("arxiv", draft => onArxiv(draft, "10.5555")),
-  tale("pmc", draft => inPmc(draft, ["pmc", "europe_pmc"])),
   tale("pmc", draft => inPmc(draft, ["pmc"])),
-  tale("pmc", draft => inPmc(draft, ["pmc", "europe_pmc", "openalex", "unpaywall"])),
+  tale("pmc", draft => inPmc(draft, ["pmc"])),
+  tale("pmc", draft => inPmc(draft, ["pmc", "openalex", "unpaywall"])),
+  tale("europe-pmc", inEuropePmc),
   tale("zenodo", zenodo),
   tale("figshare", figshare),
   tale("osf", osf),
@@ -145,7 +146,13 @@ function onArxiv(draft: Draft, prefix: "10.48550" | "10.5555"): Told {
     ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (told.ids.doi ?? "") },
     registrar: isOwnDoi ? "datacite" : "crossref",
     landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : told.landing,
-    copies: [copy(pdf, ["arxiv", "openalex", "unpaywall"], { ...IN_REPOSITORY, version: "submittedVersion" })],
+    // Unpaywall knows the DOIs of Crossref alone.
+    copies: [
+      copy(pdf, isOwnDoi ? ["arxiv", "openalex"] : ["arxiv", "openalex", "unpaywall"], {
+        ...IN_REPOSITORY,
+        version: "submittedVersion",
+      }),
+    ],
     pages: [
       ...told.pages,
       [pdf, { kind: "pdf", manner: "bare" }],
@@ -155,14 +162,30 @@ function onArxiv(draft: Draft, prefix: "10.48550" | "10.5555"): Told {
   };
 }
 
+/** Europe PMC also names its own rendering of the file, which has not worked since March 2026. */
 function inPmc(draft: Draft, via: readonly ServiceName[]): Told {
   const told = closedAtPublisher(draft);
   const pmcid = `PMC${draft.number + 9_000_000}`;
   const key = `${pmcid}.1`;
   const url = `https://pmc-oa-opendata.s3.amazonaws.com/${key}/${key}.pdf`;
-  const ids = { ...told.ids, pmcid, pmid: String(draft.number + 30_000_000) };
-  const pages: Told["pages"] = [...told.pages, [url, { kind: "pdf" }]];
-  return { ...told, ids, copies: [copy(url, via, { hostType: "repository" })], pages };
+  const rendered = `https://europepmc.org/articles/${pmcid}?pdf=render`;
+  const inRepository = { hostType: "repository" } as const;
+  return {
+    ...told,
+    ids: { ...told.ids, pmcid, pmid: pmidOf(draft) },
+    copies: [copy(url, via, inRepository), copy(rendered, ["europe_pmc"], { ...inRepository, isGood: false })],
+    pages: [...told.pages, [url, { kind: "pdf" }], [rendered, { kind: "gone" }]],
+  };
+}
+
+function pmidOf({ number }: Draft): string {
+  return String(number + 30_000_000);
+}
+
+/** In no bucket of PMC, but Europe PMC knows of a copy elsewhere. */
+function inEuropePmc(draft: Draft): Told {
+  const told = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
+  return { ...told, ids: { ...told.ids, pmid: pmidOf(draft) } };
 }
 
 function zenodo(draft: Draft): Told {
@@ -260,7 +283,10 @@ function onLandingPage(draft: Draft, hints: readonly Hint[]): Told {
     landing,
     copies: [
       copy(pdf, ["landing_page"]),
-      copy(landing, ["unpaywall", "openalex", "doaj", "openaire"], { kind: "landing", isGood: false }),
+      copy(landing, ["unpaywall", "openalex", "semantic_scholar", "doaj", "openaire"], {
+        kind: "landing",
+        isGood: false,
+      }),
     ],
     pages: [
       [landing, { kind: "article", pdf, hints }],

@@ -56,10 +56,16 @@ function isGone(response: ServerAnswer): boolean {
   return "stream" in response ? response.stream.destroyed : response.destroyed;
 }
 
-/** Without a word: a reset of the stream or of the connection. */
-export function breakOff(response: ServerAnswer): void {
-  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+/** Without a word, and with whatever else is under way on the connection. */
+export function disconnect(response: ServerAnswer): void {
+  if ("stream" in response) response.stream.session?.destroy();
   else response.socket?.resetAndDestroy();
+}
+
+/** In the middle of a body: of HTTP/2 it is the stream that ends, and the connection goes on. */
+function breakOff(response: ServerAnswer): void {
+  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else disconnect(response);
 }
 
 /**

@@ -26,6 +26,7 @@ const ready: Ready = {
   ca: identity.ca,
   hosts: world.hosts,
   works: world.works,
+  ontologies: world.ontologies,
 };
 port.postMessage(ready);
 
