@@ -5,6 +5,7 @@ import type { Work } from "../content/work.ts";
 import { ConfigError } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { systemTime } from "../time/system-time.ts";
+import type { Timer } from "../time/time.ts";
 import { policySources } from "./policy-flags.ts";
 import { compactPolicy } from "./policy-table.ts";
 import type { CliCommand, Io } from "./program.ts";
@@ -15,6 +16,7 @@ import { exitCodeOf, summaryJson, summaryText } from "./run-summary.ts";
 
 /** So many works are listed in one transaction. */
 const LISTED_AT_ONCE = 200;
+const LISTED_AFTER_MS = 50;
 
 /** `docstokg run`: from names to files. */
 export const run: CliCommand = {
@@ -69,23 +71,34 @@ export const run: CliCommand = {
 
 /** False when a line is wrong and that is not to be borne. */
 async function feedInputs(
-  inputs: AsyncIterable<Input> | Iterable<Input>,
+  inputs: AsyncIterable<Input>,
   feed: Feed,
   isStrict: boolean,
   again: boolean,
 ): Promise<boolean> {
   let works: Work[] = [];
-  for await (const input of inputs) {
-    if (feed.signal.aborted) return true;
-    if ("problem" in input) {
-      feed.tally.problems += 1;
-      feed.log(problemText(input.problem));
-    } else works.push(input.work);
-    if (works.length < LISTED_AT_ONCE) continue;
-    want(feed, works, again);
+  let timer: Timer | undefined;
+  const flush = () => {
+    timer?.cancel();
+    timer = undefined;
+    if (works.length > 0) want(feed, works, again);
     works = [];
+  };
+  try {
+    for await (const input of inputs) {
+      if (feed.signal.aborted) return true;
+      if ("problem" in input) {
+        feed.tally.problems += 1;
+        feed.log(problemText(input.problem));
+      } else works.push(input.work);
+      if (works.length >= LISTED_AT_ONCE) flush();
+      // Whoever types a list, or makes it as he goes, sees its beginning done while the end is not written yet.
+      else timer ??= systemTime.setTimer(LISTED_AFTER_MS, flush);
+    }
+    flush();
+  } finally {
+    timer?.cancel();
   }
-  want(feed, works, again);
   if (!isStrict || feed.tally.problems === 0) return true;
   feed.run.manifest.forsake(feed.run.id);
   return false;

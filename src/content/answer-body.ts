@@ -23,6 +23,12 @@ export async function readText(body: Body, maxBytes: number): Promise<ReadBody> 
   return { text: Buffer.concat(chunks).toString("utf8"), bytes, isWhole: true };
 }
 
+/** Lets go of a body without reading it. That is an error to the stream, and none to us. */
+export function dropBody(body: Body): void {
+  body.on("error", () => undefined);
+  body.destroy();
+}
+
 /** By lower-case names; of a field that came several times, all values. */
 export function plainHeaders(headers: Dispatcher.ResponseData["headers"]): Readonly<Record<string, string>> {
   return Object.fromEntries(

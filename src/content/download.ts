@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import type { Dispatcher } from "undici";
 import { DownloadError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
-import { plainHeaders, readText, redirectOf } from "./answer-body.ts";
+import { dropBody, plainHeaders, readText, redirectOf } from "./answer-body.ts";
 import { challengeIn, challengeInFields } from "./challenge-page.ts";
 import { type FileKind, HEAD_BYTES, judgeFile, MEDIA_TYPES } from "./file-check.ts";
-import { type Arrival, type KnownSource, placeOf, type ShelvedFile } from "./file-ledger.ts";
+import { type Arrival, type KnownSource, placeOf } from "./file-ledger.ts";
 import { type Layout, targetOf } from "./layout.ts";
 import type { ListedWork, Manifest } from "./manifest.ts";
 import { PartFile, type ReceivedFile } from "./part-file.ts";
@@ -54,7 +54,10 @@ export class Downloads {
     this.#options = options;
   }
 
-  /** Rejects with what the hub refuses, with the signal's reason, and with a DownloadError when the disk is at fault. */
+  /**
+   * What has arrived is in the manifest by then. Rejects with what the hub refuses, with the signal's reason, and with a
+   * DownloadError when the disk is at fault.
+   */
   async fetch(errand: Errand): Promise<Fetched> {
     const { manifest, shelf, run } = this.#options;
     const place = placeOf(errand.url);
@@ -110,13 +113,6 @@ export class Downloads {
     return finished;
   }
 
-  /** Drops what was begun for a work, and will not be gone on with now that it has come from `place`. */
-  async tidy(work: number, place: string): Promise<void> {
-    const { manifest } = this.#options;
-    for (const part of manifest.files.partsOf(work))
-      if (part.place !== place) await this.#dropPart(part.place, part.file);
-  }
-
   #send(
     { url, candidate, signal }: Errand,
     source: KnownSource | undefined,
@@ -143,7 +139,7 @@ export class Downloads {
     const { manifest, shelf, maxBytes } = this.#options;
     const declared = Number(headers["content-length"] ?? 0);
     if (declared > maxBytes) {
-      response.body.destroy();
+      dropBody(response.body);
       return tooLarge(response.statusCode, declared, maxBytes);
     }
     const file = oldFile ?? `${randomBytes(12).toString("hex")}.part`;
@@ -214,7 +210,7 @@ export class Downloads {
     const twin = manifest.files.file(sha256);
     if (twin !== undefined && shelf.has(twin)) {
       await this.#dropPart(place, file);
-      return { kind: "arrived", reason: "duplicate", arrival: { ...twin, ...origin, ...validators } };
+      return this.#arrived(work, "duplicate", { ...twin, ...origin, ...validators });
     }
     return onDisk(async () => {
       const path = await shelf.freeName(targetOf(layout, work, kind, sha256), sha256);
@@ -222,20 +218,34 @@ export class Downloads {
       // From here on the file is not lost: whoever finds this goes on with it.
       manifest.files.keepPart({ place, work: work.id, file, etag: undefined, shelving: arrival });
       await shelf.put(file, path, sha256);
-      return { kind: "arrived", reason: "ok", arrival };
+      return this.#arrived(work, "ok", arrival);
     });
   }
 
-  #sameAgain(
-    { url, candidate, resolver }: Errand,
+  /** Into the manifest, and away with what else was begun for the work. */
+  async #arrived(
+    { id }: ListedWork,
+    reason: DoneReason,
+    arrival: Arrival,
+  ): Promise<Fetched & { readonly kind: "arrived" }> {
+    const { manifest, run } = this.#options;
+    for (const { place, file } of manifest.files.partsOf(id)) {
+      if (place !== arrival.place) await this.#dropPart(place, file);
+    }
+    manifest.finish(run, id, reason, arrival);
+    return { kind: "arrived", reason, arrival };
+  }
+
+  async #sameAgain(
+    { work, url, candidate, resolver }: Errand,
     { file, etag, lastModified }: KnownSource,
     reason: DoneReason,
     status: number | undefined,
-  ): Fetched {
+  ): Promise<Fetched> {
     const { licence, version } = candidate;
     const origin = { place: placeOf(url), url: shownUrl(url), resolver, licence, version };
-    const arrival = { ...(file satisfies ShelvedFile), ...origin, etag, lastModified };
-    return { kind: "arrived", reason, arrival, ...(status === undefined ? {} : { status }) };
+    const arrived = await this.#arrived(work, reason, { ...file, ...origin, etag, lastModified });
+    return status === undefined ? arrived : { ...arrived, status };
   }
 
   async #dropPart(place: string, file: string): Promise<void> {

@@ -257,7 +257,7 @@ export class Pipeline {
   async #fetch({ journey, way }: Task, startedUs: number): Promise<void> {
     const { step } = way;
     if (step.kind !== "fetch") return;
-    const { downloads, manifest, run, onSettled } = this.#options;
+    const { downloads, onSettled } = this.#options;
     const { work } = journey;
     const fetched = await downloads.fetch({ ...step, work, signal: this.#stopping.signal });
     if (fetched.kind === "failed") {
@@ -277,8 +277,6 @@ export class Pipeline {
       { status, reason, bytes: status === 200 || status === 206 ? bytes : 0, sha256 },
       startedUs,
     );
-    await downloads.tidy(work.id, arrival.place);
-    manifest.finish(run, work.id, reason, arrival);
     this.#open -= 1;
     onSettled?.(work, "done", reason, bytes);
   }
