@@ -1,4 +1,5 @@
 /** One request from its arrival to its last byte: counted, judged at the door, directed by the script, answered. */
+import { setImmediate } from "node:timers/promises";
 import type { Time } from "../../time/time.ts";
 import { Doorman } from "./doorman.ts";
 import { type Reply, text, type Visit } from "./exchange.ts";
@@ -53,6 +54,9 @@ export class Site {
       await this.#send(visit, response, straight(verdict.reply));
     } else {
       response.once("close", verdict.leave);
+      // Whoever has come in the same turn is counted before anybody is served: the time to serve one is not the next one's
+      // delay.
+      await setImmediate();
       const whole = { ...visit, earlier: this.#earlier(visit), body: await bodyOf(request) };
       const direction = this.script.direct(whole, nowMs, () => announced(this.#answer(whole), verdict.headers));
       this.#books.ended(visit.host, "served", direction.fate === "answered" ? direction.reply.status : undefined);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { connect as connectHttp2, constants } from "node:http2";
 import { resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
@@ -158,6 +159,29 @@ test("an act begins and ends while the internet runs", async t => {
   assert.equal((await internet.ledger()).rejected, 0);
 });
 
+test("a slow host takes its time before the answer and while it is sent", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { copies, file } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const url = copies[0]?.url ?? "";
+  await internet.play({ host: new URL(url).host, act: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
+  const startedMs = performance.now();
+  assert.equal((await ask(url)).bytes.length, file.bytes);
+  // Without the last piece: nobody waits behind that one.
+  assert.ok(performance.now() - startedMs >= 50 + 100);
+});
+
+test("a host that falls silent holds its callers until they give up, and can be closed all the same", async t => {
+  const internet = await start(t, { script: [{ host: "doi.org", act: "outage", how: "silence" }] });
+  const hub = await hubOn(t, internet);
+  await assert.rejects(hub.fetch("https://doi.org/10.5555/x", { signal: AbortSignal.timeout(50) }), {
+    name: "TimeoutError",
+  });
+  const waiting = assert.rejects(hub.fetch("https://doi.org/10.5555/x"));
+  await internet.close();
+  await waiting;
+});
+
 test("limits that are halved in mid-run are announced and enforced", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
@@ -210,6 +234,25 @@ test("a huge ontology streams, and resumes from anywhere", async t => {
   const tail = await ask(url, { headers: { range: `bytes=${bytes - 11}-` } });
   assert.equal(tail.bytes.toString(), "</rdf:RDF>\n");
   assert.equal((await ask(url)).bytes.length, bytes);
+});
+
+test("a client that resets its stream in the middle does no harm", async t => {
+  const internet = await start(t);
+  const port = internet.network.connectTo[0]?.split(":").at(-1);
+  const session = connectHttp2(`https://127.0.0.1:${port}`, {
+    ca: internet.network.tls.ca,
+    servername: "files.ontologies.example",
+  });
+  t.after(() => session.destroy());
+  for (const code of [constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_PROTOCOL_ERROR]) {
+    const stream = session.request({ ":path": "/titan.owl", ":authority": "files.ontologies.example" });
+    const closed = new Promise(done => stream.on("error", () => stream.destroy()).on("close", done));
+    await once(stream, "data");
+    stream.close(code);
+    await closed;
+  }
+  const { faults, served } = await internet.ledger();
+  assert.deepEqual({ faults, served }, { faults: [], served: 3 });
 });
 
 test("bodies of questions arrive", async t => {
