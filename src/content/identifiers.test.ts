@@ -86,6 +86,7 @@ const spellings: Readonly<Record<string, readonly string[]>> = {
     "PMC3040717.2",
     "https://pmc.ncbi.nlm.nih.gov/articles/PMC3040717/",
     "https://www.ncbi.nlm.nih.gov/pmc/articles/PMC3040717/pdf/nihms1.pdf",
+    "https://www.ncbi.nlm.nih.gov/pmc/articles/3040717",
     "https://europepmc.org/articles/PMC3040717?pdf=render",
     "https://europepmc.org/article/PMC/PMC3040717",
   ],

@@ -62,7 +62,10 @@ function idsAtHost(host: string, path: string): WorkIds | undefined {
     return id === undefined ? undefined : { arxiv: id };
   }
   if (/^(?:pubmed\.|pmc\.)?ncbi\.nlm\.nih\.gov$|^europepmc\.org$/.test(host)) {
-    const pmcid = pmcidOf(/\/(?:articles?|pmc)\/(PMC\d+(?:\.\d+)?)(?:\/|$)/i.exec(path)?.[1] ?? "");
+    // OpenAlex writes them without the letters: /pmc/articles/4234579.
+    const [, letters, digits] = /\/(?:articles?|pmc)\/(PMC)?(\d+)(?:\.\d+)?(?:\/|$)/i.exec(path) ?? [];
+    const isPmc = letters !== undefined || host.startsWith("pmc.") || path.startsWith("/pmc/articles/");
+    const pmcid = isPmc ? pmcidOf(`PMC${digits ?? ""}`) : undefined;
     if (pmcid !== undefined) return { pmcid };
     const pmid = pmidOf(/^\/(?:pubmed\/|articles?\/med\/|abstract\/med\/)?(\d+)\/?$/i.exec(path)?.[1] ?? "");
     return pmid === undefined ? undefined : { pmid };

@@ -4,7 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Input, type InputOptions, inputsOfArguments, inputsOfFile, inputsOfStream } from "./inputs.ts";
+import {
+  INPUT_FORMATS,
+  type Input,
+  type InputOptions,
+  inputsOfArguments,
+  inputsOfFile,
+  inputsOfStream,
+} from "./inputs.ts";
 
 async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
@@ -136,7 +143,7 @@ test("a file is read by its extension, and one that is not there is named", asyn
 });
 
 test("a reader that stops early closes the file behind it, in every format", async () => {
-  for (const format of ["lines", "csv", "jsonl"] as const) {
+  for (const format of INPUT_FORMATS) {
     let isClosed = false;
     async function* source(): AsyncGenerator<Uint8Array> {
       try {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type OpenAlexQuery, problemsOfQuery, questionOf, readPage } from "./openalex-query.ts";
+import { type OpenAlexQuery, problemsOfQuery, QUERY_WORKS_DEFAULT, questionOf, readPage } from "./openalex-query.ts";
 
 const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
 
-function paged(results: readonly unknown[], next: string | null, had = 0, asked = query) {
-  const body = JSON.stringify({ meta: { count: 4000, next_cursor: next }, results });
+function paged(results: readonly unknown[], meta: object = {}, had = 0, asked = query) {
+  const body = JSON.stringify({ meta: { count: 4000, ...meta }, results });
   return readPage({ url: "https://api.openalex.org/works", status: 200, headers: {}, body }, asked, had);
 }
 
@@ -17,9 +17,10 @@ test("words, years and openness become one question", () => {
     filter: "from_publication_date:2019-01-01,to_publication_date:2021-12-31,open_access.is_oa:true",
     select: "id,doi,title,publication_year,ids",
     per_page: "100",
-    cursor: "*",
+    page: "1",
   });
-  assert.equal(new URL(questionOf({ text: "x" }).url).searchParams.get("filter"), null);
+  const { searchParams: plain } = new URL(questionOf({ text: "x" }).url);
+  assert.deepEqual([plain.get("filter"), plain.get("per_page")], [null, String(QUERY_WORKS_DEFAULT)]);
 });
 
 test("a page gives works under their best names, and the next question", () => {
@@ -41,7 +42,7 @@ test("a page gives works under their best names, and the next question", () => {
       { id: "https://openalex.org/W3", doi: null },
       { id: null, doi: null },
     ],
-    "IlsxXSI=",
+    { page: 1 },
   );
   assert.ok("works" in page);
   assert.deepEqual(page.works, [
@@ -50,24 +51,35 @@ test("a page gives works under their best names, and the next question", () => {
     { key: "openalex:W3", ids: { openalex: "W3" } },
   ]);
   assert.equal(page.count, 4000);
-  assert.equal(new URL(page.next?.url ?? "").searchParams.get("cursor"), "IlsxXSI=");
+  assert.equal(new URL(page.next?.url ?? "").searchParams.get("page"), "2");
 });
 
 test("no more works are given than wanted, and no question is asked beyond", () => {
   const hundred = Array.from({ length: 100 }, (_, index) => ({ id: `https://openalex.org/W${index + 1}` }));
-  const last = paged(hundred, "more", 100);
+  const last = paged(hundred, {}, 100);
   assert.ok("works" in last);
   assert.equal(last.works.length, 50);
   assert.equal(last.next, undefined);
-  const first = paged(hundred, "more", 0);
+  const first = paged(hundred);
   assert.ok("works" in first && first.works.length === 100 && first.next !== undefined);
 });
 
-test("an empty page ends the query, whatever its cursor says", () => {
-  const page = paged([], "more");
-  assert.ok("works" in page && page.next === undefined);
-  const end = paged([{ id: "https://openalex.org/W1" }], null);
-  assert.ok("works" in end && end.next === undefined);
+test("an empty page ends the query, and so does the last one", () => {
+  const one = [{ id: "https://openalex.org/W1" }];
+  for (const page of [paged([], { page: 1 }), paged(one, { page: 2, count: 200 }), paged(one, { count: 150 }, 100)])
+    assert.ok("works" in page && page.next === undefined);
+});
+
+test("beyond ten thousand works pages follow by cursors", () => {
+  const many = { ...query, max: 10_001 };
+  const cursorOf = (url = "") => new URL(url).searchParams.get("cursor");
+  assert.equal(cursorOf(questionOf(many).url), "*");
+  const one = [{ id: "https://openalex.org/W1" }];
+  const page = paged(one, { next_cursor: "IlsxXSI=" }, 0, many);
+  assert.ok("works" in page);
+  assert.equal(cursorOf(page.next?.url), "IlsxXSI=");
+  for (const end of [paged(one, { next_cursor: null }, 0, many), paged([], { next_cursor: "more" }, 0, many)])
+    assert.ok("works" in end && end.next === undefined);
 });
 
 test("an answer that is no page is trouble, with the path of what is wrong", () => {

@@ -38,8 +38,14 @@ const QUERY_CHARS_MAX = 2000;
 const PAGE_WORKS_MAX = 100;
 export const QUERY_WORKS_DEFAULT = 100;
 
-/** @param cursor as the page before gave it. */
-export function questionOf(query: OpenAlexQuery, cursor = "*"): Question {
+/**
+ * How far page numbers reach. Beyond, pages follow one another by cursors, which OpenAlex gives to those with a key only
+ * (401 without, since October 2026).
+ */
+const NUMBERED_WORKS_MAX = 10_000;
+
+/** @param at the number of the page, or the cursor that the page before gave. */
+export function questionOf(query: OpenAlexQuery, at?: string): Question {
   const filters = [
     query.fromYear !== undefined ? `from_publication_date:${query.fromYear}-01-01` : [],
     query.toYear !== undefined ? `to_publication_date:${query.toYear}-12-31` : [],
@@ -50,12 +56,20 @@ export function questionOf(query: OpenAlexQuery, cursor = "*"): Question {
       search: query.text.trim(),
       ...(filters.length > 0 ? { filter: filters.join(",") } : {}),
       select: "id,doi,title,publication_year,ids",
-      // The same for each page of a query, also for the last: a cursor belongs to the size it was made with.
-      per_page: String(Math.min(PAGE_WORKS_MAX, query.max ?? QUERY_WORKS_DEFAULT)),
-      cursor,
+      // The same for each page of a query, also for the last: numbers and cursors belong to the size they were made with.
+      per_page: String(pageSizeOf(query)),
+      ...(isNumbered(query) ? { page: at ?? "1" } : { cursor: at ?? "*" }),
     }),
     role: "metadata",
   };
+}
+
+function pageSizeOf({ max = QUERY_WORKS_DEFAULT }: OpenAlexQuery): number {
+  return Math.min(PAGE_WORKS_MAX, max);
+}
+
+function isNumbered({ max = QUERY_WORKS_DEFAULT }: OpenAlexQuery): boolean {
+  return max <= NUMBERED_WORKS_MAX;
 }
 
 export type QueryPage =
@@ -69,7 +83,11 @@ export type QueryPage =
   | { readonly trouble: Trouble };
 
 const page = z.object({
-  meta: z.object({ count: z.number(), next_cursor: text }),
+  meta: z.object({
+    count: z.number(),
+    page: z.number().int().positive().nullish().catch(undefined),
+    next_cursor: text,
+  }),
   results: listOf(
     z.object({
       id: text,
@@ -93,9 +111,16 @@ export function readPage(answer: ResolverAnswer, query: OpenAlexQuery, had: numb
   const { meta, results } = read.data;
   const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - had);
   const works = results.flatMap(workIn).slice(0, wanted);
-  // An empty page with a cursor would lead round in a circle.
-  const goesOn = results.length > 0 && works.length < wanted && meta.next_cursor;
-  return { works, count: meta.count, ...(goesOn ? { next: questionOf(query, goesOn) } : {}) };
+  // After an empty page there is none, whatever it says of a next one.
+  const at = results.length > 0 && works.length < wanted ? nextOf(meta, query, had) : undefined;
+  return { works, count: meta.count, ...(at ? { next: questionOf(query, at) } : {}) };
+}
+
+function nextOf(meta: z.infer<typeof page>["meta"], query: OpenAlexQuery, had: number): string | null | undefined {
+  if (!isNumbered(query)) return meta.next_cursor;
+  const size = pageSizeOf(query);
+  const number = meta.page ?? Math.ceil(had / size) + 1;
+  return number * size < Math.min(meta.count, NUMBERED_WORKS_MAX) ? String(number + 1) : undefined;
 }
 
 type Result = z.infer<typeof page>["results"][number];

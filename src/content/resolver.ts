@@ -20,6 +20,7 @@ export interface ResolverAnswer {
   readonly status: number;
   /** By lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** May be empty where the head says that this is a file (`content-type: application/pdf`): nobody reads it as text. */
   readonly body: string;
 }
 

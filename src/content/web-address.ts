@@ -25,7 +25,7 @@ export function withoutPassword(text: string): string {
 /** What the path of an address promises; the bytes decide. */
 export function kindByAddress(address: string): "pdf" | "xml" | "landing" {
   const path = URL.parse(address)?.pathname.toLowerCase() ?? "";
-  if (/\.pdf$|\/pdf\/?$|\/pdf\/[^/]*$/.test(path)) return "pdf";
+  if (/\.pdf$|\/pdf(?:\/|$)/.test(path)) return "pdf";
   return path.endsWith(".xml") ? "xml" : "landing";
 }
 

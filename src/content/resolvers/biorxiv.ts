@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Question, Resolver } from "../resolver.ts";
 import type { WorkIds } from "../work.ts";
 import { findingOf, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-answer.ts";
+import { anyOf, aside, readJson, text } from "./json-answer.ts";
 import { inPath } from "./question.ts";
 
 const preprint = z.object({
@@ -13,7 +13,7 @@ const preprint = z.object({
   license: aside,
   jatsxml: text,
 });
-const details = z.object({ collection: listOf(preprint) });
+const details = z.object({ collection: anyOf(preprint) });
 
 /** bioRxiv, and medRxiv when that one does not know the DOI: both number theirs alike. */
 export const biorxiv: Resolver = {

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
-import { findingOf, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { findingOf, isDoiOf, type Place, verdictOf } from "./finding.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
 const result = z.object({
@@ -11,8 +10,8 @@ const result = z.object({
   title: aside,
   yearPublished: yearAside,
   downloadUrl: text,
-  sourceFulltextUrls: z.union([listOf(z.string()), z.string().transform(one => [one])]),
-  links: listOf(z.object({ type: aside, url: text })),
+  sourceFulltextUrls: z.union([anyOf(z.string()), z.string().transform(one => [one])]),
+  links: anyOf(z.object({ type: aside, url: text })),
 });
 const page = z.object({ results: listOf(result, 25) });
 
@@ -29,7 +28,7 @@ export const core: Resolver = {
     if (verdict !== undefined) return verdict;
     const read = readJson(answer, page);
     if ("trouble" in read) return read.trouble;
-    const hits = read.data.results.filter(each => canonicalDoi(each.doi ?? "") === work.ids.doi);
+    const hits = read.data.results.filter(each => isDoiOf(work, each.doi));
     const [first] = hits;
     if (first === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, hits.flatMap(placesOf), {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
 import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-answer.ts";
+import { anyOf, aside, readJson, text } from "./json-answer.ts";
 import { inPath } from "./question.ts";
 
 const link = z.object({
@@ -16,13 +16,13 @@ const licence = z.object({ URL: aside, "content-version": aside });
 const record = z.object({
   message: z.object({
     DOI: text,
-    title: listOf(z.string()).catch([]),
+    title: anyOf(z.string()).catch([]),
     issued: z
       .object({ "date-parts": z.array(z.array(z.number().nullable())) })
       .nullish()
       .catch(undefined),
-    link: listOf(link),
-    license: listOf(licence).catch([]),
+    link: anyOf(link),
+    license: anyOf(licence).catch([]),
   }),
 });
 

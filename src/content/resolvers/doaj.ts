@@ -1,18 +1,17 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
-import { findingOf, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { findingOf, isDoiOf, type Place, verdictOf } from "./finding.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { phrase } from "./question.ts";
 
 const article = z.object({
   bibjson: z.object({
     title: aside,
     year: yearAside,
-    identifier: listOf(z.object({ id: text, type: text })),
-    link: listOf(z.object({ type: text, content_type: aside, url: text })),
+    identifier: anyOf(z.object({ id: text, type: text })),
+    link: anyOf(z.object({ type: text, content_type: aside, url: text })),
     journal: z
-      .object({ license: listOf(z.object({ type: aside })) })
+      .object({ license: anyOf(z.object({ type: aside })) })
       .nullish()
       .catch(undefined),
   }),
@@ -34,7 +33,7 @@ export const doaj: Resolver = {
     const read = readJson(answer, page);
     if ("trouble" in read) return read.trouble;
     const hit = read.data.results.find(({ bibjson }) =>
-      bibjson.identifier.some(each => each.type === "doi" && canonicalDoi(each.id ?? "") === work.ids.doi),
+      bibjson.identifier.some(each => each.type === "doi" && isDoiOf(work, each.id)),
     )?.bibjson;
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     const licence = hit.journal?.license[0]?.type;

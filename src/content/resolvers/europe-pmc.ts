@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import type { Work, WorkIds } from "../work.ts";
-import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { findingOf, idsFrom, isDoiOf, type Place, verdictOf } from "./finding.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
 const REST = "https://www.ebi.ac.uk/europepmc/webservices/rest";
@@ -17,7 +16,7 @@ const result = z.object({
   isOpenAccess: aside,
   license: aside,
   fullTextUrlList: z
-    .object({ fullTextUrl: listOf(z.object({ availabilityCode: aside, documentStyle: aside, url: text })) })
+    .object({ fullTextUrl: anyOf(z.object({ availabilityCode: aside, documentStyle: aside, url: text })) })
     .nullish(),
 });
 const page = z.object({ resultList: z.object({ result: listOf(result, 25) }) });
@@ -54,10 +53,10 @@ function queryFor({ pmcid, pmid, doi }: WorkIds): string | undefined {
 }
 
 /** Searches find what resembles the words, too. */
-function isOf(each: z.infer<typeof result>, { ids }: Work): boolean {
+function isOf(each: z.infer<typeof result>, work: Work): boolean {
   const { pmcid, pmid } = idsFrom({ pmcid: each.pmcid, pmid: each.pmid });
   const isSame = (one: string | undefined, other: string | undefined) => one !== undefined && one === other;
-  return isSame(pmcid, ids.pmcid) || isSame(pmid, ids.pmid) || isSame(canonicalDoi(each.doi ?? ""), ids.doi);
+  return isSame(pmcid, work.ids.pmcid) || isSame(pmid, work.ids.pmid) || isDoiOf(work, each.doi);
 }
 
 function placesOf({ pmcid, isOpenAccess, license, fullTextUrlList }: z.infer<typeof result>): readonly Place[] {

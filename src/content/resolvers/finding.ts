@@ -2,6 +2,7 @@
 
 import { canonicalArxivId, withoutVersion } from "../arxiv-id.ts";
 import { ranked } from "../candidates.ts";
+import { canonicalDoi } from "../doi.ts";
 import { idsOfAddress, idsOfDoi, pmcidOf, pmidOf } from "../identifiers.ts";
 import type { Candidate, Finding, ResolverAnswer } from "../resolver.ts";
 import { webAddress } from "../web-address.ts";
@@ -45,10 +46,9 @@ function known(place: Place, work: Work): { readonly candidate?: Candidate; read
   const names = url === undefined ? "" : idsOfAddress(url);
   if (url === undefined || typeof names === "string") return {};
   const { pmcid, pmid, openalex, arxiv, doi } = names;
-  const isDoiOrg = /(?:^|\.)doi\.org$/.test(URL.parse(url)?.hostname ?? "");
   // `landing_page` goes there by itself.
-  if (isDoiOrg && doi !== undefined && doi === work.ids.doi) return {};
-  if (arxiv !== undefined && !isDoiOrg)
+  if (names.url === undefined && doi !== undefined && doi === work.ids.doi) return {};
+  if (arxiv !== undefined)
     return {
       candidate: candidateOf(place, `https://arxiv.org/pdf/${arxiv}`, "pdf"),
       ids: { arxiv: withoutVersion(arxiv) },
@@ -102,6 +102,11 @@ export function idsFrom(names: {
     ...(arxiv === undefined ? {} : { arxiv }),
     ...idsOfDoi((names.doi ?? "").replace(/^https?:\/\/(?:dx\.)?doi\.org\//i, "")),
   };
+}
+
+/** Whether a service speaks of the DOI that the work has: searches find what resembles it, too. */
+export function isDoiOf(work: Work, text: string | null | undefined): boolean {
+  return work.ids.doi !== undefined && canonicalDoi(text ?? "") === work.ids.doi;
 }
 
 /** A checksum as services write it, `md5:0123…` or the digits alone; undefined for what is none. */

@@ -1,19 +1,18 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { kindByName } from "./file-names.ts";
-import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { findingOf, idsFrom, isDoiOf, type Place, verdictOf } from "./finding.ts";
+import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
 import { address, phrase } from "./question.ts";
 
 const doc = z.object({
   halId_s: text,
   doiId_s: text,
-  title_s: listOf(z.string()).catch([]),
+  title_s: anyOf(z.string()).catch([]),
   publicationDateY_i: yearAside,
   fileMain_s: text,
-  files_s: listOf(z.string()),
+  files_s: anyOf(z.string()),
   licence_s: aside,
   openAccess_bool: z.union([z.boolean(), z.string()]).nullish().catch(undefined),
 });
@@ -53,9 +52,9 @@ function halIdOf({ url }: WorkIds): string | undefined {
   )?.[1];
 }
 
-function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, { ids }: Work): boolean {
-  const id = halIdOf(ids);
-  return id !== undefined ? halId_s === id : ids.doi !== undefined && canonicalDoi(doiId_s ?? "") === ids.doi;
+function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, work: Work): boolean {
+  const id = halIdOf(work.ids);
+  return id !== undefined ? halId_s === id : isDoiOf(work, doiId_s);
 }
 
 /** Only where a file was deposited, and not withheld until a later day. */

@@ -11,15 +11,16 @@ export const text = z.string().nullish();
 export const aside = z.string().nullish().catch(undefined);
 export const yearAside = z.union([z.number(), z.string()]).nullish().catch(undefined);
 
-/** The beginning of a list: nobody reads the ten-thousandth place. */
+/** The beginning of a list that an answer cannot do without: nobody reads the ten-thousandth place. */
 export function listOf<Item extends z.ZodType>(item: Item, atMost = 100) {
-  return z.preprocess(
-    value => (Array.isArray(value) ? value.slice(0, atMost) : value),
-    z
-      .array(item)
-      .nullish()
-      .transform(items => items ?? []),
-  );
+  return z.preprocess(value => (Array.isArray(value) ? value.slice(0, atMost) : value), z.array(item));
+}
+
+/** The beginning of a list that may as well be absent, or null. */
+export function anyOf<Item extends z.ZodType>(item: Item, atMost = 100) {
+  return listOf(item, atMost)
+    .nullish()
+    .transform(items => items ?? []);
 }
 
 /** The part of an answer that we understand, or the trouble with it: unknown fields are nobody's business. */
@@ -37,7 +38,28 @@ export function readJson<Schema extends z.ZodType>(
   }
   const read = schema.safeParse(value);
   if (read.success) return { data: read.data };
-  const [issue] = read.error.issues;
-  const path = issue?.path.map(String).join(".") || "the whole";
-  return { trouble: unreadable(answer, `an unknown shape: ${path}: ${issue?.message ?? "unexpected"}`.slice(0, 300)) };
+  const { path, message } = deepest(read.error.issues);
+  return {
+    trouble: unreadable(answer, `an unknown shape: ${path.join(".") || "the whole"}: ${message}`.slice(0, 300)),
+  };
+}
+
+interface Complaint {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** Of several shapes that an answer may have, the one that fits furthest is the one it was meant to have. */
+function deepest(issues: readonly z.core.$ZodIssue[]): Complaint {
+  const complaints = issues.slice(0, 10).map((issue): Complaint => {
+    const path = issue.path.map(String);
+    if (issue.code !== "invalid_union" || issue.errors.length === 0) return { path, message: issue.message };
+    const inner = issue.errors.map(deepest).reduce(deeper);
+    return { path: [...path, ...inner.path], message: inner.message };
+  });
+  return complaints.reduce(deeper, { path: [], message: "unexpected" });
+}
+
+function deeper(one: Complaint, other: Complaint): Complaint {
+  return other.path.length > one.path.length || one.message === "unexpected" ? other : one;
 }

@@ -1,6 +1,6 @@
 import { doiOfArxivId } from "../arxiv-id.ts";
 import type { Finding, Resolver, ResolverAnswer } from "../resolver.ts";
-import { webAddress } from "../web-address.ts";
+import { kindByAddress, webAddress } from "../web-address.ts";
 import type { Work } from "../work.ts";
 import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
 import { hasRelation, linksIn } from "./link-header.ts";
@@ -18,6 +18,12 @@ const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 export const landingPage: Resolver = {
   name: "landing_page",
   needs: [],
+  know(work) {
+    const { url } = work.ids;
+    const kind = kindByAddress(url ?? "");
+    if (url === undefined || kind === "landing") return undefined;
+    return findingOf(work, [{ url, kind }], { otherwise: "no-copy" });
+  },
   ask({ ids: { url, doi, arxiv } }) {
     const name = doi ?? (arxiv && doiOfArxivId(arxiv));
     const page = url ?? (name && `https://doi.org/${inPath(name)}`);

@@ -1,19 +1,20 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
-import { findingOf, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-answer.ts";
+import { findingOf, isDoiOf, verdictOf } from "./finding.ts";
+import { anyOf, aside, listOf, readJson, text } from "./json-answer.ts";
 import { address } from "./question.ts";
 
 const right = z.object({ code: aside, label: aside }).nullish().catch(undefined);
-const pids = listOf(z.object({ scheme: aside, value: text }));
+const pids = anyOf(z.object({ scheme: aside, value: text }));
 const result = z.object({
   mainTitle: aside,
   publicationDate: aside,
   bestAccessRight: right,
   pids,
-  instances: listOf(z.object({ urls: listOf(z.string()), accessRight: right, license: aside, pids })),
+  instances: anyOf(
+    z.object({ urls: anyOf(z.string()), accessRight: right, license: aside, pids, alternateIdentifiers: pids }),
+  ),
 });
 const page = z.object({ results: listOf(result, 25) });
 
@@ -30,8 +31,8 @@ export const openaire: Resolver = {
     const read = readJson(answer, page);
     if ("trouble" in read) return read.trouble;
     const hit = read.data.results.find(each =>
-      [...each.pids, ...each.instances.flatMap(instance => instance.pids)].some(
-        ({ value }) => canonicalDoi(value ?? "") === work.ids.doi,
+      [...each.pids, ...each.instances.flatMap(instance => [...instance.pids, ...instance.alternateIdentifiers])].some(
+        ({ value }) => isDoiOf(work, value),
       ),
     );
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };

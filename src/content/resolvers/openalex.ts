@@ -5,7 +5,7 @@ import type { Resolver } from "../resolver.ts";
 import { kindByAddress } from "../web-address.ts";
 import type { WorkIds } from "../work.ts";
 import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { anyOf, aside, readJson, text, yearAside } from "./json-answer.ts";
 import { address, inPath } from "./question.ts";
 
 const location = z.object({
@@ -22,9 +22,9 @@ const record = z.object({
   title: aside,
   publication_year: yearAside,
   ids: z.object({ pmid: text, pmcid: text }).nullish(),
-  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }).nullish(),
+  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }),
   best_oa_location: location.nullish(),
-  locations: listOf(location),
+  locations: anyOf(location),
 });
 
 const FIELDS = "id,doi,title,publication_year,ids,open_access,best_oa_location,locations";
@@ -46,7 +46,7 @@ export const openalex: Resolver = {
     if ("trouble" in read) return read.trouble;
     const { data } = read;
     const openLocations = [data.best_oa_location, ...data.locations.filter(each => each.is_oa === true)];
-    const oaUrl = data.open_access?.oa_url;
+    const oaUrl = data.open_access.oa_url;
     return findingOf(
       work,
       [
@@ -54,7 +54,7 @@ export const openalex: Resolver = {
         { url: oaUrl, kind: kindByAddress(oaUrl ?? "") },
       ],
       {
-        otherwise: data.open_access?.is_oa === false ? "not-open" : "no-copy",
+        otherwise: data.open_access.is_oa === false ? "not-open" : "no-copy",
         ids: {
           ...idsFrom({ doi: data.doi, pmid: tail(data.ids?.pmid), pmcid: pmcidIn(data.ids?.pmcid) }),
           ...openalexIds(data.id),

@@ -54,11 +54,8 @@ export function orderFor(work: Work, available: readonly Resolver[]): readonly R
 }
 
 function placeOf(resolver: Resolver, { ids }: Work): number {
-  // A HAL address is its own name, and so is that of a file elsewhere: nobody knows more of it than the page.
+  // By DOI it is one of many indexes, by its own address the repository.
   if (resolver === hal && hal.ask({ key: "", ids: { url: ids.url } }) !== undefined) return -1;
-  const isUnnamed =
-    ids.doi === undefined && ids.arxiv === undefined && ids.pmid === undefined && ids.pmcid === undefined;
-  if (resolver === landingPage && ids.url !== undefined && isUnnamed && ids.openalex === undefined) return 0;
   // Without a PMCID it has to convert one first, and the indexes often give one on the way.
   if (resolver === pmc && ids.pmcid === undefined) return RESOLVERS.indexOf(europePmc) + 0.5;
   const place = RESOLVERS.indexOf(resolver);

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { canonicalDoi } from "../doi.ts";
 import type { Finding, Question, Resolver, ResolverAnswer } from "../resolver.ts";
 import type { Work } from "../work.ts";
-import { findingOf, idsFrom, md5, type Place, unreadable, verdictOf } from "./finding.ts";
+import { findingOf, idsFrom, isDoiOf, md5, type Place, unreadable, verdictOf } from "./finding.ts";
 import { ANSWER_CHARS_MAX, aside, listOf, readJson, text } from "./json-answer.ts";
 import { eachElement } from "./markup.ts";
 import { address } from "./question.ts";
@@ -66,9 +65,7 @@ function readConverted(answer: ResolverAnswer, work: Work): Finding {
   if (verdict !== undefined) return verdict;
   const read = readJson(answer, converted);
   if ("trouble" in read) return read.trouble;
-  const record = read.data.records.find(
-    ({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || canonicalDoi(doi ?? "") === work.ids.doi,
-  );
+  const record = read.data.records.find(({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || isDoiOf(work, doi));
   const { pmcid } = idsFrom({ pmcid: record?.pmcid });
   return pmcid === undefined ? { kind: "none", reason: "unknown-work" } : { kind: "ask", question: versionsOf(pmcid) };
 }

@@ -8,7 +8,7 @@ import { aside, readJson, text, yearAside } from "./json-answer.ts";
 import { address, inPath } from "./question.ts";
 
 const paper = z.object({
-  paperId: text,
+  paperId: z.string(),
   title: aside,
   year: yearAside,
   isOpenAccess: z.boolean().nullish(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { doiOfArxivId } from "../arxiv-id.ts";
 import type { Resolver } from "../resolver.ts";
 import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "./json-answer.ts";
+import { anyOf, aside, readJson, text, yearAside } from "./json-answer.ts";
 import { inPath } from "./question.ts";
 
 const location = z.object({ url_for_pdf: text, url_for_landing_page: text, url: text, license: aside, version: aside });
@@ -13,7 +13,7 @@ const record = z.object({
   title: aside,
   year: yearAside,
   best_oa_location: location.nullish(),
-  oa_locations: listOf(location),
+  oa_locations: anyOf(location),
 });
 
 export const unpaywall: Resolver = {

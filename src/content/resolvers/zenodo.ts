@@ -3,7 +3,7 @@ import type { Question, Resolver } from "../resolver.ts";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
 import { findingOf, idsFrom, md5, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-answer.ts";
+import { anyOf, aside, readJson, text } from "./json-answer.ts";
 
 const record = z.object({
   id: z.union([z.number(), z.string()]),
@@ -14,7 +14,7 @@ const record = z.object({
     access_right: aside,
     license: z.object({ id: aside }).nullish().catch(undefined),
   }),
-  files: listOf(z.object({ key: z.string(), size: z.number().nullish(), checksum: text })),
+  files: anyOf(z.object({ key: z.string(), size: z.number().nullish(), checksum: text })),
 });
 
 /** Asked only for its own records: by other DOIs they are found with a search, which is allowed thirty times a minute. */
