@@ -1,4 +1,4 @@
-import type { LaneReport } from "../content/pipeline.ts";
+import type { LaneReport } from "../content/lane.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { bytesText, durationText } from "./figures.ts";
 import type { Output } from "./program.ts";

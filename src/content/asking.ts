@@ -1,10 +1,10 @@
 import type { Hub } from "../http/hub.ts";
 import { plainHeaders, readText, redirectOf } from "./answer-body.ts";
 import { challengeIn, challengeInFields } from "./challenge-page.ts";
-import { isPassing } from "./download.ts";
-import type { AskStep } from "./journey.ts";
+
 import type { Finding, ResolverAnswer } from "./resolver.ts";
-import type { Trouble } from "./trouble.ts";
+import { isPassing, type Trouble } from "./trouble.ts";
+import type { AskStep } from "./way.ts";
 
 export type Asked =
   | { readonly kind: "finding"; readonly finding: Finding; readonly status: number; readonly bytes: number }

@@ -2,18 +2,19 @@ import { randomBytes } from "node:crypto";
 import type { Dispatcher } from "undici";
 import { DownloadError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
-import { dropBody, plainHeaders, readText, redirectOf } from "./answer-body.ts";
-import { challengeIn, challengeInFields } from "./challenge-page.ts";
-import { type FileKind, HEAD_BYTES, judgeFile, MEDIA_TYPES } from "./file-check.ts";
+import { dropBody, plainHeaders, redirectOf } from "./answer-body.ts";
+import { challengeInFields } from "./challenge-page.ts";
+import { ACCEPT, continues, type FailedFetch, kindOf, refusedBy, strong, tooLarge, wrongWith } from "./file-answer.ts";
+import { MEDIA_TYPES } from "./file-check.ts";
 import { type Arrival, type KnownSource, placeOf } from "./file-ledger.ts";
 import { type Layout, targetOf } from "./layout.ts";
 import type { ListedWork, Manifest } from "./manifest.ts";
 import { PartFile, type ReceivedFile } from "./part-file.ts";
-import type { DoneReason, Reason } from "./reason.ts";
+import type { DoneReason } from "./reason.ts";
 import type { Candidate } from "./resolver.ts";
 import type { Shelf } from "./shelf.ts";
 import { shownUrl } from "./shown-url.ts";
-import { type Trouble, troubleOf } from "./trouble.ts";
+import { troubleOf } from "./trouble.ts";
 
 export interface DownloadOptions {
   readonly hub: Pick<Hub, "request">;
@@ -39,7 +40,7 @@ export interface Errand {
 export type Fetched =
   | { readonly kind: "arrived"; readonly reason: DoneReason; readonly arrival: Arrival; readonly status?: number }
   | { readonly kind: "redirect"; readonly url: string; readonly status: number }
-  | ({ readonly kind: "failed"; readonly bytes: number } & Trouble);
+  | FailedFetch;
 
 /** A whole file, body included; a slower one is given up, so that no server holds us for a day with a byte a minute. */
 const DEADLINE_MS = 30 * 60_000;
@@ -78,39 +79,37 @@ export class Downloads {
         : this.#sameAgain(errand, source as KnownSource, "not-modified", status);
     }
     const challenge = challengeInFields(headers);
-    if (challenge === undefined && part !== undefined && heldBytes > 0) {
-      if (status === 206 && continues(headers["content-range"], heldBytes))
-        return this.#receive(errand, response, await resumed(shelf, part.file), part.file);
-      if (status === 416 && headers["content-range"] === `bytes */${heldBytes}`) {
-        // Nothing is missing: whoever fetched it died before he could look at it.
-        await body.dump();
-        return this.#complete(errand, response, await resumed(shelf, part.file), part.file);
-      }
-      if (status === 206 || status === 416) {
-        // It is not as we remember it: from the beginning, then.
-        await body.dump();
-        await this.#dropPart(place, part.file);
-        return this.fetch(errand);
-      }
-    }
+    if (challenge === undefined && part !== undefined && heldBytes > 0 && (status === 206 || status === 416))
+      return this.#goOn(errand, response, part.file, heldBytes);
     if (status !== 200 || challenge !== undefined) return refusedBy(response, challenge);
     return this.#receiveAnew(errand, response, headers, part?.file);
   }
 
-  /** Finishes what a run that died had begun to put in its place, and removes what it left. */
+  /** Finishes what a run that died had begun to put in its place, and removes what is of no use. Answers how many. */
   async recover(): Promise<number> {
     const { manifest, shelf, run } = this.#options;
     let finished = 0;
-    for (const { work, file, shelving } of manifest.files.parts()) {
-      if (shelving === undefined) continue;
-      if (shelf.partBytes(file) > 0 || shelf.has(shelving)) {
-        await shelf.put(file, shelving.path, shelving.sha256);
+    for (const { place, work, file, etag, shelving } of manifest.files.parts()) {
+      if (shelving !== undefined && (await this.#putAgain(file, shelving))) {
         manifest.finish(run, work, "ok", shelving);
         finished += 1;
-      } else manifest.files.dropParts(work);
+      } else if (etag === undefined) await this.#dropPart(place, file);
     }
     await shelf.sweep(new Set(manifest.files.parts().map(({ file }) => file)));
     return finished;
+  }
+
+  /** False when the file is not there any more, or another one has taken its place: then it is fetched again. */
+  async #putAgain(file: string, shelving: Arrival): Promise<boolean> {
+    const { shelf } = this.#options;
+    if (shelf.partBytes(file) !== shelving.bytes && !shelf.has(shelving)) return false;
+    try {
+      await shelf.put(file, shelving.path, shelving.sha256);
+      return true;
+    } catch (error) {
+      if (error instanceof DownloadError) return false;
+      throw error;
+    }
   }
 
   #send(
@@ -128,6 +127,28 @@ export class Downloads {
     }
     const { hub, maxWaitMs } = this.#options;
     return hub.request(url, { role: "artifact", maxWaitMs, deadlineMs: DEADLINE_MS, headers, signal });
+  }
+
+  async #goOn(
+    errand: Errand,
+    response: Dispatcher.ResponseData<unknown>,
+    file: string,
+    heldBytes: number,
+  ): Promise<Fetched> {
+    const { shelf } = this.#options;
+    const { statusCode: status, headers, body } = response;
+    const range = plainHeaders(headers)["content-range"];
+    if (status === 206 && continues(range, heldBytes)) {
+      return this.#receive(errand, response, await resumed(shelf, file), file);
+    }
+    await body.dump();
+    if (status === 416 && range === `bytes */${heldBytes}`) {
+      // Nothing is missing: whoever fetched it died before he could look at it.
+      return this.#complete(errand, response, await resumed(shelf, file), file);
+    }
+    // It is not as we remember it: from the beginning, then.
+    await this.#dropPart(placeOf(errand.url), file);
+    return this.fetch(errand);
   }
 
   async #receiveAnew(
@@ -253,67 +274,6 @@ export class Downloads {
     manifest.files.dropPart(place);
     await shelf.dropPart(file);
   }
-}
-
-const ACCEPT: Readonly<Record<FileKind, string>> = {
-  pdf: "application/pdf, */*;q=0.1",
-  xml: "application/xml, text/xml;q=0.9, */*;q=0.1",
-  html: "text/html, application/xhtml+xml;q=0.9, */*;q=0.1",
-};
-
-/** Pages are asked about, not fetched; one that got here all the same is taken for what it is. */
-function kindOf({ kind }: Candidate): FileKind {
-  return kind === "landing" ? "html" : kind;
-}
-
-function wrongWith(candidate: Candidate, received: ReceivedFile): Trouble | undefined {
-  const verdict = judgeFile(kindOf(candidate), received);
-  if (verdict.kind === "bad") return { reason: verdict.reason, message: verdict.message, mayPass: false };
-  const { checksum } = candidate;
-  if (checksum === undefined) return undefined;
-  const hex = received[checksum.algorithm];
-  if (hex === checksum.hex) return undefined;
-  const message = `its ${checksum.algorithm} is ${hex}, not ${checksum.hex}`;
-  return { reason: "checksum-mismatch", message, mayPass: false };
-}
-
-function tooLarge(status: number, bytes: number, maxBytes: number): Fetched {
-  const message = `${bytes} bytes and more, ${maxBytes} are allowed`;
-  return { kind: "failed", reason: "too-large", message, status, bytes: 0, mayPass: false };
-}
-
-async function refusedBy(
-  { statusCode: status, body }: Dispatcher.ResponseData<unknown>,
-  byFields: string | undefined,
-): Promise<Fetched> {
-  let challenge = byFields;
-  let bytes = 0;
-  try {
-    const page = await readText(body, HEAD_BYTES);
-    challenge ??= challengeIn(page.text);
-    bytes = page.bytes;
-  } catch {
-    // How a page that says no ended is of no interest.
-  }
-  const reason: Reason = challenge === undefined ? "http-status" : "challenge-page";
-  const message = challenge ?? `status ${status}`;
-  // Those who go on knocking at a challenge are blocked for longer.
-  return { kind: "failed", reason, message, status, bytes, mayPass: challenge === undefined && isPassing(status) };
-}
-
-/** The server may well do better another time. */
-export function isPassing(status: number): boolean {
-  return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
-}
-
-function continues(contentRange: string | undefined, from: number): boolean {
-  const [, start] = /^bytes (\d+)-\d+\/(?:\d+|\*)$/.exec(contentRange ?? "") ?? [];
-  return start !== undefined && Number(start) === from;
-}
-
-/** Only a strong one promises the same bytes. */
-function strong(etag: string | undefined): string | undefined {
-  return etag !== undefined && /^"[^"]*"$/.test(etag) ? etag : undefined;
 }
 
 function resumed(shelf: Shelf, file: string): Promise<PartFile> {

@@ -48,7 +48,7 @@ export const MEDIA_TYPES: Readonly<Record<FileKind, string>> = {
   html: "text/html",
 };
 
-export function looksLikeHtml(text: string): boolean {
+function looksLikeHtml(text: string): boolean {
   return /^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html[\s>])/i.test(text);
 }
 

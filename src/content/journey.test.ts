@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Journey, type JourneyOptions, type Next, type Way } from "./journey.ts";
+import { Journey, type JourneyOptions } from "./journey.ts";
 import type { Candidate, Finding, Resolver } from "./resolver.ts";
 import type { Trouble } from "./trouble.ts";
+import type { Next, Way } from "./way.ts";
 import type { WorkIds } from "./work.ts";
 
 const WORK = { id: 1, key: "doi:10.1/a", ids: { doi: "10.1/a" } };

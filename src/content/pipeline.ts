@@ -1,16 +1,17 @@
-import { urlHost } from "../core/host.ts";
 import { BreakerOpenError, BusyError, DownloadError, HubClosedError, RejectedError } from "../errors.ts";
 import { PROBE_UNDER_WAY } from "../gate/denial.ts";
 import type { Hub } from "../http/hub.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { askOnce } from "./asking.ts";
 import type { Downloads } from "./download.ts";
-import { Journey, type JourneyOptions, type Way } from "./journey.ts";
+import { Journey, type JourneyOptions } from "./journey.ts";
+import { type LaneReport, laneOf, partsOfLane } from "./lane.ts";
 import type { Attempt, ListedWork, Manifest } from "./manifest.ts";
 import type { Reason } from "./reason.ts";
 import type { RobotsGuard } from "./robots-guard.ts";
 import { Schedule } from "./schedule.ts";
 import { type Trouble, troubleOf } from "./trouble.ts";
+import type { Way } from "./way.ts";
 
 export interface PipelineOptions extends JourneyOptions {
   readonly hub: Pick<Hub, "request">;
@@ -33,15 +34,6 @@ export interface PipelineOptions extends JourneyOptions {
   readonly onPutOff?: ((host: string, waitMs: number) => void) | undefined;
 }
 
-export interface LaneReport {
-  readonly host: string;
-  readonly role: string;
-  readonly underWay: number;
-  readonly waiting: number;
-  /** Milliseconds until the next may go, as far as that is known; 0 for now. */
-  readonly freeInMs: number;
-}
-
 interface Task {
   readonly journey: Journey;
   readonly way: Way;
@@ -49,7 +41,7 @@ interface Task {
 
 /** A way that would be shut for longer than this is worth trying others before. */
 const LONG_WAIT_MS = 30_000;
-/** Where every slot is taken and none of them by us, there is nobody to be told by. */
+/** Where every slot is taken, and not by us, there is nobody to be told by: then it is tried again after a while. */
 const SLOT_PAUSE_MS = 250;
 const PULLED_AT_ONCE = 64;
 
@@ -125,10 +117,10 @@ export class Pipeline {
     const nowUs = this.#options.time.monotonicUs();
     const reports = new Map<string, LaneReport>();
     for (const [lane, underWay] of this.#underWay)
-      reports.set(lane, { ...named(lane), underWay, waiting: 0, freeInMs: 0 });
+      reports.set(lane, { ...partsOfLane(lane), underWay, waiting: 0, freeInMs: 0 });
     for (const { lane, waiting, freeUs } of this.#schedule.lanes()) {
       const freeInMs = Math.max(0, Math.ceil((freeUs - nowUs) / 1000));
-      reports.set(lane, { ...named(lane), underWay: this.#underWay.get(lane) ?? 0, waiting, freeInMs });
+      reports.set(lane, { ...partsOfLane(lane), underWay: this.#underWay.get(lane) ?? 0, waiting, freeInMs });
     }
     return [...reports.values()].sort((a, b) => b.underWay + b.waiting - a.underWay - a.waiting);
   }
@@ -195,11 +187,14 @@ export class Pipeline {
     this.#inFlight += 1;
     this.#underWay.set(lane, (this.#underWay.get(lane) ?? 0) + 1);
     this.#carry(task, lane)
-      .catch(error => this.#giveUp(error))
-      .finally(() => this.#finished(task, lane));
+      .catch(error => {
+        this.#giveUp(error);
+        return true;
+      })
+      .then(wasSent => this.#finished(task, lane, wasSent));
   }
 
-  #finished({ way: { step } }: Task, lane: string): void {
+  #finished({ way: { step } }: Task, lane: string, wasSent: boolean): void {
     const nowUs = this.#options.time.monotonicUs();
     this.#inFlight -= 1;
     const left = (this.#underWay.get(lane) ?? 1) - 1;
@@ -210,22 +205,28 @@ export class Pipeline {
       this.#fetching.delete(step.url);
       for (const other of others) this.#schedule.putBack(other, laneOf(other.way), nowUs, nowUs);
     }
-    this.#schedule.unpark();
+    // Who was refused has freed nothing, and must not wake the others who were.
+    if (wasSent) this.#schedule.unpark(nowUs);
     this.#turn();
   }
 
-  async #carry(task: Task, lane: string): Promise<void> {
+  /** True when it was sent, whatever came of it; false when it waits again. */
+  async #carry(task: Task, lane: string): Promise<boolean> {
     const { time } = this.#options;
     const startedUs = time.monotonicUs();
     try {
       if (task.way.step.kind === "ask") await this.#ask(task, startedUs);
       else await this.#fetch(task, startedUs);
     } catch (error) {
-      if (this.#stopping.signal.aborted) return;
-      if (error instanceof RejectedError) this.#refused(task, lane, error);
-      else if (error instanceof DownloadError || error instanceof HubClosedError || isOurs(error)) throw error;
-      else this.#failed(task, troubleOf(error), 0, startedUs);
+      if (this.#stopping.signal.aborted) return true;
+      if (error instanceof RejectedError) {
+        this.#refused(task, lane, error);
+        return false;
+      }
+      if (error instanceof DownloadError || error instanceof HubClosedError || isOurs(error)) throw error;
+      this.#failed(task, troubleOf(error), 0, startedUs);
     }
+    return true;
   }
 
   async #ask({ journey, way }: Task, startedUs: number): Promise<void> {
@@ -297,8 +298,7 @@ export class Pipeline {
     const isProbed = error instanceof BreakerOpenError && error.constraint.limit === PROBE_UNDER_WAY;
     if (error instanceof BusyError || isProbed) {
       // Whoever has the slot, or is the probe, will finish; then it is tried again.
-      if (this.#inFlight > 1) this.#schedule.park(task, lane, nowUs);
-      else this.#schedule.putBack(task, lane, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
+      this.#schedule.park(task, lane, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
       return;
     }
     const waitMs = Math.max(1, error.retryAfterMs ?? SLOT_PAUSE_MS);
@@ -328,23 +328,6 @@ export class Pipeline {
     this.#stopping.abort(error);
     this.#ended.reject(error);
   }
-}
-
-/** Breakers and windows know hosts by their names, so that lanes follow the same. */
-function laneOf({ step }: Way): string {
-  const role = step.kind === "ask" ? step.question.role : "artifact";
-  try {
-    return `${urlHost(step.url).host} ${role}`;
-  } catch (error) {
-    // Sending it will say what is wrong with it.
-    if (error instanceof RangeError) return `(no host) ${role}`;
-    throw error;
-  }
-}
-
-function named(lane: string): { readonly host: string; readonly role: string } {
-  const [host = "", role = ""] = lane.split(" ");
-  return { host, role };
 }
 
 /** Mistakes of this program, and a manifest that cannot be written, are no trouble of the network's. */

@@ -12,9 +12,14 @@ interface Lane<Task> {
   readonly line: Task[];
   /** Nothing is taken before this. */
   freeUs: number;
-  /** Nothing is taken until somebody makes room, because nobody can know when that is. */
+  /** It is full, and nobody can know until when: `unpark` ends that at once. */
   isParked: boolean;
+  /** Somebody was sent back: from now on one goes at a time, so that not all of them try in vain. */
+  isTight: boolean;
 }
+
+/** Long enough for a refusal to be known before the next one is taken. */
+const TIGHT_US = 1000;
 
 /**
  * Who goes next. Each host and role is a lane; the lane that has been free the longest is served first, so that hosts
@@ -48,17 +53,22 @@ export class Schedule<Task> {
     const known = this.#lane(lane, nowUs);
     known.line.unshift(task);
     known.freeUs = Math.max(known.freeUs, freeUs);
+    known.isTight = true;
   }
 
-  /** The same for a lane in which every slot is taken: until `unpark`. */
-  park(task: Task, lane: string, nowUs: number): void {
-    this.putBack(task, lane, nowUs, nowUs);
+  /** The same for a lane in which every slot is taken: until `unpark`, or `untilUs` if nobody has a word by then. */
+  park(task: Task, lane: string, untilUs: number, nowUs: number): void {
+    this.putBack(task, lane, untilUs, nowUs);
     this.#lane(lane, nowUs).isParked = true;
   }
 
   /** Somewhere a slot has become free. */
-  unpark(): void {
-    for (const lane of this.#lanes.values()) lane.isParked = false;
+  unpark(nowUs: number): void {
+    for (const lane of this.#lanes.values()) {
+      if (!lane.isParked) continue;
+      lane.isParked = false;
+      lane.freeUs = Math.min(lane.freeUs, nowUs);
+    }
   }
 
   /** One that may go now; undefined when nobody may. */
@@ -70,24 +80,25 @@ export class Schedule<Task> {
         if (lane.freeUs <= nowUs) this.#lanes.delete(lane.name);
         continue;
       }
-      if (lane.isParked || lane.freeUs > nowUs) continue;
+      if (lane.freeUs > nowUs) continue;
       if (best === undefined || lane.freeUs < best.freeUs) best = lane;
     }
     const task = best?.line.shift();
     if (best === undefined || task === undefined) return undefined;
     this.#size -= 1;
     // Behind those who have been free for longer, at the end of the round.
-    best.freeUs = nowUs;
+    best.freeUs = best.isTight ? nowUs + TIGHT_US : nowUs;
+    best.isParked = false;
     this.#lanes.delete(best.name);
     this.#lanes.set(best.name, best);
     return { task, lane: best.name };
   }
 
-  /** The instant at which somebody might go next; undefined when that depends on others. */
+  /** The instant at which somebody might go next; undefined when nobody waits. */
   nextUs(): number | undefined {
     let nextUs = this.#later[0]?.dueUs ?? Number.POSITIVE_INFINITY;
-    for (const { line, isParked, freeUs } of this.#lanes.values()) {
-      if (line.length > 0 && !isParked) nextUs = Math.min(nextUs, freeUs);
+    for (const { line, freeUs } of this.#lanes.values()) {
+      if (line.length > 0) nextUs = Math.min(nextUs, freeUs);
     }
     return Number.isFinite(nextUs) ? nextUs : undefined;
   }
@@ -115,7 +126,7 @@ export class Schedule<Task> {
   #lane(name: string, nowUs: number): Lane<Task> {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = { name, line: [], freeUs: nowUs, isParked: false };
+      lane = { name, line: [], freeUs: nowUs, isParked: false, isTight: false };
       this.#lanes.set(name, lane);
     }
     return lane;

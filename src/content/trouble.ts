@@ -21,6 +21,11 @@ export function troubleOf(error: unknown): Trouble {
   return { reason: isLate ? "time-out" : "network", message: code, mayPass: true };
 }
 
+/** The server may well do better another time. */
+export function isPassing(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
+}
+
 /** A word for an error. Not its message, which may quote an address. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
