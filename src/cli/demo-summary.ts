@@ -52,7 +52,7 @@ export function demoText(facts: DemoFacts, isJson: boolean): string {
     ],
     ["requests", `${ledger.requests} reached ${countText(Object.keys(ledger.hosts).length, "host")}`],
     ["waits", `${countText(tally.putOff, "time")} a request was put off because its host was full or cut off`],
-    ["opens", `${countText(tally.opened, "circuit")} opened, and closed again`],
+    ["opens", `${countText(tally.opened, "time")} a host that failed was cut off for a while`],
     [
       "429s",
       `${rejections(ledger)} for a limit exceeded; ${asked429 - ledger.rejected} that the script had a host say`,
@@ -79,7 +79,7 @@ export function demoText(facts: DemoFacts, isJson: boolean): string {
 function boundText({ budget, rates, requests, fastestMs, tookMs, runMs }: ScheduleBound): string {
   return (
     `${countText(requests, "request")} of ${budget} at ${rates} take ${seconds(fastestMs)} at best, so that no run could ` +
-    `be faster; here they took ${seconds(tookMs)}${above(tookMs, fastestMs)}, all requests ${seconds(runMs)}${above(runMs, fastestMs)}`
+    `be faster; here they took ${seconds(tookMs)}${above(tookMs, fastestMs)}, and the last request of all went after ${seconds(runMs)}`
   );
 }
 

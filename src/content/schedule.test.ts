@@ -34,9 +34,9 @@ test("a lane without a free slot waits for a word, and not for ever", () => {
   assert.equal(schedule.take(249), undefined);
   schedule.unpark(100);
   assert.equal(schedule.take(100)?.task, "a1");
-  schedule.park("a2", "a", 350, 100);
+  schedule.park("b1", "b", 350, 100);
   assert.equal(schedule.nextUs(), 350);
-  assert.equal(schedule.take(350)?.task, "a2");
+  assert.equal(schedule.take(350)?.task, "b1");
 });
 
 test("a word about slots does not hurry a lane that lacks time", () => {
