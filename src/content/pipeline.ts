@@ -131,13 +131,18 @@ export class Pipeline {
     this.#timer?.cancel();
     this.#timer = undefined;
     const nowUs = time.monotonicUs();
+    let hasMore = false;
     if (!this.#isDraining) {
-      this.#pull(nowUs);
+      hasMore = this.#pull(nowUs);
       while (this.#inFlight < workers) {
         const taken = this.#schedule.take(nowUs);
         if (taken === undefined) break;
         this.#begin(taken.task, taken.lane);
       }
+    }
+    if (hasMore) {
+      setImmediate(() => this.#turn());
+      return;
     }
     const isDone = this.#isDraining ? this.#inFlight === 0 : this.#open === 0 && !this.#isFed;
     if (isDone) {
@@ -150,17 +155,18 @@ export class Pipeline {
     if (nextUs !== undefined) this.#timer = time.setTimer(Math.max(0, (nextUs - nowUs) / 1000), () => this.#turn());
   }
 
-  #pull(nowUs: number): void {
+  /** True when there may be more to take, and room for it: that is for the next turn, so that others get theirs. */
+  #pull(nowUs: number): boolean {
     const { manifest, run, maxOpen } = this.#options;
-    while (this.#open < maxOpen) {
-      const works = manifest.pending(run, this.#lastId, Math.min(PULLED_AT_ONCE, maxOpen - this.#open));
-      for (const work of works) {
-        this.#lastId = work.id;
-        this.#open += 1;
-        this.#advance(new Journey(work, this.#options), nowUs);
-      }
-      if (works.length === 0) return;
+    const room = Math.min(PULLED_AT_ONCE, maxOpen - this.#open);
+    if (room <= 0) return false;
+    const works = manifest.pending(run, this.#lastId, room);
+    for (const work of works) {
+      this.#lastId = work.id;
+      this.#open += 1;
+      this.#advance(new Journey(work, this.#options), nowUs);
     }
+    return works.length === room;
   }
 
   /** Puts the next step of a work in its place, or settles it. */
