@@ -92,6 +92,11 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.usage;
     }
+    // A disk that is full, or a list that cannot be had: what was done until then is kept.
+    if (isDocstokgError(error) && error.code === "DOCSTOKG_DOWNLOAD") {
+      io.stderr.write(`${program.name}: ${error.message}\n`);
+      return ExitCode.partial;
+    }
     throw error;
   }
 }

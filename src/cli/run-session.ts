@@ -106,13 +106,27 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     let state: "ended" | "interrupted" = "interrupted";
     try {
       progress.start();
-      const listing = list({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal });
-      const isWanted = isListedFirst ? await listing : true;
-      if (isWanted) await Promise.all([run.pipeline.run(), Promise.race([listing, interrupts.interrupted])]);
+      let trouble: unknown;
+      const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
+        .catch(error => {
+          // What is under way is brought to its end first; what is done is kept.
+          trouble = error;
+          run.pipeline.drain();
+          return false;
+        })
+        .finally(() => run.pipeline.fed());
+      const given = Promise.race([listing, interrupts.interrupted.then(() => false)]);
+      const isWanted = isListedFirst ? await given : true;
+      if (isWanted) {
+        await run.pipeline.run();
+        await given;
+      }
+      if (trouble !== undefined) throw trouble;
       state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
       const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
       const report = reportOf(run.manifest.db, run.id);
-      return { tally, report, elapsedMs, wasInterrupted: interrupts.signal.aborted, wasRefused: !isWanted };
+      const wasInterrupted = interrupts.signal.aborted;
+      return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isWanted && !wasInterrupted };
     } finally {
       interrupts.stop();
       progress.stop();
@@ -120,14 +134,6 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     }
   } finally {
     await hub.destroy();
-  }
-
-  async function list(feeding: Feed): Promise<boolean> {
-    try {
-      return await feed(feeding);
-    } finally {
-      feeding.run.pipeline.fed();
-    }
   }
 }
 
