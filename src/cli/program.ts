@@ -7,8 +7,18 @@ import { ExitCode } from "./exit-code.ts";
 export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Read only by commands that were told to. */
+  readonly stdin?: AsyncIterable<Uint8Array | string> | undefined;
+  /** Calls back at each Ctrl-C, or request to end, until told to stop. */
+  readonly onInterrupt?: ((listener: () => void) => () => void) | undefined;
+}
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
 }
 
 /** One command: a file of its own, its options and arguments, and what it does. */
@@ -82,6 +92,11 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.usage;
     }
+    // A disk that is full, or a list that cannot be had: what was done until then is kept.
+    if (isDocstokgError(error) && error.code === "DOCSTOKG_DOWNLOAD") {
+      io.stderr.write(`${program.name}: ${error.message}\n`);
+      return ExitCode.partial;
+    }
     throw error;
   }
 }
@@ -94,8 +109,29 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
     process.exitCode = ExitCode.partial;
   });
   const { stdout, stderr, argv, env } = process;
-  process.exitCode = await runProgram(program, { argv: argv.slice(2), env, stdout, stderr });
+  let input: NodeJS.ReadStream | undefined;
+  const io: Io = {
+    argv: argv.slice(2),
+    env,
+    stdout,
+    stderr,
+    get stdin() {
+      input = process.stdin;
+      return input;
+    },
+    onInterrupt: listener => {
+      for (const signal of INTERRUPTS) process.on(signal, listener);
+      return () => {
+        for (const signal of INTERRUPTS) process.off(signal, listener);
+      };
+    },
+  };
+  process.exitCode = await runProgram(program, io);
+  // Whoever was interrupted while reading would wait for the end of it for ever.
+  input?.destroy();
 }
+
+const INTERRUPTS = ["SIGINT", "SIGTERM"] as const;
 
 /** Read at run time: the same file is true for the sources and for the installed package. */
 function packageVersion(): string {

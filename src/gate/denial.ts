@@ -4,6 +4,9 @@ import type { CircuitState } from "./breaker-events.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
+/** What a half-open circuit waits for; how that ends is known any moment, not at the end of its lease. */
+export const PROBE_UNDER_WAY = "the probe under way";
+
 /** No permit: why, and until when as far as anybody knows. A value, because a refusal should not cost a stack trace. */
 export class Denial {
   readonly host: string;
@@ -43,7 +46,7 @@ export class Denial {
   }
 
   get constraint(): Constraint {
-    const limit = this.state === "half_open" ? "the probe under way" : `an open circuit (${this.reason})`;
+    const limit = this.state === "half_open" ? PROBE_UNDER_WAY : `an open circuit (${this.reason})`;
     const { resolver } = "policy" in this.blocker ? this.blocker.name : {};
     return { kind: "breaker", owner: resolver === undefined ? this.host : `resolver ${resolver}`, limit };
   }

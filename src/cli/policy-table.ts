@@ -1,0 +1,31 @@
+import type { LoadedPolicy } from "../policy/load.ts";
+import { ROLES } from "../policy/roles.ts";
+import { type PolicyRow, policyRows } from "../policy/show.ts";
+import { formatTable } from "./table.ts";
+
+/** The limits that hold, one line for each host: the short form, for the start of a run. */
+export function compactPolicy(policy: LoadedPolicy): string {
+  const hosts = new Map<string, Map<string, PolicyRow>>();
+  for (const row of policyRows(policy)) {
+    const roles = hosts.get(row.host) ?? new Map<string, PolicyRow>();
+    roles.set(row.role, row);
+    hosts.set(row.host, roles);
+  }
+  const rows = [...hosts].map(([host, roles]) => {
+    const [total] = [...roles].flatMap(([role, row]) => (role.startsWith("total") ? [row] : []));
+    const atOnce = roles.get("artifact")?.maxConcurrent;
+    const { failMax, resetS } = roles.get("metadata") ?? {};
+    return [
+      host,
+      ...ROLES.map(role => roles.get(role)?.rates || "unlimited"),
+      total?.rates ?? "",
+      atOnce === undefined ? "" : String(atOnce),
+      failMax === undefined ? "" : `${failMax} / ${resetS} s`,
+    ];
+  });
+  const { aimd, maxInFlight } = policy.ratelimits.resolved;
+  const backend = policy.ratelimits.options.backend?.kind ?? "memory";
+  const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
+  const header = ["host", ...ROLES, "together", "at once", "fails / reset"];
+  return `backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}\n\n${formatTable(header, rows)}\n`;
+}

@@ -1,0 +1,15 @@
+/** Not for a record that outlives the command. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["mailto", "ca"]);
+const VALUE_CHARS_MAX = 200;
+
+/** A command as the manifest keeps it: its flags, without the list of works, and without whom services may write to. */
+export function commandText(name: string, options: Readonly<Record<string, unknown>>): string {
+  const flags = Object.entries(options).flatMap(([key, value]) => {
+    if (LEFT_OUT.has(key) || value === undefined || value === false) return [];
+    const flag = `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
+    if (value === true) return [flag];
+    const values = Array.isArray(value) ? value : [value];
+    return values.map(each => `${flag} ${String(each).slice(0, VALUE_CHARS_MAX)}`);
+  });
+  return [name, ...flags].join(" ");
+}

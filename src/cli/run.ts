@@ -1,0 +1,154 @@
+import { type Input, type InputProblem, inputsOfArguments, inputsOfFile, inputsOfStream } from "../content/inputs.ts";
+import { type OpenAlexQuery, problemsOfQuery, QUERY_WORKS_DEFAULT } from "../content/openalex-query.ts";
+import { worksOfQuery } from "../content/query-works.ts";
+import type { Work } from "../content/work.ts";
+import { ConfigError } from "../errors.ts";
+import { loadPolicy } from "../policy/load.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Timer } from "../time/time.ts";
+import { policySources } from "./policy-flags.ts";
+import { compactPolicy } from "./policy-table.ts";
+import type { CliCommand, Io } from "./program.ts";
+import { commandText } from "./run-command-text.ts";
+import { type Feed, holdSession } from "./run-session.ts";
+import { addRunFlags, inputFormatOf, settingsOf } from "./run-settings.ts";
+import { exitCodeOf, summaryJson, summaryText } from "./run-summary.ts";
+
+/** So many works are listed in one transaction. */
+const LISTED_AT_ONCE = 200;
+const LISTED_AFTER_MS = 50;
+
+/** `docstokg run`: from names to files. */
+export const run: CliCommand = {
+  name: "run",
+  summary: "get the files of works: from DOIs, arXiv ids, PMCIDs, URLs or a search to a folder and a manifest",
+  configure: command => {
+    command
+      .argument("[work...]", "DOIs, arXiv ids, pmid:…, PMC…, OpenAlex ids, or http(s) addresses")
+      .option("-i, --input <file>", "a list of works, - for stdin: one on each line, CSV or JSONL")
+      .option("--input-format <format>", "lines, csv or jsonl; by the file's name unless given")
+      .option("--column <name>", "the column or field that names the works")
+      .option("--query <words>", "the works that a search on OpenAlex finds")
+      .option("--from-year <year>", "of the search: published in this year or later")
+      .option("--to-year <year>", "of the search: published in this year or before")
+      .option("--open-only", "of the search: only works with an open copy")
+      .option("--max <count>", "of the search: so many works", String(QUERY_WORKS_DEFAULT))
+      .option("--strict", "do nothing when a line of the list is wrong")
+      .option("--refresh", "ask again for works that are there; what has not changed is not fetched");
+    addRunFlags(command);
+  },
+  run: async (args, options, io) => {
+    const settings = settingsOf(options);
+    const list = inputsFrom(args, options, io);
+    const query = queryFrom(options);
+    if (list === undefined && query === undefined) {
+      const message = "nothing to get; name works, or give --input or --query";
+      throw new ConfigError([{ where: "docstokg run", path: "", message }]);
+    }
+    if (!settings.isQuiet) io.stderr.write(compactPolicy(await loadPolicy(policySources(options, io))));
+    const isStrict = options["strict"] === true;
+    const again = options["refresh"] === true;
+    const outcome = await holdSession({
+      settings,
+      options,
+      io,
+      command: commandText("run", options),
+      isListedFirst: isStrict,
+      feed: async feed => {
+        const isSound = list === undefined || (await feedInputs(list, feed, isStrict, again));
+        if (isSound && query !== undefined) {
+          for await (const works of worksOfQuery({ ...feed, time: systemTime }, query)) want(feed, works, again);
+        }
+        return isSound;
+      },
+    });
+    if (!outcome.wasRefused) {
+      io.stdout.write(settings.isJson ? summaryJson(outcome, settings) : summaryText(outcome, settings));
+    }
+    return exitCodeOf(outcome);
+  },
+};
+
+/** False when a line is wrong and that is not to be borne. */
+async function feedInputs(
+  inputs: AsyncIterable<Input>,
+  feed: Feed,
+  isStrict: boolean,
+  again: boolean,
+): Promise<boolean> {
+  let works: Work[] = [];
+  let timer: Timer | undefined;
+  const flush = () => {
+    timer?.cancel();
+    timer = undefined;
+    if (works.length > 0) want(feed, works, again);
+    works = [];
+  };
+  try {
+    for await (const input of inputs) {
+      if (feed.signal.aborted) return true;
+      if ("problem" in input) {
+        feed.tally.problems += 1;
+        feed.log(problemText(input.problem));
+      } else works.push(input.work);
+      if (works.length >= LISTED_AT_ONCE) flush();
+      // Whoever types a list, or makes it as he goes, sees its beginning done while the end is not written yet.
+      else timer ??= systemTime.setTimer(LISTED_AFTER_MS, flush);
+    }
+    flush();
+  } finally {
+    timer?.cancel();
+  }
+  if (!isStrict || feed.tally.problems === 0) return true;
+  feed.run.manifest.forsake(feed.run.id);
+  return false;
+}
+
+function want({ run: open, tally }: Feed, works: readonly Work[], again: boolean): void {
+  const { pending, present, failed } = open.want(works, again);
+  tally.wanted += pending;
+  tally.present += present;
+  tally.failedBefore += failed;
+}
+
+function problemText({ source, line, message }: InputProblem): string {
+  return `${source}:${line}: ${message}`;
+}
+
+function inputsFrom(
+  args: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+  io: Io,
+): AsyncIterable<Input> | undefined {
+  const file = options["input"] as string | undefined;
+  const format = inputFormatOf(options["inputFormat"] as string | undefined);
+  const how = { format, column: options["column"] as string | undefined };
+  if (file === undefined && args.length === 0) return undefined;
+  return (async function* () {
+    yield* inputsOfArguments(args);
+    if (file === "-") yield* inputsOfStream(io.stdin ?? nothing(), "stdin", how);
+    else if (file !== undefined) yield* inputsOfFile(file, how);
+  })();
+}
+
+async function* nothing(): AsyncGenerator<string> {
+  yield "";
+}
+
+function queryFrom(options: Readonly<Record<string, unknown>>): OpenAlexQuery | undefined {
+  const text = options["query"];
+  if (typeof text !== "string") return undefined;
+  const number = (value: unknown) => (value === undefined ? undefined : Number(value));
+  const query = {
+    text,
+    fromYear: number(options["fromYear"]),
+    toYear: number(options["toYear"]),
+    isOpenOnly: options["openOnly"] === true,
+    max: number(options["max"]),
+  };
+  const problems = problemsOfQuery(query);
+  if (problems.length > 0) {
+    throw new ConfigError(problems.map(message => ({ where: "docstokg run", path: "", message })));
+  }
+  return query;
+}

@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import type { Attempt, ListedWork } from "../../src/content/manifest.ts";
+import type { Reason } from "../../src/content/reason.ts";
+import type { Candidate, Finding, Resolver } from "../../src/content/resolver.ts";
+import { type ContentRun, openRun, type RunOptions } from "../../src/content/run.ts";
+import type { Work } from "../../src/content/work.ts";
+import type { Hub } from "../../src/http/hub.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+
+export function folderFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-content-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function sha256(bytes: string | Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** A small PDF as far as anybody looks; the text makes it one of its kind. */
+export function pdf(text: string, bytes = 400): Buffer {
+  const start = `%PDF-1.4\n% ${text}\n`;
+  const end = "\nstartxref\n0\n%%EOF\n";
+  return Buffer.from(start + " ".repeat(Math.max(0, bytes - start.length - end.length)) + end);
+}
+
+export function workCalled(name: string): Work {
+  return { key: `doi:10.5555/${name}`, ids: { doi: `10.5555/${name}` } };
+}
+
+/** A resolver whose service answers with JSON: candidates, or a whole finding. */
+export function indexAt(origin: string, name = "index"): Resolver {
+  return {
+    name,
+    needs: [],
+    ask: ({ ids }) => (ids.doi === undefined ? undefined : { url: `${origin}/${name}/${ids.doi}`, role: "metadata" }),
+    read: ({ status, body }): Finding => {
+      if (status === 404) return { kind: "none", reason: "unknown-work" };
+      if (status >= 500) return { kind: "trouble", reason: "unavailable", message: `status ${status}` };
+      const said: unknown = JSON.parse(body);
+      return Array.isArray(said) ? { kind: "found", candidates: said as Candidate[] } : (said as Finding);
+    },
+  };
+}
+
+export interface TestRun {
+  readonly run: ContentRun;
+  readonly attempts: Attempt[];
+  readonly settled: Map<string, Reason>;
+}
+
+export type TestRunOptions = Partial<RunOptions> & { readonly hub: Hub; readonly resolvers: readonly Resolver[] };
+
+export async function runFor(t: TestContext, folder: string, options: TestRunOptions): Promise<TestRun> {
+  const attempts: Attempt[] = [];
+  const settled = new Map<string, Reason>();
+  const run = await openRun({
+    time: systemTime,
+    folder,
+    manifest: join(folder, "manifest.sqlite"),
+    command: "test",
+    order: () => options.resolvers,
+    onAttempt: (_: ListedWork, attempt) => attempts.push(attempt),
+    onSettled: ({ key }, _, reason) => settled.set(key, reason),
+    random: () => 0,
+    ...options,
+  });
+  t.after(() => {
+    if (run.manifest.db.isOpen) run.close("ended");
+  });
+  return { run, attempts, settled };
+}
+
+/** Works through all of it, and closes. */
+export async function complete({ run }: TestRun, works: readonly Work[], again = false): Promise<void> {
+  run.want(works, again);
+  run.pipeline.fed();
+  await run.pipeline.run();
+  run.close("ended");
+}
+
+/** Waits for another process without keeping a core from it. */
+export async function eventually(isSo: () => boolean): Promise<void> {
+  for (let look = 0; look < 6000; look += 1) {
+    if (isSo()) return;
+    await setTimeout(10);
+  }
+  throw new Error("it never came to be");
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hubFor, serve } from "../http/kit.ts";
+import { complete, folderFor, indexAt, pdf, runFor, workCalled } from "./kit.ts";
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`);
+const QUICK_RESET = { defaults: { fail_max: 3, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
+
+test("a host that is down for a while is left alone meanwhile, and its works are done when it is back", async t => {
+  let isDown = true;
+  let asked = 0;
+  const server = await serve(t, (request, response) => {
+    const name = request.url?.split("/").at(-1) ?? "";
+    if (request.url?.startsWith("/index/")) {
+      response.end(JSON.stringify([{ url: `http://localhost:${server.port}/files/${name}`, kind: "pdf" }]));
+      return;
+    }
+    asked += 1;
+    if (asked === 5) isDown = false;
+    if (isDown) response.writeHead(503).end();
+    else response.end(pdf(name));
+  });
+  const made = await runFor(t, folderFor(t), {
+    hub: await hubFor(t, { breakers: QUICK_RESET, retry: false }),
+    resolvers: [indexAt(server.origin)],
+    workers: 2,
+  });
+  await complete(made, names(20).map(workCalled));
+  assert.deepEqual(new Set(made.settled.values()), new Set(["ok"]));
+  assert.equal(made.settled.size, 20);
+  assert.ok(asked <= 20 + 6, `${asked} requests for 20 files`);
+});
+
+test("works of a host that stays down fail with their reason, and nobody waits for them", async t => {
+  const server = await serve(t, (request, response) => {
+    const name = request.url?.split("/").at(-1) ?? "";
+    const host = name === "w0" || name === "w1" ? "localhost" : "127.0.0.1";
+    if (request.url?.startsWith("/index/")) {
+      response.end(JSON.stringify([{ url: `http://${host}:${server.port}/files/${name}`, kind: "pdf" }]));
+    } else if (request.headers.host?.startsWith("localhost")) response.destroy();
+    else response.end(pdf(name));
+  });
+  const made = await runFor(t, folderFor(t), {
+    hub: await hubFor(t, {
+      breakers: { ...QUICK_RESET, defaults: { fail_max: 2, reset_timeout_s: 600 } },
+      retry: false,
+    }),
+    resolvers: [indexAt(server.origin)],
+    patienceMs: 2000,
+  });
+  await complete(made, names(30).map(workCalled));
+  const failed = [...made.settled].filter(([, reason]) => reason !== "ok");
+  assert.deepEqual(failed.sort(), [
+    ["doi:10.5555/w0", "breaker-open"],
+    ["doi:10.5555/w1", "breaker-open"],
+  ]);
+});
+
+test("a host that asks for a pause gets it, and the other hosts' works go on meanwhile", async t => {
+  const arrivals: [string, number][] = [];
+  let hasAsked = false;
+  const server = await serve(t, (request, response) => {
+    const name = request.url?.split("/").at(-1) ?? "";
+    const host = Number(name.slice(1)) % 2 === 0 ? "localhost" : "127.0.0.1";
+    if (request.url?.startsWith("/index/")) {
+      response.end(JSON.stringify([{ url: `http://${host}:${server.port}/files/${name}`, kind: "pdf" }]));
+      return;
+    }
+    arrivals.push([request.headers.host ?? "", performance.now()]);
+    if (host === "localhost" && !hasAsked) {
+      hasAsked = true;
+      response.setHeader("retry-after", "2").writeHead(429).end();
+    } else response.end(pdf(name));
+  });
+  const made = await runFor(t, folderFor(t), {
+    hub: await hubFor(t, { breakers: QUICK_RESET, retry: false }),
+    resolvers: [indexAt(server.origin)],
+    workers: 1,
+  });
+  await complete(made, names(10).map(workCalled));
+  assert.deepEqual(new Set(made.settled.values()), new Set(["ok"]));
+  const paused = arrivals.filter(([host]) => host.startsWith("localhost")).map(([, ms]) => ms);
+  const others = arrivals.filter(([host]) => !host.startsWith("localhost")).map(([, ms]) => ms);
+  assert.ok((paused[1] ?? 0) - (paused[0] ?? 0) >= 2000);
+  assert.ok(Math.max(...others) < (paused[1] ?? 0));
+});
+
+test("a resolver that is down is moved back, and what another finds is taken", async t => {
+  const server = await serve(t, (request, response) => {
+    const [, room, , name = ""] = (request.url ?? "").split("/");
+    if (room === "broken") response.writeHead(500).end();
+    else if (room === "index")
+      response.end(JSON.stringify([{ url: `http://${request.headers.host}/files/x/${name}`, kind: "pdf" }]));
+    else response.end(pdf(name));
+  });
+  const made = await runFor(t, folderFor(t), {
+    hub: await hubFor(t, {
+      breakers: { defaults: { fail_max: 1000 }, resolvers: { broken: { fail_max: 2, reset_timeout_s: 600 } } },
+      retry: false,
+    }),
+    resolvers: [indexAt(server.origin, "broken"), indexAt(server.origin)],
+    workers: 1,
+  });
+  await complete(made, names(12).map(workCalled));
+  assert.deepEqual(new Set(made.settled.values()), new Set(["ok"]));
+  assert.equal(server.requests.filter(({ url }) => url?.startsWith("/broken/")).length, 2);
+});

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { folderFor } from "./kit.ts";
+import { internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+
+test("the works that a search finds are got like any others", async t => {
+  const internet = await internetFor(t, { seed: 2, works: 62 });
+  const work = internet.works.find(isQuick);
+  assert.ok(work);
+  const folder = folderFor(t);
+  const args = ["run", "--query", work.title, "--max", "3", "--resolvers", "openalex", "--quiet", "--json"];
+  const { stdout, stderr } = await startDocstokg(t, internet, folder, args, "").ended;
+  const summary = JSON.parse(stdout);
+  assert.ok(summary.works.total >= 1 && summary.works.total <= 3, stderr);
+  const found = JSON.parse(stdout).works.done;
+  assert.ok(found >= 1);
+  assert.ok(readFileSync(join(folder, "papers", `${keyOf(work).replace(/[:/]/g, "_")}.pdf`)).length > 0);
+});
+
+test("a search that cannot be had ends the run with what is wrong", async t => {
+  const script = [{ host: "api.openalex.org", act: "outage", status: 500 }] as const;
+  const internet = await internetFor(t, { seed: 2, works: 31, script });
+  const args = ["run", "--query", "anything", "--resolvers", "openalex", "--quiet"];
+  const { code, stderr } = await startDocstokg(t, internet, folderFor(t), args, "").ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /^docstokg: the search failed: /);
+});
