@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Ledger } from "../testing/internet/ledger.ts";
 import type { ScheduleBound } from "./fastest-schedule.ts";
 import { bytesText, countText, durationText } from "./figures.ts";
@@ -20,6 +21,10 @@ export interface DemoFacts {
   readonly bound: ScheduleBound | undefined;
   /** Undefined when nothing is kept. */
   readonly folder: string | undefined;
+}
+
+export function reportFile(folder: string): string {
+  return join(folder, "report.html");
 }
 
 export function demoText(facts: DemoFacts, isJson: boolean): string {
@@ -71,8 +76,9 @@ export function demoText(facts: DemoFacts, isJson: boolean): string {
   const missing = delivery.missing.length === 0 ? "" : `\nMissing: ${delivery.missing.join(", ")}\n`;
   const place =
     folder === undefined
-      ? "\nThe files are gone again; --keep keeps them.\n"
-      : `\nThe files and the manifest are in ${folder}\ndocstokg status --out ${folder}\n`;
+      ? "\nThe files are gone again; --keep keeps them, with the manifest and a page of charts.\n"
+      : `\nThe files and the manifest are in ${folder}\nThe page of charts is ${reportFile(folder)}\n` +
+        `docstokg status --out ${folder}\ndocstokg report ${folder}\n`;
   return `${formatTable(["", ""], rows).trimStart()}${failed}${missing}${place}`;
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { workOf } from "../content/identifiers.ts";
@@ -9,12 +9,14 @@ import { ConfigError } from "../errors.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { loadPolicy } from "../policy/load.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
+import { openTelemetryFile } from "../telemetry/reading/telemetry-file.ts";
+import { reportOn } from "../telemetry/report/run-report.ts";
 import type { SimulatedWork } from "../testing/internet/catalogue.ts";
 import { LIMITS } from "../testing/internet/limits.ts";
 import type { Act } from "../testing/internet/script.ts";
 import { type Internet, startInternet } from "../testing/internet/start-internet.ts";
 import { systemTime } from "../time/system-time.ts";
-import { type Delivery, demoText } from "./demo-summary.ts";
+import { type Delivery, demoText, reportFile } from "./demo-summary.ts";
 import { ExitCode } from "./exit-code.ts";
 import { FastestSchedule } from "./fastest-schedule.ts";
 import type { CliCommand, Io } from "./program.ts";
@@ -94,6 +96,8 @@ async function play({ internet, folder, isKept, isJson }: Stage, io: Io): Promis
     connectTo: [],
     ca: undefined,
     cache: "memory",
+    keepsTelemetry: true,
+    metricsPort: undefined,
     isQuiet: false,
     isJson,
   };
@@ -117,6 +121,7 @@ async function play({ internet, folder, isKept, isJson }: Stage, io: Io): Promis
   });
   if (outcome.wasInterrupted) return ExitCode.interrupted;
   const delivery = await checkDelivery(internet, settings);
+  if (isKept) await drawReport(folder);
   const ledger = await internet.ledger();
   const facts = { outcome, delivery, ledger, bound: fastest.bound(), folder: isKept ? folder : undefined };
   io.stdout.write(demoText(facts, isJson));
@@ -147,6 +152,17 @@ function guarded({ hosts = {}, groups = {} }: RatelimitsOptions): RatelimitsOpti
 
 function hostIn(place: string): string {
   return place.split("/")[0] ?? place;
+}
+
+/** The page of charts, beside the files. */
+async function drawReport(folder: string): Promise<void> {
+  const file = await openTelemetryFile(folder);
+  try {
+    const [run] = await file.runs();
+    if (run !== undefined) await writeFile(reportFile(folder), (await reportOn(file, run.runId)).page());
+  } finally {
+    file.close();
+  }
 }
 
 /** What the manifest has, beside what there is: the bytes of each file are compared with those that its server holds. */

@@ -10,6 +10,7 @@ import { countText } from "./figures.ts";
 import { policySources } from "./policy-flags.ts";
 import type { Io } from "./program.ts";
 import { Progress } from "./progress.ts";
+import { openRecord } from "./run-record.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { RunTally } from "./run-tally.ts";
 
@@ -62,8 +63,9 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     if (missing.length > 0) io.stderr.write(`${name} is left out: it needs ${missing.join(" and ")}\n`);
     return missing.length === 0;
   });
-  // Whoever is to hear of every request, wait and cut-off attaches here.
-  const telemetry = [tally.listener, ...(session.hub?.telemetry ?? [])];
+  const record = await openRecord(settings, `docstokg ${command.split(" ")[0]}`, io);
+  const listeners = record === undefined ? [] : [record.telemetry.listener];
+  const telemetry = [tally.listener, ...listeners, ...(session.hub?.telemetry ?? [])];
   const hub = await createHub({
     ...policySources(session.options, io),
     policy: session.hub?.policy,
@@ -78,7 +80,11 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     },
     // The pipeline comes again by itself, when the host is free, and does other things meanwhile.
     retry: false,
+  }).catch(async error => {
+    await record?.close();
+    throw error;
   });
+  record?.telemetry.watch(hub);
   try {
     const run = await openRun({
       ...settings,
@@ -134,6 +140,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     }
   } finally {
     await hub.destroy();
+    await record?.close();
   }
 }
 

@@ -29,6 +29,10 @@ export interface RunSettings {
   readonly connectTo: readonly string[];
   readonly ca: string | undefined;
   readonly cache: HubOptions["cache"];
+  /** Whether what happens is kept for `docstokg report`. */
+  readonly keepsTelemetry: boolean;
+  /** A port of loopback where metrics are served. */
+  readonly metricsPort: number | undefined;
   readonly isQuiet: boolean;
   readonly isJson: boolean;
 }
@@ -50,6 +54,8 @@ export function addRunFlags(command: Command): void {
     .option("--allow-private", "also fetch from addresses of private networks")
     .option("--connect-to <host:port:address:port>", "connect there instead, as curl does", collect)
     .option("--ca <file>", "a certificate to trust, as PEM")
+    .option("--no-telemetry", "keep no record of requests, waits and cut-offs for docstokg report")
+    .option("--metrics-port <port>", "serve metrics for Prometheus on this port of 127.0.0.1, 0 for any")
     .option("-q, --quiet", "print neither the policy nor the progress")
     .option("--json", "print the summary as JSON");
   addPolicyFlags(command);
@@ -99,6 +105,8 @@ export function settingsOf(options: Readonly<Record<string, unknown>>): RunSetti
     connectTo: (options["connectTo"] as readonly string[] | undefined) ?? [],
     ca: certificate(options["ca"] as string | undefined, wrong),
     cache: cacheOf(String(options["cache"]), wrong),
+    keepsTelemetry: options["telemetry"] !== false,
+    metricsPort: options["metricsPort"] === undefined ? undefined : whole("--metrics-port", options["metricsPort"], 0),
     isQuiet: options["quiet"] === true,
     isJson: options["json"] === true,
   };

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { ExitCode as Code } from "./exit-code.ts";
 import { ExitCode } from "./exit-code.ts";
 import { bytesText, countText, durationText } from "./figures.ts";
@@ -8,7 +9,7 @@ import { formatTable } from "./table.ts";
 /** What a run came to, for people. */
 export function summaryText(
   outcome: SessionOutcome,
-  { folder, manifest }: Pick<RunSettings, "folder" | "manifest">,
+  { folder, manifest, keepsTelemetry }: Pick<RunSettings, "folder" | "manifest" | "keepsTelemetry">,
 ): string {
   const { tally, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files } = report;
@@ -31,6 +32,7 @@ export function summaryText(
     `${countText(files.count, "file")}, ${bytesText(files.bytes)}, in ${folder}`,
     `${traffic.join(", ")}.`,
     `The manifest is ${manifest}`,
+    ...(keepsTelemetry ? [`docstokg report ${dirname(manifest)} tells what became of the requests`] : []),
   ];
   const failed = report.reasons.filter(({ state }) => state === "failed");
   const table =
