@@ -1,0 +1,53 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { formatRates, type Rate } from "../core/rate.ts";
+import { createHub } from "../http/create-hub.ts";
+import type { Hub } from "../http/hub.ts";
+import type { HubEvent, HubOptions } from "../http/hub-options.ts";
+import type { RatelimitsOptions } from "../policy/schema.ts";
+import type { OntofetchSettings } from "./load-settings.ts";
+import { SERVICES } from "./resolvers/all.ts";
+import type { OntologyRates } from "./settings.ts";
+
+export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" | "time" | "userAgent"> {
+  readonly listener?: ((event: HubEvent) => void) | undefined;
+}
+
+/** More than a process can send, so that "unlimited" needs no second way through the gate. */
+const UNLIMITED: Rate = { limit: 1_000_000, windowUs: 1_000_000 };
+/** A large file over a host that asks for pauses takes its time. */
+const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
+
+/**
+ * A hub under the ontology profile: each service is a group that is limited for each host it calls, `service:host`, on
+ * top of what the shipped policy says of hosts. With a shared folder, limits are those of all processes that use it.
+ */
+export async function createOntologyHub(
+  { rates, sharedDir, store }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store">,
+  { env, network, time, userAgent, listener }: OntologyHubOptions = {},
+): Promise<Hub> {
+  const folder = sharedDir ?? join(store, ".ontofetch");
+  await mkdir(folder, { recursive: true });
+  return createHub({
+    policy: { ratelimits: profile(rates) },
+    env,
+    network,
+    time,
+    userAgent,
+    store: sharedDir === undefined ? undefined : `sqlite:${join(sharedDir, "ratelimits.db")}`,
+    cache: `sqlite:${join(folder, "answers.db")}`,
+    retry: RETRY,
+    telemetry: listener === undefined ? [] : [listener],
+  });
+}
+
+/** What the hub is told of the services. HEAD counts: servers count it, or do not say. */
+export function profile({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
+  const groups = SERVICES.map(service => {
+    const rates = perService.get(service) ?? fallback;
+    const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };
+    const lane = { ...budget, count_head: true };
+    return [service, { per_host: true, total: budget, metadata: lane, landing: lane, artifact: lane }] as const;
+  });
+  return { groups: Object.fromEntries(groups) };
+}
