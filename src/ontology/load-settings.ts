@@ -118,8 +118,9 @@ function sourceOf(id: string, { sources, defaults }: SourcesFile, complain: Comp
   const known = Object.keys(resolver?.extras ?? extras);
   for (const key of Object.keys(extras)) {
     if (known.includes(key)) continue;
-    const hint = nearest(key, known) ?? known.join(", ");
-    complain([...path, "extras", key], `the resolver ${name} has no such thing; did you mean ${hint}?`);
+    const meant = nearest(key, known);
+    const hint = meant === undefined ? `it has ${known.join(", ")}` : `did you mean ${meant}?`;
+    complain([...path, "extras", key], `the resolver ${name} has no such thing; ${hint}`);
   }
   for (const key of resolver?.requires ?? []) {
     if (!Object.hasOwn(extras, key))
@@ -142,8 +143,9 @@ function ratesOf(ratelimit: OntologySettings, complain: Complain): OntologyRates
     const rates = parseOntologySettings(ratelimit);
     for (const service of rates.perService.keys()) {
       if (SERVICES.includes(service)) continue;
-      const hint = nearest(service, SERVICES) ?? SERVICES.join(", ");
-      complain(["ratelimit", "per_service"], `there is no service ${JSON.stringify(service)}; did you mean ${hint}?`);
+      const meant = nearest(service, SERVICES);
+      const hint = meant === undefined ? `there are ${SERVICES.join(", ")}` : `did you mean ${meant}?`;
+      complain(["ratelimit", "per_service"], `there is no service ${JSON.stringify(service)}; ${hint}`);
     }
     return rates;
   } catch (error) {
