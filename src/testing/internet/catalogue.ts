@@ -1,0 +1,130 @@
+/** What there is in the simulated internet: works, their copies, and the pages where the copies lie. */
+import { type ArticlePlan, articleFile, digest } from "./article-file.ts";
+import { Dice } from "./dice.ts";
+import type { PlacedPage } from "./page.ts";
+import { type Story, TALES, type Tale } from "./tales.ts";
+import { titleOf } from "./words.ts";
+
+/** As `--resolvers` and the policy write them. */
+export type ServiceName =
+  | "crossref"
+  | "openalex"
+  | "unpaywall"
+  | "arxiv"
+  | "pmc"
+  | "europe_pmc"
+  | "semantic_scholar"
+  | "doaj"
+  | "zenodo"
+  | "figshare"
+  | "osf"
+  | "core"
+  | "openaire"
+  | "hal"
+  | "biorxiv"
+  | "landing_page"
+  | "wayback";
+
+export interface SimulatedIds {
+  readonly doi?: string;
+  readonly arxiv?: string;
+  readonly pmid?: string;
+  readonly pmcid?: string;
+  readonly openalex?: string;
+}
+
+/** A place that some service names. */
+export interface Copy {
+  readonly url: string;
+  /** Who names it. */
+  readonly via: readonly ServiceName[];
+  /** What those who name it say it is; whether that is true is another question. */
+  readonly kind: "pdf" | "landing";
+  /** Whether the whole article is to be had there, if need be at the second attempt. */
+  readonly isGood: boolean;
+  readonly version: "publishedVersion" | "acceptedVersion" | "submittedVersion";
+  readonly licence: string | null;
+  readonly hostType: "publisher" | "repository";
+}
+
+export interface SimulatedWork {
+  readonly ids: SimulatedIds;
+  readonly title: string;
+  readonly year: number;
+  readonly authors: readonly string[];
+  /** What befalls those who look for it. */
+  readonly story: Story;
+  /** Whether it can be had. */
+  readonly expects: "pdf" | "none";
+  readonly copies: readonly Copy[];
+  /** Who registered the DOI; "none" where there is no such DOI. */
+  readonly registrar: "crossref" | "datacite" | "none";
+  /** Where its DOI leads. */
+  readonly landing: string | undefined;
+  /** The number under which repositories keep it. */
+  readonly record: number;
+  /** Every good copy is this file. */
+  readonly file: { readonly bytes: number; readonly md5: string; readonly sha1: string; readonly sha256: string };
+}
+
+export interface Catalogue {
+  readonly works: readonly SimulatedWork[];
+  /** By address, without its scheme: `host/path?query`. */
+  readonly pages: ReadonlyMap<string, PlacedPage>;
+}
+
+const AUTHORS = ["A. Amsel", "B. Birke", "C. Clover", "D. Dorn", "E. Elster", "F. Farn", "G. Ginster"] as const;
+
+export function makeCatalogue(seed: number, count: number): Catalogue {
+  const pages = new Map<string, PlacedPage>();
+  const works = storiesFor(seed, count).map((tale, index) => makeWork(seed, index, tale, pages));
+  return { works, pages };
+}
+
+/** Each round tells every tale, in an order of its own. */
+function storiesFor(seed: number, count: number): readonly (typeof TALES)[number][] {
+  const tales: (typeof TALES)[number][] = [];
+  for (let round = 0; tales.length < count; round += 1) tales.push(...new Dice(seed, "round", round).shuffled(TALES));
+  return tales.slice(0, count);
+}
+
+function makeWork(
+  seed: number,
+  index: number,
+  tale: Tale & { readonly story: Story },
+  pages: Map<string, PlacedPage>,
+): SimulatedWork {
+  const dice = new Dice(seed, "work", index);
+  const number = 100_000 + ((seed * 104_729 + index) % 800_000);
+  const title = titleOf(dice);
+  const year = dice.between(2004, 2026);
+  const authors = dice.shuffled(AUTHORS).slice(0, dice.between(1, 4));
+  const { ids, pages: told, ...rest } = tale.tell({ dice, number, year });
+  const article: ArticlePlan = {
+    seed: `${seed}/${index}`,
+    title,
+    name: ids.doi ?? "",
+    bytes: dice.between(5000, 200_000),
+    modifiedMs: Date.UTC(year, dice.between(0, 11), dice.between(1, 28), 12),
+  };
+  for (const [url, page] of told) pages.set(addressOf(url), { page, article });
+  const file = articleFile(article);
+  const digests = { md5: digest("md5", file), sha1: digest("sha1", file), sha256: digest("sha256", file) };
+  return {
+    ids: { ...ids, openalex: `W${4_000_000_000 + number}` },
+    title,
+    year,
+    authors,
+    story: tale.story,
+    expects: rest.copies.some(({ isGood }) => isGood) ? "pdf" : "none",
+    ...rest,
+    record: number,
+    file: { bytes: file.length, ...digests },
+  };
+}
+
+/** The key of a page: http and https lead to the same. */
+function addressOf(url: string): string {
+  const { host, pathname, search } = new URL(url);
+  return `${host}${pathname}${search}`;
+}

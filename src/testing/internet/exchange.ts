@@ -1,0 +1,85 @@
+/** What a service of the simulated internet sees, and what it says. Services are pure: the same visit, the same reply. */
+
+/** One request, as a service sees it. */
+export interface Visit {
+  readonly method: string;
+  readonly isTls: boolean;
+  /** Lower case, without a port. */
+  readonly host: string;
+  /** As it was sent, without the query: `/works/10.5555%2Fa`. */
+  readonly path: string;
+  /** With its question mark, byte for byte as it was sent; empty where there is none. */
+  readonly search: string;
+  readonly query: URLSearchParams;
+  /** By lower-case names. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: string;
+  /** How many GETs for the same address came before; what fails once asks for it. */
+  readonly earlier: number;
+  readonly wallMs: number;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | Pieces;
+  /** The connection breaks after so many bytes of the body. */
+  readonly cutAtBytes?: number | undefined;
+}
+
+/** A body that is made while it is sent, and never held as a whole. */
+export interface Pieces {
+  readonly length: number;
+  from(start: number, end: number): Iterable<Uint8Array>;
+}
+
+export type Service = (visit: Visit) => Reply;
+
+export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+  return reply(JSON.stringify(value), "application/json", status, headers);
+}
+
+export function html(title: string, body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+  const page = `<!doctype html>\n<html lang="en">\n<head><title>${title}</title></head>\n<body>${body}</body>\n</html>\n`;
+  return reply(page, "text/html; charset=utf-8", status, headers);
+}
+
+export function text(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+  return reply(body, "text/plain; charset=utf-8", status, headers);
+}
+
+export function xml(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+  return reply(`<?xml version="1.0" encoding="UTF-8"?>\n${body}`, "application/xml", status, headers);
+}
+
+export function redirect(location: string, status = 302, headers: Readonly<Record<string, string>> = {}): Reply {
+  return reply(`moved to ${location}\n`, "text/plain", status, { location, ...headers });
+}
+
+export function reply(
+  body: string | Uint8Array,
+  type: string,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): Reply {
+  return {
+    status,
+    headers: { "content-type": type, ...headers },
+    body: typeof body === "string" ? Buffer.from(body) : body,
+  };
+}
+
+/** For texts inside XML and HTML, in elements and attributes alike. */
+export function escapeXml(text: string): string {
+  const names: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  return text.replace(/[&<>"]/g, character => names[character] ?? character);
+}
+
+/** The path's text, or undefined where its percent signs spell nothing. */
+export function decoded(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}

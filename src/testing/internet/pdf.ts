@@ -1,0 +1,65 @@
+import { Dice } from "./dice.ts";
+
+export interface PdfText {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+/**
+ * A PDF of one page that readers open, of exactly `bytes` bytes where that is enough for its text: what is left is a
+ * stream that no page shows and no compression shrinks, as the figures of an article would be.
+ */
+export function makePdf(seed: string, { title, lines }: PdfText, bytes: number): Buffer {
+  const page = [
+    "BT /F1 16 Tf 60 770 Td",
+    `(${escaped(title)}) Tj`,
+    "/F1 11 Tf",
+    ...lines.flatMap(line => ["0 -22 Td", `(${escaped(line)}) Tj`]),
+    "ET",
+  ].join("\n");
+  const objects = [
+    "<< /Type /Catalog /Pages 2 0 R >>",
+    "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+    `<< /Length ${page.length} >>\nstream\n${page}\nendstream`,
+    "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    `<< /Title (${escaped(title)}) >>`,
+  ];
+  const bare = assemble(objects, Buffer.alloc(0));
+  // The stream's length is written in digits, so that its growth may add some to the file: two rounds settle it.
+  let filling = Math.max(0, bytes - bare.length);
+  for (let round = 0; round < 3; round += 1) {
+    filling = Math.max(0, filling + bytes - assemble(objects, Buffer.alloc(filling)).length);
+  }
+  return assemble(objects, Buffer.from(new Dice(seed, "pdf").bytes(filling)));
+}
+
+function assemble(objects: readonly string[], filling: Buffer): Buffer {
+  // Bytes above 127 in a comment tell transfer programs that the file is binary.
+  const pieces: Buffer[] = [Buffer.from("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "latin1")];
+  let length = pieces[0]?.length ?? 0;
+  const offsets: number[] = [];
+  const add = (piece: Buffer) => {
+    pieces.push(piece);
+    length += piece.length;
+  };
+  for (const [index, object] of objects.entries()) {
+    offsets.push(length);
+    add(Buffer.from(`${index + 1} 0 obj\n${object}\nendobj\n`, "latin1"));
+  }
+  offsets.push(length);
+  add(Buffer.from(`${objects.length + 1} 0 obj\n<< /Length ${filling.length} >>\nstream\n`, "latin1"));
+  add(filling);
+  add(Buffer.from("\nendstream\nendobj\n", "latin1"));
+  const startsAt = length;
+  const count = offsets.length + 1;
+  const table = offsets.map(offset => `${String(offset).padStart(10, "0")} 00000 n \n`).join("");
+  add(Buffer.from(`xref\n0 ${count}\n0000000000 65535 f \n${table}`, "latin1"));
+  add(Buffer.from(`trailer\n<< /Size ${count} /Root 1 0 R /Info 6 0 R >>\nstartxref\n${startsAt}\n%%EOF\n`, "latin1"));
+  return Buffer.concat(pieces);
+}
+
+/** In latin1, as the standard fonts read it. */
+function escaped(text: string): string {
+  return text.replace(/[\\()]/g, character => `\\${character}`);
+}

@@ -1,0 +1,84 @@
+import type { SimulatedWork } from "../catalogue.ts";
+import { escapeXml, html, type Reply, redirect, reply, type Service, type Visit } from "../exchange.ts";
+import type { Library } from "../library.ts";
+import { pageReply } from "../page.ts";
+
+/** export.arxiv.org and arxiv.org: the Atom API, abstracts and files, the same on both. */
+export function arxiv(library: Library): Service {
+  return visit => {
+    if (visit.path === "/api/query") return query(library, visit);
+    if (!visit.isTls) return redirect(`https://${visit.host}${visit.path}`, 301);
+    // A file may be asked for with its version and with the suffix that browsers like.
+    const path = visit.path.replace(/^(\/(?:pdf|abs)\/.+?)(?:v\d+)?(?:\.pdf)?$/, "$1");
+    const page = library.pages.get(`${visit.host}${path}`) ?? library.pages.get(`arxiv.org${path}`);
+    return page === undefined ? html("404 Not Found", "<h1>404 Not Found</h1>", 404) : pageReply(visit, page);
+  };
+}
+
+const NEW_ID = /^\d{4}\.\d{4,5}(?:v\d+)?$/;
+const OLD_ID = /^[a-z-]+(?:\.[A-Z]{2})?\/\d{7}(?:v\d+)?$/;
+
+function query(library: Library, { query: asked, wallMs }: Visit): Reply {
+  const ids = (asked.get("id_list") ?? "").split(",").filter(id => id !== "");
+  const bad = ids.find(id => !NEW_ID.test(id) && !OLD_ID.test(id));
+  if (bad !== undefined) return feed(asked, wallMs, [errorEntry(bad)], 1, 400);
+  const words = (asked.get("search_query") ?? "")
+    .replace(/\b(?:all|ti):/g, "")
+    .toLowerCase()
+    .split(/[\s+"]+/);
+  const most = Number(asked.get("max_results") ?? 10);
+  const start = Number(asked.get("start") ?? 0);
+  const found =
+    ids.length > 0
+      ? ids.flatMap(id => library.by("arxiv", id.replace(/v\d+$/, "")) ?? [])
+      : library.works.filter(
+          ({ ids: { arxiv: id }, title }) => id && words.every(word => title.toLowerCase().includes(word)),
+        );
+  const entries = found.slice(start, start + most).map(entry);
+  return feed(asked, wallMs, entries, found.length, 200);
+}
+
+function feed(
+  asked: URLSearchParams,
+  wallMs: number,
+  entries: readonly string[],
+  total: number,
+  status: number,
+): Reply {
+  const body = `<?xml version="1.0" encoding="UTF-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">
+  <id>https://arxiv.org/api/simulated</id>
+  <title>arXiv Query: ${escapeXml(asked.toString())}</title>
+  <updated>${new Date(wallMs).toISOString()}</updated>
+  <opensearch:itemsPerPage>${asked.get("max_results") ?? 10}</opensearch:itemsPerPage>
+  <opensearch:totalResults>${total}</opensearch:totalResults>
+  <opensearch:startIndex>${asked.get("start") ?? 0}</opensearch:startIndex>
+${entries.join("")}</feed>
+`;
+  return reply(body, "application/atom+xml; charset=utf-8", status, {});
+}
+
+function entry({ ids, title, year, authors }: SimulatedWork): string {
+  const names = authors.map(name => `    <author><name>${escapeXml(name)}</name></author>\n`).join("");
+  const doi = ids.doi === undefined || ids.doi.startsWith("10.48550/") ? "" : `    <arxiv:doi>${ids.doi}</arxiv:doi>\n`;
+  return `  <entry>
+    <id>http://arxiv.org/abs/${ids.arxiv}v1</id>
+    <title>${escapeXml(title)}</title>
+    <updated>${year}-04-01T12:00:00Z</updated>
+    <published>${year}-04-01T12:00:00Z</published>
+    <summary>Nothing is known of it.</summary>
+${names}${doi}    <link href="https://arxiv.org/abs/${ids.arxiv}v1" rel="alternate" type="text/html"/>
+    <link href="https://arxiv.org/pdf/${ids.arxiv}v1" rel="related" type="application/pdf" title="pdf"/>
+    <arxiv:primary_category term="q-bio.PE"/>
+  </entry>
+`;
+}
+
+function errorEntry(id: string): string {
+  return `  <entry>
+    <id>https://arxiv.org/api/errors#incorrect_id_format_for_${escapeXml(id)}</id>
+    <title>Error</title>
+    <summary>incorrect id format for ${escapeXml(id)}</summary>
+  </entry>
+`;
+}

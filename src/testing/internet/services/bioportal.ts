@@ -1,0 +1,76 @@
+import { json, type Reply, type Service, text, type Visit } from "../exchange.ts";
+import type { OntologyShelf, SimulatedOntology } from "../ontologies.ts";
+import { placeReply } from "./ontology-files.ts";
+
+/** data.bioontology.org: submissions and their files, to those with a key; some files to nobody. */
+export function bioportal(shelf: OntologyShelf): Service {
+  return visit => {
+    if (!hasKey(visit))
+      return json(
+        {
+          status: 401,
+          error: "You must provide an API Key either using the query parameter `apikey` or the `Authorization` header",
+        },
+        401,
+      );
+    const [, acronym = "", rest = ""] = /^\/ontologies\/([^/]+)(\/.*)?$/.exec(visit.path) ?? [];
+    const found = shelf.ontologies.find(({ prefix, via }) => prefix === acronym && via.includes("bioportal"));
+    if (found === undefined) return json({ errors: [`Ontology ${acronym} not found`], status: 422 }, 422);
+    if (rest === "") return json(ontology(found));
+    if (rest === "/latest_submission") return json(submission(found));
+    if (rest === "/download" || rest === `/submissions/${numberOf(found)}/download`)
+      return download(shelf, visit, found);
+    return json({ errors: ["Not found"], status: 404 }, 404);
+  };
+}
+
+function hasKey({ query, headers }: Visit): boolean {
+  return query.get("apikey") !== null || /^apikey token=\S/.test(headers["authorization"] ?? "");
+}
+
+function numberOf({ copies }: SimulatedOntology): number {
+  return Number(/\/submissions\/(\d+)\//.exec(copies[0]?.url ?? "")?.[1] ?? 1);
+}
+
+function download(shelf: OntologyShelf, visit: Visit, { copies, trap }: SimulatedOntology): Reply {
+  if (trap === "licence") return text("License restrictions on download\n", 403);
+  const format = visit.query.get("download_format");
+  if (format !== null && format !== "csv" && format !== "rdf")
+    return json({ errors: ["Invalid download format"], status: 400 }, 400);
+  const place = shelf.places.get(copies[0]?.url ?? "");
+  if (place?.kind !== "file")
+    return json({ errors: ["There is no latest submission loaded for download"], status: 404 }, 404);
+  const file = placeReply(visit, place);
+  return {
+    ...file,
+    headers: {
+      ...file.headers,
+      "content-type": "application/octet-stream",
+      "content-disposition": `attachment; filename="${place.name}"`,
+    },
+  };
+}
+
+function ontology({ prefix, title, trap }: SimulatedOntology) {
+  return {
+    acronym: prefix,
+    name: title,
+    viewingRestriction: trap === "licence" ? "licensed" : "public",
+    "@id": `https://data.bioontology.org/ontologies/${prefix}`,
+    links: { latest_submission: `https://data.bioontology.org/ontologies/${prefix}/latest_submission` },
+  };
+}
+
+function submission(found: SimulatedOntology) {
+  const { prefix, version, copies } = found;
+  const at = `https://data.bioontology.org/ontologies/${prefix}`;
+  return {
+    submissionId: numberOf(found),
+    version,
+    released: `${version}T00:00:00.000-07:00`,
+    hasOntologyLanguage: copies[0]?.format === "obo" ? "OBO" : "OWL",
+    ontology: ontology(found),
+    "@id": `${at}/submissions/${numberOf(found)}`,
+    links: { download: `${at}/submissions/${numberOf(found)}/download`, ontology: at },
+  };
+}

@@ -1,0 +1,34 @@
+import type { SimulatedWork } from "../catalogue.ts";
+import { json, type Service } from "../exchange.ts";
+import { copiesVia, isKnownTo, type Library } from "../library.ts";
+
+/** api.core.ac.uk: the search for works, to those with a key. Without one it fails, as the real one was seen to do. */
+export function core(library: Library): Service {
+  return ({ path, query, headers }) => {
+    if (!/^Bearer \S/i.test(headers["authorization"] ?? "")) return json({ message: "Internal server error" }, 500);
+    if (path.replace(/\/$/, "") !== "/v3/search/works") return json({ message: "Not found" }, 404);
+    const [, doi = ""] = /doi:"?([^"\s]+)"?/.exec(query.get("q") ?? "") ?? [];
+    const work = library.byDoi(doi);
+    const results = work !== undefined && isKnownTo(work, "core") ? [record(work)] : [];
+    return json({ totalHits: results.length, limit: Number(query.get("limit") ?? 10), offset: 0, results });
+  };
+}
+
+function record(work: SimulatedWork) {
+  const { ids, title, year, authors } = work;
+  const [copy] = copiesVia(work, "core");
+  return {
+    id: work.record,
+    doi: ids.doi,
+    title,
+    yearPublished: year,
+    authors: authors.map(name => ({ name })),
+    downloadUrl: copy?.url ?? null,
+    sourceFulltextUrls: copy === undefined ? [] : [copy.url],
+    links: [
+      ...(copy === undefined ? [] : [{ type: "download", url: copy.url }]),
+      { type: "display", url: `https://core.ac.uk/works/${work.record}` },
+    ],
+    outputs: [`https://api.core.ac.uk/v3/outputs/${work.record}`],
+  };
+}

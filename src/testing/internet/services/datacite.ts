@@ -1,0 +1,27 @@
+import { decoded, json, type Service } from "../exchange.ts";
+import type { Library } from "../library.ts";
+
+/** api.datacite.org: the DOIs that Crossref has not registered. */
+export function datacite(library: Library): Service {
+  return ({ path }) => {
+    const [, name = ""] = /^\/dois\/(.+)$/.exec(path) ?? [];
+    const work = library.byDoi(decoded(name) ?? "");
+    if (work?.registrar !== "datacite") {
+      return json({ errors: [{ status: "404", title: "The resource you are looking for doesn't exist." }] }, 404);
+    }
+    const { ids, title, year, authors, landing } = work;
+    const attributes = {
+      doi: ids.doi,
+      titles: [{ title }],
+      creators: authors.map(author => ({ name: author })),
+      publicationYear: year,
+      url: landing,
+      contentUrl: null,
+      rightsList: [{ rightsIdentifier: "cc-by-4.0" }],
+      state: "findable",
+    };
+    return json({ data: { id: ids.doi, type: "dois", attributes } }, 200, {
+      "content-type": "application/vnd.api+json",
+    });
+  };
+}

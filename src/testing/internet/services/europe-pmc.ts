@@ -1,0 +1,76 @@
+import type { SimulatedWork } from "../catalogue.ts";
+import { decoded, json, type Reply, reply, type Service, type Visit, xml } from "../exchange.ts";
+import { copiesVia, type Library } from "../library.ts";
+import { jats } from "./pmc.ts";
+
+/** www.ebi.ac.uk/europepmc: the search, and the text of open articles as XML. */
+export function europePmc(library: Library): Service {
+  return visit => {
+    const path = visit.path.replace(/^\/europepmc\/webservices\/rest/, "");
+    if (path === "/search") return search(library, visit);
+    const [, pmcid = ""] = /^\/(PMC\d+)\/fullTextXML$/.exec(decoded(path) ?? "") ?? [];
+    const work = library.by("pmcid", pmcid);
+    if (work === undefined || copiesVia(work, "europe_pmc").length === 0) return errorBean(404, "No full text found");
+    return reply(jats(work), "application/xml", 200, {});
+  };
+}
+
+function errorBean(status: number, message: string): Reply {
+  return xml(`<errorBean><errCode>${status}</errCode><errMsg>${message}</errMsg></errorBean>`, status);
+}
+
+function search(library: Library, { query }: Visit): Reply {
+  const asked = query.get("query");
+  if (asked === null || asked === "") return errorBean(400, "The query parameter is missing");
+  const [, name = ""] = /^(?:DOI|EXT_ID|PMCID|PMC_ID)\s*:\s*"?([^"\s]+)"?/i.exec(asked) ?? [];
+  const work = library.byDoi(name) ?? library.by("pmid", name) ?? library.by("pmcid", name.toUpperCase());
+  const result = work?.ids.pmid === undefined ? [] : [record(work, query.get("resultType") === "core")];
+  return json({
+    version: "6.9",
+    hitCount: result.length,
+    request: {
+      queryString: asked,
+      resultType: query.get("resultType") ?? "lite",
+      cursorMark: "*",
+      pageSize: Number(query.get("pageSize") ?? 25),
+      sort: "",
+      synonym: false,
+    },
+    resultList: { result },
+  });
+}
+
+function record(work: SimulatedWork, isCore: boolean) {
+  const { ids, title, year, authors } = work;
+  const copies = copiesVia(work, "europe_pmc");
+  const isOpen = copies.length > 0;
+  const urls = copies.map(({ url }) => ({
+    availability: "Open access",
+    availabilityCode: "OA",
+    documentStyle: "pdf",
+    site: "PubMedCentral",
+    url,
+  }));
+  const doi = {
+    availability: "Subscription required",
+    availabilityCode: "S",
+    documentStyle: "doi",
+    site: "DOI",
+    url: `https://doi.org/${ids.doi}`,
+  };
+  return {
+    id: ids.pmid,
+    source: "MED",
+    pmid: ids.pmid,
+    pmcid: ids.pmcid,
+    doi: ids.doi,
+    title: `${title}.`,
+    authorString: authors.join(", "),
+    pubYear: String(year),
+    isOpenAccess: isOpen ? "Y" : "N",
+    inEPMC: isOpen ? "Y" : "N",
+    inPMC: "Y",
+    hasPDF: isOpen ? "Y" : "N",
+    ...(isCore ? { fullTextUrlList: { fullTextUrl: [...urls, doi] }, license: isOpen ? "cc by" : undefined } : {}),
+  };
+}

@@ -1,0 +1,55 @@
+import type { SimulatedWork } from "../catalogue.ts";
+import { json, type Service, type Visit } from "../exchange.ts";
+import { copiesVia, isKnownTo, type Library } from "../library.ts";
+import { pages } from "./pages.ts";
+
+/** api.figshare.com: articles by DOI, one article with its files, and the redirect to where they lie. */
+export function figshare(library: Library): Service {
+  const atPages = pages(library);
+  return visit => {
+    if (visit.path === "/v2/articles" || visit.path === "/v2/articles/search") {
+      const work = library.byDoi(askedDoi(visit));
+      return json(work !== undefined && isKnownTo(work, "figshare") ? [summary(work)] : []);
+    }
+    const [, id] = /^\/v2\/articles\/(\d+)$/.exec(visit.path) ?? [];
+    if (id === undefined) return atPages(visit);
+    const work = library.by("record", id);
+    if (work === undefined || !isKnownTo(work, "figshare")) {
+      return json({ message: "Entity not found: article", code: "EntityNotFound" }, 404);
+    }
+    return json({ ...summary(work), files: [file(work)], license: { name: "CC BY 4.0" }, is_public: true });
+  };
+}
+
+function askedDoi({ method, query, body }: Visit): string {
+  if (method !== "POST") return query.get("doi") ?? "";
+  const [, doi = ""] = /"doi"\s*:\s*"([^"]+)"/.exec(body) ?? [];
+  return doi;
+}
+
+function summary({ ids, title, year, record }: SimulatedWork) {
+  return {
+    id: record,
+    title,
+    doi: ids.doi,
+    url: `https://api.figshare.com/v2/articles/${record}`,
+    url_public_html: `https://figshare.com/articles/${record}`,
+    published_date: `${year}-04-01T08:00:00Z`,
+    defined_type_name: "preprint",
+  };
+}
+
+function file(work: SimulatedWork) {
+  const id = Number(copiesVia(work, "figshare")[0]?.url.split("/").at(-1));
+  return {
+    id,
+    name: "paper.pdf",
+    size: work.file.bytes,
+    is_link_only: false,
+    // What people click on, behind a firewall that challenges programs; /v2/file/download/{id} is for them.
+    download_url: `https://figshare.com/ndownloader/files/${id}`,
+    supplied_md5: work.file.md5,
+    computed_md5: work.file.md5,
+    mimetype: "application/pdf",
+  };
+}

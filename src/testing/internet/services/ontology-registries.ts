@@ -1,0 +1,149 @@
+/** Those who know where ontologies are: the OBO Foundry, OLS, Bioregistry and LOV. */
+import { gzipSync } from "node:zlib";
+import { digest } from "../article-file.ts";
+import { json, type Reply, reply, type Service, text, type Visit } from "../exchange.ts";
+import { fileReply } from "../file.ts";
+import type { OntologyServiceName, OntologyShelf, SimulatedOntology } from "../ontologies.ts";
+import { ontologyFiles } from "./ontology-files.ts";
+
+const CC_BY = "https://creativecommons.org/licenses/by/4.0/";
+
+function knownTo({ ontologies }: OntologyShelf, service: OntologyServiceName): readonly SimulatedOntology[] {
+  return ontologies.filter(({ via }) => via.includes(service));
+}
+
+/** obofoundry.org: the whole registry as one file. */
+export function oboFoundry(shelf: OntologyShelf): Service {
+  const registry = JSON.stringify({
+    "@context": "http://obofoundry.org/registry/context.jsonld",
+    ontologies: knownTo(shelf, "obo").map(oboEntry),
+  });
+  return visit => {
+    if (visit.path !== "/registry/ontologies.jsonld") return text("404 Not Found\n", 404);
+    return fileReply(visit, {
+      body: Buffer.from(registry),
+      type: "application/ld+json",
+      etag: digest("md5", registry),
+    });
+  };
+}
+
+function oboEntry({ id, prefix, title, iri, copies, trap }: SimulatedOntology) {
+  const isObsolete = trap === "obsolete";
+  return {
+    id,
+    preferredPrefix: prefix,
+    title,
+    activity_status: isObsolete ? "inactive" : "active",
+    ...(isObsolete ? { is_obsolete: true, replaced_by: "reed" } : {}),
+    ontology_purl: iri,
+    license: { label: "CC BY 4.0", url: CC_BY },
+    products: isObsolete
+      ? []
+      : (copies.length > 0 ? copies.map(({ url }) => url) : [iri]).map(url => ({
+          id: url.split("/").at(-1),
+          ontology_purl: url,
+        })),
+  };
+}
+
+/** www.ebi.ac.uk/ols4: one ontology, or all of them page by page. It names files and serves none. */
+export function ols(shelf: OntologyShelf): Service {
+  const known = knownTo(shelf, "ols");
+  return ({ path, query }) => {
+    const [, id] = /^\/ols4\/api\/ontologies\/([^/]+)\/?$/.exec(path) ?? [];
+    if (id !== undefined) {
+      const found = known.find(each => each.id === id.toLowerCase());
+      return found === undefined ? springError(path) : json(olsEntry(found));
+    }
+    if (path.replace(/\/$/, "") !== "/ols4/api/ontologies") return springError(path);
+    const size = Number(query.get("size") ?? 20);
+    const number = Number(query.get("page") ?? 0);
+    const self = `http://www.ebi.ac.uk/ols4/api/ontologies?page=${number}&size=${size}`;
+    return json({
+      _embedded: { ontologies: known.slice(number * size, (number + 1) * size).map(olsEntry) },
+      _links: { self: { href: self } },
+      page: { size, totalElements: known.length, totalPages: Math.ceil(known.length / size), number },
+    });
+  };
+}
+
+function springError(path: string): Reply {
+  return json({ timestamp: "2026-11-16T00:00:00.000+00:00", status: 404, error: "Not Found", path }, 404);
+}
+
+function olsEntry({ id, prefix, title, version, versionIri, terms, copies, trap }: SimulatedOntology) {
+  // Some lie on a disk of the service's own, and are named so.
+  const fileLocation = trap === "local-file" ? `file:///srv/ontologies/${id}.owl` : copies[0]?.url;
+  return {
+    ontologyId: id,
+    loaded: `${version}T01:00:00.000000000`,
+    updated: `${version}T01:00:00.000000000`,
+    status: "LOADED",
+    message: "",
+    version,
+    fileHash: null,
+    numberOfTerms: terms,
+    numberOfProperties: 3,
+    numberOfIndividuals: 0,
+    config: {
+      id,
+      title,
+      preferredPrefix: prefix,
+      versionIri,
+      version,
+      fileLocation,
+      allowDownload: false,
+      isSkos: false,
+      description: `${title}, made up`,
+    },
+    _links: { self: { href: `http://www.ebi.ac.uk/ols4/api/ontologies/${id}?lang=en` } },
+  };
+}
+
+/** bioregistry.io: one prefix, with a link for each format that there is. */
+export function bioregistry(shelf: OntologyShelf): Service {
+  return ({ path }) => {
+    const [, prefix = ""] = /^\/api\/registry\/([^/]+)$/.exec(path) ?? [];
+    const found = knownTo(shelf, "bioregistry").find(({ id }) => id === prefix.toLowerCase());
+    if (found === undefined) return json({ detail: `Prefix not found: ${prefix}` }, 404);
+    const link = (format: string) => found.copies.find(copy => copy.format === format && copy.packed === "plain")?.url;
+    return json({
+      prefix: found.id,
+      name: found.title,
+      preferred_prefix: found.prefix,
+      version: found.version,
+      license: "CC-BY-4.0",
+      uri_format: `${found.iri}#$1`,
+      download_owl: link("owl"),
+      download_obo: link("obo"),
+      download_json: link("json"),
+      download_rdf: link("ttl"),
+    });
+  };
+}
+
+/** lov.linkeddata.es: vocabularies with their versions, the newest first, and a dump of everything. */
+export function lov(shelf: OntologyShelf): Service {
+  const files = ontologyFiles(shelf);
+  return visit => {
+    if (visit.path === "/dataset/lov/api/v2/vocabulary/info") return vocabulary(shelf, visit);
+    if (visit.path === "/lov.n3.gz") return reply(gzipSync("# nothing\n"), "application/gzip", 200, {});
+    return files(visit);
+  };
+}
+
+function vocabulary(shelf: OntologyShelf, { query }: Visit): Reply {
+  const found = knownTo(shelf, "lov").find(({ id }) => id === query.get("vocab"));
+  if (found === undefined) return text("no such vocabulary\n", 404);
+  return json({
+    uri: found.iri,
+    nsp: `${found.iri}#`,
+    prefix: found.id,
+    titles: [{ value: found.title, lang: "en" }],
+    versions: [
+      { name: `v${found.version}`, issued: `${found.version}T00:00:00.000Z`, fileURL: found.copies[0]?.url },
+      { name: "v0.1", issued: "2012-01-01T00:00:00.000Z" },
+    ],
+  });
+}

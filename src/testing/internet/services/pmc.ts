@@ -1,0 +1,111 @@
+import { digest } from "../article-file.ts";
+import type { SimulatedWork } from "../catalogue.ts";
+import { escapeXml, html, json, type Reply, type Service, type Visit, xml } from "../exchange.ts";
+import { fileReply } from "../file.ts";
+import { isKnownTo, type Library } from "../library.ts";
+import { pageReply } from "../page.ts";
+
+const BUCKET = "pmc-oa-opendata";
+
+/** pmc.ncbi.nlm.nih.gov: the converter of names, and article pages that want a proof of work. */
+export function pmcTools(library: Library): Service {
+  return visit => {
+    if (visit.path === "/tools/idconv/api/v1/articles/") return convert(library, visit);
+    if (/^\/articles\/PMC\d+\/pdf\//.test(visit.path)) {
+      return html("Preparing to download ...", '<script>document.cookie = "cloudpmc-viewer-pow=…"</script>');
+    }
+    return html("Page not found", "<h1>Page not found</h1>", 404);
+  };
+}
+
+function convert(library: Library, { query }: Visit): Reply {
+  const ids = (query.get("ids") ?? "").split(",").filter(id => id !== "");
+  if (ids.length === 0 || ids.length > 200)
+    return json({ status: "error", message: "ids: from 1 to 200 are allowed" }, 400);
+  const records = ids.map(id => {
+    const work = library.byDoi(id) ?? library.by("pmcid", id.toUpperCase()) ?? library.by("pmid", id);
+    if (work?.ids.pmcid === undefined)
+      return { "requested-id": id, status: "error", errmsg: "Identifier not found in PMC" };
+    const { pmcid, pmid, doi } = work.ids;
+    return { "requested-id": id, pmcid, pmid: Number(pmid), doi, versions: [{ pmcid: `${pmcid}.1`, current: true }] };
+  });
+  return json({ status: "ok", "response-date": "2026-11-16 00:00:00", request: { ids, format: "json" }, records });
+}
+
+/** The bucket that replaced the OA service and its FTP server in August 2026. */
+export function pmcBucket(library: Library): Service {
+  return visit => {
+    if (visit.path === "/") return listVersions(library, visit);
+    const [, key = "", extension] =
+      /^\/(?:metadata|PMC\d+\.\d+)\/(PMC\d+\.\d+)\.(json|xml|txt|pdf)$/.exec(visit.path) ?? [];
+    const work = library.by("pmcid", key.replace(/\.1$/, ""));
+    if (work === undefined || !isKnownTo(work, "pmc")) return noSuchKey(visit.path);
+    if (extension === "json") return stored(visit, JSON.stringify(metadata(work)), "application/json");
+    if (extension === "xml") return stored(visit, jats(work), "application/xml");
+    if (extension === "txt") return stored(visit, `${work.title}\n`, "text/plain");
+    const page = library.pages.get(`${visit.host}${visit.path}`);
+    return page === undefined ? noSuchKey(visit.path) : pageReply(visit, page);
+  };
+}
+
+function listVersions(library: Library, { query }: Visit): Reply {
+  const prefix = query.get("prefix") ?? "";
+  const work = library.by("pmcid", prefix.replace(/\.$/, ""));
+  const isThere = work !== undefined && isKnownTo(work, "pmc");
+  const found = isThere ? `<CommonPrefixes><Prefix>${work.ids.pmcid}.1/</Prefix></CommonPrefixes>` : "";
+  return xml(
+    `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${BUCKET}</Name><Prefix>${escapeXml(prefix)}</Prefix><KeyCount>${isThere ? 1 : 0}</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>/</Delimiter><IsTruncated>false</IsTruncated>${found}</ListBucketResult>`,
+  );
+}
+
+function noSuchKey(path: string): Reply {
+  return xml(
+    `<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message><Key>${escapeXml(path.slice(1))}</Key></Error>`,
+    404,
+  );
+}
+
+function stored(visit: Visit, body: string, type: string): Reply {
+  return fileReply(visit, { body: Buffer.from(body), type, etag: digest("md5", body), takesRanges: true });
+}
+
+function metadata(work: SimulatedWork) {
+  const { ids, title, file } = work;
+  const key = `${ids.pmcid}.1`;
+  const at = (extension: string, md5: string) => `s3://${BUCKET}/${key}/${key}.${extension}?md5=${md5}`;
+  return {
+    pmcid: ids.pmcid,
+    version: 1,
+    pmid: Number(ids.pmid),
+    doi: ids.doi,
+    title,
+    is_pmc_openaccess: true,
+    is_manuscript: false,
+    is_historical_ocr: false,
+    is_retracted: false,
+    license_code: "CC BY",
+    pdf_url: at("pdf", file.md5),
+    xml_url: at("xml", digest("md5", jats(work))),
+    text_url: at("txt", digest("md5", `${title}\n`)),
+    media_urls: [],
+  };
+}
+
+export function jats({ ids, title }: SimulatedWork): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<article article-type="research-article"><front><article-meta><article-id pub-id-type="doi">${escapeXml(ids.doi ?? "")}</article-id><title-group><article-title>${escapeXml(title)}</article-title></title-group></article-meta></front><body><p>A work of the simulated internet.</p></body></article>\n`;
+}
+
+/** eutils.ncbi.nlm.nih.gov: from a DOI to a PubMed number. */
+export function eutils(library: Library): Service {
+  return ({ path, query }) => {
+    if (path !== "/entrez/eutils/esearch.fcgi") return json({ error: "Invalid uid or utility" }, 400);
+    const work = library.byDoi((query.get("term") ?? "").replace(/\[.*\]$/, ""));
+    const { pmid, pmcid } = work?.ids ?? {};
+    const id = query.get("db") === "pmc" ? pmcid?.slice(3) : pmid;
+    const idlist = id === undefined ? [] : [id];
+    return json({
+      header: { type: "esearch", version: "0.3" },
+      esearchresult: { count: String(idlist.length), retmax: "20", retstart: "0", idlist },
+    });
+  };
+}

@@ -1,0 +1,148 @@
+import type { SimulatedWork } from "../catalogue.ts";
+import { html, json, type Reply, redirect, type Service, text, type Visit } from "../exchange.ts";
+import { copiesVia, type Library } from "../library.ts";
+import { pageReply } from "../page.ts";
+
+/** What the archive has kept of an address. */
+interface Capture {
+  readonly original: string;
+  /** Fourteen digits. */
+  readonly timestamp: string;
+  /** Of the answer that was kept, which need not have been a good one. */
+  readonly status: 200 | 429;
+  readonly mimetype: string;
+  readonly work: SimulatedWork;
+}
+
+const FIELDS = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"] as const;
+
+/** web.archive.org: the index of captures (CDX), and the captures themselves. */
+export function wayback(library: Library): Service {
+  const captures = capturesOf(library);
+  return visit => {
+    if (visit.path === "/cdx/search/cdx") return cdx(captures, visit);
+    const [, timestamp, modifier = "", original] = /^\/web\/(\d{4,14})(id_)?\/(.+)$/.exec(visit.path) ?? [];
+    if (timestamp === undefined || original === undefined) return html("Not Found", "<h1>Not Found</h1>", 404);
+    return replay(library, captures, visit, timestamp, modifier, `${original}${visit.search}`);
+  };
+}
+
+/** archive.org/wayback/available: the capture nearest to a day. */
+export function availability(library: Library): Service {
+  const captures = capturesOf(library);
+  return ({ path, query }) => {
+    if (path !== "/wayback/available") return html("Not Found", "<h1>Not Found</h1>", 404);
+    const found = nearest(captures, query.get("url") ?? "", query.get("timestamp") ?? "");
+    if (found?.status !== 200) return json({ url: query.get("url"), archived_snapshots: {} });
+    const { timestamp, original } = found;
+    const closest = {
+      available: true,
+      status: "200",
+      timestamp,
+      url: `http://web.archive.org/web/${timestamp}/${original}`,
+    };
+    return json({ url: query.get("url"), archived_snapshots: { closest } });
+  };
+}
+
+/** Beside what is to be found there: an error page that was kept as it was met. */
+function capturesOf({ works }: Library): readonly Capture[] {
+  return works.flatMap(work => {
+    const kept = copiesVia(work, "wayback").flatMap(({ url }): readonly Capture[] => {
+      const [, timestamp = "", original = ""] = /\/web\/(\d{14})id_\/(.+)$/.exec(url) ?? [];
+      return [{ original, timestamp, status: 200, mimetype: "application/pdf", work }];
+    });
+    const [trap] = work.story === "html-only" ? work.copies : [];
+    if (trap === undefined) return kept;
+    return [{ original: trap.url, timestamp: `${work.year}0501120000`, status: 429, mimetype: "text/html", work }];
+  });
+}
+
+/** Schemes make no difference to the archive. */
+function sameAddress(one: string, other: string): boolean {
+  const bare = (url: string) => url.replace(/^https?:\/*/, "").replace(/\/$/, "");
+  return bare(one) === bare(other);
+}
+
+function nearest(captures: readonly Capture[], url: string, timestamp: string): Capture | undefined {
+  const wanted = Number(timestamp.padEnd(14, "0"));
+  const distance = (capture: Capture) => Math.abs(Number(capture.timestamp) - wanted);
+  return captures
+    .filter(({ original }) => sameAddress(original, url))
+    .sort((one, other) => distance(one) - distance(other))[0];
+}
+
+function cdx(captures: readonly Capture[], { query }: Visit): Reply {
+  const url = query.get("url") ?? "";
+  const isPrefix = query.get("matchType") === "prefix";
+  const bare = url.replace(/^https?:\/\//, "");
+  const filters = query.getAll("filter").map(filterOf);
+  const rows = captures
+    .filter(({ original }) =>
+      isPrefix ? original.replace(/^https?:\/\//, "").startsWith(bare) : sameAddress(original, url),
+    )
+    .map(row)
+    .filter(each => filters.every(filter => filter(each)));
+  const limit = Number(query.get("limit") ?? rows.length);
+  // A negative limit is that many of the last.
+  const some = limit < 0 ? rows.slice(limit) : rows.slice(0, limit);
+  const fields = query.get("fl")?.split(",") ?? [...FIELDS];
+  const table = some.map(each => fields.map(field => each[field] ?? "-"));
+  if (query.get("output") === "json") return json(table.length === 0 ? [] : [fields, ...table]);
+  return text(table.map(line => `${line.join(" ")}\n`).join(""));
+}
+
+function filterOf(filter: string): (row: Record<string, string>) => boolean {
+  const [, not, field = "", pattern = ""] = /^(!?)([a-z]+):(.*)$/.exec(filter) ?? [];
+  const isWanted = not === "";
+  // The pattern is compared as it is: what clients ask for here are plain words.
+  return row => (row[field] === pattern) === isWanted;
+}
+
+function row({ original, timestamp, status, mimetype, work }: Capture): Record<string, string> {
+  const { host, pathname } = new URL(original);
+  return {
+    urlkey: `${host.split(".").reverse().join(",")})${pathname}`,
+    timestamp,
+    original,
+    mimetype,
+    statuscode: String(status),
+    digest: status === 200 ? base32(work.file.sha1) : "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    length: String(status === 200 ? work.file.bytes + 512 : 740),
+  };
+}
+
+function replay(
+  library: Library,
+  captures: readonly Capture[],
+  visit: Visit,
+  timestamp: string,
+  modifier: string,
+  original: string,
+): Reply {
+  const found = nearest(captures, original, timestamp);
+  if (found === undefined) return html("Not archived", "<p>The Wayback Machine has not archived that URL.</p>", 404);
+  if (found.timestamp !== timestamp) {
+    return redirect(`https://web.archive.org/web/${found.timestamp}${modifier}/${found.original}`, 302, {
+      "x-archive-redirect-reason": `found capture at ${found.timestamp}`,
+    });
+  }
+  const headers = { "memento-datetime": mementoDate(timestamp), "cache-control": "max-age=1800" };
+  if (found.status !== 200) return html("Too Many Requests", "<h1>Too Many Requests</h1>", found.status, headers);
+  const page = library.pages.get(`web.archive.org/web/${timestamp}id_/${found.original}`);
+  if (page === undefined) return html("Not archived", "<p>It cannot be shown.</p>", 404);
+  const kept = pageReply(visit, page);
+  return { ...kept, headers: { ...kept.headers, ...headers, "x-archive-orig-content-type": "application/pdf" } };
+}
+
+function mementoDate(timestamp: string): string {
+  const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(timestamp) ?? [];
+  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`).toUTCString();
+}
+
+/** RFC 4648, of 20 bytes: no padding is needed. */
+function base32(hex: string): string {
+  const bits = [...Buffer.from(hex, "hex")].map(byte => byte.toString(2).padStart(8, "0")).join("");
+  const groups = bits.match(/.{5}/g) ?? [];
+  return groups.map(group => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[Number.parseInt(group, 2)]).join("");
+}

@@ -1,0 +1,66 @@
+import type { SimulatedWork } from "../catalogue.ts";
+import { decoded, json, type Reply, type Service, type Visit } from "../exchange.ts";
+import { isKnownTo, type Library } from "../library.ts";
+import { pages } from "./pages.ts";
+
+/** What the record of a work with the story "wrong-checksum" says of its file. */
+const WRONG_MD5 = "00000000000000000000000000000bad";
+
+/** zenodo.org: records, the search for them, and their files. */
+export function zenodo(library: Library): Service {
+  const atPages = pages(library);
+  return visit => {
+    if (visit.path.replace(/\/$/, "") === "/api/records") return search(library, visit);
+    const [, id] = /^\/api\/records\/(\d+)$/.exec(visit.path) ?? [];
+    if (id === undefined) return atPages(visit);
+    const work = library.by("record", id);
+    if (work === undefined || !isKnownTo(work, "zenodo")) {
+      return json({ status: 404, message: "The persistent identifier does not exist." }, 404);
+    }
+    return json(record(work), 200, { etag: 'W/"1"' });
+  };
+}
+
+function search(library: Library, { query }: Visit): Reply {
+  const [, doi = ""] = /(?:doi|conceptdoi):"?([^"\s]+)"?/.exec(decoded(query.get("q") ?? "") ?? "") ?? [];
+  const work = library.byDoi(doi);
+  const hits = work !== undefined && isKnownTo(work, "zenodo") ? [record(work)] : [];
+  return json({ hits: { hits, total: hits.length }, aggregations: {}, links: {} });
+}
+
+function record(work: SimulatedWork) {
+  const { ids, title, year, authors, file, story } = work;
+  const self = `https://zenodo.org/api/records/${work.record}`;
+  return {
+    id: work.record,
+    recid: String(work.record),
+    conceptrecid: String(work.record - 1),
+    doi: ids.doi,
+    doi_url: `https://doi.org/${ids.doi}`,
+    title,
+    created: `${year}-04-01T08:00:00+00:00`,
+    modified: `${year}-04-01T08:00:00+00:00`,
+    metadata: {
+      title,
+      doi: ids.doi,
+      publication_date: `${year}-04-01`,
+      access_right: "open",
+      license: { id: "cc-by-4.0" },
+      creators: authors.map(name => ({ name })),
+      resource_type: { title: "Preprint", type: "publication", subtype: "preprint" },
+    },
+    files: [
+      {
+        id: "paper",
+        key: "paper.pdf",
+        size: file.bytes,
+        checksum: `md5:${story === "wrong-checksum" ? WRONG_MD5 : file.md5}`,
+        links: { self: `${self}/files/paper.pdf/content` },
+      },
+    ],
+    links: { self, self_html: `https://zenodo.org/records/${work.record}`, latest: self },
+    state: "done",
+    submitted: true,
+    revision: 1,
+  };
+}

@@ -1,0 +1,37 @@
+/** How many came in the window that ends now, and the most there ever were in one: a log of every arrival in it. */
+export class WindowCount {
+  readonly #windowUs: number;
+  /** In order; those before `#from` have left the window. */
+  #stampsUs: number[] = [];
+  #from = 0;
+  #most = 0;
+
+  constructor(windowUs: number) {
+    this.#windowUs = windowUs;
+  }
+
+  get most(): number {
+    return this.#most;
+  }
+
+  add(nowUs: number): void {
+    this.#stampsUs.push(nowUs);
+    this.#most = Math.max(this.#most, this.count(nowUs));
+  }
+
+  /** In the half-open interval that ends now: what came exactly one window ago has left it. */
+  count(nowUs: number): number {
+    while ((this.#stampsUs[this.#from] ?? nowUs) <= nowUs - this.#windowUs) this.#from += 1;
+    if (this.#from > 1000 && this.#from > this.#stampsUs.length / 2) {
+      this.#stampsUs = this.#stampsUs.slice(this.#from);
+      this.#from = 0;
+    }
+    return this.#stampsUs.length - this.#from;
+  }
+
+  /** Until the oldest leaves the window; 0 where it is empty. */
+  freeInUs(nowUs: number): number {
+    const oldestUs = this.count(nowUs) === 0 ? undefined : this.#stampsUs[this.#from];
+    return oldestUs === undefined ? 0 : oldestUs + this.#windowUs - nowUs;
+  }
+}
