@@ -107,6 +107,18 @@ test("a body that breaks off is gone on with where it broke off", async t => {
   );
 });
 
+test("what has come before a break is kept, also when nobody was reading yet", async t => {
+  const { save } = await saving(t, (request, response, number) => {
+    if (number > 1) return give(request, response);
+    response.writeHead(200, { "content-length": file.length, etag: '"one"' });
+    response.write(file.subarray(0, 100_000), () => response.socket?.end());
+  });
+  const saved = await save();
+  assert.ok(saved.kind === "saved");
+  assert.equal(saved.sha256, sha256);
+  assert.equal(saved.resumedBytes, 100_000);
+});
+
 test("without a strong validator it begins anew", async t => {
   for (const headers of [{ etag: 'W/"one"' }, {}]) {
     const { save, server } = await saving(t, (request, response, number) => {

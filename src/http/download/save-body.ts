@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import { DownloadError, isDocstokgError } from "../../errors.ts";
 import type { HeaderFields } from "../exchange.ts";
+import { BodyPieces } from "./body-pieces.ts";
 import { PartialFile } from "./partial-file.ts";
 import { judgeArrival, rangeFields, strongValidator } from "./resume.ts";
 
@@ -59,10 +60,13 @@ export async function saveBody(options: SaveOptions): Promise<Saved> {
       signal?.throwIfAborted();
       const half = mayResume ? partial.half : undefined;
       const answer = await options.send({ ...conditions(options, half === undefined), ...rangeFields(half) });
-      const { statusCode, headers, body } = answer;
+      const { statusCode, headers } = answer;
+      // At once: what comes while the disk is asked for room must not be lost.
+      const body = new BodyPieces(answer.body);
       const arrival = judgeArrival(statusCode, headers, half);
       if (arrival.kind === "unchanged" || arrival.kind === "other") {
         const text = await beginning(body);
+        if (partial.bytes === 0) await partial.discard();
         if (arrival.kind === "unchanged") return { kind: "unchanged", headers };
         return { kind: "answered", status: statusCode, headers, text };
       }
@@ -78,7 +82,7 @@ export async function saveBody(options: SaveOptions): Promise<Saved> {
       else {
         totalBytes = arrival.totalBytes;
         if ((totalBytes ?? 0) > maxBytes) {
-          drop(body);
+          body.drop();
           await partial.discard();
           throw tooLong(url, totalBytes, maxBytes);
         }
@@ -119,31 +123,30 @@ interface Problem {
 
 /** Undefined when the body has come to its announced end; otherwise how it broke off. */
 async function poured(
-  body: SaveAnswer["body"],
+  body: BodyPieces,
   partial: PartialFile,
   { url, maxBytes, totalBytes, onBytes }: SaveOptions & { readonly totalBytes: number | undefined },
 ): Promise<Problem | undefined> {
-  const pieces = body[Symbol.asyncIterator]();
   try {
     for (;;) {
-      let piece: IteratorResult<Buffer>;
+      let piece: Buffer | undefined;
       try {
-        piece = await pieces.next();
+        piece = await body.next();
       } catch (cause) {
         // What the hub decided against is no accident of the network.
         if (isDocstokgError(cause)) throw cause;
         return { message: cause instanceof Error ? cause.message : String(cause), cause };
       }
-      if (piece.done) break;
-      if (partial.bytes + piece.value.length > maxBytes) {
+      if (piece === undefined) break;
+      if (partial.bytes + piece.length > maxBytes) {
         await partial.discard();
         throw tooLong(url, undefined, maxBytes);
       }
-      await partial.append(piece.value);
+      await partial.append(piece);
       onBytes?.(partial.bytes, totalBytes);
     }
   } finally {
-    drop(body);
+    body.drop();
   }
   if (totalBytes === undefined || partial.bytes === totalBytes) return undefined;
   if (partial.bytes < totalBytes) return { message: `${partial.bytes} of ${totalBytes} bytes came` };
@@ -152,11 +155,11 @@ async function poured(
 }
 
 /** How a body that is no file begins; the rest of it is not read. */
-async function beginning(body: SaveAnswer["body"]): Promise<string> {
+async function beginning(body: BodyPieces): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   try {
-    for await (const piece of body) {
+    for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
       pieces.push(piece);
       bytes += piece.length;
       if (bytes >= TEXT_BYTES_MAX) break;
@@ -165,15 +168,9 @@ async function beginning(body: SaveAnswer["body"]): Promise<string> {
     if (isDocstokgError(error)) throw error;
     // An error page that breaks off has said what it is by its status.
   } finally {
-    drop(body);
+    body.drop();
   }
   return Buffer.concat(pieces).subarray(0, TEXT_BYTES_MAX).toString("utf8");
-}
-
-/** Lets go of what is left of a body. That it ends early is our own doing, and no error for anybody to hear of. */
-function drop(body: SaveAnswer["body"]): void {
-  body.on("error", () => undefined);
-  body.destroy();
 }
 
 function tooLong(url: string, bytes: number | undefined, maxBytes: number): DownloadError {

@@ -6,6 +6,9 @@ export class FunctionalText {
   #depth = 0;
   #state: "plain" | "string" | "escape" | "iri" | "comment" = "plain";
   #line = 1;
+  /** The last letters outside of everything: what the next parenthesis belongs to. */
+  #word = "";
+  #isOntology = false;
   /** Axioms so far: whatever opens directly within the ontology. */
   axioms = 0;
 
@@ -21,7 +24,7 @@ export class FunctionalText {
     if (this.#state === "string" || this.#state === "escape") throw this.#wrong("a string is not closed");
     if (this.#state === "iri") throw this.#wrong("an IRI is not closed");
     if (this.#depth > 0) throw this.#wrong(`${this.#depth} parentheses are not closed`);
-    if (this.axioms === 0) throw this.#wrong("no ontology");
+    if (!this.#isOntology) throw this.#wrong("no ontology");
   }
 
   #step(letter: string): void {
@@ -51,12 +54,14 @@ export class FunctionalText {
     else if (letter === "#") this.#state = "comment";
     else if (letter === "(") {
       this.#depth += 1;
-      if (this.#depth <= 2) this.axioms += 1;
+      if (this.#depth === 1 && this.#word.trim() === "Ontology") this.#isOntology = true;
+      if (this.#depth === 2) this.axioms += 1;
       if (this.#depth > DEPTH_MAX) throw this.#wrong(`more than ${DEPTH_MAX} parentheses within each other`);
     } else if (letter === ")") {
       this.#depth -= 1;
       if (this.#depth < 0) throw this.#wrong("a parenthesis is closed that was not opened");
-    }
+      this.#word = "";
+    } else if (this.#depth === 0) this.#word = `${this.#word}${letter}`.slice(-WORD_MAX);
   }
 
   #wrong(what: string): Error {
@@ -65,3 +70,4 @@ export class FunctionalText {
 }
 
 const DEPTH_MAX = 10_000;
+const WORD_MAX = 64;

@@ -34,7 +34,7 @@ export async function parseFile(path: string, format: FileFormat, signal?: Abort
   } catch (error) {
     signal?.throwIfAborted();
     // The disk's troubles are not the file's.
-    if (bytes.errored !== null) throw bytes.errored;
+    if (error instanceof Error && "syscall" in error) throw error;
     const message = error instanceof Error ? error.message : String(error);
     return { isSound: false, problem: message.replace(/\s+/g, " ").slice(0, 300) };
   } finally {
