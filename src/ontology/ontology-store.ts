@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { moveInto, writeWhole } from "../http/download/atomic-file.ts";
 import { folderOf } from "./checks/version.ts";
+import { hashFile } from "./hash-file.ts";
 import { formatManifest, type Manifest, parseManifest } from "./manifest.ts";
 
 /** A version that lies in the store. */
@@ -80,7 +81,8 @@ export class OntologyStore {
     const name = folderOf(version);
     for (const folder of [name, `${name}+${sha256.slice(0, 8)}`]) {
       const there = await this.version(id, folder);
-      if (there !== undefined && there.manifest.sha256 === sha256) {
+      // By its bytes: a file that was damaged where it lies is replaced.
+      if (there !== undefined && (await hashFile(there.path)) === sha256) {
         await rm(file, { force: true });
         await writeWhole(
           join(this.root, id, folder, MANIFEST),
@@ -88,7 +90,7 @@ export class OntologyStore {
         );
         return { ...there, manifest };
       }
-      if (there !== undefined) continue;
+      if (there !== undefined && there.manifest.sha256 !== sha256) continue;
       await this.#place(file, manifest, folder);
       return { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
     }
