@@ -72,7 +72,7 @@ function planned(
   });
 }
 
-function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): void {
+export function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): void {
   const rows = items.map(item => {
     const { id, resolver } = item.source;
     if (item.kind === "refused") return [id, resolver, "-", "-", "-", "-", `not possible: ${item.message}`];

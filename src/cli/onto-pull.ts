@@ -25,6 +25,10 @@ export const pull: CliCommand = {
         env: io.env,
         signal,
         onBytes: (id, bytes, totalBytes) => progress.bytes(id, bytes, totalBytes),
+        onBreak: (id, bytes, totalBytes) => {
+          progress.clear();
+          io.stderr.write(`${breakLine(id, bytes, totalBytes)}\n`);
+        },
         onWait: id => {
           progress.clear();
           io.stderr.write(`${id}: another process is at it; waiting for that\n`);
@@ -55,6 +59,10 @@ const SAYINGS = {
   shared: "fetched by another process",
   kept: "as locked",
 } as const;
+
+export function breakLine(id: string, bytes: number, totalBytes: number | undefined): string {
+  return `${id}: broke off after ${sizeText(bytes)} of ${sizeText(totalBytes)}; asking for the rest`;
+}
 
 export function resultLine(result: PullResult): string {
   if (result.outcome === "failed") return `${result.id}: ${result.message}`;

@@ -1,3 +1,4 @@
+import { demo } from "./onto-demo.ts";
 import { doctor } from "./onto-doctor.ts";
 import { init } from "./onto-init.ts";
 import { plan } from "./onto-plan.ts";
@@ -11,7 +12,7 @@ import { type Program, runAsProcess } from "./program.ts";
 export const ontofetch: Program = {
   name: "ontofetch",
   summary: "Ontologies, planned, fetched politely, checked and locked.",
-  commands: [init, plan, pull, show, validate, prune, doctor, rl],
+  commands: [init, plan, pull, show, validate, prune, doctor, rl, demo],
 };
 
 export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(ontofetch, process);

@@ -18,7 +18,7 @@ import { Puller, type PullerRoom } from "./puller.ts";
 import { appendTally, RateTally } from "./rate-tally.ts";
 import type { Source } from "./resolver.ts";
 
-export interface OntofetchOptions extends Pick<PullerRoom, "onBytes" | "onWait" | "signal"> {
+export interface OntofetchOptions extends Pick<PullerRoom, "onBytes" | "onBreak" | "onWait" | "signal"> {
   readonly env: Environment;
   readonly network?: NetworkOptions | undefined;
   readonly time?: Time | undefined;
@@ -85,7 +85,7 @@ export class Ontofetch {
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
     const { isFrozen = false, isAll = false, onResult } = options;
     const { lockfile, check, maxFileBytes, parallel } = this.settings;
-    const { onBytes, onWait, signal } = this.#options;
+    const { onBytes, onBreak, onWait, signal } = this.#options;
     const lock = await readLock(lockfile);
     const puller = new Puller({
       follower: this.#follower,
@@ -95,6 +95,7 @@ export class Ontofetch {
       maxFileBytes,
       signal,
       onBytes,
+      onBreak,
       onWait,
     });
     const items = isFrozen ? planFromLock(sources, lock) : await this.plan(sources, false);

@@ -23,6 +23,8 @@ export interface PullerRoom {
   readonly maxFileBytes: number;
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Told when a file broke off, and is gone on with. */
+  readonly onBreak?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Told when another process is at the same ontology. */
   readonly onWait?: ((id: string) => void) | undefined;
 }
@@ -85,7 +87,7 @@ export class Puller {
     current: StoredVersion | undefined,
     sha256: string | undefined,
   ): Promise<Pulled | { readonly problem: string; readonly isFinal: boolean }> {
-    const { store, time, maxFileBytes, signal, onBytes, follower } = this.#room;
+    const { store, time, maxFileBytes, signal, onBytes, onBreak, follower } = this.#room;
     const { id } = entry.source;
     const path = store.partialPath(id);
     let finalUrl = entry.url;
@@ -99,6 +101,7 @@ export class Puller {
         lastModified: current.manifest.last_modified ?? undefined,
       },
       onBytes: (bytes, totalBytes) => onBytes?.(id, bytes, totalBytes),
+      onBreak: (bytes, totalBytes) => onBreak?.(id, bytes, totalBytes),
       send: async fields => {
         const { response, url } = await follower.follow(entry.url, {
           role: "artifact",

@@ -22,6 +22,8 @@ export interface SaveOptions {
   readonly attempts?: number | undefined;
   /** Told after each piece. */
   readonly onBytes?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Told when a body broke off, and is asked for again. */
+  readonly onBreak?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -92,6 +94,7 @@ export async function saveBody(options: SaveOptions): Promise<Saved> {
           signal?.throwIfAborted();
           if (request < attempts) {
             mayResume = true;
+            options.onBreak?.(partial.bytes, totalBytes);
             continue;
           }
           throw new DownloadError(`${hostOf(url)} broke off ${request} times: ${problem.message}`, {
