@@ -20,7 +20,7 @@ defaults:
   target_formats: [obo, owl] # the first that there is
 
 sources:
-  uo: {} # units of measurement, by its OBO PURL
+  uo: # units of measurement, by its OBO PURL
   hp: { target_formats: [obo] }
   efo: { resolver: ols, target_formats: [owl] }
   skos-core:

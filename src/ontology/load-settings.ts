@@ -67,7 +67,7 @@ export async function loadOntofetchSettings(
   const read = await readFileLayer(file, flags.sources ?? env[SOURCES_VARIABLE] ?? DEFAULT_SOURCES_FILE);
   const environment = readOntofetchEnvironment(env);
   const layers = [
-    { name: DEFAULT_SOURCES_FILE, said: rooted(read.assignments, dirname(file)) },
+    { name: DEFAULT_SOURCES_FILE, said: rooted(read.assignments.map(emptySource), dirname(file)) },
     { name: "environment", said: rooted(environment.assignments, cwd) },
     { name: "flags", said: rooted(readFlags(flags), cwd) },
   ];
@@ -174,6 +174,12 @@ function rooted(assignments: readonly Assignment[], folder: string): readonly As
     const isPath = PATHS.includes(said.path.join(".")) && typeof said.value === "string" && said.value !== "";
     return isPath ? { ...said, value: resolve(folder, said.value as string) } : said;
   });
+}
+
+/** `hp:` with nothing behind it is a source that says nothing but its name. */
+function emptySource(said: Assignment): Assignment {
+  const isEmpty = said.path.length === 2 && said.path[0] === "sources" && said.value === null;
+  return isEmpty ? { ...said, value: {} } : said;
 }
 
 function withHint(problem: ConfigProblem): ConfigProblem {
