@@ -39,7 +39,7 @@ export interface OntofetchSettings {
   readonly sources: readonly Source[];
 }
 
-export const DEFAULT_SOURCES_FILE = "sources.yaml";
+const DEFAULT_SOURCES_FILE = "sources.yaml";
 const DEFAULTS = {
   store: "ontologies",
   lockfile: "ontologies.lock.json",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** What is known of one stored version: `manifest.json` beside its file. Never a secret, never a path of this machine. */
-export const manifestSchema = z.object({
+const manifestSchema = z.object({
   manifest_version: z.literal(1),
   id: z.string(),
   /** What people call it; the folder is named after it. */

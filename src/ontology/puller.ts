@@ -2,18 +2,16 @@ import { rm } from "node:fs/promises";
 import { DownloadError } from "../errors.ts";
 import { removePartial } from "../http/download/partial-file.ts";
 import { type Saved, saveBody } from "../http/download/save-body.ts";
-import { fieldLine } from "../http/headers.ts";
 import type { Time } from "../time/time.ts";
-import { labelOf } from "./checks/version.ts";
 import { FileLock } from "./file-lock.ts";
 import type { Follower } from "./follow.ts";
-import { type Packing, targetOf } from "./format.ts";
-import { type CheckDepth, detectFile, type Inspection, inspectFile } from "./inspect-file.ts";
-import type { Manifest } from "./manifest.ts";
+import { targetOf } from "./format.ts";
+import { type CheckDepth, inspectFile } from "./inspect-file.ts";
+import { manifestOf } from "./manifest-of.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
+import { openPacked } from "./open-packed.ts";
 import type { PlanEntry } from "./planner.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
-import { unpack } from "./unpack.ts";
 
 export interface PullerRoom {
   readonly follower: Follower;
@@ -42,7 +40,6 @@ export interface Pulled {
 const CUT_OFF_MS = 300_000;
 /** A file that comes broken in its announced length is fetched once more, from the beginning. */
 const FETCHES_MAX = 2;
-const UNPACKINGS_MAX = 2;
 
 /** Fetches files, judges them, and puts into the store what is sound. */
 export class Puller {
@@ -142,8 +139,8 @@ export class Puller {
       sha256,
     }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
   ): Promise<Pulled | { readonly problem: string; readonly isFinal: boolean }> {
-    const { store, check, signal } = this.#room;
-    const opened = await this.#opened(path, saved);
+    const { store, check, maxFileBytes, signal, time } = this.#room;
+    const opened = await openPacked(path, saved, { maxBytes: maxFileBytes, signal });
     try {
       if (sha256 !== undefined && opened.sha256 !== sha256) {
         const problem = `it is not what the lockfile says: sha256 ${opened.sha256.slice(0, 12)}… instead of ${sha256.slice(0, 12)}…`;
@@ -155,82 +152,13 @@ export class Puller {
       if (wanted.length > 0 && !wanted.includes(targetOf(found.format))) {
         return { problem: `refused: it is ${found.format}, and ${wanted.join(", ")} is wanted`, isFinal: true };
       }
-      const manifest = this.#manifest(entry, { saved, opened, found, finalUrl });
+      const manifest = manifestOf(entry, { saved, opened, found, finalUrl, now: stamp(time) });
       const stored = await store.add(opened.path, manifest);
       return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };
     } finally {
       if (opened.path !== path) await rm(opened.path, { force: true });
     }
   }
-
-  /** The file itself, out of whatever it came in. */
-  async #opened(path: string, { bytes, sha256 }: { readonly bytes: number; readonly sha256: string }): Promise<Opened> {
-    const { maxFileBytes: maxBytes, signal } = this.#room;
-    let opened: Opened = { path, bytes, sha256, packing: undefined };
-    for (let layer = 1; layer <= UNPACKINGS_MAX; layer += 1) {
-      const detected = await detectFile(opened.path);
-      if (detected.kind !== "packed") break;
-      const to = `${path}.${layer}`;
-      try {
-        const unpacked = await unpack(opened.path, to, detected.packing, { maxBytes, signal });
-        opened = { path: to, packing: opened.packing ?? detected.packing, ...unpacked };
-      } catch (error) {
-        await rm(to, { force: true });
-        throw error;
-      } finally {
-        if (layer > 1) await rm(`${path}.${layer - 1}`, { force: true });
-      }
-    }
-    return opened;
-  }
-
-  #manifest(
-    { source, service, url, version, licence }: PlanEntry,
-    {
-      saved,
-      opened,
-      found,
-      finalUrl,
-    }: {
-      readonly saved: Saved & { readonly kind: "saved" };
-      readonly opened: Opened;
-      readonly found: Inspection & { readonly kind: "sound" };
-      readonly finalUrl: string;
-    },
-  ): Manifest {
-    const now = stamp(this.#room.time);
-    const lastModified = fieldLine(saved.headers["last-modified"]);
-    const announced = version === undefined ? undefined : labelOf(version);
-    return {
-      manifest_version: 1,
-      id: source.id,
-      version: found.version?.label ?? announced ?? `sha256-${opened.sha256.slice(0, 12)}`,
-      version_in_file: found.version?.raw ?? null,
-      resolver: source.resolver,
-      service,
-      url,
-      final_url: withoutQuery(finalUrl),
-      format: found.format,
-      file: `${source.id}.${targetOf(found.format)}`,
-      bytes: opened.bytes,
-      sha256: opened.sha256,
-      received:
-        opened.packing === undefined ? null : { packing: opened.packing, bytes: saved.bytes, sha256: saved.sha256 },
-      etag: fieldLine(saved.headers["etag"]) ?? null,
-      last_modified: lastModified ?? null,
-      licence: licence ?? null,
-      checks: found.checks,
-      fetched_at: now,
-      checked_at: now,
-    };
-  }
-}
-
-interface Opened {
-  readonly path: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly packing: Packing | undefined;
 }
 
 function describeAnswer(
@@ -246,13 +174,6 @@ function describeAnswer(
     .split("\n");
   const said = line === "" ? "" : ` (${line.slice(0, 100)})`;
   return `${URL.parse(url)?.host ?? "its server"} answered ${status}${said}`;
-}
-
-/** What stands behind a `?` may be a signature, which is a key for an hour. */
-function withoutQuery(text: string): string {
-  const url = new URL(text);
-  url.search = "";
-  return url.href;
 }
 
 function stamp(time: Time): string {
