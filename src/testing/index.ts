@@ -1,6 +1,7 @@
 /** For the tests of those who build on us: time that obeys, and a server that insists. */
 export { FakeTime, type FakeTimeOptions } from "./fake-time.ts";
-export type { Copy, ServiceName, SimulatedIds, SimulatedWork } from "./internet/catalogue.ts";
+export type { SimulatedWork } from "./internet/catalogue.ts";
+export type { Copy, ServiceName, SimulatedIds } from "./internet/copy.ts";
 export type { HostLedger, Ledger } from "./internet/ledger.ts";
 export type { LimitLedger } from "./internet/limit-count.ts";
 export type { OntologyCopy, OntologyServiceName, SimulatedOntology } from "./internet/ontologies.ts";

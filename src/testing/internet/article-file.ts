@@ -10,6 +10,11 @@ export interface ArticlePlan {
   readonly modifiedMs: number;
 }
 
+/** An article that has been made once, and what came of it. */
+export interface Article extends ArticlePlan {
+  readonly md5: string;
+}
+
 /** Made anew each time: thousands of files are cheaper to make than to keep. */
 export function articleFile({ seed, title, name, bytes }: ArticlePlan): Buffer {
   return makePdf(seed, { title, lines: [name, "A work of the simulated internet."] }, bytes);

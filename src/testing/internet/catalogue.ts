@@ -1,51 +1,10 @@
 /** What there is in the simulated internet: works, their copies, and the pages where the copies lie. */
 import { type ArticlePlan, articleFile, digest } from "./article-file.ts";
+import type { Copy, SimulatedIds } from "./copy.ts";
 import { Dice } from "./dice.ts";
 import type { PlacedPage } from "./page.ts";
 import { type Story, TALES, type Tale } from "./tales.ts";
 import { titleOf } from "./words.ts";
-
-/** As `--resolvers` and the policy write them. */
-export type ServiceName =
-  | "crossref"
-  | "openalex"
-  | "unpaywall"
-  | "arxiv"
-  | "pmc"
-  | "europe_pmc"
-  | "semantic_scholar"
-  | "doaj"
-  | "zenodo"
-  | "figshare"
-  | "osf"
-  | "core"
-  | "openaire"
-  | "hal"
-  | "biorxiv"
-  | "landing_page"
-  | "wayback";
-
-export interface SimulatedIds {
-  readonly doi?: string;
-  readonly arxiv?: string;
-  readonly pmid?: string;
-  readonly pmcid?: string;
-  readonly openalex?: string;
-}
-
-/** A place that some service names. */
-export interface Copy {
-  readonly url: string;
-  /** Who names it. */
-  readonly via: readonly ServiceName[];
-  /** What those who name it say it is; whether that is true is another question. */
-  readonly kind: "pdf" | "landing";
-  /** Whether the whole article is to be had there, if need be at the second attempt. */
-  readonly isGood: boolean;
-  readonly version: "publishedVersion" | "acceptedVersion" | "submittedVersion";
-  readonly licence: string | null;
-  readonly hostType: "publisher" | "repository";
-}
 
 export interface SimulatedWork {
   readonly ids: SimulatedIds;
@@ -100,16 +59,16 @@ function makeWork(
   const year = dice.between(2004, 2026);
   const authors = dice.shuffled(AUTHORS).slice(0, dice.between(1, 4));
   const { ids, pages: told, ...rest } = tale.tell({ dice, number, year });
-  const article: ArticlePlan = {
+  const plan: ArticlePlan = {
     seed: `${seed}/${index}`,
     title,
     name: ids.doi ?? "",
     bytes: dice.between(5000, 200_000),
     modifiedMs: Date.UTC(year, dice.between(0, 11), dice.between(1, 28), 12),
   };
-  for (const [url, page] of told) pages.set(addressOf(url), { page, article });
-  const file = articleFile(article);
+  const file = articleFile(plan);
   const digests = { md5: digest("md5", file), sha1: digest("sha1", file), sha256: digest("sha256", file) };
+  for (const [url, page] of told) pages.set(addressOf(url), { page, article: { ...plan, md5: digests.md5 } });
   return {
     ids: { ...ids, openalex: `W${4_000_000_000 + number}` },
     title,

@@ -32,10 +32,4 @@ export class Dice {
       .sort((one, other) => one.rank - other.rank)
       .map(({ item }) => item);
   }
-
-  bytes(length: number): Uint8Array {
-    const words = new Uint32Array(Math.ceil(length / 4));
-    for (let at = 0; at < words.length; at += 1) words[at] = this.bits();
-    return new Uint8Array(words.buffer, 0, length);
-  }
 }

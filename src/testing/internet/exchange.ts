@@ -44,6 +44,10 @@ export function html(title: string, body: string, status = 200, headers: Readonl
   return reply(page, "text/html; charset=utf-8", status, headers);
 }
 
+export function tooMany(title = "Too Many Requests"): Reply {
+  return html(title, `<h1>${title}</h1>`, 429);
+}
+
 export function text(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
   return reply(body, "text/plain; charset=utf-8", status, headers);
 }

@@ -1,4 +1,5 @@
-import type { Catalogue, Copy, ServiceName, SimulatedWork } from "./catalogue.ts";
+import type { Catalogue, SimulatedWork } from "./catalogue.ts";
+import type { Copy, ServiceName } from "./copy.ts";
 
 /** The catalogue, ordered for those who look things up in it. */
 export class Library {

@@ -1,5 +1,5 @@
 /** Addresses that are no API: articles' pages, files, redirects, and the traps that lie where a file should be. */
-import { type ArticlePlan, articleFile, digest } from "./article-file.ts";
+import { type Article, articleFile } from "./article-file.ts";
 import { escapeXml, html, type Reply, redirect, reply, type Visit } from "./exchange.ts";
 import { fileReply } from "./file.ts";
 
@@ -23,7 +23,7 @@ export type Page =
 /** A page, and the work it is about. */
 export interface PlacedPage {
   readonly page: Page;
-  readonly article: ArticlePlan;
+  readonly article: Article;
 }
 
 export function pageReply(visit: Visit, { page, article }: PlacedPage): Reply {
@@ -52,13 +52,13 @@ export function pageReply(visit: Visit, { page, article }: PlacedPage): Reply {
   }
 }
 
-function pdfReply(visit: Visit, manner: "plain" | "attachment" | "bare" | "truncated-once", article: ArticlePlan) {
+function pdfReply(visit: Visit, manner: "plain" | "attachment" | "bare" | "truncated-once", article: Article) {
   const body = articleFile(article);
   const isBare = manner === "bare";
   const whole = fileReply(visit, {
     body,
     type: manner === "attachment" ? "application/octet-stream" : "application/pdf",
-    etag: isBare ? undefined : digest("md5", body),
+    etag: isBare ? undefined : article.md5,
     modifiedMs: isBare ? undefined : article.modifiedMs,
     takesRanges: !isBare,
     headers: manner === "attachment" ? { "content-disposition": `attachment; filename="article.pdf"` } : {},
@@ -67,7 +67,7 @@ function pdfReply(visit: Visit, manner: "plain" | "attachment" | "bare" | "trunc
   return isCut ? { ...whole, cutAtBytes: Math.floor(body.length / 2) } : whole;
 }
 
-function articleReply({ pdf, hints }: Page & { readonly kind: "article" }, { title, name }: ArticlePlan): Reply {
+function articleReply({ pdf, hints }: Page & { readonly kind: "article" }, { title, name }: Article): Reply {
   const has = (hint: Hint) => pdf !== undefined && hints.includes(hint);
   const shown = escapeXml(title);
   const head = [

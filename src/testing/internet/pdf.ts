@@ -1,4 +1,4 @@
-import { Dice } from "./dice.ts";
+import { createCipheriv, createHash } from "node:crypto";
 
 export interface PdfText {
   readonly title: string;
@@ -26,12 +26,13 @@ export function makePdf(seed: string, { title, lines }: PdfText, bytes: number):
     `<< /Title (${escaped(title)}) >>`,
   ];
   const bare = assemble(objects, Buffer.alloc(0));
-  // The stream's length is written in digits, so that its growth may add some to the file: two rounds settle it.
-  let filling = Math.max(0, bytes - bare.length);
-  for (let round = 0; round < 3; round += 1) {
-    filling = Math.max(0, filling + bytes - assemble(objects, Buffer.alloc(filling)).length);
-  }
-  return assemble(objects, Buffer.from(new Dice(seed, "pdf").bytes(filling)));
+  return assemble(objects, noise(seed, Math.max(0, bytes - bare.length)));
+}
+
+/** Bytes that no compression shrinks, a megabyte in a millisecond: a cipher's key stream. */
+function noise(seed: string, length: number): Buffer {
+  const key = createHash("md5").update(seed).digest();
+  return createCipheriv("aes-128-ctr", key, Buffer.alloc(16)).update(Buffer.alloc(length));
 }
 
 function assemble(objects: readonly string[], filling: Buffer): Buffer {
@@ -48,15 +49,25 @@ function assemble(objects: readonly string[], filling: Buffer): Buffer {
     add(Buffer.from(`${index + 1} 0 obj\n${object}\nendobj\n`, "latin1"));
   }
   offsets.push(length);
-  add(Buffer.from(`${objects.length + 1} 0 obj\n<< /Length ${filling.length} >>\nstream\n`, "latin1"));
+  add(Buffer.from(`${objects.length + 1} 0 obj\n<< /Length ${padded(filling.length)} >>\nstream\n`, "latin1"));
   add(filling);
   add(Buffer.from("\nendstream\nendobj\n", "latin1"));
   const startsAt = length;
   const count = offsets.length + 1;
-  const table = offsets.map(offset => `${String(offset).padStart(10, "0")} 00000 n \n`).join("");
+  const table = offsets.map(offset => `${padded(offset)} 00000 n \n`).join("");
   add(Buffer.from(`xref\n0 ${count}\n0000000000 65535 f \n${table}`, "latin1"));
-  add(Buffer.from(`trailer\n<< /Size ${count} /Root 1 0 R /Info 6 0 R >>\nstartxref\n${startsAt}\n%%EOF\n`, "latin1"));
+  add(
+    Buffer.from(
+      `trailer\n<< /Size ${count} /Root 1 0 R /Info 6 0 R >>\nstartxref\n${padded(startsAt)}\n%%EOF\n`,
+      "latin1",
+    ),
+  );
   return Buffer.concat(pieces);
+}
+
+/** Always as many digits, so that the length of the filling decides that of the file. */
+function padded(number: number): string {
+  return String(number).padStart(10, "0");
 }
 
 /** In latin1, as the standard fonts read it. */

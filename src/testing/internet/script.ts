@@ -32,6 +32,18 @@ export type Deed =
 
 export type Act = Scene & Deed;
 
+const DEEDS = ["outage", "slow", "throttle", "truncate", "html", "challenge", "redirects", "limits"];
+
+/** @throws TypeError that names what is wrong with an act. */
+export function checkAct(act: Act): void {
+  if (typeof act?.host !== "string" || act.host === "") {
+    throw new TypeError(`script: ${JSON.stringify(act)} names no host; write one, a host with a path, or "*"`);
+  }
+  if (!DEEDS.includes(act.act)) {
+    throw new TypeError(`script: ${JSON.stringify(act.act)} is no act; expected one of ${DEEDS.join(", ")}`);
+  }
+}
+
 /** How the script changes what a service would have said. */
 export interface Direction {
   readonly reply: Reply;
@@ -70,7 +82,7 @@ export class Script {
     return factor;
   }
 
-  /** True where an act changes anything for this request; counts it for those that befall a number of requests. */
+  /** What becomes of a request; the acts that befall a number of requests count it. */
   direct(visit: Visit, nowMs: number, answer: () => Reply): Direction {
     const deeds = [...this.#playing.values()].filter(playing => this.#befalls(playing, visit, nowMs));
     const start: Direction = { reply: SILENT, delayMs: 0, bytesPerSecond: Number.POSITIVE_INFINITY, fate: "answered" };

@@ -21,7 +21,9 @@ export async function startServers(
   onFault: (error: Error) => void,
 ): Promise<Servers> {
   const answer = (isTls: boolean) => (request: ServerRequest, response: ServerAnswer) => {
-    // A client that goes away while it is answered is no fault of ours.
+    // A client that goes away while it is answered is no fault of ours. Of HTTP/2 it is the request that hears of it,
+    // and an error that nobody hears ends the thread.
+    request.on("error", () => response.destroy());
     response.on("error", () => response.destroy());
     site.serve(request, response, isTls).catch(onFault);
   };

@@ -1,11 +1,12 @@
 /** One request from its arrival to its last byte: counted, judged at the door, directed by the script, answered. */
+import { setImmediate } from "node:timers/promises";
 import type { Time } from "../../time/time.ts";
 import { Doorman } from "./doorman.ts";
 import { type Reply, text, type Visit } from "./exchange.ts";
 import { Bookkeeper, type Ledger } from "./ledger.ts";
 import { LIMITS } from "./limits.ts";
 import { type Direction, Script } from "./script.ts";
-import { bodyOf, breakOff, type ServerAnswer, type ServerRequest, send, visitOf } from "./wire.ts";
+import { bodyOf, disconnect, type ServerAnswer, type ServerRequest, send, visitOf } from "./wire.ts";
 import type { World } from "./world.ts";
 
 /** Addresses whose visits are remembered. Beyond that the eldest is forgotten, and may fail once more. */
@@ -47,12 +48,15 @@ export class Site {
     const verdict = this.#doorman.arrive(visit, nowUs, this.script.factorFor(visit, nowMs));
     if (verdict.kind === "blocked") {
       this.#books.ended(visit.host, "blocked");
-      breakOff(response);
+      disconnect(response);
     } else if (verdict.kind === "rejected") {
       this.#books.ended(visit.host, "rejected", verdict.reply.status);
       await this.#send(visit, response, straight(verdict.reply));
     } else {
       response.once("close", verdict.leave);
+      // Whoever has come in the same turn is counted before anybody is served: the time to serve one is not the next one's
+      // delay.
+      await setImmediate();
       const whole = { ...visit, earlier: this.#earlier(visit), body: await bodyOf(request) };
       const direction = this.script.direct(whole, nowMs, () => announced(this.#answer(whole), verdict.headers));
       this.#books.ended(visit.host, "served", direction.fate === "answered" ? direction.reply.status : undefined);
@@ -62,7 +66,7 @@ export class Site {
 
   async #send(visit: Visit, response: ServerAnswer, direction: Direction, leave?: () => void): Promise<void> {
     if (direction.delayMs > 0) await this.#time.sleep(direction.delayMs);
-    if (direction.fate === "reset") breakOff(response);
+    if (direction.fate === "reset") disconnect(response);
     else if (direction.fate === "answered") await send(visit, response, direction, leave, this.#time);
   }
 

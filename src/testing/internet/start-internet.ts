@@ -1,9 +1,9 @@
-import { Worker } from "node:worker_threads";
 import type { SimulatedWork } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Order, Ready, Response, WorkerOptions } from "./messages.ts";
+import type { WorkerOptions } from "./messages.ts";
 import type { SimulatedOntology } from "./ontologies.ts";
-import type { Act } from "./script.ts";
+import { type Act, checkAct } from "./script.ts";
+import { ServersThread } from "./servers-thread.ts";
 
 export interface InternetOptions {
   /** The same seed makes the same internet. @default 1 */
@@ -48,6 +48,7 @@ export async function startInternet(options: InternetOptions = {}): Promise<Inte
     works,
     ontologies,
     play: async act => {
+      checkAct(act);
       const number = (await servers.tell({ kind: "play", act })) as number;
       return { stop: async () => void (await servers.tell({ kind: "stop", number })) };
     },
@@ -65,71 +66,11 @@ function checked({
   wholeNumber("seed", seed, 0, 0xffff_ffff);
   wholeNumber("works", works, 0, 100_000);
   wholeNumber("bigOntologyBytes", bigOntologyBytes, 10_000, 4_000_000_000);
+  for (const act of script) checkAct(act);
   return { seed, works, bigOntologyBytes, script };
 }
 
 function wholeNumber(name: string, value: number, least: number, most: number): void {
   if (Number.isInteger(value) && value >= least && value <= most) return;
   throw new RangeError(`${name}: ${value} is not a whole number from ${least} to ${most}`);
-}
-
-interface Waiting {
-  readonly resolve: (result: Response["result"]) => void;
-  readonly reject: (reason: Error) => void;
-}
-
-class ServersThread {
-  readonly ready: Promise<Ready>;
-  readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
-  #lastId = 0;
-  #end: Error | undefined;
-  #closing: Promise<void> | undefined;
-
-  constructor(options: WorkerOptions) {
-    // The sources are run as they are, what is built as it was built. The caller's own flags, such as `--import` or
-    // `--input-type`, are not for this thread.
-    const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: options, execArgv: [] });
-    const { promise, resolve, reject } = Promise.withResolvers<Ready>();
-    this.ready = promise;
-    this.#worker.once("message", (ready: Ready) => {
-      resolve(ready);
-      this.#worker.on("message", (response: Response) => this.#heard(response));
-    });
-    const ended = (error: Error) => {
-      this.#end ??= error;
-      reject(this.#end);
-      for (const { reject: refuse } of this.#waiting.values()) refuse(this.#end);
-      this.#waiting.clear();
-    };
-    this.#worker.once("error", cause => ended(new Error("the simulated internet has died", { cause })));
-    this.#worker.once("exit", () => ended(new Error("the simulated internet is closed")));
-  }
-
-  tell(order: Order): Promise<Response["result"]> {
-    if (this.#end !== undefined) return Promise.reject(this.#end);
-    this.#lastId += 1;
-    const id = this.#lastId;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ ...order, id });
-    });
-  }
-
-  /** May be called again; also after the thread has died. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    if (this.#end === undefined) await this.tell({ kind: "close" }).catch(() => undefined);
-    await this.#worker.terminate();
-  }
-
-  #heard({ id, result }: Response): void {
-    this.#waiting.get(id)?.resolve(result);
-    this.#waiting.delete(id);
-  }
 }

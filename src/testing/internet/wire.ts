@@ -1,5 +1,4 @@
 /** Between Node's servers, of either version of HTTP, and what the services see and say. */
-import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Time } from "../../time/time.ts";
@@ -56,10 +55,16 @@ function isGone(response: ServerAnswer): boolean {
   return "stream" in response ? response.stream.destroyed : response.destroyed;
 }
 
-/** Without a word: a reset of the stream or of the connection. */
-export function breakOff(response: ServerAnswer): void {
-  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+/** Without a word, and with whatever else is under way on the connection. */
+export function disconnect(response: ServerAnswer): void {
+  if ("stream" in response) response.stream.session?.destroy();
   else response.socket?.resetAndDestroy();
+}
+
+/** In the middle of a body: of HTTP/2 it is the stream that ends, and the connection goes on. */
+function breakOff(response: ServerAnswer): void {
+  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else disconnect(response);
 }
 
 /**
@@ -111,17 +116,15 @@ function* piecesOf({ body }: Reply, until: number, bytesPerSecond: number): Iter
   }
 }
 
-/** Resolves when there is room for more, or nobody to send it to. */
+/** Resolves when there is room for more, or nobody to send it to: the client's errors are not ours. */
 async function write(response: ServerAnswer, piece: Uint8Array): Promise<void> {
   const hasRoom = "stream" in response ? response.write(piece) : response.write(piece);
   if (hasRoom || isGone(response)) return;
-  const abort = new AbortController();
-  try {
-    await Promise.race([
-      once(response, "drain", { signal: abort.signal }),
-      once(response, "close", { signal: abort.signal }),
-    ]);
-  } finally {
-    abort.abort();
-  }
+  await new Promise<void>(resolve => {
+    const done = () => {
+      for (const event of ["drain", "close", "error"]) response.off(event, done);
+      resolve();
+    };
+    for (const event of ["drain", "close", "error"]) response.on(event, done);
+  });
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digest } from "./article-file.ts";
-import type { ServiceName, SimulatedWork } from "./catalogue.ts";
+import type { SimulatedWork } from "./catalogue.ts";
+import type { ServiceName } from "./copy.ts";
 import type { Reply, Visit } from "./exchange.ts";
 import { TALES } from "./tales.ts";
 import { makeWorld } from "./world.ts";

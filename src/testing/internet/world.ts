@@ -20,7 +20,7 @@ import { openaire } from "./services/openaire.ts";
 import { openalex, openalexContent } from "./services/openalex.ts";
 import { osf } from "./services/osf.ts";
 import { pages } from "./services/pages.ts";
-import { eutils, pmcBucket, pmcTools } from "./services/pmc.ts";
+import { eutils, pmcFiles, pmcTools } from "./services/pmc.ts";
 import { semanticScholar } from "./services/semantic-scholar.ts";
 import { unpaywall } from "./services/unpaywall.ts";
 import { availability, wayback } from "./services/wayback.ts";
@@ -79,7 +79,7 @@ function servicesOf(library: Library): [place: string, service: Service][] {
     ["www.arxiv.org", atArxiv],
     ["pmc.ncbi.nlm.nih.gov", pmcTools(library)],
     ["eutils.ncbi.nlm.nih.gov", eutils(library)],
-    ["pmc-oa-opendata.s3.amazonaws.com", pmcBucket(library)],
+    ["pmc-oa-opendata.s3.amazonaws.com", pmcFiles(library)],
     ["www.ebi.ac.uk/europepmc", europePmc(library)],
     ["api.semanticscholar.org", semanticScholar(library)],
     ["doaj.org", doaj(library)],
@@ -123,6 +123,7 @@ const ONTOLOGY_FILES = [
 
 /** Hosts of repositories where their pages and files lie. */
 const REPOSITORY_FILES = [
+  "europepmc.org",
   "figshare.com",
   "s3-eu-west-1.amazonaws.com",
   "osf.io",

@@ -48,7 +48,7 @@ function record(work: SimulatedWork, isCore: boolean) {
     availability: "Open access",
     availabilityCode: "OA",
     documentStyle: "pdf",
-    site: "PubMedCentral",
+    site: url.startsWith("https://europepmc.org/") ? "Europe_PMC" : "Unpaywall",
     url,
   }));
   const doi = {

@@ -1,4 +1,5 @@
-import type { Copy, SimulatedWork } from "../catalogue.ts";
+import type { SimulatedWork } from "../catalogue.ts";
+import type { Copy } from "../copy.ts";
 import { decoded, html, json, type Reply, redirect, type Service, type Visit } from "../exchange.ts";
 import { copiesVia, type Library } from "../library.ts";
 

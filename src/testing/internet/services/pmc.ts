@@ -33,7 +33,7 @@ function convert(library: Library, { query }: Visit): Reply {
 }
 
 /** The bucket that replaced the OA service and its FTP server in August 2026. */
-export function pmcBucket(library: Library): Service {
+export function pmcFiles(library: Library): Service {
   return visit => {
     if (visit.path === "/") return listVersions(library, visit);
     const [, key = "", extension] =

@@ -1,0 +1,66 @@
+import { Worker } from "node:worker_threads";
+import type { Order, Ready, Response, WorkerOptions } from "./messages.ts";
+
+interface Waiting {
+  readonly resolve: (result: Response["result"]) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+// The sources are run as they are, what is built as it was built.
+const FILE = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
+
+/** The thread of the servers, as its owner sees it: orders go in, answers come out, and its end is the end of all of them. */
+export class ServersThread {
+  readonly ready: Promise<Ready>;
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #end: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: WorkerOptions, file = FILE) {
+    // The caller's own flags, such as `--import` or `--input-type`, are not for this thread.
+    this.#worker = new Worker(file, { workerData: options, execArgv: [] });
+    const { promise, resolve, reject } = Promise.withResolvers<Ready>();
+    this.ready = promise;
+    this.#worker.once("message", (ready: Ready) => {
+      resolve(ready);
+      this.#worker.on("message", (response: Response) => this.#heard(response));
+    });
+    const ended = (error: Error) => {
+      this.#end ??= error;
+      reject(this.#end);
+      for (const { reject: refuse } of this.#waiting.values()) refuse(this.#end);
+      this.#waiting.clear();
+    };
+    this.#worker.once("error", cause => ended(new Error("the simulated internet has died", { cause })));
+    this.#worker.once("exit", () => ended(new Error("the simulated internet is closed")));
+  }
+
+  tell(order: Order): Promise<Response["result"]> {
+    if (this.#end !== undefined) return Promise.reject(this.#end);
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      // First, because it throws where an order is none that can be sent.
+      this.#worker.postMessage({ ...order, id });
+      this.#waiting.set(id, { resolve, reject });
+    });
+  }
+
+  /** May be called again; also after the thread has died. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#end === undefined) await this.tell({ kind: "close" }).catch(() => undefined);
+    await this.#worker.terminate();
+  }
+
+  #heard({ id, result }: Response): void {
+    this.#waiting.get(id)?.resolve(result);
+    this.#waiting.delete(id);
+  }
+}

@@ -1,0 +1,320 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { connect as connectHttp2, constants } from "node:http2";
+import { resolve } from "node:path";
+import { type TestContext, test } from "node:test";
+import { connect, type TLSSocket } from "node:tls";
+import { Agent } from "undici";
+import { createHub } from "../../http/create-hub.ts";
+import type { Hub } from "../../http/hub.ts";
+import { makeWire } from "../../http/wire.ts";
+import type { Act } from "./script.ts";
+import { ServersThread } from "./servers-thread.ts";
+import { type Internet, type InternetOptions, startInternet } from "./start-internet.ts";
+
+async function start(t: TestContext, options: InternetOptions = {}): Promise<Internet> {
+  const internet = await startInternet({ works: 32, ...options });
+  t.after(() => internet.close());
+  return internet;
+}
+
+/** A client without manners: it asks once, as fast as it can, and follows nothing. */
+function rude(t: TestContext, { network }: Internet) {
+  const wire = makeWire({ allowPrivate: false, ...network });
+  t.after(() => wire.destroy());
+  return async (
+    url: string,
+    init: { method?: "GET" | "HEAD" | "POST"; headers?: Record<string, string>; body?: string } = {},
+  ) => {
+    const { origin, pathname, search } = new URL(url);
+    const { statusCode, headers, body } = await wire.request({
+      origin,
+      path: `${pathname}${search}`,
+      method: "GET",
+      ...init,
+    });
+    return { status: statusCode, headers, bytes: Buffer.from(await body.arrayBuffer()) };
+  };
+}
+
+async function hubOn(t: TestContext, { network }: Internet): Promise<Hub> {
+  const hub = await createHub({ network, env: {}, mailto: "me@example.org", cache: false, retry: false });
+  t.after(() => hub.destroy());
+  return hub;
+}
+
+async function handshake({ network }: Internet, servername: string, ca?: string): Promise<TLSSocket> {
+  const port = Number(network.connectTo[0]?.split(":").at(-1));
+  const socket = connect({ port, host: "127.0.0.1", servername, ...(ca === undefined ? {} : { ca }) });
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+test("the certificate is valid for every host, for whoever trusts the authority, and for no other host", async t => {
+  const internet = await start(t);
+  const { ca } = internet.network.tls;
+  for (const host of internet.hosts) {
+    const socket = await handshake(internet, host, ca);
+    assert.ok(socket.authorized, host);
+    socket.destroy();
+  }
+  await assert.rejects(handshake(internet, "elsewhere.example", ca), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+  await assert.rejects(handshake(internet, "doi.org"), /certificate/);
+});
+
+test("the hub fetches a work end to end over TLS: its record, its page, its file", async t => {
+  const internet = await start(t);
+  const hub = await hubOn(t, internet);
+  const work = internet.works.find(({ story }) => story === "redirect-chain") ?? assert.fail();
+  const record = await hub.fetch(`https://api.crossref.org/works/${work.ids.doi}`);
+  assert.equal(record.headers.get("x-api-pool"), "polite-single");
+  const { message } = (await record.json()) as { message: { link: { URL: string }[] } };
+  const page = await hub.fetch(`https://doi.org/${work.ids.doi}`, { role: "landing" });
+  assert.equal(page.url, work.landing);
+  await page.text();
+  const file = await hub.fetch(message.link[0]?.URL ?? "", { role: "artifact" });
+  const bytes = Buffer.from(await file.arrayBuffer());
+  assert.equal(createHash("sha256").update(bytes).digest("hex"), work.file.sha256);
+  const { rejected, faults, hosts } = await internet.ledger();
+  assert.deepEqual({ rejected, faults }, { rejected: 0, faults: [] });
+  assert.deepEqual(hosts["links.papermill.example"]?.statuses, { 302: 1, 307: 1 });
+});
+
+test("both versions of HTTP are spoken over TLS", async t => {
+  const internet = await start(t);
+  const { ca } = internet.network.tls;
+  const port = internet.network.connectTo[0]?.split(":").at(-1);
+  for (const allowH2 of [true, false]) {
+    const agent = new Agent({ allowH2, connect: { ca, servername: "doi.org" } });
+    t.after(() => agent.destroy());
+    const headers = { host: "doi.org" };
+    const { statusCode, body } = await agent.request({
+      origin: `https://127.0.0.1:${port}`,
+      path: "/nonsense",
+      method: "GET",
+      headers,
+    });
+    await body.dump();
+    assert.equal(statusCode, 400);
+  }
+});
+
+test("a limit is enforced exactly through real sockets, and the ledger says so", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const statuses: number[] = [];
+  const url = "https://api.semanticscholar.org/graph/v1/paper/DOI:10.5555/x";
+  for (let call = 0; call < 103; call += 1) statuses.push((await ask(url)).status);
+  assert.deepEqual(statuses, [...Array(100).fill(404), 429, 429, 429]);
+  const { hosts, rejected, served } = await internet.ledger();
+  assert.deepEqual({ rejected, served }, { rejected: 3, served: 100 });
+  const host = hosts["api.semanticscholar.org"] ?? assert.fail();
+  assert.deepEqual(host.statuses, { 404: 100, 429: 3 });
+  assert.deepEqual(host.limits[0]?.windows, [{ rate: "100/5MINUTE", limit: 100, windowMs: 300_000, most: 103 }]);
+  assert.equal(host.arrivalsMs.length, 103);
+  assert.deepEqual([host.arrivalsMs[0], host.arrivalsMs.at(-1)], [host.firstMs, host.lastMs]);
+});
+
+test("of two at once where one is allowed the second is rejected, and later there is room again", async t => {
+  const internet = await start(t, { script: [{ host: "api.crossref.org", act: "slow", delayMs: 50, times: 1 }] });
+  const ask = rude(t, internet);
+  const url = "https://api.crossref.org/works/10.5555/x";
+  const both = await Promise.all([ask(url), ask(url)]);
+  assert.deepEqual(both.map(({ status }) => status).sort(), [404, 429]);
+  assert.equal((await ask(url)).status, 404);
+});
+
+test("one at a time on one connection is never two at once, however fast", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { copies } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  // The public pool of Crossref takes one at a time; the file is long enough to be flushed in several pieces.
+  for (let call = 0; call < 5; call += 1) {
+    assert.equal((await ask("https://api.crossref.org/works/10.5555/x")).status, 404);
+    assert.equal((await ask(copies[0]?.url ?? "")).status, 200);
+  }
+  const [limit] = (await internet.ledger()).hosts["api.crossref.org"]?.limits ?? [];
+  assert.equal(limit?.mostConcurrent, 1);
+});
+
+test("an act begins and ends while the internet runs", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const url = "https://doaj.org/elsewhere";
+  const status = async () => (await ask(url)).status;
+  assert.equal(await status(), 404);
+  const outage = await internet.play({ host: "doaj.org", act: "outage", status: 502 });
+  assert.equal(await status(), 502);
+  await outage.stop();
+  assert.equal(await status(), 404);
+  const reset = await internet.play({ host: "doaj.org", act: "outage", how: "reset" });
+  await assert.rejects(ask(url));
+  await reset.stop();
+  await internet.play({ host: "doaj.org", act: "throttle", retryAfterS: 3, times: 1 });
+  const { status: throttled, headers } = await ask(url);
+  assert.deepEqual([throttled, headers["retry-after"]], [429, "3"]);
+  // What a script does is no rejection by a limit.
+  assert.equal((await internet.ledger()).rejected, 0);
+});
+
+test("a slow host takes its time before the answer and while it is sent", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { copies, file } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const url = copies[0]?.url ?? "";
+  await internet.play({ host: new URL(url).host, act: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
+  const startedMs = performance.now();
+  assert.equal((await ask(url)).bytes.length, file.bytes);
+  // Without the last piece: nobody waits behind that one.
+  assert.ok(performance.now() - startedMs >= 50 + 100);
+});
+
+test("a host that falls silent holds its callers until they give up, and can be closed all the same", async t => {
+  const internet = await start(t, { script: [{ host: "doi.org", act: "outage", how: "silence" }] });
+  const hub = await hubOn(t, internet);
+  await assert.rejects(hub.fetch("https://doi.org/10.5555/x", { signal: AbortSignal.timeout(50) }), {
+    name: "TimeoutError",
+  });
+  const waiting = assert.rejects(hub.fetch("https://doi.org/10.5555/x"));
+  await internet.close();
+  await waiting;
+});
+
+test("limits that are halved in mid-run are announced and enforced", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const announced = async () => (await ask("https://api.core.ac.uk/v3/x")).headers["x-ratelimit-limit"];
+  assert.equal(await announced(), "5");
+  await internet.play({ host: "api.core.ac.uk", act: "limits", factor: 0.5 });
+  assert.equal(await announced(), "2");
+  assert.equal((await ask("https://api.core.ac.uk/v3/x")).status, 429);
+});
+
+test("a file that is cut off fails over either scheme, and is whole the next time", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { copies, file } = internet.works.find(({ story }) => story === "truncated-once") ?? assert.fail();
+  await assert.rejects(ask(copies[0]?.url ?? ""));
+  assert.equal((await ask(copies[0]?.url ?? "")).bytes.length, file.bytes);
+  const alder = internet.ontologies.find(({ id }) => id === "alder") ?? assert.fail();
+  const plain = alder.copies[0]?.hops.at(-1) ?? "";
+  assert.match(plain, /^http:/);
+  await assert.rejects(ask(plain));
+  assert.equal((await ask(plain)).bytes.length, alder.copies[0]?.bytes);
+});
+
+test("files have strong validators: 304 to whoever has one, 206 to whoever wants the rest", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { copies, file } = internet.works.find(({ story }) => story === "pmc") ?? assert.fail();
+  const url = copies[0]?.url ?? "";
+  const { headers, bytes } = await ask(url);
+  const etag = String(headers["etag"]);
+  assert.equal(etag, `"${file.md5}"`);
+  assert.equal((await ask(url, { headers: { "if-none-match": etag } })).status, 304);
+  assert.equal((await ask(url, { headers: { "if-modified-since": String(headers["last-modified"]) } })).status, 304);
+  const rest = await ask(url, { headers: { range: "bytes=1000-", "if-range": etag } });
+  assert.deepEqual([rest.status, rest.headers["content-range"]], [206, `bytes 1000-${file.bytes - 1}/${file.bytes}`]);
+  assert.deepEqual(rest.bytes, bytes.subarray(1000));
+  assert.deepEqual((await ask(url, { headers: { range: "bytes=-9" } })).bytes, bytes.subarray(-9));
+  assert.equal((await ask(url, { headers: { range: "bytes=1000-", "if-range": '"other"' } })).status, 200);
+  assert.equal((await ask(url, { headers: { range: `bytes=${file.bytes}-` } })).status, 416);
+  const head = await ask(url, { method: "HEAD" });
+  assert.deepEqual([head.headers["content-length"], head.bytes.length], [String(file.bytes), 0]);
+});
+
+test("a huge ontology streams, and resumes from anywhere", async t => {
+  const internet = await start(t, { bigOntologyBytes: 60_000_000 });
+  const ask = rude(t, internet);
+  const titan = internet.ontologies.find(({ id }) => id === "titan") ?? assert.fail();
+  const { url, bytes } = titan.copies[0] ?? assert.fail();
+  assert.ok(bytes > 59_999_000 && bytes <= 60_000_000);
+  const tail = await ask(url, { headers: { range: `bytes=${bytes - 11}-` } });
+  assert.equal(tail.bytes.toString(), "</rdf:RDF>\n");
+  assert.equal((await ask(url)).bytes.length, bytes);
+});
+
+test("a client that resets its stream in the middle does no harm", async t => {
+  const internet = await start(t);
+  const port = internet.network.connectTo[0]?.split(":").at(-1);
+  const session = connectHttp2(`https://127.0.0.1:${port}`, {
+    ca: internet.network.tls.ca,
+    servername: "files.ontologies.example",
+  });
+  t.after(() => session.destroy());
+  for (const code of [constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_PROTOCOL_ERROR]) {
+    const stream = session.request({ ":path": "/titan.owl", ":authority": "files.ontologies.example" });
+    const closed = new Promise(done => stream.on("error", () => stream.destroy()).on("close", done));
+    await once(stream, "data");
+    stream.close(code);
+    await closed;
+  }
+  const { faults, served } = await internet.ledger();
+  assert.deepEqual({ faults, served }, { faults: [], served: 3 });
+});
+
+test("bodies of questions arrive", async t => {
+  const internet = await start(t);
+  const ask = rude(t, internet);
+  const { ids } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const body = JSON.stringify({ ids: [`DOI:${ids.doi}`, "DOI:10.5555/nothing"] });
+  const { bytes } = await ask("https://api.semanticscholar.org/graph/v1/paper/batch?fields=externalIds", {
+    method: "POST",
+    body,
+  });
+  const [found, missing] = JSON.parse(bytes.toString());
+  assert.deepEqual([found.externalIds.DOI, missing], [ids.doi, null]);
+});
+
+test("a host that the internet does not have is said to be none", async t => {
+  const internet = await start(t);
+  const { status } = await rude(t, internet)("http://nowhere.example/");
+  assert.equal(status, 421);
+});
+
+test("options and acts that make no sense are refused by name", async () => {
+  await assert.rejects(startInternet({ works: -1 }), /works: -1 is not a whole number from 0/);
+  await assert.rejects(startInternet({ seed: 1.5 }), /seed: 1.5/);
+  const flood = { host: "doi.org", act: "flood" } as unknown as Act;
+  await assert.rejects(startInternet({ script: [flood] }), /"flood" is no act; expected one of outage/);
+  await assert.rejects(startInternet({ script: [{ ...flood, host: "" }] }), /names no host/);
+});
+
+test("after it is closed every call says so, and closing again is fine", async () => {
+  const internet = await startInternet({ works: 0 });
+  await Promise.all([internet.close(), internet.close()]);
+  await assert.rejects(internet.ledger(), /the simulated internet is closed/);
+});
+
+test("when its thread dies, whoever waits is told, and why", async () => {
+  const options = { seed: 1, works: 0, bigOntologyBytes: 10_000, script: [] };
+  const code = `import { parentPort } from "node:worker_threads";
+    parentPort.postMessage({});
+    parentPort.on("message", () => { throw new Error("a fault"); });`;
+  const thread = new ServersThread(options, new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+  await thread.ready;
+  const hasCause = (error: Error) => /has died/.test(error.message) && /a fault/.test(String(error.cause));
+  await assert.rejects(thread.tell({ kind: "ledger" }), hasCause);
+  await assert.rejects(thread.tell({ kind: "ledger" }), hasCause);
+  await thread.close();
+});
+
+test("a process that closes it ends by itself", () => {
+  const program = `
+    import { startInternet } from "./src/testing/index.ts";
+    const internet = await startInternet({ works: 3 });
+    const port = internet.network.connectTo[1].split(":").at(-1);
+    await fetch("http://127.0.0.1:" + port + "/");
+    await internet.close();
+    console.log(process.getActiveResourcesInfo().filter(name => /Worker|MessagePort|Server/.test(name)).length);`;
+  const args = ["--input-type=module", "--disable-warning=ExperimentalWarning", "--eval", program];
+  const root = resolve(import.meta.dirname, "../../..");
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: root,
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: "0\n", stderr: "" });
+});
