@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadOntofetchSettings } from "../ontology/load-settings.ts";
 import { Ontofetch, type OntofetchOptions, type PullResult } from "../ontology/ontofetch.ts";
-import { type Internet, startInternet } from "../testing/internet/start-internet.ts";
+import type { Internet } from "../testing/internet/start-internet.ts";
 import { ExitCode } from "./exit-code.ts";
 import { interruptible } from "./onto-interrupt.ts";
 import { sizeText } from "./onto-options.ts";
@@ -41,6 +41,8 @@ export const demo: CliCommand = {
   run: (_args, options, io) =>
     interruptible(async signal => {
       const folder = await mkdtemp(join(tmpdir(), "ontofetch-demo-"));
+      // A whole internet, which no other command needs.
+      const { startInternet } = await import("../testing/internet/start-internet.ts");
       const internet = await startInternet({ works: 0, bigOntologyBytes: BIG_BYTES });
       try {
         return await new Demo(folder, internet, io, signal).play();

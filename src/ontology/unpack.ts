@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32, createGunzip } from "node:zlib";
-import { type Entry, open as openZip, type ZipFile } from "yauzl";
+import type { Entry, ZipFile } from "yauzl";
 import { DownloadError } from "../errors.ts";
 import { formatOfName, type Packing } from "./format.ts";
 
@@ -65,7 +65,8 @@ async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Un
   }
 }
 
-function opened(path: string): Promise<ZipFile> {
+async function opened(path: string): Promise<ZipFile> {
+  const { open: openZip } = await import("yauzl");
   return new Promise((resolve, reject) => {
     openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: true }, (error, zip) =>
       error ? reject(error) : resolve(zip),

@@ -1,11 +1,10 @@
-/** Reads a file to its end with a parser of its format. Nothing of it is kept: memory stays flat whatever its size. */
+/**
+ * Reads a file to its end with a parser of its format. Nothing of it is kept: memory stays flat whatever its size.
+ * Parsers are loaded when they are needed: most programs need none of them, and few all.
+ */
 import { createReadStream } from "node:fs";
 import { type Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { SaxesParser } from "@rubensworks/saxes";
-import { JSONParser } from "@streamparser/json";
-import { StreamParser } from "n3";
-import { RdfXmlParser } from "rdfxml-streaming-parser";
 import type { FileFormat } from "../format.ts";
 import { FunctionalText } from "./functional-text.ts";
 import { OboLines } from "./obo-lines.ts";
@@ -42,7 +41,7 @@ export async function parseFile(path: string, format: FileFormat, signal?: Abort
   }
 }
 
-function quads(parser: () => NodeJS.ReadWriteStream): Check["run"] {
+function quads(load: () => Promise<NodeJS.ReadWriteStream>): Check["run"] {
   return async (bytes, signal) => {
     let count = 0;
     const sink = new Writable({
@@ -53,19 +52,19 @@ function quads(parser: () => NodeJS.ReadWriteStream): Check["run"] {
         done();
       },
     });
-    await pipeline(bytes, parser(), sink, { signal });
+    await pipeline(bytes, await load(), sink, { signal });
     return count;
   };
 }
 
 /** For parsers that are fed text. */
 function fed<Parser>(
-  make: () => Parser,
+  load: () => Parser | Promise<Parser>,
   write: (parser: Parser, text: string) => void,
   end: (parser: Parser) => number,
 ): Check["run"] {
   return async (bytes, signal) => {
-    const parser = make();
+    const parser = await load();
     // Fatal, because a file that is no UTF-8 is damaged or mislabelled.
     const decoder = new TextDecoder("utf-8", { fatal: true });
     for await (const chunk of bytes) {
@@ -80,6 +79,7 @@ function fed<Parser>(
 const json: Check = {
   of: "values",
   run: async (bytes, signal) => {
+    const { JSONParser } = await import("@streamparser/json");
     // Paths that match nothing: values are parsed and let go.
     const parser = new JSONParser({ paths: ["$.nothing-of-this-name"], keepStack: false });
     let isOver = false;
@@ -103,13 +103,23 @@ const CHECKS: Readonly<Record<FileFormat, Check>> = {
   "rdf-xml": {
     of: "triples",
     // Without the memory of every rdf:ID, which grows with the file.
-    run: quads(() => new RdfXmlParser({ allowDuplicateRdfIds: true, validateUri: false, baseIRI: "urn:base:" })),
+    run: quads(async () => {
+      const { RdfXmlParser } = await import("rdfxml-streaming-parser");
+      return new RdfXmlParser({ allowDuplicateRdfIds: true, validateUri: false, baseIRI: "urn:base:" });
+    }),
   },
-  turtle: { of: "triples", run: quads(() => new StreamParser({ baseIRI: "urn:base:" })) },
+  turtle: {
+    of: "triples",
+    run: quads(async () => {
+      const { StreamParser } = await import("n3");
+      return new StreamParser({ baseIRI: "urn:base:" });
+    }),
+  },
   "owl-xml": {
     of: "elements",
     run: fed(
-      () => {
+      async () => {
+        const { SaxesParser } = await import("@rubensworks/saxes");
         const state = { parser: new SaxesParser({ xmlns: true }), elements: 0 };
         state.parser.on("opentag", () => {
           state.elements += 1;
