@@ -15,6 +15,8 @@ export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" |
 
 /** More than a process can send, so that "unlimited" needs no second way through the gate. */
 const UNLIMITED: Rate = { limit: 1_000_000, windowUs: 1_000_000 };
+/** Of one host: these files are large, and nobody is served sooner by fetching many at once. */
+const FILES_AT_A_TIME = 2;
 /** A large file over a host that asks for pauses takes its time. */
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
@@ -47,7 +49,8 @@ export function profile({ default: fallback, perService, guardMs }: OntologyRate
     const rates = perService.get(service) ?? fallback;
     const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };
     const lane = { ...budget, count_head: true };
-    return [service, { per_host: true, total: budget, metadata: lane, landing: lane, artifact: lane }] as const;
+    const artifact = { ...lane, max_concurrent: FILES_AT_A_TIME };
+    return [service, { per_host: true, total: budget, metadata: lane, landing: lane, artifact }] as const;
   });
   return { groups: Object.fromEntries(groups) };
 }

@@ -7,6 +7,7 @@ import { FileLock } from "./file-lock.ts";
 import type { Follower } from "./follow.ts";
 import { targetOf } from "./format.ts";
 import { type CheckDepth, inspectFile } from "./inspect-file.ts";
+import type { Manifest } from "./manifest.ts";
 import { manifestOf } from "./manifest-of.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
 import { openPacked } from "./open-packed.ts";
@@ -75,7 +76,11 @@ export class Puller {
   /** The newest version of the same address whose file is there: what a server is asked for changes since. */
   async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
     const { store } = this.#room;
-    const [newest] = (await store.versions(source.id)).filter(({ manifest }) => manifest.url === url);
+    const isWanted = ({ format }: Manifest) =>
+      source.targetFormats.length === 0 || source.targetFormats.includes(targetOf(format));
+    const [newest] = (await store.versions(source.id)).filter(
+      ({ manifest }) => manifest.url === url && isWanted(manifest),
+    );
     return newest && store.holding(source.id, newest.manifest.sha256);
   }
 

@@ -119,6 +119,16 @@ test("a second pull asks whether anything has changed, and nothing is sent again
   }
 });
 
+test("what is stored does not count for a format that is wanted now", async t => {
+  const internet = await internetFor(t);
+  const source = (formats: string) =>
+    `sources:\n  fern: { resolver: direct, target_formats: [${formats}], extras: { url: "https://files.ontologies.example/fern.ofn" } }\n`;
+  const project = await projectFor(t, internet, source("ofn"));
+  assert.deepEqual(outcomes(await project.pull()), { fern: "fetched" });
+  await project.write(source("owl"));
+  assert.deepEqual(outcomes(await project.pull()), { fern: "refused: it is functional, and owl is wanted" });
+});
+
 test("a file that breaks off is gone on with, and the halves fit", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, "sources:\n  alder: { target_formats: [owl] }\n");
