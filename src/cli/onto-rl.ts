@@ -1,7 +1,7 @@
 import { formatRates } from "../core/rate.ts";
 import type { OntofetchSettings } from "../ontology/load-settings.ts";
 import { tallyFile } from "../ontology/ontofetch.ts";
-import { profile } from "../ontology/ontology-hub.ts";
+import { ontologyLimits } from "../ontology/ontology-hub.ts";
 import { type KeyTally, readTallies } from "../ontology/rate-tally.ts";
 import { SERVICES } from "../ontology/resolvers/all.ts";
 import { loadPolicy } from "../policy/load.ts";
@@ -69,7 +69,7 @@ async function reports(
   { env }: Io,
   used: readonly KeyTally[],
 ): Promise<readonly KeyReport[]> {
-  const { ratelimits } = await loadPolicy({ ratelimits: profile(settings.rates), env });
+  const { ratelimits } = await loadPolicy({ ratelimits: await ontologyLimits(settings.rates, env), env });
   const sums = new Map<string, KeyTally>();
   const add = (tally: KeyTally) => {
     const sum = sums.get(tally.key);

@@ -4,6 +4,10 @@ import { formatRates, type Rate } from "../core/rate.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, HubOptions } from "../http/hub-options.ts";
+import type { Environment } from "../policy/environment.ts";
+import { readFileLayer } from "../policy/file-layer.ts";
+import { assemble } from "../policy/layer.ts";
+import { loadPolicy } from "../policy/load.ts";
 import type { RatelimitsOptions } from "../policy/schema.ts";
 import type { OntofetchSettings } from "./load-settings.ts";
 import { SERVICES } from "./resolvers/all.ts";
@@ -15,6 +19,8 @@ export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" |
 
 /** More than a process can send, so that "unlimited" needs no second way through the gate. */
 const UNLIMITED: Rate = { limit: 1_000_000, windowUs: 1_000_000 };
+/** Names the user's own limits of hosts. */
+const LIMITS_VARIABLE = "DOCSTOKG_RLIMITS_YAML";
 /** Of one host: these files are large, and nobody is served sooner by fetching many at once. */
 const FILES_AT_A_TIME = 2;
 /** A large file over a host that asks for pauses takes its time. */
@@ -31,7 +37,7 @@ export async function createOntologyHub(
   const folder = sharedDir ?? join(store, ".ontofetch");
   await mkdir(folder, { recursive: true });
   return createHub({
-    policy: { ratelimits: profile(rates) },
+    policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
     network,
     time,
@@ -43,8 +49,21 @@ export async function createOntologyHub(
   });
 }
 
+/**
+ * The services' limits on top of the user's own file, if there is one. Throws a ConfigError for what is wrong with that,
+ * by its lines.
+ */
+export async function ontologyLimits(rates: OntologyRates, env: Environment): Promise<RatelimitsOptions> {
+  const file = env[LIMITS_VARIABLE];
+  if (file === undefined || file === "") return profile(rates);
+  await loadPolicy({ env });
+  const { assignments } = await readFileLayer(file);
+  const own: RatelimitsOptions = assemble(assignments);
+  return { ...own, groups: { ...own.groups, ...profile(rates).groups } };
+}
+
 /** What the hub is told of the services. HEAD counts: servers count it, or do not say. */
-export function profile({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
+function profile({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
   const groups = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;
     const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };

@@ -162,6 +162,19 @@ test("rl doctor shows keys, their windows, and how long recent runs have waited"
   assert.match((await run("rl doctor")).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1 +0 +0 +0 +0$/m);
 });
 
+test("a file with limits of hosts holds beside those of services, and its mistakes are told by their lines", async t => {
+  const { folder, run } = await setUp(t);
+  const limits = join(folder, "ratelimits.yaml");
+  await writeFile(limits, "hosts:\n  127.0.0.1: { total: { rates: 1/SECOND } }\n");
+  const env = { DOCSTOKG_RLIMITS_YAML: limits };
+  await run("pull", env);
+  assert.match((await run("rl doctor", env)).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1\/SECOND +1 /m);
+  await writeFile(limits, "hosts:\n  127.0.0.1: { totl: { rates: 1/SECOND } }\n");
+  const wrong = await run("pull", env);
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stderr, /ratelimits\.yaml:2: hosts\.127\.0\.0\.1\.totl: unknown key; did you mean total\?/);
+});
+
 test("Ctrl-C ends a pull with 130, and nothing broken is left", async t => {
   const folder = folderFor(t);
   const { promise: asked, resolve } = Promise.withResolvers<void>();
