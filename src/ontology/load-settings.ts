@@ -32,7 +32,8 @@ export interface OntofetchSettings {
   readonly maxFileBytes: number;
   /** How many files are fetched at a time, over all hosts. */
   readonly parallel: number;
-  readonly ratelimit: OntologySettings;
+  /** Whether hosts of private networks may be called, wherever their names come from. */
+  readonly allowsPrivate: boolean;
   readonly rates: OntologyRates;
   /** Where limits are shared with other processes; undefined for nowhere. */
   readonly sharedDir: string | undefined;
@@ -93,7 +94,7 @@ export async function loadOntofetchSettings(
     check: settings.check ?? DEFAULTS.check,
     maxFileBytes: (settings.max_file_mb ?? DEFAULTS.maxFileMb) * 1_000_000,
     parallel: settings.parallel ?? DEFAULTS.parallel,
-    ratelimit,
+    allowsPrivate: settings.allow_private ?? false,
     rates,
     sharedDir: shared_dir,
     sources,

@@ -7,6 +7,7 @@ type Read = (text: string) => unknown;
 
 const asText: Read = text => text;
 const asNumber: Read = text => (/^\d+$/.test(text) ? Number(text) : text);
+const asBoolean: Read = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
 /** A rate that is not there cannot be exported, so that it has a name. */
 const asRate: Read = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
 
@@ -17,6 +18,7 @@ const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; rea
   ONTOFETCH_CHECK: { path: ["check"], read: asText },
   ONTOFETCH_MAX_FILE_MB: { path: ["max_file_mb"], read: asNumber },
   ONTOFETCH_PARALLEL: { path: ["parallel"], read: asNumber },
+  ONTOFETCH_ALLOW_PRIVATE: { path: ["allow_private"], read: asBoolean },
   ONTOFETCH_RATELIMIT_DEFAULT: { path: ["ratelimit", "default"], read: asRate },
   ONTOFETCH_RATELIMIT_PER_SERVICE: { path: ["ratelimit", "per_service"], read: asText },
   ONTOFETCH_RATELIMIT_SHARED_DIR: { path: ["ratelimit", "shared_dir"], read: asText },

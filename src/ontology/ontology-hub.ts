@@ -31,7 +31,12 @@ const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
  * top of what the shipped policy says of hosts. With a shared folder, limits are those of all processes that use it.
  */
 export async function createOntologyHub(
-  { rates, sharedDir, store }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store">,
+  {
+    rates,
+    sharedDir,
+    store,
+    allowsPrivate,
+  }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store" | "allowsPrivate">,
   { env, network, time, userAgent, listener }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? join(store, ".ontofetch");
@@ -39,7 +44,8 @@ export async function createOntologyHub(
   return createHub({
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
-    network,
+    // Registries and redirects name hosts; one of a private network is nobody's business but the user's.
+    network: { ...network, allowPrivate: allowsPrivate },
     time,
     userAgent,
     store: sharedDir === undefined ? undefined : `sqlite:${join(sharedDir, "ratelimits.db")}`,

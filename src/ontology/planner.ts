@@ -1,4 +1,4 @@
-import { DownloadError, isDocstokgError, RejectedError } from "../errors.ts";
+import { DownloadError, isDocstokgError, PrivateAddressError, RejectedError } from "../errors.ts";
 import { fieldLine } from "../http/headers.ts";
 import type { Hub } from "../http/hub.ts";
 import type { Environment } from "../policy/environment.ts";
@@ -172,6 +172,9 @@ async function textOf(response: Response): Promise<string> {
 
 /** In one line, with the cause where fetch has hidden it. */
 export function describeFailure(error: unknown): string {
+  if (error instanceof PrivateAddressError) {
+    return `${error.host} is of a private network; allow_private: true in sources.yaml permits that`;
+  }
   if (isDocstokgError(error)) return error.message;
   const { message, cause } = error as Error;
   const { code, message: inner } = (cause ?? {}) as NodeJS.ErrnoException;

@@ -23,6 +23,7 @@ export const sourcesSchema = z.strictObject({
   check: z.enum(["full", "end", "none"]).optional(),
   max_file_mb: z.int().min(1).max(1_000_000).optional(),
   parallel: z.int().min(1).max(16).optional(),
+  allow_private: z.boolean().optional(),
   ratelimit: z
     .strictObject({
       default: rate.optional(),

@@ -28,7 +28,7 @@ async function setUp(t: TestContext) {
   });
   const sources = join(folder, "sources.yaml");
   const url = `${server.origin}/x.obo`;
-  await writeFile(sources, `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  await writeFile(sources, `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
   const run = async (command: string, env: Readonly<Record<string, string>> = {}) => {
     let stdout = "";
     let stderr = "";
@@ -110,6 +110,19 @@ test("a page instead of a file is refused, and what is stored stays", async t =>
   assert.equal((await run("pull --frozen")).exitCode, 0);
 });
 
+test("a host of a private network is called only where that is permitted", async t => {
+  const { run, sources, url, server } = await setUp(t);
+  await writeFile(sources, `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  const refused = await run("pull");
+  assert.equal(refused.exitCode, 1);
+  assert.equal(
+    refused.stderr,
+    "x: 127.0.0.1 is of a private network; allow_private: true in sources.yaml permits that\n",
+  );
+  assert.equal(server.requests.length, 0);
+  assert.equal((await run("pull", { ONTOFETCH_ALLOW_PRIVATE: "true" })).exitCode, 0);
+});
+
 test("prune keeps the newest and whatever is locked", async t => {
   const { folder, run, state } = await setUp(t);
   await run("pull");
@@ -134,7 +147,7 @@ test("doctor tells what is missing, and no secret", async t => {
   assert.match(well.stdout, /^lockfile +warning +0 locked; not locked yet: x$/m);
   await writeFile(
     sources,
-    `sources:\n  y: { resolver: bioportal }\n  x: { resolver: direct, extras: { url: "${url}" } }\n`,
+    `allow_private: true\nsources:\n  y: { resolver: bioportal }\n  x: { resolver: direct, extras: { url: "${url}" } }\n`,
   );
   const without = await run("doctor");
   assert.equal(without.exitCode, 1);
@@ -183,7 +196,10 @@ test("Ctrl-C ends a pull with 130, and nothing broken is left", async t => {
     response.write(file("2026-11-01"), () => resolve());
   });
   const url = `${server.origin}/x.obo`;
-  await writeFile(join(folder, "sources.yaml"), `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  await writeFile(
+    join(folder, "sources.yaml"),
+    `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`,
+  );
   const program = JSON.stringify(join(import.meta.dirname, "../../src/cli/ontofetch.ts"));
   await writeFile(join(folder, "run.mjs"), `const { main } = await import(${program});\nawait main(process);\n`);
   const args = ["--disable-warning=ExperimentalWarning", "run.mjs", "pull"];
