@@ -4,6 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { writeWhole } from "../http/download/atomic-file.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Source } from "./resolver.ts";
+import { ontologyId } from "./sources-schema.ts";
 
 const entrySchema = z.strictObject({
   resolver: z.string(),
@@ -22,7 +23,8 @@ const entrySchema = z.strictObject({
 
 const lockSchema = z.strictObject({
   lockfile_version: z.literal(1),
-  ontologies: z.record(z.string(), entrySchema),
+  // Ids become paths, and lockfiles come with other people's repositories.
+  ontologies: z.record(ontologyId, entrySchema),
 });
 
 export type LockEntry = z.output<typeof entrySchema>;

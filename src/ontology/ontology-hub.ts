@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { formatRates, type Rate } from "../core/rate.ts";
+import { ConfigError } from "../errors.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, HubOptions } from "../http/hub-options.ts";
@@ -40,7 +41,7 @@ export async function createOntologyHub(
   { env, network, time, userAgent, listener }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? join(store, ".ontofetch");
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   return createHub({
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
@@ -53,6 +54,16 @@ export async function createOntologyHub(
     retry: RETRY,
     telemetry: listener === undefined ? [] : [listener],
   });
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new ConfigError([{ where: folder, path: "", message: `it cannot be made (${code})` }], { cause: error });
+  }
 }
 
 /**

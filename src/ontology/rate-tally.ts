@@ -59,7 +59,7 @@ export class RateTally {
 export async function appendTally(file: string, tally: RunTally): Promise<void> {
   if (tally.keys.length === 0) return;
   await mkdir(dirname(file), { recursive: true });
-  if ((await sizeOf(file)) > FILE_BYTES_MAX) await rename(file, `${file}.old`);
+  if ((await sizeOf(file)) > FILE_BYTES_MAX) await setAside(file);
   await appendFile(file, `${JSON.stringify(tally)}\n`);
 }
 
@@ -85,6 +85,15 @@ export async function readTallies(file: string, runs: number): Promise<readonly 
       throw error;
     }
   });
+}
+
+async function setAside(file: string): Promise<void> {
+  try {
+    await rename(file, `${file}.old`);
+  } catch (error) {
+    // Another process has just done it.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }
 
 async function sizeOf(file: string): Promise<number> {

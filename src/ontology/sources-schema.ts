@@ -7,7 +7,7 @@ const rate = z
   .nullable();
 
 /** Part of paths, so that it must not look like more, and the same on file systems that do not know capitals. */
-const id = z.string().regex(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/, {
+export const ontologyId = z.string().regex(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/, {
   error: issue =>
     `${JSON.stringify(String(issue.input).slice(0, 80))} cannot be an id; use small letters, digits, ".", "_" and "-"`,
 });
@@ -34,7 +34,7 @@ export const sourcesSchema = z.strictObject({
   defaults: z.strictObject(wanted).prefault({}),
   sources: z
     .record(
-      id,
+      ontologyId,
       z.strictObject({
         ...wanted,
         extras: z.record(z.string().min(1), z.union([z.string(), z.number(), z.boolean()])).optional(),

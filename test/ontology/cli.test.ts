@@ -123,6 +123,13 @@ test("a host of a private network is called only where that is permitted", async
   assert.equal((await run("pull", { ONTOFETCH_ALLOW_PRIVATE: "true" })).exitCode, 0);
 });
 
+test("a store that cannot be made is told in a sentence", async t => {
+  const { run, sources } = await setUp(t);
+  const wrong = await run(`pull --store ${sources}/below`);
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stderr, /sources\.yaml\/below\/\.ontofetch: it cannot be made \(ENOTDIR\)\n$/);
+});
+
 test("prune keeps the newest and whatever is locked", async t => {
   const { folder, run, state } = await setUp(t);
   await run("pull");

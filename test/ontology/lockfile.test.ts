@@ -73,7 +73,9 @@ test("a lockfile that is damaged is not written over", async t => {
   await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG", message: /it is no JSON; restore it, or delete it/ });
   assert.match(await readFile(file, "utf8"), /<<<<<<< ours\n$/);
   await writeFile(file, '{"lockfile_version":1,"ontologies":{"x":{"sha256":"zz"}}}');
-  await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG" });
+  await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG", message: /ontologies\.x\./ });
+  await writeFile(file, '{"lockfile_version":1,"ontologies":{"../x":{}}}');
+  await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG", message: /ontologies\.\.\.\/x/ });
 });
 
 test("some ids leave the others' entries alone; all of them drop what is no source any more", async t => {
