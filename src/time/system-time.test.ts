@@ -47,3 +47,12 @@ test("two processes of one machine read the same clock", () => {
   assert.ok(Number.isSafeInteger(there));
   assert.ok(before <= there && there <= after, `${before} ${there} ${after}`);
 });
+
+test("a timer that is overdue fires as soon as can be, and Node prints no warning about it", async t => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on("warning", onWarning);
+  t.after(() => process.off("warning", onWarning));
+  await new Promise<void>(resolve => systemTime.setTimer(-4, resolve));
+  assert.deepEqual(warnings, []);
+});

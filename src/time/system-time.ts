@@ -21,7 +21,9 @@ export class SystemTime implements Time {
   }
 
   setTimer(delayMs: number, fire: () => void): Timer {
-    let leftMs = Math.ceil(delayMs);
+    // What is due already, because the loop stood still between the computation and this line, is due as soon as can be.
+    // Node would do the same, and print a warning.
+    let leftMs = Math.max(1, Math.ceil(delayMs));
     let handle: NodeJS.Timeout;
     const arm = () => {
       const stepMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);

@@ -64,6 +64,12 @@ test("redirects lead round the same address so many times, and keep its query", 
   const second = at(first).reply.headers["location"];
   assert.equal(second, "https://a.example/x?y=%2F&hop=2");
   assert.equal(at(second).reply.status, 200);
+  // The service is asked what the client asked for in the first place.
+  const script = new Script();
+  script.play({ host: "*", act: "redirects", hops: 2 });
+  const { body } = script.direct(visit(second), 0, ({ search }) => text(search)).reply;
+  assert.ok(body instanceof Uint8Array);
+  assert.equal(Buffer.from(body).toString(), "?y=%2F");
 });
 
 test("acts on one host add up", () => {

@@ -83,12 +83,12 @@ export class Script {
   }
 
   /** What becomes of a request; the acts that befall a number of requests count it. */
-  direct(visit: Visit, nowMs: number, answer: () => Reply): Direction {
+  direct(visit: Visit, nowMs: number, answer: (visit: Visit) => Reply): Direction {
     const deeds = [...this.#playing.values()].filter(playing => this.#befalls(playing, visit, nowMs));
     const start: Direction = { reply: SILENT, delayMs: 0, bytesPerSecond: Number.POSITIVE_INFINITY, fate: "answered" };
     const direction = deeds.reduce((so, { act }) => perform(so, act, visit), start);
     const isSaid = direction.reply !== SILENT || direction.fate !== "answered";
-    const said = isSaid ? direction : { ...direction, reply: answer() };
+    const said = isSaid ? direction : { ...direction, reply: answer(withoutHops(visit, deeds)) };
     return deeds.reduce((so, { act }) => cut(so, act), said);
   }
 
@@ -140,13 +140,23 @@ function waitFor({ retryAfterS, asDate }: Act & { readonly act: "throttle" }, { 
   return { "retry-after": asDate ? date : String(retryAfterS) };
 }
 
+/** Always the last of the query. */
+const HOP = /[?&]hop=(\d+)$/;
+
 /** The next of so many redirects to the same address, counted in its query. */
 function hop(hops: number, { isTls, host, path, search }: Visit): Reply | undefined {
-  const [, done = "0"] = /[?&]hop=(\d+)/.exec(search) ?? [];
+  const [, done = "0"] = HOP.exec(search) ?? [];
   if (Number(done) >= hops) return undefined;
-  const bare = search.replace(/[?&]hop=\d+/, "");
+  const bare = search.replace(HOP, "");
   const mark = `${bare === "" ? "?" : `${bare}&`}hop=${Number(done) + 1}`;
   return redirect(`${isTls ? "https" : "http"}://${host}${path}${mark}`);
+}
+
+/** What was asked for in the first place: the service does not know of the way that led back to it. */
+function withoutHops(visit: Visit, deeds: readonly Playing[]): Visit {
+  if (!deeds.some(({ act }) => act.act === "redirects")) return visit;
+  const search = visit.search.replace(HOP, "");
+  return { ...visit, search, query: new URLSearchParams(search) };
 }
 
 function cut(so: Direction, act: Act): Direction {

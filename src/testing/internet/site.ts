@@ -58,7 +58,7 @@ export class Site {
       // delay.
       await setImmediate();
       const whole = { ...visit, earlier: this.#earlier(visit), body: await bodyOf(request) };
-      const direction = this.script.direct(whole, nowMs, () => announced(this.#answer(whole), verdict.headers));
+      const direction = this.script.direct(whole, nowMs, asked => announced(this.#answer(asked), verdict.headers));
       this.#books.ended(visit.host, "served", direction.fate === "answered" ? direction.reply.status : undefined);
       await this.#send(whole, response, direction, verdict.leave);
     }

@@ -17,7 +17,7 @@ export interface InternetOptions {
 }
 
 /** An act that was started by hand. */
-export interface Performance {
+export interface StagedAct {
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface Internet {
   readonly works: readonly SimulatedWork[];
   readonly ontologies: readonly SimulatedOntology[];
   /** Starts an act; it lasts until it is stopped, or as long as it says. */
-  play(act: Act): Promise<Performance>;
+  play(act: Act): Promise<StagedAct>;
   ledger(): Promise<Ledger>;
   close(): Promise<void>;
 }

@@ -309,4 +309,7 @@ test("a capture of an error is the archive's, not an error of the archive", () =
   const other = ask(`https://web.archive.org/web/19990101000000id_/${copies[0]?.url}`);
   assert.equal(other.status, 302);
   assert.match(other.headers["x-archive-redirect-reason"] ?? "", /found capture/);
+  const excluded = ask(`https://web.archive.org/web/20200101000000id_/${workOf("cookie-loop").copies[0]?.url}`);
+  assert.equal(excluded.status, 403);
+  assert.match(excluded.headers["x-archive-wayback-runtime-error"] ?? "", /AdministrativeAccessControl/);
 });

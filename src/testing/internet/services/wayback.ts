@@ -120,6 +120,11 @@ function replay(
   modifier: string,
   original: string,
 ): Reply {
+  if (isExcluded(library, original)) {
+    return html("Blocked Site Error", "<p>This URL has been excluded from the Wayback Machine.</p>", 403, {
+      "x-archive-wayback-runtime-error": "AdministrativeAccessControlException: Blocked Site Error",
+    });
+  }
   const found = nearest(captures, original, timestamp);
   if (found === undefined) return html("Not archived", "<p>The Wayback Machine has not archived that URL.</p>", 404);
   if (found.timestamp !== timestamp) {
@@ -133,6 +138,13 @@ function replay(
   if (page === undefined) return html("Not archived", "<p>It cannot be shown.</p>", 404);
   const kept = pageReply(visit, page);
   return { ...kept, headers: { ...kept.headers, ...headers, "x-archive-orig-content-type": "application/pdf" } };
+}
+
+/** Some publishers do not want to be kept. */
+function isExcluded({ works }: Library, original: string): boolean {
+  return works.some(
+    ({ story, copies }) => story === "cookie-loop" && copies.some(({ url }) => sameAddress(url, original)),
+  );
 }
 
 function mementoDate(timestamp: string): string {
