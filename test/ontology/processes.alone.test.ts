@@ -1,33 +1,13 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { internetFor, projectFor } from "./kit.ts";
+import { pullInProcess } from "./pull-in-process.ts";
 
 const HOST = "files.ontologies.example";
 const PROCESSES = 4;
 const RATE = 3;
-
-interface Report {
-  readonly outcomes: Readonly<Record<string, string>>;
-  readonly maxRssBytes: number;
-}
-
-async function pullInProcess(folder: string, network: object): Promise<Report> {
-  const file = join(import.meta.dirname, "pull-process.ts");
-  const args = ["--disable-warning=ExperimentalWarning", file, folder, JSON.stringify(network)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
-  return JSON.parse(output);
-}
-
-async function text(stream: NodeJS.ReadableStream): Promise<string> {
-  let all = "";
-  for await (const chunk of stream) all += chunk;
-  return all;
-}
 
 test("four pulls at once keep one limit together, and each file is fetched and written by one of them", async t => {
   const internet = await internetFor(t);
