@@ -70,7 +70,7 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
     for (const inner of commands) add(command, inner, [...path]);
     if (run === undefined) return;
     command.action(async () => {
-      exitCode = await run(command.args, command.opts(), io);
+      exitCode = await run(command.args, command.optsWithGlobals(), io);
     });
   };
   for (const command of program.commands) add(root, command, [program.name]);

@@ -150,6 +150,32 @@ describe("service", () => {
     take({ host: "ols.example" });
   });
 
+  test("that is limited per host has a budget for each, over its roles, below what the host allows", () => {
+    const { gate, take } = setUp(
+      limits("9/s", {
+        hosts: { "small.example": { total: { rates: "1/s", guard_ms: 0 } } },
+        groups: { ols: { per_host: true, total: { rates: "2/s", guard_ms: 0 } } },
+      }),
+    );
+    const ask = (at: string, asRole: typeof role | "artifact" = role) =>
+      gate.tryEnter({ host: at, role: asRole, service: "ols" });
+    assert.equal(take({ service: "ols", host: "a.example" }).host, "group ols:a.example");
+    assert.equal(ask("a.example", "artifact").isGranted, true);
+    const refusal = ask("a.example");
+    assert.ok(!refusal.isGranted);
+    assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols:a.example", limit: "2/SECOND" });
+    assert.equal(ask("b.example").isGranted, true);
+
+    assert.equal(ask("small.example").isGranted, true);
+    const below = ask("small.example");
+    assert.ok(!below.isGranted);
+    assert.equal(below.constraint.owner, "small.example");
+    assert.throws(
+      () => setUp(limits("9/s", { groups: { ols: { per_host: true, members: ["a.example"] } } })),
+      /groups\.ols\.members: a group that is limited per host has no members/,
+    );
+  });
+
   test("that the policy does not name is an error that says so", () => {
     const { gate } = setUp(groups("9/s"));
     for (const service of ["bioportal", "", "group ols", host])

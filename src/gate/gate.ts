@@ -325,7 +325,7 @@ export class Gate implements WaitingRoom {
   }
 
   #laneOf({ service, host, role, path }: EntryRequest): Lane {
-    return service === undefined ? this.#lanes.at(host, role, path) : this.#lanes.of(service, role);
+    return service === undefined ? this.#lanes.at(host, role, path) : this.#lanes.of(service, role, host);
   }
 
   #isReady(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {

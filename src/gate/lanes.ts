@@ -47,14 +47,22 @@ export class Lanes implements Iterable<Lane> {
     return this.#along(this.#limits.route(host, role, path), role);
   }
 
-  /** The lane of a group of the policy, whatever the host. Throws a RangeError when there is no such group. */
-  of(service: string, role: Role): Lane {
+  /**
+   * The lane of a group of the policy: one whatever the host, or one for each where the group says so. Throws a
+   * RangeError when there is no such group.
+   */
+  of(service: string, role: Role, host: string): Lane {
     const name = groupName(service);
+    const lane = this.#named(name, role) ?? this.#named(`${name}:${host}`, role);
+    if (lane === undefined) throw new RangeError(`${JSON.stringify(service)} is no group of the policy`);
+    return lane;
+  }
+
+  #named(name: string, role: Role): Lane | undefined {
     const known = this.#ofRole(role).get(name);
     if (known !== undefined) return this.#refreshed(known);
     const route = this.#limits.named(name, role);
-    if (route === undefined) throw new RangeError(`${JSON.stringify(service)} is no group of the policy`);
-    return this.#along(route, role);
+    return route && this.#along(route, role);
   }
 
   /** The lane itself; or which one serves its name by now, if it is gone. */

@@ -1,10 +1,13 @@
-/** `docstokg/ontology`: one manager for the process, and the two calls a resolver makes. */
+/** `docstokg/ontology`: one manager for the process, the two calls a resolver makes, and all of `ontofetch` as a class. */
+
+import { loadOntofetchSettings, type OntofetchFlags, type OntofetchSettings } from "./load-settings.ts";
 import {
   type OntologyAcquireOptions,
   type OntologyGrant,
   OntologyManager,
   type OntologyManagerOptions,
 } from "./manager.ts";
+import { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "./ontofetch.ts";
 import type { OntologySettings } from "./settings.ts";
 
 export { ConfigError, isDocstokgError, RateLimitExceeded } from "../errors.ts";
@@ -12,12 +15,23 @@ export type { GateEvent } from "../gate/gate-events.ts";
 export type { Listener } from "../gate/listeners.ts";
 export type { LaneSnapshot } from "../gate/snapshot.ts";
 export type { Time, Timer } from "../time/time.ts";
+export type { Manifest } from "./manifest.ts";
+export type { StoredVersion } from "./ontology-store.ts";
+export type { PlanEntry, PlanItem, PlanRefusal } from "./planner.ts";
+export type { Source } from "./resolver.ts";
 export {
+  loadOntofetchSettings,
+  Ontofetch,
+  type OntofetchFlags,
+  type OntofetchOptions,
+  type OntofetchSettings,
   type OntologyAcquireOptions,
   type OntologyGrant,
   OntologyManager,
   type OntologyManagerOptions,
   type OntologySettings,
+  type PullOptions,
+  type PullResult,
 };
 
 let current: OntologyManager | undefined;

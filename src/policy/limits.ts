@@ -78,6 +78,12 @@ interface Entry {
   readonly above: readonly SharedBudget[];
 }
 
+/** A group whose calls are limited for each host they go to: keys of the form `service:host`. */
+interface PerHost {
+  readonly lanes: Lanes;
+  readonly total: BudgetOptions | undefined;
+}
+
 /**
  * Limits from the shape of `ratelimits.yaml`.
  * What a host does not name it inherits, field by field: from its group, then from `defaults`, then from ours.
@@ -97,7 +103,14 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
   const claimed = new Map<string, { readonly inherited: HostOptions; readonly above: readonly SharedBudget[] }>();
   const taken = new Map<string, string>();
   const byGroup = new Map<string, Entry>();
-  for (const [group, { members, ...options }] of Object.entries(groups)) {
+  const perHost = new Map<string, PerHost>();
+  for (const [group, { members, per_host, ...options }] of Object.entries(groups)) {
+    if (per_host) {
+      const message = members && "a group that is limited per host has no members: calls name it as their service";
+      if (message) throw new ConfigError([{ where, path: `groups.${group}.members`, message }]);
+      perHost.set(groupName(group), { lanes: lanesOf(base, options), total: options.total });
+      continue;
+    }
     if (members === undefined) {
       throw new ConfigError([
         { where, path: `groups.${group}.members`, message: "a group needs members: hosts, or host/path" },
@@ -141,7 +154,13 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
     named(name, role) {
       if (!isGroupName(name)) return this.route(name, role);
       const entry = byGroup.get(name);
-      return entry && { name, lane: entry.lanes[role], above: entry.above };
+      if (entry !== undefined) return { name, lane: entry.lanes[role], above: entry.above };
+      const colon = name.indexOf(":");
+      const each = perHost.get(name.slice(0, colon));
+      if (each === undefined) return undefined;
+      // What its server allows in all holds whoever asks.
+      const { above } = this.route(name.slice(colon + 1), role);
+      return { name, lane: each.lanes[role], above: [...sharedBudgets(name, each.total), ...above] };
     },
   };
 }

@@ -68,7 +68,12 @@ export const ratelimitsSchema = z.strictObject({
   groups: z
     .record(
       z.string().min(1),
-      z.strictObject({ members: z.array(member).min(1).optional(), total: total.optional(), ...roles }),
+      z.strictObject({
+        members: z.array(member).min(1).optional(),
+        per_host: z.boolean().optional().describe("Each host that its calls go to has a budget of its own"),
+        total: total.optional(),
+        ...roles,
+      }),
     )
     .prefault({}),
   aimd: z

@@ -1,0 +1,48 @@
+import { nearest } from "../core/nearest.ts";
+import type { ConfigProblem } from "../errors.ts";
+import type { Environment } from "../policy/environment.ts";
+import type { Assignment } from "../policy/layer.ts";
+
+type Read = (text: string) => unknown;
+
+const asText: Read = text => text;
+const asNumber: Read = text => (/^\d+$/.test(text) ? Number(text) : text);
+const asBoolean: Read = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
+/** A rate that is not there cannot be exported, so that it has a name. */
+const asRate: Read = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
+
+/** What each variable says, and how its text is read. */
+const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; readonly read: Read }>> = {
+  ONTOFETCH_STORE: { path: ["store"], read: asText },
+  ONTOFETCH_LOCKFILE: { path: ["lockfile"], read: asText },
+  ONTOFETCH_CHECK: { path: ["check"], read: asText },
+  ONTOFETCH_MAX_FILE_MB: { path: ["max_file_mb"], read: asNumber },
+  ONTOFETCH_PARALLEL: { path: ["parallel"], read: asNumber },
+  ONTOFETCH_ALLOW_PRIVATE: { path: ["allow_private"], read: asBoolean },
+  ONTOFETCH_RATELIMIT_DEFAULT: { path: ["ratelimit", "default"], read: asRate },
+  ONTOFETCH_RATELIMIT_PER_SERVICE: { path: ["ratelimit", "per_service"], read: asText },
+  ONTOFETCH_RATELIMIT_SHARED_DIR: { path: ["ratelimit", "shared_dir"], read: asText },
+};
+
+/** Names the file itself. */
+export const SOURCES_VARIABLE = "ONTOFETCH_SOURCES";
+export const ONTOFETCH_VARIABLES: readonly string[] = [SOURCES_VARIABLE, ...Object.keys(VARIABLES)];
+
+/** What the environment says. One set to nothing says nothing; one that is mistyped is a problem, not a default. */
+export function readOntofetchEnvironment(env: Environment): {
+  readonly assignments: readonly Assignment[];
+  readonly problems: readonly ConfigProblem[];
+} {
+  const assignments: Assignment[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith("ONTOFETCH_") || name === SOURCES_VARIABLE || value === undefined || value === "") continue;
+    const variable = Object.hasOwn(VARIABLES, name) ? VARIABLES[name] : undefined;
+    if (variable === undefined) {
+      const meant = nearest(name, ONTOFETCH_VARIABLES);
+      const hint = meant === undefined ? `there are ${ONTOFETCH_VARIABLES.join(", ")}` : `did you mean ${meant}?`;
+      problems.push({ where: name, path: "", message: `no variable of ours; ${hint}` });
+    } else assignments.push({ path: variable.path, value: variable.read(value), where: name });
+  }
+  return { assignments, problems };
+}

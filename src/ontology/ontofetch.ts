@@ -1,0 +1,191 @@
+import { join } from "node:path";
+import { DownloadError } from "../errors.ts";
+import type { Hub } from "../http/hub.ts";
+import type { NetworkOptions } from "../http/hub-options.ts";
+import type { Environment } from "../policy/environment.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import { FileLock } from "./file-lock.ts";
+import { Follower } from "./follow.ts";
+import { planFromLock, strangersIn } from "./frozen.ts";
+import { hashFile } from "./hash-file.ts";
+import type { OntofetchSettings } from "./load-settings.ts";
+import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
+import { createOntologyHub } from "./ontology-hub.ts";
+import { OntologyStore, type StoredVersion } from "./ontology-store.ts";
+import { describeFailure, type PlanEntry, type PlanItem, Planner } from "./planner.ts";
+import { Puller, type PullerRoom } from "./puller.ts";
+import { appendTally, RateTally } from "./rate-tally.ts";
+import type { Source } from "./resolver.ts";
+
+export interface OntofetchOptions extends Pick<PullerRoom, "onBytes" | "onBreak" | "onWait" | "signal"> {
+  readonly env: Environment;
+  readonly network?: NetworkOptions | undefined;
+  readonly time?: Time | undefined;
+}
+
+export interface PullOptions {
+  /** Exactly what the lockfile says, or a failure. @default false */
+  readonly isFrozen?: boolean | undefined;
+  /** All sources, so that the lockfile loses what is no source any more. @default false */
+  readonly isAll?: boolean | undefined;
+  readonly onResult?: ((result: PullResult) => void) | undefined;
+}
+
+/** What became of one source. */
+export type PullResult =
+  | {
+      readonly id: string;
+      /** `kept`: the store had exactly what the lockfile says, and nobody was asked. */
+      readonly outcome: "fetched" | "unchanged" | "shared" | "kept";
+      readonly stored: StoredVersion;
+      readonly requests: number;
+      readonly resumedBytes: number;
+    }
+  | { readonly id: string; readonly outcome: "failed"; readonly message: string };
+
+/** No id, so that no ontology can have its name. */
+const LOCKFILE_LOCK = "+lockfile";
+
+/** Plans and pulls what `sources.yaml` wants. Close it: its connections and its tallies wait for that. */
+export class Ontofetch {
+  readonly settings: OntofetchSettings;
+  readonly store: OntologyStore;
+  readonly #hub: Hub;
+  readonly #tally: RateTally;
+  readonly #options: OntofetchOptions;
+  readonly #time: Time;
+  readonly #follower: Follower;
+
+  private constructor(settings: OntofetchSettings, options: OntofetchOptions, hub: Hub, tally: RateTally) {
+    this.settings = settings;
+    this.store = new OntologyStore(settings.store);
+    this.#options = options;
+    this.#time = options.time ?? systemTime;
+    this.#hub = hub;
+    this.#tally = tally;
+    this.#follower = new Follower(hub);
+  }
+
+  static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
+    const { env, network, time } = options;
+    const tally = new RateTally();
+    const hub = await createOntologyHub(settings, { env, network, time, listener: tally.listen });
+    return new Ontofetch(settings, options, hub, tally);
+  }
+
+  /** What would be fetched, and what cannot be. */
+  plan(sources: readonly Source[], probes = true): Promise<readonly PlanItem[]> {
+    const { env, signal } = this.#options;
+    const planner = new Planner({ hub: this.#hub, follower: this.#follower, env, time: this.#time, signal });
+    return planner.plan(sources, { probes });
+  }
+
+  /** Fetches what is new and locks what it came to. Failures are results; an abort rejects, and leaves nothing broken. */
+  async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
+    const { isFrozen = false, isAll = false, onResult } = options;
+    const { lockfile, check, maxFileBytes, parallel } = this.settings;
+    const { onBytes, onBreak, onWait, signal } = this.#options;
+    const lock = await readLock(lockfile);
+    const puller = new Puller({
+      follower: this.#follower,
+      store: this.store,
+      time: this.#time,
+      check,
+      maxFileBytes,
+      signal,
+      onBytes,
+      onBreak,
+      onWait,
+    });
+    const items = isFrozen ? planFromLock(sources, lock) : await this.plan(sources, false);
+    const results = await pooled(items, parallel, async (item): Promise<PullResult> => {
+      const result = await this.#pullOne(item, puller, isFrozen ? lock.get(item.source.id) : undefined);
+      onResult?.(result);
+      return result;
+    });
+    if (!isFrozen) {
+      await this.#lockDown(sources, results, isAll);
+      return results;
+    }
+    const strangers = isAll ? strangersIn(lock, sources) : [];
+    const told = strangers.map(
+      (id): PullResult => ({ id, outcome: "failed", message: "it is locked, and no source any more" }),
+    );
+    for (const result of told) onResult?.(result);
+    return [...results, ...told];
+  }
+
+  /** Ends what is open, and notes for `rl doctor` how long anybody waited. */
+  async close(command: string): Promise<void> {
+    const { signal } = this.#options;
+    await (signal?.aborted ? this.#hub.destroy(signal.reason) : this.#hub.close());
+    const at = new Date(this.#time.wallMs()).toISOString();
+    await appendTally(tallyFile(this.settings), { at, pid: process.pid, command, keys: this.#tally.keys() });
+  }
+
+  async #pullOne(item: PlanItem, puller: Puller, locked: LockEntry | undefined): Promise<PullResult> {
+    const { id } = item.source;
+    if (item.kind === "refused") return { id, outcome: "failed", message: item.message };
+    try {
+      const kept = locked && (await this.#kept(item, locked));
+      if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0 };
+      return { id, ...(await puller.pull(item, locked?.sha256)) };
+    } catch (error) {
+      this.#options.signal?.throwIfAborted();
+      if (error instanceof DownloadError) return { id, outcome: "failed", message: error.message };
+      return { id, outcome: "failed", message: describeFailure(error) };
+    }
+  }
+
+  /** By its bytes, not by what a manifest says of them. */
+  async #kept({ source }: PlanEntry, { sha256 }: LockEntry): Promise<StoredVersion | undefined> {
+    const stored = await this.store.holding(source.id, sha256);
+    if (stored === undefined || (await hashFile(stored.path, this.#options.signal)) !== sha256) return undefined;
+    return stored;
+  }
+
+  /** Reads it again under its lock: another process may have locked other ontologies meanwhile. */
+  async #lockDown(sources: readonly Source[], results: readonly PullResult[], isAll: boolean): Promise<void> {
+    const { lockfile } = this.settings;
+    await using _lock = await FileLock.take(this.store.lockPath(LOCKFILE_LOCK), { time: this.#time });
+    const lock = new Map(await readLock(lockfile));
+    if (isAll) for (const id of strangersIn(lock, sources)) lock.delete(id);
+    for (const result of results) {
+      const source = sources.find(({ id }) => id === result.id);
+      if (result.outcome === "failed" || source === undefined) continue;
+      lock.set(result.id, lockEntry(source, result.stored.manifest));
+    }
+    if (lock.size > 0 || (await readLock(lockfile)).size > 0) await writeLock(lockfile, lock);
+  }
+}
+
+/** Beside the limits it tells of. */
+export function tallyFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
+  return join(sharedDir ?? join(store, ".ontofetch"), "ratelimits.jsonl");
+}
+
+/** So many at a time; the first error ends it, once those under way have ended. */
+async function pooled<Item, Result>(
+  items: readonly Item[],
+  parallel: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results = new Array<Result>(items.length);
+  const waiting = items.entries();
+  const failures: unknown[] = [];
+  await Promise.all(
+    Array.from({ length: Math.min(parallel, items.length) }, async () => {
+      for (const [index, item] of waiting) {
+        if (failures.length > 0) return;
+        try {
+          results[index] = await work(item);
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    }),
+  );
+  if (failures.length > 0) throw failures[0];
+  return results;
+}

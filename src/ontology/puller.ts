@@ -1,0 +1,186 @@
+import { rm } from "node:fs/promises";
+import { DownloadError } from "../errors.ts";
+import { removePartial } from "../http/download/partial-file.ts";
+import { type Saved, saveBody } from "../http/download/save-body.ts";
+import type { Time } from "../time/time.ts";
+import { FileLock } from "./file-lock.ts";
+import type { Follower } from "./follow.ts";
+import { targetOf } from "./format.ts";
+import { type CheckDepth, inspectFile } from "./inspect-file.ts";
+import type { Manifest } from "./manifest.ts";
+import { manifestOf } from "./manifest-of.ts";
+import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
+import { openPacked } from "./open-packed.ts";
+import type { PlanEntry } from "./planner.ts";
+import { bioportalRefusal } from "./resolvers/bioportal.ts";
+
+export interface PullerRoom {
+  readonly follower: Follower;
+  readonly store: OntologyStore;
+  readonly time: Time;
+  readonly check: CheckDepth;
+  readonly maxFileBytes: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Told when a file broke off, and is gone on with. */
+  readonly onBreak?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Told when another process is at the same ontology. */
+  readonly onWait?: ((id: string) => void) | undefined;
+}
+
+export interface Pulled {
+  /** `shared`: another process has just fetched or checked it. */
+  readonly outcome: "fetched" | "unchanged" | "shared";
+  readonly stored: StoredVersion;
+  /** How often the file was asked for, and what did not have to be sent again. */
+  readonly requests: number;
+  readonly resumedBytes: number;
+}
+
+/** Hosts that ask for pauses are waited for, hosts that are down not for ever. */
+const CUT_OFF_MS = 300_000;
+/** A file that comes broken in its announced length is fetched once more, from the beginning. */
+const FETCHES_MAX = 2;
+
+/** Fetches files, judges them, and puts into the store what is sound. */
+export class Puller {
+  readonly #room: PullerRoom;
+  /** Whatever was checked since then was checked for this run, too. */
+  readonly #since: string;
+
+  constructor(room: PullerRoom) {
+    this.#room = room;
+    this.#since = stamp(room.time);
+  }
+
+  /**
+   * One ontology, whole and sound in the store, or a DownloadError that says why not. `sha256` is what it must come to.
+   * Only one process at a time fetches an ontology; the others find what it has left.
+   */
+  async pull(entry: PlanEntry, sha256?: string): Promise<Pulled> {
+    const { store, time, signal, onWait } = this.#room;
+    const { id } = entry.source;
+    await using _lock = await FileLock.take(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
+    const current = await this.#current(entry);
+    const isFresh = current !== undefined && current.manifest.checked_at >= this.#since;
+    if (isFresh && (sha256 === undefined || current.manifest.sha256 === sha256)) {
+      return { outcome: "shared", stored: current, requests: 0, resumedBytes: 0 };
+    }
+    for (let fetch = 1; ; fetch += 1) {
+      const pulled = await this.#fetch(entry, sha256 === undefined ? current : undefined, sha256);
+      if ("outcome" in pulled) return pulled;
+      if (pulled.isFinal || fetch >= FETCHES_MAX) throw new DownloadError(pulled.problem);
+    }
+  }
+
+  /** The newest version of the same address whose file is there: what a server is asked for changes since. */
+  async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
+    const { store } = this.#room;
+    const isWanted = ({ format }: Manifest) =>
+      source.targetFormats.length === 0 || source.targetFormats.includes(targetOf(format));
+    const [newest] = (await store.versions(source.id)).filter(
+      ({ manifest }) => manifest.url === url && isWanted(manifest),
+    );
+    return newest && store.holding(source.id, newest.manifest.sha256);
+  }
+
+  async #fetch(
+    entry: PlanEntry,
+    current: StoredVersion | undefined,
+    sha256: string | undefined,
+  ): Promise<Pulled | { readonly problem: string; readonly isFinal: boolean }> {
+    const { store, time, maxFileBytes, signal, onBytes, onBreak, follower } = this.#room;
+    const { id } = entry.source;
+    const path = store.partialPath(id);
+    let finalUrl = entry.url;
+    const saved = await saveBody({
+      url: entry.url,
+      path,
+      maxBytes: maxFileBytes,
+      signal,
+      unlessAs: current && {
+        etag: current.manifest.etag ?? undefined,
+        lastModified: current.manifest.last_modified ?? undefined,
+      },
+      onBytes: (bytes, totalBytes) => onBytes?.(id, bytes, totalBytes),
+      onBreak: (bytes, totalBytes) => onBreak?.(id, bytes, totalBytes),
+      send: async fields => {
+        const { response, url } = await follower.follow(entry.url, {
+          role: "artifact",
+          service: entry.service,
+          headers: { accept: entry.accept, ...fields },
+          maxWaitMs: Number.POSITIVE_INFINITY,
+          maxCutOffMs: CUT_OFF_MS,
+          signal,
+        });
+        finalUrl = url;
+        return response;
+      },
+    });
+    if (saved.kind === "unchanged") {
+      if (current === undefined)
+        return { problem: "its server says that it has not changed, and we have none", isFinal: true };
+      return {
+        outcome: "unchanged",
+        stored: await store.note(current, { checked_at: stamp(time) }),
+        requests: 1,
+        resumedBytes: 0,
+      };
+    }
+    if (saved.kind === "answered") return { problem: describeAnswer(saved, entry), isFinal: true };
+    try {
+      return await this.#judged(entry, saved, { path, finalUrl, sha256 });
+    } finally {
+      await removePartial(path);
+    }
+  }
+
+  async #judged(
+    entry: PlanEntry,
+    saved: Saved & { readonly kind: "saved" },
+    {
+      path,
+      finalUrl,
+      sha256,
+    }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
+  ): Promise<Pulled | { readonly problem: string; readonly isFinal: boolean }> {
+    const { store, check, maxFileBytes, signal, time } = this.#room;
+    const opened = await openPacked(path, saved, { maxBytes: maxFileBytes, signal });
+    try {
+      if (sha256 !== undefined && opened.sha256 !== sha256) {
+        const problem = `it is not what the lockfile says: sha256 ${opened.sha256.slice(0, 12)}… instead of ${sha256.slice(0, 12)}…`;
+        return { problem, isFinal: true };
+      }
+      const found = await inspectFile(opened.path, check, signal);
+      if (found.kind !== "sound") return { problem: `refused: ${found.problem}`, isFinal: found.kind === "trap" };
+      const wanted = entry.source.targetFormats;
+      if (wanted.length > 0 && !wanted.includes(targetOf(found.format))) {
+        return { problem: `refused: it is ${found.format}, and ${wanted.join(", ")} is wanted`, isFinal: true };
+      }
+      const manifest = manifestOf(entry, { saved, opened, found, finalUrl, now: stamp(time) });
+      const stored = await store.add(opened.path, manifest);
+      return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };
+    } finally {
+      if (opened.path !== path) await rm(opened.path, { force: true });
+    }
+  }
+}
+
+function describeAnswer(
+  { status, text }: Saved & { readonly kind: "answered" },
+  { source, service, url }: PlanEntry,
+): string {
+  const refusal = service === "bioportal" ? bioportalRefusal(status, source.id) : undefined;
+  if (refusal !== undefined) return refusal.message;
+  const [line = ""] = text
+    .replace(/<[^>]*>/g, " ")
+    .replace(/\s+/g, " ")
+    .trim()
+    .split("\n");
+  const said = line === "" ? "" : ` (${line.slice(0, 100)})`;
+  return `${URL.parse(url)?.host ?? "its server"} answered ${status}${said}`;
+}
+
+function stamp(time: Time): string {
+  return new Date(time.wallMs()).toISOString();
+}

@@ -1,0 +1,38 @@
+import { formatOfName } from "../format.ts";
+import {
+  found,
+  JSON_ONLY,
+  listAt,
+  type OntologyResolver,
+  readJson,
+  refused,
+  textAt,
+  valueAt,
+  webAddress,
+} from "../resolver.ts";
+
+const API = "https://lov.linkeddata.es/dataset/lov/api/v2/vocabulary/info";
+
+/** Linked Open Vocabularies: versions of a vocabulary, newest first, not all of them with a file. */
+export const lov: OntologyResolver = {
+  name: "lov",
+  service: "lov",
+  extras: { vocab: "its prefix there, where that is not the id" },
+  requires: [],
+  ask: ({ id, extras }) => ({ url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`, accept: JSON_ONLY }),
+  read({ id }, answer) {
+    const json = readJson("LOV", answer);
+    if (!("value" in json)) return json;
+    const versions = listAt(json.value, "versions").flatMap(version => {
+      const url = webAddress(valueAt(version, "fileURL"));
+      return url === undefined ? [] : [{ url, name: textAt(version, "name"), issued: textAt(version, "issued") }];
+    });
+    const [newest] = versions;
+    if (newest === undefined) return refused("no-file", `LOV has no file of ${id}`);
+    return found({
+      url: newest.url,
+      format: formatOfName(new URL(newest.url).pathname),
+      version: newest.name ?? newest.issued?.slice(0, 10),
+    });
+  },
+};

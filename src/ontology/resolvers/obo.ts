@@ -1,0 +1,67 @@
+import { formatOfName } from "../format.ts";
+import {
+  chosen,
+  found,
+  JSON_ONLY,
+  listAt,
+  type OntologyResolver,
+  readJson,
+  refused,
+  type Source,
+  textAt,
+  valueAt,
+  webAddress,
+} from "../resolver.ts";
+
+const REGISTRY = "https://obofoundry.org/registry/ontologies.jsonld";
+const PURL = "http://purl.obolibrary.org/obo/";
+
+/** The OBO Foundry: its registry says what there is, its permanent URLs lead to it over several redirects. */
+export const obo: OntologyResolver = {
+  name: "obo",
+  service: "obo",
+  extras: { product: "a product of the ontology by its name, such as hp-base.owl" },
+  requires: [],
+  ask: () => ({ url: REGISTRY, accept: `application/ld+json, ${JSON_ONLY}` }),
+  read(source, answer) {
+    const { id, targetFormats, extras } = source;
+    const registry = readJson("the OBO registry", answer);
+    // The permanent URLs do not need the registry; only its licences and its warnings are missed.
+    if (!("value" in registry)) return byPurl(source, "the OBO registry could not be read: its licence is not known");
+    const entry = listAt(registry.value, "ontologies").find(
+      candidate => textAt(candidate, "id")?.toLowerCase() === id.toLowerCase(),
+    );
+    if (entry === undefined) return refused("unknown", `the OBO registry has no ${id}`);
+    if (valueAt(entry, "is_obsolete") === true) {
+      const heir = textAt(entry, "replaced_by");
+      return refused("obsolete", `${id} is obsolete${heir === undefined ? "" : `; ${heir} replaces it`}`);
+    }
+    const offers = listAt(entry, "products").flatMap(product => {
+      const name = textAt(product, "id");
+      const url = webAddress(valueAt(product, "ontology_purl"));
+      return name === undefined || url === undefined ? [] : [{ name, url, format: formatOfName(name) }];
+    });
+    const { product } = extras;
+    const main = offers.filter(({ name }) => name.toLowerCase().startsWith(`${id.toLowerCase()}.`));
+    const wanted = product === undefined ? main : offers.filter(({ name }) => name === product);
+    const offer = chosen(wanted, product === undefined ? targetFormats : []);
+    if (offer === undefined) {
+      const names = offers.map(({ name }) => name).join(", ") || "no product at all";
+      if (product !== undefined) return refused("no-file", `${id} has no product ${product}; it has ${names}`);
+      return refused("no-format", `${id} is not there as ${targetFormats.join(", ") || "a file"}; it has ${names}`);
+    }
+    const status = textAt(entry, "activity_status");
+    return found({
+      url: offer.url,
+      format: offer.format,
+      licence: textAt(entry, "license", "label") ?? textAt(entry, "license", "url"),
+      notes: status === undefined || status === "active" ? [] : [`the registry calls it ${status}`],
+    });
+  },
+};
+
+function byPurl({ id, targetFormats, extras }: Source, note: string) {
+  const [format = "owl"] = targetFormats;
+  const name = extras["product"] ?? `${id.toLowerCase()}.${format}`;
+  return found({ url: `${PURL}${encodeURIComponent(name)}`, format: formatOfName(name), notes: [note] });
+}

@@ -1,0 +1,47 @@
+import { formatOfName } from "../format.ts";
+import {
+  found,
+  JSON_ONLY,
+  type OntologyResolver,
+  readJson,
+  refused,
+  textAt,
+  valueAt,
+  webAddress,
+} from "../resolver.ts";
+
+const API = "https://www.ebi.ac.uk/ols4/api/ontologies/";
+
+/** The Ontology Lookup Service knows where an ontology lies; it does not serve the file itself. */
+export const ols: OntologyResolver = {
+  name: "ols",
+  service: "ols",
+  extras: { ontology: "its name there, where that is not the id" },
+  requires: [],
+  ask: ({ id, extras }) => ({
+    url: `${API}${encodeURIComponent((extras["ontology"] ?? id).toLowerCase())}`,
+    accept: JSON_ONLY,
+  }),
+  read({ id, targetFormats }, answer) {
+    const json = readJson("OLS", answer);
+    if (!("value" in json)) return json;
+    const location = valueAt(json.value, "config", "fileLocation");
+    if (typeof location !== "string" || location === "") return refused("no-file", `OLS does not say where ${id} lies`);
+    const url = webAddress(location);
+    if (url === undefined) {
+      const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(location)?.[0] ?? "no scheme";
+      return refused("not-public", `OLS has ${id} from a place that is not public (${scheme})`);
+    }
+    const format = formatOfName(new URL(url).pathname);
+    if (format !== undefined && targetFormats.length > 0 && !targetFormats.includes(format)) {
+      return refused("no-format", `OLS has ${id} as ${format}, and ${targetFormats.join(", ")} is wanted`);
+    }
+    return found({
+      url,
+      format,
+      version: textAt(json.value, "version") ?? textAt(json.value, "config", "versionIri"),
+      licence: textAt(json.value, "config", "annotations", "license"),
+      notes: textAt(json.value, "status") === "FAILED" ? ["OLS itself failed to load it"] : [],
+    });
+  },
+};

@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { type Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { crc32, createGunzip } from "node:zlib";
+import type { Entry, ZipFile } from "yauzl";
+import { DownloadError } from "../errors.ts";
+import { formatOfName, type Packing } from "./format.ts";
+
+export interface Unpacked {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface UnpackLimits {
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Ontologies are text and shrink to a twentieth; what shrinks to a thousandth was made to fill a disk. */
+const MAX_RATIO = 300;
+/** Small files may shrink more without doing harm. */
+const RATIO_FREE_BYTES = 16_000_000;
+const MAX_ENTRIES = 10_000;
+
+/**
+ * Opens what came packed into another file, with limits on its size and on how much it grows. Names within an archive
+ * never become paths: there is one file to open, and we say where. Rejects with a DownloadError.
+ */
+export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<Unpacked> {
+  try {
+    return packing === "gzip" ? await gunzip(from, to, limits) : await unzip(from, to, limits);
+  } catch (error) {
+    limits.signal?.throwIfAborted();
+    if (error instanceof DownloadError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    // What the disk says is not the archive's fault.
+    if (code === "ENOSPC" || code === "EACCES" || code === "EIO") throw error;
+    throw new DownloadError(`the ${packing} file is damaged: ${message}`, { cause: error });
+  }
+}
+
+async function gunzip(from: string, to: string, limits: UnpackLimits): Promise<Unpacked> {
+  const packed = createReadStream(from);
+  const meter = new Meter(limits.maxBytes, () => packed.bytesRead);
+  await pipeline(packed, createGunzip(), meter, createWriteStream(to), { signal: limits.signal });
+  return meter.result();
+}
+
+async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Unpacked> {
+  const zip = await opened(from);
+  try {
+    const entry = await ontologyIn(zip);
+    const { uncompressedSize, compressedSize, crc32: expected } = entry;
+    checkGrowth(uncompressedSize, compressedSize, limits.maxBytes);
+    const stream = await new Promise<Readable>((resolve, reject) => {
+      zip.openReadStream(entry, (error, found) => (error ? reject(error) : resolve(found)));
+    });
+    const meter = new Meter(limits.maxBytes, () => compressedSize);
+    await pipeline(stream, meter, createWriteStream(to), { signal: limits.signal });
+    if (meter.crc !== expected) throw new DownloadError("the zip file is damaged: its checksum does not fit");
+    return meter.result();
+  } finally {
+    zip.close();
+  }
+}
+
+async function opened(path: string): Promise<ZipFile> {
+  const { open: openZip } = await import("yauzl");
+  return new Promise((resolve, reject) => {
+    openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: true }, (error, zip) =>
+      error ? reject(error) : resolve(zip),
+    );
+  });
+}
+
+/** The one file that is meant: the largest whose name looks like an ontology. */
+function ontologyIn(zip: ZipFile): Promise<Entry> {
+  const { promise, resolve, reject } = Promise.withResolvers<Entry>();
+  let best: Entry | undefined;
+  if (zip.entryCount > MAX_ENTRIES) reject(new DownloadError(`the zip file has ${zip.entryCount} entries`));
+  zip.on("entry", entry => {
+    const name = entry.fileName;
+    const isCandidate =
+      !name.endsWith("/") && !/(?:^|\/)(?:__MACOSX\/|\.)/.test(name) && formatOfName(name) !== undefined;
+    if (isCandidate && entry.uncompressedSize > (best?.uncompressedSize ?? -1)) best = entry;
+    zip.readEntry();
+  });
+  zip.on("error", reject);
+  zip.on("end", () => {
+    if (best === undefined) reject(new DownloadError("the zip file holds no ontology that we know by its name"));
+    else if (best.isEncrypted()) reject(new DownloadError("the zip file is encrypted"));
+    else resolve(best);
+  });
+  zip.readEntry();
+  return promise;
+}
+
+/** Counts, hashes, and stops what grows beyond all measure while it grows. */
+class Meter extends Transform {
+  readonly #maxBytes: number;
+  readonly #packedBytes: () => number;
+  readonly #hash = createHash("sha256");
+  #bytes = 0;
+  crc = 0;
+
+  constructor(maxBytes: number, packedBytes: () => number) {
+    super();
+    this.#maxBytes = maxBytes;
+    this.#packedBytes = packedBytes;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
+    this.#bytes += chunk.length;
+    try {
+      checkGrowth(this.#bytes, this.#packedBytes(), this.#maxBytes);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    this.#hash.update(chunk);
+    this.crc = crc32(chunk, this.crc);
+    done(null, chunk);
+  }
+
+  result(): Unpacked {
+    return { bytes: this.#bytes, sha256: this.#hash.digest("hex") };
+  }
+}
+
+function checkGrowth(bytes: number, packedBytes: number, maxBytes: number): void {
+  if (bytes > maxBytes) throw new DownloadError(`it unpacks to more than ${maxBytes} bytes`);
+  if (bytes > RATIO_FREE_BYTES && bytes > packedBytes * MAX_RATIO) {
+    throw new DownloadError(`it unpacks to more than ${MAX_RATIO} times its size`);
+  }
+}

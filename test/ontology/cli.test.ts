@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { ontofetch } from "../../src/cli/ontofetch.ts";
+import { runProgram } from "../../src/cli/program.ts";
+import { serve } from "../http/kit.ts";
+import { folderFor } from "./kit.ts";
+
+const file = (version: string) =>
+  `format-version: 1.2\ndata-version: releases/${version}\n\n[Term]\nid: X:1\nname: one\n`;
+
+/** A folder, a server with one ontology, and the program. */
+async function setUp(t: TestContext) {
+  const folder = folderFor(t);
+  const state = { version: "2026-11-01", isHtml: false };
+  const server = await serve(t, (request, response) => {
+    const etag = `"${state.version}"`;
+    if (state.isHtml)
+      response.writeHead(200, { "content-type": "text/plain" }).end("<!doctype html><title>Sign in</title>");
+    else if (request.headers["if-none-match"] === etag) response.writeHead(304, { etag }).end();
+    else
+      response
+        .writeHead(200, { etag, "content-type": "text/html" })
+        .end(request.method === "HEAD" ? "" : file(state.version));
+  });
+  const sources = join(folder, "sources.yaml");
+  const url = `${server.origin}/x.obo`;
+  await writeFile(sources, `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  const run = async (command: string, env: Readonly<Record<string, string>> = {}) => {
+    let stdout = "";
+    let stderr = "";
+    const exitCode = await runProgram(ontofetch, {
+      argv: [...command.split(" "), "--sources", sources],
+      env,
+      stdout: { write: (text: string) => (stdout += text) },
+      stderr: { write: (text: string) => (stderr += text) },
+    });
+    return { exitCode, stdout, stderr };
+  };
+  return { folder, sources, server, state, url, run };
+}
+
+test("init writes a file that is valid, and never over one that is there", async t => {
+  const { folder, run, sources } = await setUp(t);
+  const before = await readFile(sources, "utf8");
+  const refused = await run("init");
+  assert.equal(refused.exitCode, 2);
+  assert.match(refused.stderr, /it is there already, and is left alone/);
+  assert.equal(await readFile(sources, "utf8"), before);
+
+  const other = join(folder, "other.yaml");
+  const argv = (command: string) => [...command.split(" "), "--sources", other];
+  const io = { env: {}, stdout: { write: () => true }, stderr: { write: (text: string) => assert.fail(text) } };
+  assert.equal(await runProgram(ontofetch, { ...io, argv: argv("init") }), 0);
+  assert.equal(await runProgram(ontofetch, { ...io, argv: argv("rl doctor") }), 0);
+});
+
+test("plan, pull, show and validate, for people and for programs", async t => {
+  const { folder, run, state, url } = await setUp(t);
+  const plan = await run("plan");
+  assert.equal(plan.exitCode, 0);
+  assert.match(plan.stdout, /^id +resolver +format +version +size +licence +from\nx +direct +obo +\? +\? +\? +http:/);
+  const { plan: items } = JSON.parse((await run("plan --json")).stdout);
+  assert.deepEqual([items[0].id, items[0].url, items[0].etag], ["x", url, '"2026-11-01"']);
+  assert.match((await run("plan diff")).stdout, /\nx +added\n$/);
+  assert.equal((await run("plan diff --exit-code")).exitCode, 1);
+
+  assert.deepEqual(await run("pull"), {
+    exitCode: 0,
+    stdout: "x: fetched, version 2026-11-01, 80 B of obo\n",
+    stderr: "",
+  });
+  assert.equal((await run("pull")).stdout, "x: unchanged, version 2026-11-01, 80 B of obo\n");
+  assert.equal((await run("pull --frozen")).stdout, "x: as locked, version 2026-11-01, 80 B of obo\n");
+  assert.deepEqual(JSON.parse((await run("plan diff --exit-code --json")).stdout).changes, [
+    { id: "x", change: "same", fields: [] },
+  ]);
+
+  state.version = "2026-11-08";
+  assert.match((await run("plan diff")).stdout, /x +changed +etag: "2026-11-01" -> "2026-11-08"\n/);
+  const { results } = JSON.parse((await run("pull --json")).stdout);
+  assert.equal(results[0].manifest.version, "2026-11-08");
+  const show = await run("show");
+  assert.match(show.stdout, /\nx +2026-11-08 +locked +obo +80 B .*\nx +2026-11-01 +obo +80 B /);
+  assert.equal((await run("show nobody")).exitCode, 1);
+  assert.equal(JSON.parse((await run("show x --json")).stdout).versions.length, 2);
+
+  assert.deepEqual(await run("validate"), {
+    exitCode: 0,
+    stdout: "x 2026-11-08: sound\nx 2026-11-01: sound\n",
+    stderr: "",
+  });
+  await truncate(join(folder, "ontologies", "x", "2026-11-08", "x.obo"), 40);
+  const damaged = await run("validate x");
+  assert.equal(damaged.exitCode, 1);
+  assert.match(damaged.stderr, /^x 2026-11-08: its bytes have changed: sha256 is [0-9a-f]{64}, and the manifest says /);
+});
+
+test("a page instead of a file is refused, and what is stored stays", async t => {
+  const { folder, run, state } = await setUp(t);
+  await run("pull");
+  state.isHtml = true;
+  const refused = await run("pull");
+  assert.equal(refused.exitCode, 1);
+  assert.equal(refused.stderr, "x: refused: it is a web page\n");
+  assert.deepEqual(await readdir(join(folder, "ontologies", "x")), ["2026-11-01"]);
+  assert.equal((await run("pull --frozen")).exitCode, 0);
+});
+
+test("a host of a private network is called only where that is permitted", async t => {
+  const { run, sources, url, server } = await setUp(t);
+  await writeFile(sources, `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  const refused = await run("pull");
+  assert.equal(refused.exitCode, 1);
+  assert.equal(
+    refused.stderr,
+    "x: 127.0.0.1 is of a private network; allow_private: true in sources.yaml permits that\n",
+  );
+  assert.equal(server.requests.length, 0);
+  assert.equal((await run("pull", { ONTOFETCH_ALLOW_PRIVATE: "true" })).exitCode, 0);
+});
+
+test("a store that cannot be made is told in a sentence", async t => {
+  const { run, sources } = await setUp(t);
+  const wrong = await run(`pull --store ${sources}/below`);
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stderr, /sources\.yaml\/below\/\.ontofetch: it cannot be made \(ENOTDIR\)\n$/);
+});
+
+test("prune keeps the newest and whatever is locked", async t => {
+  const { folder, run, state } = await setUp(t);
+  await run("pull");
+  const locked = await readFile(join(folder, "ontologies.lock.json"), "utf8");
+  for (const version of ["2026-11-02", "2026-11-03", "2026-11-04"]) {
+    state.version = version;
+    await run("pull");
+  }
+  await writeFile(join(folder, "ontologies.lock.json"), locked);
+  assert.equal((await run("prune --keep nothing")).exitCode, 2);
+  assert.equal((await run("prune")).exitCode, 2);
+  assert.match((await run("prune --keep 2 --dry-run")).stdout, /^x 2026-11-02: would go, 80 B\n1 version, 80 B\n$/);
+  assert.match((await run("prune --keep 2")).stdout, /^x 2026-11-02: removed, 80 B\n1 version, 80 B\n$/);
+  assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
+});
+
+test("doctor tells what is missing, and no secret", async t => {
+  const { run, sources, url } = await setUp(t);
+  const well = await run("doctor");
+  assert.equal(well.exitCode, 0);
+  assert.match(well.stdout, /^sources +ok +1 in /m);
+  assert.match(well.stdout, /^lockfile +warning +0 locked; not locked yet: x$/m);
+  await writeFile(
+    sources,
+    `allow_private: true\nsources:\n  y: { resolver: bioportal }\n  x: { resolver: direct, extras: { url: "${url}" } }\n`,
+  );
+  const without = await run("doctor");
+  assert.equal(without.exitCode, 1);
+  assert.match(without.stdout, /^key +problem +bioportal needs a key in BIOPORTAL_API_KEY$/m);
+  const keyed = await run("doctor --json", { BIOPORTAL_API_KEY: "0123-secret" });
+  assert.equal(keyed.exitCode, 0);
+  assert.doesNotMatch(keyed.stdout, /0123-secret/);
+  const mistyped = await run("doctor", { ONTOFETCH_STOR: "x" });
+  assert.equal(mistyped.exitCode, 1);
+  assert.match(
+    mistyped.stdout,
+    /settings +problem +ONTOFETCH_STOR: no variable of ours; did you mean ONTOFETCH_STORE\?/,
+  );
+});
+
+test("rl doctor shows keys, their windows, and how long recent runs have waited", async t => {
+  const { run } = await setUp(t);
+  await run("pull --rate 5/second");
+  const { keys, runs } = JSON.parse((await run("rl doctor --rate-per-service direct:2/second --json")).stdout);
+  assert.equal(runs, 1);
+  const used = keys.find(({ key }: { key: string }) => key === "direct:127.0.0.1");
+  assert.deepEqual([used.windows, used.granted, used.refused], ["2/SECOND", 1, 0]);
+  const service = keys.find(({ key }: { key: string }) => key === "ols:default");
+  assert.equal(service.windows, "8/SECOND+300/MINUTE");
+  assert.match((await run("rl doctor")).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1 +0 +0 +0 +0$/m);
+});
+
+test("a file with limits of hosts holds beside those of services, and its mistakes are told by their lines", async t => {
+  const { folder, run } = await setUp(t);
+  const limits = join(folder, "ratelimits.yaml");
+  await writeFile(limits, "hosts:\n  127.0.0.1: { total: { rates: 1/SECOND } }\n");
+  const env = { DOCSTOKG_RLIMITS_YAML: limits };
+  await run("pull", env);
+  assert.match((await run("rl doctor", env)).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1\/SECOND +1 /m);
+  await writeFile(limits, "hosts:\n  127.0.0.1: { totl: { rates: 1/SECOND } }\n");
+  const wrong = await run("pull", env);
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stderr, /ratelimits\.yaml:2: hosts\.127\.0\.0\.1\.totl: unknown key; did you mean total\?/);
+});
+
+test("Ctrl-C ends a pull with 130, and nothing broken is left", async t => {
+  const folder = folderFor(t);
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  const server = await serve(t, (_request, response) => {
+    response.writeHead(200, { etag: '"one"', "content-length": 1_000_000 });
+    response.write(file("2026-11-01"), () => resolve());
+  });
+  const url = `${server.origin}/x.obo`;
+  await writeFile(
+    join(folder, "sources.yaml"),
+    `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`,
+  );
+  const program = JSON.stringify(join(import.meta.dirname, "../../src/cli/ontofetch.ts"));
+  await writeFile(join(folder, "run.mjs"), `const { main } = await import(${program});\nawait main(process);\n`);
+  const args = ["--disable-warning=ExperimentalWarning", "run.mjs", "pull"];
+  const child = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  const closed = once(child, "close");
+  await asked;
+  child.kill("SIGINT");
+  assert.deepEqual(await closed, [130, null]);
+  assert.deepEqual(await readdir(join(folder, "ontologies")), [".ontofetch"]);
+});

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { loadOntofetchSettings } from "../../src/ontology/load-settings.ts";
+import { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "../../src/ontology/ontofetch.ts";
+import type { PlanItem } from "../../src/ontology/planner.ts";
+import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
+
+export function folderFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "ontofetch-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
+export async function internetFor(t: TestContext, options: InternetOptions = {}): Promise<Internet> {
+  const internet = await startInternet({ works: 0, bigOntologyBytes: 2_000_000, ...options });
+  t.after(() => internet.close());
+  return internet;
+}
+
+/** A project folder with a `sources.yaml`, at the simulated internet. Each call of `plan` or `pull` is a run of its own. */
+export interface Project {
+  readonly folder: string;
+  write(sources: string): Promise<void>;
+  plan(): Promise<readonly PlanItem[]>;
+  pull(
+    options?: PullOptions & Partial<OntofetchOptions> & { readonly ids?: readonly string[] },
+  ): Promise<readonly PullResult[]>;
+}
+
+export async function projectFor(
+  t: TestContext,
+  internet: Pick<Internet, "network">,
+  sources: string,
+): Promise<Project> {
+  const folder = folderFor(t);
+  const env = { BIOPORTAL_API_KEY: "0123456789-secret" };
+  const run = async <Result>(
+    options: Partial<OntofetchOptions>,
+    work: (ontofetch: Ontofetch) => Promise<Result>,
+  ): Promise<Result> => {
+    const settings = await loadOntofetchSettings({}, {}, folder);
+    const ontofetch = await Ontofetch.open(settings, { env, network: internet.network, ...options });
+    try {
+      return await work(ontofetch);
+    } finally {
+      await ontofetch.close("test");
+    }
+  };
+  const project: Project = {
+    folder,
+    write: text => writeFile(join(folder, "sources.yaml"), text),
+    plan: () => run({}, ontofetch => ontofetch.plan(ontofetch.settings.sources)),
+    pull: ({ ids, isFrozen, onResult, ...options } = {}) =>
+      run(options, ontofetch => {
+        const chosen = ontofetch.settings.sources.filter(({ id }) => ids?.includes(id) ?? true);
+        return ontofetch.pull(chosen, { isFrozen, onResult, isAll: ids === undefined });
+      }),
+  };
+  await project.write(sources);
+  return project;
+}

@@ -1,0 +1,24 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+/** What `pull-process.ts` prints. */
+export interface PullReport {
+  readonly outcomes: Readonly<Record<string, string>>;
+  readonly maxRssBytes: number;
+}
+
+/** A pull in a process of its own. */
+export async function pullInProcess(folder: string, network: object): Promise<PullReport> {
+  const file = join(import.meta.dirname, "pull-process.ts");
+  const args = ["--disable-warning=ExperimentalWarning", file, folder, JSON.stringify(network)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
+  return JSON.parse(output);
+}
+
+async function text(stream: NodeJS.ReadableStream): Promise<string> {
+  let all = "";
+  for await (const chunk of stream) all += chunk;
+  return all;
+}
