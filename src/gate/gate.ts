@@ -9,7 +9,7 @@ import { Budget, type Lane } from "./budget.ts";
 import { Cooling } from "./cooling.ts";
 import type { Denial } from "./denial.ts";
 import type { EntryRequest } from "./entry-request.ts";
-import { constraintOf, overdueUs, plannedUs } from "./forecast.ts";
+import { constraintOf, type Forecast, overdueUs, plannedUs } from "./forecast.ts";
 import type { GateEvent } from "./gate-events.ts";
 import { GateTeller } from "./gate-teller.ts";
 import type { Grant, Refusal } from "./grant.ts";
@@ -189,6 +189,14 @@ export class Gate implements WaitingRoom {
     return (this.#counted.lineOf(lane)?.length ?? 0) + (this.#uncounted.lineOf(lane)?.length ?? 0);
   }
 
+  /** Costs nothing for each of those who wait: theirs are not made anew for it. */
+  forecast(lane: Lane, nowUs: number): Forecast {
+    const readyUs = plannedUs(this.#counted, lane, 1, Number.POSITIVE_INFINITY, nowUs);
+    if (readyUs <= nowUs && this.#hasRoom(lane, 1, nowUs) && !this.#counted.isContended(lane))
+      return { readyUs: nowUs, constraint: undefined };
+    return { readyUs, constraint: constraintOf(this.#root, lane, wantedBy(this.#counted, lane, 1), readyUs, nowUs) };
+  }
+
   join(waiter: Waiter): void {
     const denial = this.#breakers?.check(waiter.call);
     if (denial === undefined) this.#turnstileFor(waiter.units).join(waiter);
@@ -311,9 +319,14 @@ export class Gate implements WaitingRoom {
   }
 
   #isReady(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
+    return this.#hasRoom(lane, units, nowUs) && this.#isCovered(call, lane, units, nowUs);
+  }
+
+  /** In this process. */
+  #hasRoom(lane: Lane, units: number, nowUs: number): boolean {
     if (!this.#root.hasSlot) return false;
     for (let at: Budget | undefined = lane; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
-    return this.#isCovered(call, lane, units, nowUs);
+    return true;
   }
 
   /** As far as other processes are concerned. Asks nobody. */
