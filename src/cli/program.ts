@@ -1,14 +1,28 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { isDocstokgError } from "../errors.ts";
+import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 
 /** What a command may touch of the process, handed in so that tests can call it. */
 export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Calls back at each Ctrl-C, or request to end, until told to stop. */
+  readonly onInterrupt?: ((listener: () => void) => () => void) | undefined;
+  /** Aborted when whoever read the output has gone away. */
+  readonly readerGone?: AbortSignal | undefined;
+  /** @default the clocks of this machine */
+  readonly time?: Time | undefined;
+}
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
 }
 
 /** One command: a file of its own, its options and arguments, and what it does. */
@@ -82,20 +96,40 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.usage;
     }
+    if (isDocstokgError(error) && error.code === "DOCSTOKG_STORE") {
+      io.stderr.write(`${program.name}: ${error.message}\n`);
+      return ExitCode.partial;
+    }
     throw error;
   }
 }
 
 /** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
 export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
+  const readerGone = new AbortController();
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return;
+    if (error.code === "EPIPE") return readerGone.abort();
     process.stderr.write(`${program.name}: the output cannot be written (${error.code ?? error.message})\n`);
     process.exitCode = ExitCode.partial;
   });
   const { stdout, stderr, argv, env } = process;
-  process.exitCode = await runProgram(program, { argv: argv.slice(2), env, stdout, stderr });
+  const io: Io = {
+    argv: argv.slice(2),
+    env,
+    stdout,
+    stderr,
+    readerGone: readerGone.signal,
+    onInterrupt: listener => {
+      for (const signal of INTERRUPTS) process.on(signal, listener);
+      return () => {
+        for (const signal of INTERRUPTS) process.off(signal, listener);
+      };
+    },
+  };
+  process.exitCode = await runProgram(program, io);
 }
+
+const INTERRUPTS = ["SIGINT", "SIGTERM"] as const;
 
 /** Read at run time: the same file is true for the sources and for the installed package. */
 function packageVersion(): string {
