@@ -80,7 +80,7 @@ function tables(processes: readonly SeenProcess[], { place }: Meeting, io: Io): 
     .flatMap(process => process.lanes.map(lane => ({ process, lane })))
     .sort((a, b) => compare(laneName(a.lane), laneName(b.lane)) || a.process.pid - b.process.pid);
   if (lanes.length === 0) return `${head}${processTable(processes, { columns })}\nNo lane has been used.\n`;
-  const header = ["lane", "process", "used", "in flight", "queue", "next free", "newcomer", "pace", "guard", "held by"];
+  const header = ["lane", "pid", "used", "flight", "queue", "free in", "newcomer", "pace", "guard", "held by"];
   const cells = lanes.map(({ process, lane }, index) => {
     const before = lanes[index - 1];
     return laneCells(process, lane, before !== undefined && laneName(before.lane) === laneName(lane));
@@ -123,9 +123,9 @@ function laneCells({ pid, ageMs }: SeenProcess, lane: LaneSnapshot, isRepeated: 
   return [
     isRepeated ? "" : laneName(lane),
     String(pid),
-    windows.map(({ rate, used, isLearned }) => `${used} of ${rate}${isLearned ? "*" : ""}`).join(", ") || "unlimited",
+    windows.map(usedText).join(" + ") || "unlimited",
     // What is no number in JSON has become null there.
-    Number.isFinite(maxConcurrent) && maxConcurrent !== null ? `${inFlight} of ${maxConcurrent}` : String(inFlight),
+    Number.isFinite(maxConcurrent) && maxConcurrent !== null ? `${inFlight}/${maxConcurrent}` : String(inFlight),
     String(waiting),
     untilText(nextFreeMs - ageMs),
     untilText(newcomerMs - ageMs),
@@ -133,6 +133,11 @@ function laneCells({ pid, ageMs }: SeenProcess, lane: LaneSnapshot, isRepeated: 
     `${guardMs} ms`,
     heldBy(lane),
   ];
+}
+
+/** `3/4 SECOND`, with a star where the server has announced it. */
+function usedText({ rate, used, limit, isLearned }: LaneSnapshot["windows"][number]): string {
+  return `${used}/${limit} ${rate.slice(rate.indexOf("/") + 1)}${isLearned ? "*" : ""}`;
 }
 
 function heldBy({ host, constraint }: LaneSnapshot): string {

@@ -84,7 +84,7 @@ function forPeople({ url, role, policy, shared, cache, verdict }: Why, io: Io): 
     `${url} (${role})\n`,
     `${painter(io)(COLOURS[verdict.kind], verdict.text)}\n\n`,
     facts.map(([name = "", text = ""]) => `${name.padEnd(9)}${text}\n`).join(""),
-    `\n${formatTable(["policy", "", "said by"], said)}`,
+    `\n${formatTable(["policy", "", "said by"], said, { columns: io.stdout.isTTY ? io.stdout.columns : undefined })}`,
   ].join("");
 }
 
@@ -100,7 +100,7 @@ function processTexts(shared: SharedFacts): readonly string[] {
   if (shared.processes.length === 0) return ["none has called there in the last minute"];
   return shared.processes.map(({ pid, program, ageMs, readyMs, constraint, waiting, inFlight, windowFailures }) => {
     const isKnown = constraint?.kind !== "concurrency";
-    const ready = readyMs > 0 ? `in ${formatSpan(readyMs)}` : isKnown ? "at once" : "when a slot is free";
+    const ready = readyMs > 0 ? `room in ${formatSpan(readyMs)}` : isKnown ? "has room" : "room when a slot is free";
     const held = constraint === undefined || (readyMs === 0 && isKnown) ? "" : ` (${describeConstraint(constraint)})`;
     const failures = windowFailures > 0 ? `, ${windowFailures} failures in its window` : "";
     return `${pid} ${program}: ${ready}${held}, ${inFlight} in flight, ${waiting} waiting${failures}; seen ${formatSpan(ageMs)} ago`;
