@@ -5,7 +5,16 @@ import fc from "fast-check";
 import { formatTable } from "./table.ts";
 
 test("columns line up, and no line ends in blanks", () => {
-  assert.equal(formatTable(["a", "b"], [["long one", ""], ["x", "y"]]), "a         b\nlong one\nx         y\n");
+  assert.equal(
+    formatTable(
+      ["a", "b"],
+      [
+        ["long one", ""],
+        ["x", "y"],
+      ],
+    ),
+    "a         b\nlong one\nx         y\n",
+  );
 });
 
 test("what is too wide for a terminal ends in an ellipsis, the widest column first", () => {
@@ -30,7 +39,10 @@ test("a table is never wider than its terminal, unless every column is as narrow
 });
 
 test("colour takes no room", () => {
-  const rows = [["open", "x"], ["closed", "y"]];
+  const rows = [
+    ["open", "x"],
+    ["closed", "y"],
+  ];
   const paint = (text: string, _: number, column: number) =>
     column === 0 ? styleText("red", text, { validateStream: false }) : text;
   const painted = formatTable(["state", ""], rows, { paint });

@@ -38,7 +38,10 @@ function scene({ isTTY = true, isForPrograms = false, rows = 10 } = {}) {
 test("on a terminal each picture takes the place of the last, once a second, until Ctrl-C", async () => {
   const { time, written, begin, interrupt, listeners } = scene();
   let count = 0;
-  const ended = begin(async () => `picture ${(count += 1)}\nof two lines\n`);
+  const ended = begin(async () => {
+    count += 1;
+    return `picture ${count}\nof two lines\n`;
+  });
   await time.advance(0);
   assert.deepEqual(written, ["picture 1\x1b[K\nof two lines\x1b[K\n\x1b[J"]);
   await time.advance(999);
@@ -56,7 +59,7 @@ test("a line that the terminal breaks counts as many as it takes", async () => {
   const { time, written, begin, interrupt } = scene();
   const ended = begin(async () => `${"x".repeat(41)}\n`);
   await time.advance(1000);
-  assert.match(written[1] ?? "", /^\r\x1b\[3A/);
+  assert.ok(written[1]?.startsWith("\r\x1b[3A"));
   interrupt();
   await ended;
 });
@@ -66,7 +69,7 @@ test("what is higher than the terminal is cut, because it could not be written o
   const ended = begin(async () => "1\n2\n3\n4\n5\n6\n7\n");
   await time.advance(1000);
   assert.equal(written[0], "1\x1b[K\n2\x1b[K\n3\x1b[K\n4\x1b[K\n… and 3 more lines\x1b[K\n\x1b[J");
-  assert.match(written[1] ?? "", /^\r\x1b\[5A/);
+  assert.ok(written[1]?.startsWith("\r\x1b[5A"));
   interrupt();
   await ended;
 });
