@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { readdirSync, rmSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { folderFor, typed, usedStore } from "../../test/cli/kit.ts";
+import { docstokg } from "./docstokg.ts";
+import { type Io, runProgram } from "./program.ts";
 
 test("open for 300 seconds, show, close: each tells what is so", async t => {
   const { store } = await folderFor(t);
@@ -118,6 +121,48 @@ test("the store is where the policy says, in its layers", async t => {
     assert.equal(exitCode, 0);
     assert.ok(stdout.includes(`  sqlite:${file}\n`));
   }
+});
+
+test("multiprocess is the file in the user's runtime folder", async t => {
+  const { folder } = await folderFor(t);
+  const env = { DOCSTOKG_RLIMIT_BACKEND: "multiprocess", XDG_RUNTIME_DIR: folder };
+  const { exitCode, stderr } = await typed(["breaker", "show"], { env });
+  assert.equal(exitCode, 2);
+  assert.ok(stderr.includes(`there is no file ${join(folder, "docstokg", "limits.db")}`), stderr);
+  await usedStore(`sqlite:${join(folder, "docstokg", "limits.db")}`);
+  assert.equal((await typed(["breaker", "show"], { env })).exitCode, 0);
+});
+
+test("a watch does not make the file anew that somebody has deleted, and goes on when it is back", async t => {
+  const { folder, store } = await folderFor(t);
+  await usedStore(store);
+  const complaints: string[] = [];
+  let interrupt: () => void = () => assert.fail("nobody listens");
+  const io: Io = {
+    argv: ["breaker", "show", "--watch", "--json", "--store", store],
+    env: {},
+    stdout: {
+      write: text => {
+        assert.equal(text, "[]\n");
+        if (complaints.length > 0) interrupt();
+        else for (const name of readdirSync(folder)) rmSync(join(folder, name));
+      },
+    },
+    stderr: {
+      write: text => {
+        complaints.push(text);
+        if (complaints.length > 1) return;
+        assert.deepEqual(readdirSync(folder), []);
+        void usedStore(store);
+      },
+    },
+    onInterrupt: listener => {
+      interrupt = listener;
+      return () => undefined;
+    },
+  };
+  assert.equal(await runProgram(docstokg, io), 130);
+  assert.match(complaints[0] ?? "", /^there is no file .*shared\.db/);
 });
 
 test("a file that is not there is not made, and one that is no store is left as it is", async t => {

@@ -88,7 +88,9 @@ export const breaker: CliCommand = {
   commands: [show, open, close],
 };
 
-async function rowsAt({ operator, policy }: Meeting, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {
+async function rowsAt(meeting: Meeting, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {
+  const { operator, policy } = meeting;
+  await meeting.checkPlace();
   const [reports, processes] = await Promise.all([operator.hosts(), operator.processes()]);
   const { windowUs } = policy.breakers.resolved.rollingWindow;
   return breakerRows(reports, processes, { wallMs: time.wallMs(), windowUs });

@@ -57,9 +57,10 @@ export function seenAt({ pid, machine, program, writtenMs, snapshot }: RunningPr
   return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, lanes };
 }
 
-async function seenProcesses({ operator }: Meeting, host: unknown, io: Io): Promise<readonly SeenProcess[]> {
+async function seenProcesses(meeting: Meeting, host: unknown, io: Io): Promise<readonly SeenProcess[]> {
   const { time = systemTime } = io;
-  const processes = await operator.processes();
+  await meeting.checkPlace();
+  const processes = await meeting.operator.processes();
   return processes
     .map(running => seenAt(running, time.wallMs()))
     .map(seen => (host === undefined ? seen : { ...seen, lanes: seen.lanes.filter(lane => isNamed(lane, host)) }))

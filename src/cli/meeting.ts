@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Command } from "commander";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, StoreError } from "../errors.ts";
 import { meetingPlace, type StoreName, storeFor } from "../http/open-store.ts";
 import { Operator } from "../http/operator.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
@@ -17,6 +17,8 @@ export interface Meeting {
   readonly policy: LoadedPolicy;
   readonly place: string;
   readonly operator: Operator;
+  /** Rejects with a StoreError when its file is gone, which a store that is asked again would make anew. */
+  checkPlace(): Promise<void>;
 }
 
 /** That there is nothing to meet anybody in: each process is on its own, or no program has used the store yet. */
@@ -59,7 +61,11 @@ export async function withMeetingIfAny<Result>(
   const store = storeFor(place, room);
   const problem = store === undefined ? ALONE : await fileProblem(place);
   if (store === undefined || problem !== undefined) return act({ policy, problem: problem ?? ALONE });
-  return closing(store, () => act({ policy, place: shown(place), operator: new Operator(store) }));
+  const checkPlace = async () => {
+    const now = await fileProblem(place);
+    if (now !== undefined) throw new StoreError(now);
+  };
+  return closing(store, () => act({ policy, place: shown(place), operator: new Operator(store), checkPlace }));
 }
 
 const ALONE =

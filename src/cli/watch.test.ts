@@ -9,13 +9,14 @@ import { watch } from "./watch.ts";
 function scene({ isTTY = true, isForPrograms = false, rows = 10 } = {}) {
   const time = new FakeTime();
   const written: string[] = [];
+  const complaints: string[] = [];
   const listeners = new Set<() => void>();
   const gone = new AbortController();
   const io: Io = {
     argv: [],
     env: {},
     stdout: { write: text => written.push(text), isTTY, columns: 20, rows },
-    stderr: { write: () => undefined },
+    stderr: { write: text => complaints.push(text) },
     time,
     readerGone: gone.signal,
     onInterrupt: listener => {
@@ -26,6 +27,7 @@ function scene({ isTTY = true, isForPrograms = false, rows = 10 } = {}) {
   return {
     time,
     written,
+    complaints,
     listeners,
     gone,
     begin: (draw: () => Promise<string>) => watch(io, { draw, isForPrograms }),
@@ -113,6 +115,17 @@ test("a store that is away is told of, and looked for again", async () => {
   isAway = false;
   await time.advance(1000);
   assert.deepEqual(written, ["redis is away\n", "back\n"]);
+  interrupt();
+  await ended;
+});
+
+test("programs are not told of it in place of what they read", async () => {
+  const { time, written, complaints, begin, interrupt } = scene({ isForPrograms: true });
+  const ended = begin(async () => {
+    throw new StoreError("redis is away");
+  });
+  await time.advance(0);
+  assert.deepEqual([written, complaints], [[], ["redis is away\n"]]);
   interrupt();
   await ended;
 });

@@ -17,7 +17,7 @@ export interface WatchOptions {
 
 /**
  * Shows the same once a second, until Ctrl-C (exit code 130) or until nobody reads it any more (0).
- * A store that is away is told of in the picture's place, and tried again with the next one.
+ * A store that is away is told of in the picture's place, for programs on stderr, and tried again with the next one.
  */
 export async function watch(io: Io, { draw, isForPrograms }: WatchOptions): Promise<ExitCode> {
   const { stdout, time = systemTime, readerGone } = io;
@@ -31,8 +31,9 @@ export async function watch(io: Io, { draw, isForPrograms }: WatchOptions): Prom
   const picture = new Picture(stdout, stdout.isTTY === true && !isForPrograms);
   try {
     while (!ends.aborted) {
-      const text = await draw().catch(awayText);
-      if (!ends.aborted) picture.show(text);
+      const { isAway, text } = await drawn(draw);
+      if (isAway && isForPrograms) io.stderr.write(text);
+      else if (!ends.aborted) picture.show(text);
       await elapsed(time, EVERY_MS, ends);
     }
   } finally {
@@ -41,9 +42,13 @@ export async function watch(io: Io, { draw, isForPrograms }: WatchOptions): Prom
   return exitCode;
 }
 
-function awayText(error: unknown): string {
-  if (isDocstokgError(error) && error.code === "DOCSTOKG_STORE") return `${error.message}\n`;
-  throw error;
+async function drawn(draw: () => Promise<string>): Promise<{ readonly isAway: boolean; readonly text: string }> {
+  try {
+    return { isAway: false, text: await draw() };
+  } catch (error) {
+    if (isDocstokgError(error) && error.code === "DOCSTOKG_STORE") return { isAway: true, text: `${error.message}\n` };
+    throw error;
+  }
 }
 
 /** Resolves early when there is nothing to wait for any more. */

@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { type Io, runProgram } from "../../src/cli/program.ts";
 import { serve } from "../http/kit.ts";
+import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
 import { folderFor, typed, usedStore } from "./kit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -124,4 +125,22 @@ test("a reader that goes away ends a watch, and that is no failure", async t => 
   const child = await watching(t);
   (child.stdout as unknown as { destroy(): void }).destroy();
   assert.deepEqual(await once(child, "exit"), [0, null]);
+});
+
+test("a redis server is a meeting place like a file, and one that stops is told of", {
+  skip: whyNoRedis(),
+}, async t => {
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  const opened = await typed(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url]);
+  assert.match(opened.stdout, /^a\.example is open until /);
+  const shown = await typed(["breaker", "show", "--store", redis.url]);
+  assert.match(shown.stdout, /^a\.example +open +all .* cli-open:operator$/m);
+  await typed(["breaker", "close", "a.example", "--store", redis.url]);
+  assert.equal((await typed(["breaker", "show", "--open-only", "--json", "--store", redis.url])).stdout, "[]\n");
+  await redis.stop();
+  const away = await typed(["breaker", "show", "--store", redis.url]);
+  assert.equal(away.exitCode, 1);
+  assert.equal(away.stdout, "");
+  assert.match(away.stderr, /^docstokg: redis at 127\.0\.0\.1:\d+: .*\n$/);
 });
