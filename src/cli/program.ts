@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { isDocstokgError } from "../errors.ts";
+import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 
 /** What a command may touch of the process, handed in so that tests can call it. */
@@ -13,12 +14,17 @@ export interface Io {
   readonly stdin?: AsyncIterable<Uint8Array | string> | undefined;
   /** Calls back at each Ctrl-C, or request to end, until told to stop. */
   readonly onInterrupt?: ((listener: () => void) => () => void) | undefined;
+  /** Aborted when whoever read the output has gone away. */
+  readonly readerGone?: AbortSignal | undefined;
+  /** @default the clocks of this machine */
+  readonly time?: Time | undefined;
 }
 
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
 }
 
 /** One command: a file of its own, its options and arguments, and what it does. */
@@ -92,8 +98,8 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.usage;
     }
-    // A disk that is full, or a list that cannot be had: what was done until then is kept.
-    if (isDocstokgError(error) && error.code === "DOCSTOKG_DOWNLOAD") {
+    // A disk that is full, a list or a store that cannot be had: what was done until then is kept.
+    if (isDocstokgError(error) && (error.code === "DOCSTOKG_DOWNLOAD" || error.code === "DOCSTOKG_STORE")) {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.partial;
     }
@@ -103,8 +109,9 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
 
 /** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
 export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
+  const readerGone = new AbortController();
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return;
+    if (error.code === "EPIPE") return readerGone.abort();
     process.stderr.write(`${program.name}: the output cannot be written (${error.code ?? error.message})\n`);
     process.exitCode = ExitCode.partial;
   });
@@ -119,6 +126,7 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
       input = process.stdin;
       return input;
     },
+    readerGone: readerGone.signal,
     onInterrupt: listener => {
       for (const signal of INTERRUPTS) process.on(signal, listener);
       return () => {

@@ -4,6 +4,13 @@ import type { Budget, Lane } from "./budget.ts";
 import type { Turnstile } from "./turnstile.ts";
 import type { Waiter, WaitingLine } from "./waiting-line.ts";
 
+/** When one that came now could go, behind those who wait, and what would keep it until then. */
+export interface Forecast {
+  readonly readyUs: number;
+  /** Undefined where it could go at once. */
+  readonly constraint: Constraint | undefined;
+}
+
 /**
  * The earliest a newcomer could go, behind those who wait already (law L4). Exact for its lane, a lower bound above it.
  * Stale forecasts of those ahead are made anew only for somebody whose bound asks for it: who waits for ever need not know.
@@ -59,7 +66,7 @@ export function overdueUs(turnstile: Turnstile, waiter: Waiter, nowUs: number): 
 }
 
 /** When every budget on the way has room for so many units. */
-function freeUs(lane: Lane, units: number, nowUs: number): number {
+export function freeUs(lane: Lane, units: number, nowUs: number): number {
   let us = nowUs;
   for (let at: Budget | undefined = lane; at; at = at.above) us = Math.max(us, at.earliestUs(units, nowUs));
   return us;

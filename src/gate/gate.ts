@@ -9,7 +9,7 @@ import { Budget, type Lane } from "./budget.ts";
 import { Cooling } from "./cooling.ts";
 import type { Denial } from "./denial.ts";
 import type { EntryRequest } from "./entry-request.ts";
-import { constraintOf, overdueUs, plannedUs } from "./forecast.ts";
+import { constraintOf, type Forecast, overdueUs, plannedUs } from "./forecast.ts";
 import type { GateEvent } from "./gate-events.ts";
 import { GateTeller } from "./gate-teller.ts";
 import type { Grant, Refusal } from "./grant.ts";
@@ -190,6 +190,14 @@ export class Gate implements WaitingRoom {
 
   waitingAt(lane: Lane): number {
     return (this.#counted.lineOf(lane)?.length ?? 0) + (this.#uncounted.lineOf(lane)?.length ?? 0);
+  }
+
+  /** Costs nothing for each of those who wait: theirs are not made anew for it. */
+  forecast(lane: Lane, nowUs: number): Forecast {
+    const readyUs = plannedUs(this.#counted, lane, 1, Number.POSITIVE_INFINITY, nowUs);
+    if (readyUs <= nowUs && this.#hasRoom(lane, 1, nowUs) && !this.#counted.isContended(lane))
+      return { readyUs: nowUs, constraint: undefined };
+    return { readyUs, constraint: constraintOf(this.#root, lane, wantedBy(this.#counted, lane, 1), readyUs, nowUs) };
   }
 
   join(waiter: Waiter): void {

@@ -68,7 +68,7 @@ function gateOf(limits: RatelimitsOptions) {
   const table = (name = host) => {
     const found = [...gate.lanes()].find(each => each.name === name && each.role === role);
     assert.ok(found !== undefined, `${name} has a lane`);
-    return snapshotOf(found, gate.waitingAt(found), time.monotonicUs());
+    return snapshotOf(found, gate, time.monotonicUs());
   };
   const learned = () =>
     events.flatMap(event =>

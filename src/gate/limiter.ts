@@ -121,7 +121,7 @@ export class RateLimiter {
 
   snapshot(): LimiterSnapshot {
     const nowUs = this.#time.monotonicUs();
-    const keys = Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate.waitingAt(lane), nowUs));
+    const keys = Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate, nowUs));
     return { inFlight: this.#gate.inFlight, waiting: this.#gate.waiting, keys };
   }
 }

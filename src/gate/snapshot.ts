@@ -1,5 +1,7 @@
+import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Lane } from "./budget.ts";
+import { type Forecast, freeUs } from "./forecast.ts";
 
 interface WindowSnapshot {
   readonly rate: string;
@@ -22,15 +24,26 @@ export interface LaneSnapshot {
   /** As in force; Infinity for no cap. */
   readonly maxConcurrent: number;
   readonly waiting: number;
-  /** Milliseconds until the next request could go; 0 for now. Slots are left out. */
+  /** Milliseconds until every window on the way has room for one; 0 for now. Slots are left out. */
   readonly nextFreeMs: number;
+  /** Milliseconds until one that came now could go, behind those who wait. A forecast; slots are left out. */
+  readonly newcomerMs: number;
+  /** What would keep it waiting; undefined where it could go at once. */
+  readonly constraint: Constraint | undefined;
   readonly multiplier: number;
   readonly guardMs: number;
   readonly shape: "burst" | "smooth";
 }
 
-export function snapshotOf(lane: Lane, waiting: number, nowUs: number): LaneSnapshot {
+/** What the gate knows of a lane that the lane does not. */
+interface Surroundings {
+  waitingAt(lane: Lane): number;
+  forecast(lane: Lane, nowUs: number): Forecast;
+}
+
+export function snapshotOf(lane: Lane, gate: Surroundings, nowUs: number): LaneSnapshot {
   const { name: host, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = lane;
+  const { readyUs, constraint } = gate.forecast(lane, nowUs);
   return {
     host,
     role,
@@ -45,8 +58,10 @@ export function snapshotOf(lane: Lane, waiting: number, nowUs: number): LaneSnap
     headSkipped,
     inFlight,
     maxConcurrent: policy.maxConcurrent,
-    waiting,
-    nextFreeMs: Math.max(0, Math.ceil((lane.earliestUs(1, nowUs) - nowUs) / 1000)),
+    waiting: gate.waitingAt(lane),
+    nextFreeMs: Math.ceil((freeUs(lane, 1, nowUs) - nowUs) / 1000),
+    newcomerMs: Math.ceil((readyUs - nowUs) / 1000),
+    constraint,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
     shape: lane.spacingUs > 0 ? "smooth" : "burst",

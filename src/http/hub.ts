@@ -125,7 +125,7 @@ export class Hub {
       calls: room.underWay.size,
       inFlight: gate.inFlight,
       waiting: gate.waiting,
-      lanes: Array.from(gate.lanes(), lane => snapshotOf(lane, gate.waitingAt(lane), nowUs)),
+      lanes: Array.from(gate.lanes(), lane => snapshotOf(lane, gate, nowUs)),
       hosts: [...breakers.statuses()],
       cache: cacheStats(),
     };

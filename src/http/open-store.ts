@@ -47,14 +47,20 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
 
 /** Where breakers are shared, if not with the limits: what the policy's `cooldown_store` says. */
 export function breakerStoreFor(room: StoreRoom): Store | undefined {
-  const { backend = "none", dsn = "" } = room.policy.breakers.options.advanced?.cooldown_store ?? {};
-  if (backend === "none") return undefined;
-  return storeFor(placeOf(backend, dsn, "advanced.cooldown_store.dsn"), room);
+  const place = breakerPlace(room.policy);
+  return place && storeFor(place, room);
 }
 
-/** Where running processes can be met: as their hubs choose it. Undefined where each is on its own. */
-export function meetingStoreFor(name: StoreName | undefined, room: StoreRoom): Store | undefined {
-  return breakerStoreFor(room) ?? storeFor(name, room);
+/**
+ * Where running processes can be met: as `name` says, or else as the policy makes their hubs choose it. A file by its
+ * own name; "memory" where each process is on its own.
+ */
+export function meetingPlace(
+  name: StoreName | undefined,
+  { policy, env }: Pick<StoreRoom, "policy" | "env">,
+): Exclude<StoreName, "multiprocess"> {
+  const place = name ?? breakerPlace(policy) ?? backendName(policy);
+  return place === "multiprocess" ? `sqlite:${commonFile(env)}` : place;
 }
 
 /** Which of them a registry keeps is the hub's business. */
@@ -75,6 +81,11 @@ function redisOptions(where: string, path: string): { url: string; cluster: bool
   if (cluster !== "true" && cluster !== "false") throw problem("cluster is true or false");
   url.search = "";
   return { url: url.href, cluster: cluster === "true", ...(prefix && { prefix }) };
+}
+
+function breakerPlace({ breakers }: LoadedPolicy): StoreName | undefined {
+  const { backend = "none", dsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
+  return backend === "none" ? undefined : placeOf(backend, dsn, "advanced.cooldown_store.dsn");
 }
 
 function backendName({ ratelimits }: LoadedPolicy): StoreName {

@@ -30,6 +30,8 @@ export interface SharedReport {
   readonly reason: string | undefined;
   /** Until it may be called again, as far as anybody knows. */
   readonly remainingMs: number;
+  /** How much of that is a cooldown's, which shuts every role. */
+  readonly cooldownMs: number;
   readonly circuits: readonly CircuitReport[];
 }
 
@@ -97,6 +99,7 @@ function reportOf(subject: string, { note: host = UNKNOWN_HOST, nowUs }: NoteSee
     state: cooldown === undefined ? (worst?.state ?? "closed") : "open",
     reason: cooldown?.reason ?? (worst === undefined ? undefined : "failures"),
     remainingMs: Math.max(cooledMs, ...circuits.map(({ remainingMs }) => remainingMs)),
+    cooldownMs: cooledMs,
     circuits,
   };
 }

@@ -86,7 +86,7 @@ export class OntologyManager {
   /** The configured services' own keys, whether used or not, and every host that was used. */
   snapshot(): readonly LaneSnapshot[] {
     const nowUs = this.#time.monotonicUs();
-    return Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate.waitingAt(lane), nowUs));
+    return Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate, nowUs));
   }
 }
 

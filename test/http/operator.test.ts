@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { BreakerOpenError } from "../../src/errors.ts";
 import { createHub } from "../../src/http/create-hub.ts";
-import { meetingStoreFor } from "../../src/http/open-store.ts";
+import { storeFor } from "../../src/http/open-store.ts";
 import { Operator } from "../../src/http/operator.ts";
 import { loadPolicy } from "../../src/policy/load.ts";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -23,7 +23,7 @@ async function scene(t: TestContext) {
   } as const;
   const hub = await createHub({ env: {}, store, cache: false, retry: false, policy });
   const room = { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: Math.random };
-  const shared = meetingStoreFor(store, room);
+  const shared = storeFor(store, room);
   assert.ok(shared !== undefined);
   t.after(async () => {
     await hub.close();

@@ -1,0 +1,28 @@
+/** A program that never ends by itself: it fetches, says what came of it, and fetches again. */
+import { setTimeout } from "node:timers/promises";
+import { createHub } from "../../src/http/create-hub.ts";
+
+const [store = "", origin = ""] = process.argv.slice(2);
+// Nobody is left behind when the test is over, however it ends.
+process.stdin.on("end", () => process.exit()).resume();
+const hub = await createHub({
+  env: {},
+  store: store as `sqlite:${string}`,
+  cache: false,
+  retry: false,
+  policy: {
+    ratelimits: { extends: "none", defaults: { metadata: { rates: "20/SECOND", max_delay_ms: 10_000 } } },
+    breakers: { extends: "none" },
+  },
+});
+for (let n = 1; ; n += 1) {
+  const said = await hub.fetch(`${origin}/${n}`).then(
+    async response => {
+      await response.arrayBuffer();
+      return response.status;
+    },
+    error => error.code,
+  );
+  process.stdout.write(`${said}\n`);
+  await setTimeout(20);
+}
