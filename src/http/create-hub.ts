@@ -4,6 +4,7 @@ import { BreakerRegistry } from "../gate/breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../gate/listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
+import type { BudgetStore } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { asStored } from "./artifact.ts";
@@ -34,12 +35,25 @@ const UNREAD_BODY_MS = 60_000;
 /** A hub, with the policy loaded. Rejects with a ConfigError that lists everything wrong with it. */
 export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
-  const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
+  const { time = systemTime, random = Math.random } = options;
   const policy = await HubPolicy.load(options);
   const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random });
   const env = options.env ?? process.env;
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
   const store = storeFor(options.store, { policy: policy.loaded, env, time, random });
+  return assembleHub(options, { policy, breakers, store });
+}
+
+/** What a hub is given rather than makes. Whoever simulates a fleet hands in stores that fail on cue. */
+export interface HubGivens {
+  readonly policy: HubPolicy;
+  readonly breakers: BreakerRegistry;
+  readonly store: BudgetStore | undefined;
+}
+
+/** The hub itself, for options that were checked. */
+export async function assembleHub(options: HubOptions, { policy, breakers, store }: HubGivens): Promise<Hub> {
+  const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, random });
   const listeners = new Listeners<HttpEvent>();
   for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners }, listener);
