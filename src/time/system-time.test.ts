@@ -33,6 +33,19 @@ test("a timer longer than the platform's longest does not fire at once", async (
   assert.equal(fired, false);
 });
 
+test("a timer for what is overdue fires at once, and warns nobody", async () => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => warnings.push(name);
+  process.on("warning", note);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  systemTime.setTimer(-4, resolve);
+  await promise;
+  // Warnings come in a later turn.
+  await systemTime.sleep(1);
+  process.off("warning", note);
+  assert.deepEqual(warnings, []);
+});
+
 test("the wall clock is epoch milliseconds", () => {
   assert.equal(systemTime.wallMs(), Math.floor(systemTime.wallMs()));
   assert.ok(systemTime.wallMs() > Date.UTC(2024, 0, 1));

@@ -21,7 +21,8 @@ export class SystemTime implements Time {
   }
 
   setTimer(delayMs: number, fire: () => void): Timer {
-    let leftMs = Math.ceil(delayMs);
+    // What is overdue is due now; Node would warn of a negative delay.
+    let leftMs = Math.max(0, Math.ceil(delayMs));
     let handle: NodeJS.Timeout;
     const arm = () => {
       const stepMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);
