@@ -199,6 +199,10 @@ export class Gate implements WaitingRoom {
     return lane.stock?.isAsking === true;
   }
 
+  asked({ lane }: Waiter): number {
+    return lane.stock?.asked ?? 0;
+  }
+
   readyUs(waiter: Waiter, nowUs: number): number {
     const isCut = this.#cooling?.has(waiter);
     return isCut ? Number.POSITIVE_INFINITY : overdueUs(this.#turnstileFor(waiter.units), waiter, nowUs);
