@@ -20,6 +20,7 @@ import { Hub, listenTo } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { identifying } from "./identifying.ts";
+import { LateStamps } from "./late-stamps.ts";
 import { storeFor } from "./open-store.ts";
 import { redirecting } from "./redirect.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
@@ -89,6 +90,7 @@ export async function assembleHub(options: HubOptions, { policy, breakers, store
   // One that was handed in need not tell of its connections.
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
+  const late = new LateStamps(time);
   const innermost = attempting({
     gate,
     breakers,
@@ -96,6 +98,7 @@ export async function assembleHub(options: HubOptions, { policy, breakers, store
     time,
     connections: () => connections,
     unread: new UnreadBodies(time, unreadBodyMs),
+    late,
     abandoned: request => telemetry.unread(request, unreadBodyMs),
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
@@ -116,6 +119,7 @@ export async function assembleHub(options: HubOptions, { policy, breakers, store
       // A wire that was handed in belongs to whoever did.
       events.off?.("connect", onConnect);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
+      late.stampAll();
       rest ??= Promise.all([gate.close(), cache?.close()]);
       await rest;
       if (dispatcher === undefined) await (destroyed ?? wire.close());
