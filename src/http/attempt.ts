@@ -273,7 +273,18 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#request.record.inLineSinceUs = undefined;
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();
-    else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#dispatch());
+    else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#goOn());
+  }
+
+  /** A probe has waited for its jitter. Its host may have asked for a pause meanwhile, and the timer may be late. */
+  #goOn(): void {
+    const { reason } = this.#room.breakers.state(this.#request.host);
+    if (reason === undefined || reason === "failures") {
+      this.#dispatch();
+      return;
+    }
+    this.#end(undefined);
+    this.#enter();
   }
 
   #dispatch(): void {
