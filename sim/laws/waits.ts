@@ -4,8 +4,10 @@ import { type Law, type LawMaker, ms } from "./law.ts";
 
 /** What an admitted call is kept beyond its own bound, because timers come late. */
 const LEAST_GRACE_MS = 5;
-/** A timer's millisecond, and what computing costs in a world whose clock creeps. */
+/** A timer's millisecond, and more. */
 const SLACK_US = 20_000;
+/** So often clocks are read in a turn that many share, each time with what computing costs in a world that creeps. */
+const LOOKS = 100;
 
 /** How long a store that does not answer is waited for. */
 const SILENCE_US = 1_000_000;
@@ -67,27 +69,34 @@ class BoundedWait implements Law {
     if (call.method === "GET" && this.#hasJoined(call, arrivedUs)) return undefined;
     const waitedUs = atUs - arrivedUs;
     const boundMs = Math.min(call.maxWaitMs ?? Number.POSITIVE_INFINITY, call.deadlineMs ?? Number.POSITIVE_INFINITY);
-    const { store, breakers } = this.#plan;
+    const { store, breakers, processes } = this.#plan;
+    const slackUs = SLACK_US + LOOKS * processes.reduce((sum, { creepUs }) => sum + creepUs, 0);
     // Whether others leave room only the store can say, and that takes a moment even for who may not wait.
     // What is under way, a question that came before, the one that counts it in; and once more when what was given had
     // to go back for want of a slot.
     const askingUs = store === undefined ? 0 : 8 * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
     if (call.maxWaitMs === undefined && call.deadlineMs === undefined) {
-      return how === "refused" && waitedUs > SLACK_US + askingUs && store === undefined
+      return how === "refused" && waitedUs > slackUs + askingUs && store === undefined
         ? `call ${call.id} was refused ${ms(waitedUs)} after it came`
         : undefined;
     }
     const graceMs = Math.max(LEAST_GRACE_MS, boundMs / 10);
-    const mostUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + askingUs + SLACK_US;
+    const mostUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + askingUs + slackUs;
     return waitedUs > mostUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;
   }
 
-  /** One that was sent before is under way until its call is over, between two attempts too. */
+  /**
+   * One that was sent before is under way until its call is over, between two attempts too; and beyond that for those
+   * who have joined it.
+   */
   #hasJoined(call: CallPlan, arrivedUs: number): boolean {
     const sent = this.#sent.get(pageOf(call)) ?? [];
-    return sent.some(one => one.call !== call && (this.#doneUs.get(one.call) ?? arrivedUs) >= arrivedUs);
+    return sent.some(one => {
+      const endUs = Math.max(one.endedUs ?? Number.POSITIVE_INFINITY, this.#doneUs.get(one.call) ?? arrivedUs);
+      return one.call !== call && endUs >= arrivedUs;
+    });
   }
 }
 
