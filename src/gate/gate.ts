@@ -224,6 +224,10 @@ export class Gate implements WaitingRoom {
     return this.#others?.isAsked(waiter) ?? false;
   }
 
+  asked({ lane }: Waiter): number {
+    return lane.stock?.asked ?? 0;
+  }
+
   readyUs(waiter: Waiter, nowUs: number): number {
     const isCut = this.#cooling?.has(waiter);
     return isCut ? Number.POSITIVE_INFINITY : overdueUs(this.#turnstileFor(waiter.units), waiter, nowUs);

@@ -20,8 +20,8 @@ export interface GrantKeeper {
   freeSlots(lane: Lane): void;
 }
 
-/** Granted; stamped or given back, with its slots still out; or over. */
-export type GrantState = "granted" | "settled" | "over";
+/** Granted; stamped or given back, with its slots still out; over but for its stamp; or over. */
+export type GrantState = "granted" | "settled" | "unstamped" | "over";
 
 /**
  * Leave to send one request, with a slot in everything it passed.
@@ -87,16 +87,27 @@ export class Grant implements Disposable {
 
   /** The request's headers are being written now: this is the instant its server counts. */
   written(): void {
-    if (this.#state !== "granted") return;
-    this.#state = "settled";
+    if (this.#state !== "granted" && this.#state !== "unstamped") return;
+    this.#state = this.#state === "granted" ? "settled" : "over";
     this.#keeper.stamp(this.#lane, this.#units, this.#grantedUs);
   }
 
   /** The request and its body have ended: its slots are free. One that was never said to be written counts as written now. */
   release(): void {
-    if (this.#state === "over") return;
+    if (this.#state === "over" || this.#state === "unstamped") return;
     this.written();
     this.#state = "over";
+    this.#permit?.release();
+    this.#keeper.freeSlots(this.#lane);
+  }
+
+  /** The same for one that was dropped and whose server may notice it only in a moment: say `written` when it has. */
+  releaseUnstamped(): void {
+    if (this.#state !== "granted") {
+      this.release();
+      return;
+    }
+    this.#state = "unstamped";
     this.#permit?.release();
     this.#keeper.freeSlots(this.#lane);
   }

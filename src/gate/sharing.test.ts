@@ -282,3 +282,81 @@ test("over all processes the any-window law holds, everybody is served, and noth
     { numRuns: 60 },
   );
 });
+
+test("who may not wait is not kept by questions that are asked for others", async () => {
+  const ticking: { time?: FakeTime } = {};
+  // A store that takes its time, and gives one unit for each question.
+  const { time, gates } = world(1, "100/SECOND", {}, store => ({
+    get processes() {
+      return store.processes;
+    },
+    exchange: async (settlements, asks) => {
+      await ticking.time?.sleep(100);
+      return store.exchange(
+        settlements,
+        asks.map(ask => ({ ...ask, most: ask.least })),
+      );
+    },
+    close: () => store.close(),
+  }));
+  ticking.time = time;
+  const [gate] = gates;
+  const patient = Array.from({ length: 8 }, () => send(gate, time, { maxWaitMs: Number.POSITIVE_INFINITY }));
+  await time.advance(10);
+  let refusedMs = Number.NaN;
+  const refused = assert.rejects(send(gate, time, { maxWaitMs: 0 }), RateLimitExceeded).then(() => {
+    refusedMs = time.monotonicUs() / 1000;
+  });
+  await time.advance(2000);
+  await refused;
+  await Promise.all(patient);
+  // The question that was out when it came, the first that counted it in, and the beat in which that is noticed.
+  assert.ok(refusedMs <= 210, `refused at ${refusedMs}`);
+});
+
+test("a question that came up while the store failed keeps nobody waiting", async () => {
+  let fail: (error: StoreError) => void = () => undefined;
+  const { time, gates } = world(
+    1,
+    "5/SECOND",
+    {
+      defaults: {
+        metadata: { rates: "5/SECOND", guard_ms: 0 },
+        landing: { rates: "5/SECOND", guard_ms: 0, count_head: false },
+      },
+      global: { max_inflight: 1 },
+    },
+    store => ({
+      get processes() {
+        return store.processes;
+      },
+      exchange: () => {
+        const { promise, reject } = Promise.withResolvers<never>();
+        fail = reject;
+        return promise;
+      },
+      close: () => store.close(),
+    }),
+  );
+  const [gate] = gates;
+  assert.ok(gate !== undefined);
+  const first = gate.enter({ host: HOST, role: "landing", maxWaitMs: 60_000 });
+  assert.ok(first instanceof Promise);
+  await time.advance(1);
+  const second = assert.rejects(async () => gate.enter({ host: HOST, role: "metadata", maxWaitMs: 100 }), {
+    name: "BusyError",
+  });
+  let isRefused = false;
+  void second.then(() => {
+    isRefused = true;
+  });
+  await time.advance(1);
+  // Nothing is free any more, so that only the bound can end the wait.
+  const slot = gate.enter({ host: HOST, role: "landing", method: "HEAD" }) as Grant;
+  await time.advance(1);
+  fail(new StoreError("gone"));
+  await time.advance(150);
+  assert.equal(isRefused, true);
+  slot.release();
+  ((await first) as Grant).release();
+});

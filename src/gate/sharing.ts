@@ -220,7 +220,10 @@ export class Sharing {
     const isNews = !this.#isAway;
     this.#isAway = true;
     if (isNews) this.#ears.changed({ processes: Math.max(1, this.#store.processes), error });
-    for (const lane of lanes) {
+    // What came up meanwhile is not asked either: nobody waits for an answer that is not going to come.
+    const asking = new Set([...lanes, ...this.#wanted.keys()]);
+    this.#wanted.clear();
+    for (const lane of asking) {
       this.#stockOf(lane).isAsking = false;
       this.#ears.news(lane);
     }

@@ -16,6 +16,8 @@ export interface WaitingRoom {
   retry(waiter: Waiter): void;
   /** Others are being asked whether it may go, and will have answered in a moment. */
   isAsking(waiter: Waiter): boolean;
+  /** How often others were asked on behalf of its line so far. */
+  asked(waiter: Waiter): number;
   /** When an overdue waiter could go; now or earlier when only a slot is missing. */
   readyUs(waiter: Waiter, nowUs: number): number;
 }
@@ -71,7 +73,7 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     // Its instant may be this very one, with the timer of its lane next to fire.
     room.retry(waiter);
     if (isOver) return;
-    if (room.isAsking(waiter)) return arm(LEAST_GRACE_MS);
+    if (room.isAsking(waiter) && room.asked(waiter) <= lastQuestion) return arm(LEAST_GRACE_MS);
     const readyUs = room.readyUs(waiter, nowUs);
     const graceMs = Math.max(LEAST_GRACE_MS, maxWaitMs / 10);
     if (readyUs > nowUs && readyUs - arrivedUs <= (maxWaitMs + graceMs) * 1000) return arm((readyUs - nowUs) / 1000);
@@ -101,6 +103,8 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
   };
   if (signal !== undefined) stopWatching = onAbort(signal, () => onAborted(signal.reason));
   call.onWait?.(onAborted);
+  // The first question that counts it in. What is asked after that is asked for somebody else's sake.
+  const lastQuestion = room.asked(waiter) + 1;
   if (maxWaitMs < Number.POSITIVE_INFINITY) arm(maxWaitMs);
   room.join(waiter);
   return promise;

@@ -7,6 +7,7 @@ import type { Gate } from "../gate/gate.ts";
 import type { Grant } from "../gate/grant.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
+import type { LateStamps } from "./late-stamps.ts";
 import { isReplayableBody } from "./replay.ts";
 import { serverWord } from "./server-word.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
@@ -18,6 +19,7 @@ export interface WireRoom {
   readonly wire: Dispatcher;
   readonly time: Time;
   readonly unread: UnreadBodies;
+  readonly late: LateStamps;
   /** How many connections the wire has opened so far. */
   readonly connections: () => number;
   /** Told when a body was given up because nobody read it. */
@@ -188,8 +190,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
    */
   onRequestSent(): void {
     if (!this.#isCold) this.#grant?.written();
-    else if (this.#grant !== undefined)
-      this.#settling ??= this.#room.time.setTimer(COLD_MS, () => this.#grant?.written());
+    else if (this.#grant !== undefined) this.#settling ??= this.#room.time.setTimer(COLD_MS, () => this.#settled());
     this.#request.observer?.onRequestSent?.();
   }
 
@@ -273,7 +274,18 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     this.#request.record.inLineSinceUs = undefined;
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();
-    else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#dispatch());
+    else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#goOn());
+  }
+
+  /** A probe has waited for its jitter. Its host may have asked for a pause meanwhile, and the timer may be late. */
+  #goOn(): void {
+    const { reason } = this.#room.breakers.state(this.#request.host);
+    if (reason === undefined || reason === "failures") {
+      this.#dispatch();
+      return;
+    }
+    this.#end(undefined);
+    this.#enter();
   }
 
   #dispatch(): void {
@@ -334,14 +346,22 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #end(outcome: Outcome | undefined): void {
     this.#jitter?.cancel();
     this.#jitter = undefined;
-    this.#settling?.cancel();
     this.#room.unread.resumed(this);
     const grant = this.#grant;
     if (grant === undefined) return;
     this.#grant = undefined;
     if (outcome !== undefined) grant.report({ outcome });
     if (this.#writtenUs === undefined) grant.giveBack();
-    else grant.release();
+    else if (this.#settling === undefined) grant.release();
+    else this.#room.late.release(grant, this.#unsettledMs());
+    this.#settling?.cancel();
+    this.#settling = undefined;
+  }
+
+  /** How long one that is dropped now goes on counting as being written. */
+  #unsettledMs(): number {
+    const sinceMs = (this.#room.time.monotonicUs() - (this.#writtenUs ?? 0)) / 1000;
+    return Math.max(0, COLD_MS - sinceMs);
   }
 
   #fail(error: unknown): void {

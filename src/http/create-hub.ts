@@ -4,6 +4,7 @@ import { BreakerRegistry } from "../gate/breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../gate/listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
+import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { asStored } from "./artifact.ts";
@@ -20,6 +21,7 @@ import { Hub, listenTo } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { identifying } from "./identifying.ts";
+import { LateStamps } from "./late-stamps.ts";
 import { breakerStoreFor, storeFor, withoutStore } from "./open-store.ts";
 import { redirecting } from "./redirect.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
@@ -35,14 +37,29 @@ const UNREAD_BODY_MS = 60_000;
 /** A hub, with the policy loaded. Rejects with a ConfigError that lists everything wrong with it. */
 export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
-  const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
+  const { time = systemTime, random = Math.random } = options;
   const policy = await HubPolicy.load(options);
   const breakers = new BreakerRegistry(withoutStore(policy.loaded.breakers.options), { time, random });
   const env = options.env ?? process.env;
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
   const room = { policy: policy.loaded, env, time, random };
-  const store = storeFor(options.store, room);
-  const breakerStore = breakerStoreFor(room);
+  const stores = { store: storeFor(options.store, room), breakerStore: breakerStoreFor(room) };
+  return assembleHub(options, { policy, breakers, ...stores });
+}
+
+/** What a hub is given rather than makes. Whoever simulates a fleet hands in stores that fail on cue. */
+export interface HubGivens {
+  readonly policy: HubPolicy;
+  readonly breakers: BreakerRegistry;
+  readonly store: Store | undefined;
+  /** Where breakers are shared, if not with the limits. */
+  readonly breakerStore?: Store | undefined;
+}
+
+/** The hub itself, for options that were checked. */
+export async function assembleHub(options: HubOptions, givens: HubGivens): Promise<Hub> {
+  const { policy, breakers, store, breakerStore } = givens;
+  const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
   const listeners = new Listeners<HttpEvent>();
   for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners, policy }, listener);
@@ -78,6 +95,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   // One that was handed in need not tell of its connections.
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
+  const late = new LateStamps(time);
   const innermost = attempting({
     gate,
     breakers,
@@ -85,6 +103,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     time,
     connections: () => connections,
     unread: new UnreadBodies(time, unreadBodyMs),
+    late,
     abandoned: request => telemetry.unread(request, unreadBodyMs),
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
@@ -115,6 +134,7 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
       // A wire that was handed in belongs to whoever did.
       events.off?.("connect", onConnect);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
+      late.stampAll();
       rest ??= Promise.all([closeShared(), cache?.close()]);
       await rest;
       if (dispatcher === undefined) await (destroyed ?? wire.close());

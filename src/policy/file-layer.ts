@@ -1,6 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { readYamlLayer, type YamlLayer } from "./yaml-layer.ts";
 
+const shipped = new Map<string, Promise<YamlLayer>>();
+
+/** One of the files that come with the package. They do not change while a program runs, so each is read once. */
+export function readShippedLayer(key: string): Promise<YamlLayer> {
+  const file = new URL(`../../configs/networking/${key}.yaml`, import.meta.url);
+  const known = shipped.get(key) ?? readFileLayer(file, `${key}.yaml (shipped)`);
+  shipped.set(key, known);
+  return known;
+}
+
 /** Reads a policy file. One that cannot be read is a layer that says nothing but its problem. */
 export async function readFileLayer(
   file: string | URL,

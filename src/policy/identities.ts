@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "./environment.ts";
-import { readFileLayer } from "./file-layer.ts";
+import { readFileLayer, readShippedLayer } from "./file-layer.ts";
 import { type IdentitiesOptions, identitiesSchema } from "./identity-schema.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
 import { fillTemplate, isOpenName, isPrintable, placeholdersOf } from "./template.ts";
@@ -83,8 +83,7 @@ export class Identities {
  * the environment. Throws one ConfigError with everything that is wrong; none of its messages shows a value.
  */
 export async function loadIdentities(sources: IdentitySources = {}): Promise<Identities> {
-  const shipped = new URL("../../configs/networking/identities.yaml", import.meta.url);
-  const layers = [await readFileLayer(shipped, "identities.yaml (shipped)"), await readOwn(sources)] as const;
+  const layers = [await readShippedLayer("identities"), await readOwn(sources)] as const;
   const [base, own] = [normalized(layers[0].assignments), normalized(layers[1].assignments)];
   const problems = [
     ...layers.flatMap(layer => layer.problems),

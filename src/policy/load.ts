@@ -4,7 +4,7 @@ import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
 import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { readFileLayer } from "./file-layer.ts";
+import { readFileLayer, readShippedLayer } from "./file-layer.ts";
 import { loadIdentities } from "./identities.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
 import { type Limits, limitsFrom } from "./limits.ts";
@@ -126,16 +126,16 @@ function kindOf(file: string, assignments: readonly Assignment[]): Half["key"] |
 }
 
 async function loadHalf(half: Half, sources: PolicySources, problems: ConfigProblem[]): Promise<readonly Assignment[]> {
-  const shipped = new URL(`../../configs/networking/${half.key}.yaml`, import.meta.url);
   const layers = [
-    await readFileLayer(shipped, `${half.key}.yaml (shipped)`),
+    await readShippedLayer(half.key),
     await readOwn(half, sources),
     readEnvironment(sources.env ?? {}, half.key),
     readFlags(half, sources.overrides ?? {}),
   ] as const;
   for (const layer of layers) {
     problems.push(...layer.problems);
-    problems.push(...problemsOf(half.schema, layer.assignments, half.key));
+    // Most layers say nothing.
+    if (layer.assignments.length > 0) problems.push(...problemsOf(half.schema, layer.assignments, half.key));
   }
   const [base, own, ...rest] = layers;
   const standsAlone = own.assignments.some(({ path, value }) => path.join(".") === "extends" && value === "none");

@@ -3,12 +3,22 @@ import { nearest } from "../core/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble, whereSaid } from "./layer.ts";
 
+/** Layers that were found to be right, by what they are to be: the shipped files are looked at once and not for each hub. */
+const faultless = new WeakMap<readonly Assignment[], z.ZodType>();
+
 /** What is wrong with a layer by itself: each with its place, what was found, and what may have been meant. */
 export function problemsOf(
   schema: z.ZodType,
   assignments: readonly Assignment[],
   name: string,
 ): readonly ConfigProblem[] {
+  if (faultless.get(assignments) === schema) return [];
+  const problems = foundIn(schema, assignments, name);
+  if (problems.length === 0) faultless.set(assignments, schema);
+  return problems;
+}
+
+function foundIn(schema: z.ZodType, assignments: readonly Assignment[], name: string): readonly ConfigProblem[] {
   const document = assemble(assignments);
   const result = schema.safeParse(document);
   if (result.success) return [];

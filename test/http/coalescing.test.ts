@@ -123,6 +123,43 @@ test("a refusal is one's own: who may wait longer asks again", async t => {
   assert.equal(await (await patient).body.text(), "patient");
 });
 
+test("who has waited in line with another has that much less of his own bound left", async t => {
+  const time = new FakeTime();
+  const { server, hub, arrived } = await slow(t, {
+    time,
+    limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
+  });
+  const refusedMs: number[] = [];
+  const wait = async () => {
+    await assert.rejects(hub.request(server.origin, { maxWaitMs: 100 }), { name: "BusyError" });
+    refusedMs.push(time.monotonicUs() / 1000);
+  };
+  void hub.request(`${server.origin}/slow`).catch(() => undefined);
+  await arrived(1);
+  const first = wait();
+  await time.advance(50);
+  const second = wait();
+  await time.advance(300);
+  await Promise.all([first, second]);
+  assert.deepEqual(refusedMs, [100, 150]);
+});
+
+test("nobody waits in line with one whose deadline makes it more patient", async t => {
+  const { held, server, hub, arrived } = await slow(t, {
+    limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
+  });
+  const answers = [hub.request(`${server.origin}/slow`)];
+  await arrived(1);
+  answers.push(hub.request(server.origin, { deadlineMs: 60_000 }), hub.request(server.origin));
+  await until(() => hub.snapshot().waiting === 2);
+  for (let count = 1; count <= 3; count += 1) {
+    await arrived(count);
+    held[count - 1]?.end("answer");
+    await (await answers[count - 1])?.body.text();
+  }
+  assert.equal(server.requests.length, 3);
+});
+
 test("one who does not read holds up nobody", async t => {
   const { held, hub, server, arrived } = await slow(t);
   const unread = hub.fetch(server.origin);

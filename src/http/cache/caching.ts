@@ -149,7 +149,7 @@ class Cache {
           this.#store.put(urlOf(request), stored, body);
         },
         rejoin: (one, sink, isAlone) => {
-          const astray = { ...one, isAstray: true };
+          const astray = this.#parted(one, sent.record.sentMs !== undefined);
           return isAlone ? this.#lead(astray, control, sink, undefined, undefined) : this.send(astray, control, sink);
         },
         unshared: () => this.#remember(key),
@@ -165,6 +165,17 @@ class Cache {
     if (key !== undefined) this.#fills.set(key, fill);
     this.#underWay.add(fill);
     return fill;
+  }
+
+  /**
+   * Somebody who has waited for another's request and goes his own way. Who waited in line with it has that much less
+   * left of his own bound (law L4); waiting for an answer is no waiting in line.
+   */
+  #parted(one: Outgoing, wasSent: boolean): Outgoing {
+    const { call, startedUs } = one;
+    if (wasSent || call.maxWaitMs === undefined) return { ...one, isAstray: true };
+    const waitedMs = (this.#time.monotonicUs() - startedUs) / 1000;
+    return { ...one, isAstray: true, call: { ...call, maxWaitMs: Math.max(0, call.maxWaitMs - waitedMs) } };
   }
 
   #remember(key: string | undefined): void {

@@ -117,11 +117,12 @@ export class Fill implements Sink, Ongoing {
     return this.#first;
   }
 
-  /** Whether somebody may wait for this one: it is on the wire, or he is as patient. */
+  /** Whether somebody may wait for this one: it is on the wire, or he is as patient. A deadline is patience, too. */
   suits({ call }: Outgoing): boolean {
     const { record, call: own } = this.#request;
-    const { maxWaitMs } = call;
-    return record.sentMs !== undefined || maxWaitMs === own.maxWaitMs || maxWaitMs === Number.POSITIVE_INFINITY;
+    const { maxWaitMs, deadlineMs } = call;
+    if (record.sentMs !== undefined || maxWaitMs === Number.POSITIVE_INFINITY) return true;
+    return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 
   /** The answer when it is there. */

@@ -1,0 +1,98 @@
+import type { Clock } from "./clock.ts";
+import type { Fact } from "./facts.ts";
+import type { Machine } from "./machine.ts";
+import type { Fault } from "./plan.ts";
+import type { SimServer } from "./server.ts";
+import type { SharedStore } from "./shared-store.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+/** What faults can happen to. */
+export interface FaultRoom {
+  readonly clock: Clock;
+  readonly machine: Machine;
+  readonly servers: ReadonlyMap<string, SimServer>;
+  readonly store: SharedStore | undefined;
+  readonly processes: readonly SimProcess[];
+  readonly process: (number: number) => SimProcess;
+  readonly tell: (fact: Fact) => void;
+}
+
+/** Makes sure that a fault happens in its time, and is over in its time. */
+export function arrangeFault(fault: Fault, room: FaultRoom): void {
+  const { clock, machine, servers, store, process, processes, tell } = room;
+  const at = (ms: number, isOver: boolean, run: () => void) =>
+    clock.at(ms * 1000, undefined, () => {
+      tell({ kind: "fault", atUs: clock.nowUs, fault, isOver });
+      run();
+    });
+  const during = (begin: () => void, end: () => void) => {
+    at(fault.atMs, false, begin);
+    if ("ms" in fault) at(fault.atMs + fault.ms, true, end);
+  };
+  const change = (changes: Partial<Pick<SimServer, "outage" | "throttle" | "lie">>) => {
+    if ("host" in fault) Object.assign(servers.get(fault.host) as SimServer, changes);
+  };
+  const setAway = (how: SharedStore["away"]) => {
+    if (store !== undefined) store.away = how;
+  };
+  switch (fault.kind) {
+    case "stall":
+      during(
+        () => process(fault.process).time.stall(fault.ms * 1000),
+        () => undefined,
+      );
+      return;
+    case "suspend":
+      during(
+        () => machine.suspend(fault.ms * 1000),
+        () => undefined,
+      );
+      return;
+    case "wall-step":
+      at(fault.atMs, true, () => process(fault.process).time.stepWall(fault.ms));
+      return;
+    case "kill":
+      at(fault.atMs, true, () => {
+        process(fault.process).time.isDead = true;
+      });
+      return;
+    case "outage":
+      during(
+        () => change({ outage: fault }),
+        () => change({ outage: undefined }),
+      );
+      return;
+    case "throttle":
+      during(
+        () => change({ throttle: fault }),
+        () => change({ throttle: undefined }),
+      );
+      return;
+    case "lie":
+      during(
+        () => change({ lie: fault }),
+        () => change({ lie: undefined }),
+      );
+      return;
+    case "store-away":
+      during(
+        () => setAway(fault.isSilent ? "silent" : "refusing"),
+        () => setAway(undefined),
+      );
+      return;
+    case "store-restart":
+      at(fault.atMs, true, () => store?.restart());
+      return;
+    case "store-loss":
+      at(fault.atMs, true, () => store?.lose(fault.lostMs * 1000));
+      return;
+    case "reload":
+      for (const each of processes) clock.at(fault.atMs * 1000, each.time, () => void each.reload(fault.factor));
+      return;
+    case "operator":
+      clock.at(fault.atMs * 1000, process(fault.process).time, () => {
+        tell({ kind: "fault", atUs: clock.nowUs, fault, isOver: true });
+        process(fault.process).operate(fault.host, fault.openS);
+      });
+  }
+}

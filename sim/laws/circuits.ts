@@ -1,0 +1,152 @@
+import type { CircuitState } from "../../src/gate/breaker-events.ts";
+import type { Fact, Sending } from "../facts.ts";
+import type { Plan } from "../plan.ts";
+import { type Law, type LawMaker, ms } from "./law.ts";
+
+/** What an operator does takes a moment where reading a clock does. */
+const SAME_TURN_US = 5000;
+
+interface Seen {
+  state: CircuitState;
+  sinceUs: number;
+  /** Counts changes of state. */
+  generation: number;
+  /** What has gone since the last change and is not over. */
+  readonly out: Set<Sending>;
+}
+
+/** What can be seen of each circuit from outside. */
+class Circuits {
+  readonly #seen = new Map<string, Seen>();
+  readonly #generationOf = new WeakMap<Sending, number>();
+
+  of(process: number, host: string, role: string): Seen {
+    const key = `${process} ${host} ${role}`;
+    const seen = this.#seen.get(key) ?? { state: "closed", sinceUs: 0, generation: 0, out: new Set() };
+    this.#seen.set(key, seen);
+    return seen;
+  }
+
+  /** True when a sending went under the state that its circuit is in now. */
+  isCurrent(sending: Sending): boolean {
+    return this.#generationOf.get(sending) === this.ofSending(sending).generation;
+  }
+
+  ofSending({ process, host, role }: Sending): Seen {
+    return this.of(process, host, role);
+  }
+
+  /** To be told of each fact after it was judged. */
+  note(fact: Fact): void {
+    if (fact.kind === "dispatched") {
+      const seen = this.ofSending(fact.sending);
+      this.#generationOf.set(fact.sending, seen.generation);
+      seen.out.add(fact.sending);
+    } else if (fact.kind === "ended") this.ofSending(fact.sending).out.delete(fact.sending);
+    else if (fact.kind === "done") {
+      // What was given up before it was written is no longer under way, although the wire does not know yet.
+      const { out } = this.of(fact.process, fact.call.host, fact.call.role);
+      for (const sending of out) if (sending.call === fact.call && sending.writtenUs === undefined) out.delete(sending);
+    } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
+      const { host, role, new: state } = fact.event;
+      if (host === undefined || role === undefined) return;
+      const seen = this.of(fact.process, host, role);
+      Object.assign(seen, { state, sinceUs: fact.atUs, generation: seen.generation + 1 });
+      seen.out.clear();
+    }
+  }
+}
+
+/** B2: an open circuit lets nobody through before its reset time is over. */
+export const noSendWhileOpen: LawMaker = {
+  title: "no send while a circuit is open",
+  make: plan => new NoSendWhileOpen(plan),
+};
+
+class NoSendWhileOpen implements Law {
+  readonly #circuits = new Circuits();
+  readonly #openedUs = new Map<string, number>();
+  readonly #plan: Plan;
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  see(fact: Fact): string | undefined {
+    const wrong = fact.kind === "dispatched" ? this.#judge(fact.sending, fact.atUs) : undefined;
+    this.#circuits.note(fact);
+    if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
+      const { host, role, new: state } = fact.event;
+      const key = `${fact.process} ${host} ${role}`;
+      if (state === "open") this.#openedUs.set(key, fact.atUs);
+      if (state === "closed") this.#openedUs.delete(key);
+    }
+    return wrong;
+  }
+
+  #judge(sending: Sending, atUs: number): string | undefined {
+    const { process, host, role, id } = sending;
+    const { jitterMs, resetS } = this.#plan.breakers;
+    const openedUs = this.#openedUs.get(`${process} ${host} ${role}`);
+    if (openedUs === undefined) return undefined;
+    // The other probe of the same circuit may have failed while this one waited for its jitter.
+    if (jitterMs > 0 && atUs - openedUs <= jitterMs * 1000 + 1000) return undefined;
+    const { state } = this.#circuits.ofSending(sending);
+    if (state === "open") return `request ${id} went to ${host} (${role}) while its circuit was open`;
+    // The circuit looked at the clock before it told of its change.
+    const tellingUs = 30 * (this.#plan.processes[process]?.creepUs ?? 0);
+    const earlyUs = openedUs + resetS * 1e6 - tellingUs - atUs;
+    return earlyUs > 0 ? `request ${id} went to ${host} (${role}) ${ms(earlyUs)} before its reset time` : undefined;
+  }
+}
+
+/** B2: a half-open circuit has no more probes under way than its policy says. */
+export const fewProbes: LawMaker = {
+  title: "probes within trial_calls",
+  make: plan => {
+    const circuits = new Circuits();
+    return {
+      see: fact => {
+        circuits.note(fact);
+        if (fact.kind !== "dispatched") return undefined;
+        const { state, out } = circuits.ofSending(fact.sending);
+        if (state !== "half_open" || out.size <= plan.breakers.trialCalls) return undefined;
+        return `${out.size} probes at ${fact.sending.host} (${fact.sending.role}); ${plan.breakers.trialCalls} may be`;
+      },
+    };
+  },
+};
+
+/** B3: a circuit changes its state for what was sent under that state, for time, or for an operator; never for older results. */
+export const noStaleResult: LawMaker = {
+  title: "no result of an older generation counts",
+  make: () => new NoStaleResult(),
+};
+
+class NoStaleResult implements Law {
+  readonly #circuits = new Circuits();
+  #operatedUs = Number.NEGATIVE_INFINITY;
+
+  see(fact: Fact, touched: ReadonlySet<Sending>): string | undefined {
+    let wrong: string | undefined;
+    if (fact.kind === "fault" && fact.fault.kind === "operator") this.#operatedUs = fact.atUs;
+    if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
+      const { host, role, old, new: state } = fact.event;
+      // Time alone turns open into half-open.
+      if (
+        state !== "half_open" &&
+        fact.atUs - this.#operatedUs > SAME_TURN_US &&
+        host !== undefined &&
+        role !== undefined
+      ) {
+        const causes = [...touched].filter(
+          one => one.process === fact.process && one.host === host && one.role === role,
+        );
+        if (!causes.some(one => this.#circuits.isCurrent(one)))
+          wrong = `${host} (${role}) went from ${old} to ${state} for a result that was older than that`;
+      }
+    }
+    this.#circuits.note(fact);
+    return wrong;
+  }
+}

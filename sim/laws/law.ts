@@ -1,0 +1,17 @@
+import type { Fact, Sending } from "../facts.ts";
+import type { Plan } from "../plan.ts";
+
+/** One law: sees every step of a world, and says what was wrong with it. */
+export interface Law {
+  see(fact: Fact, touched: ReadonlySet<Sending>): string | undefined;
+}
+
+export interface LawMaker {
+  /** As documents and traces cite it. */
+  readonly title: string;
+  readonly make: (plan: Plan) => Law;
+}
+
+export function ms(us: number): string {
+  return `${Math.round(us) / 1000} ms`;
+}

@@ -1,0 +1,29 @@
+/** Which windows a request falls under, and what was counted in each. */
+import type { Sending } from "../facts.ts";
+import type { HostPlan, Plan, RatePlan } from "../plan.ts";
+import { StampLog } from "./stamp-log.ts";
+
+/** A probe goes at the most so long after it was granted. */
+export const JITTER_US = 200_000;
+
+interface Scope {
+  readonly name: string;
+  readonly rate: RatePlan;
+}
+
+export function hostOf(plan: Plan, { host }: Sending): HostPlan {
+  return plan.hosts.find(({ name }) => name === host) as HostPlan;
+}
+
+export function scopesOf({ lanes, total }: HostPlan, { role }: Sending): readonly Scope[] {
+  return [
+    ...(lanes[role]?.rates ?? []).map(rate => ({ name: `${role} ${rate.limit}/${rate.windowMs}ms`, rate })),
+    ...total.map(rate => ({ name: `total ${rate.limit}/${rate.windowMs}ms`, rate })),
+  ];
+}
+
+export function logOf(logs: Map<string, StampLog>, key: string): StampLog {
+  const log = logs.get(key) ?? new StampLog();
+  logs.set(key, log);
+  return log;
+}

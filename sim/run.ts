@@ -1,0 +1,98 @@
+/**
+ * Worlds from seeds, each step judged by every law: `npm run sim -- --seeds 10000`.
+ *
+ *   --seeds N       so many seeds (1000)          --from S      from this one on (where the recorded runs ended)
+ *   --seed S        one seed, with its trace       --threads N   as many threads (one for each core)
+ *   --plan FILE     one plan, with its trace       --record      adds the run to sim/totals.json
+ *   --sabotage X    breaks the hub of --seed on purpose, to see that a law notices
+ *
+ * Exit code 1 when a law was broken: with the seed, the law and a plan that was made as small as it could be.
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type BatchSum, type BrokenSeed, runBatch } from "./batch.ts";
+import { drawPlan } from "./draw.ts";
+import type { Plan, Sabotage } from "./plan.ts";
+import { parsePlan, planText } from "./plan-text.ts";
+import { shrink } from "./shrink.ts";
+import { simulate } from "./simulate.ts";
+import { readTotals, recordTotals } from "./totals.ts";
+import { traceLine } from "./trace.ts";
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "1000" },
+    from: { type: "string" },
+    seed: { type: "string" },
+    plan: { type: "string" },
+    threads: { type: "string" },
+    record: { type: "boolean", default: false },
+    sabotage: { type: "string" },
+  },
+});
+
+if (values.seed !== undefined || values.plan !== undefined) await replay();
+else await runMany();
+
+async function replay(): Promise<void> {
+  const drawn =
+    values.plan === undefined
+      ? drawPlan(wholeNumber("seed", values.seed))
+      : parsePlan(readFileSync(values.plan, "utf8"));
+  const plan: Plan = values.sabotage === undefined ? drawn : { ...drawn, sabotage: values.sabotage as Sabotage };
+  console.log(planText(plan));
+  const { violations, requests } = await simulate(plan, fact => {
+    const line = traceLine(fact);
+    if (line !== undefined) console.log(line);
+  });
+  for (const { law, message, atUs } of violations) console.log(`BROKEN at ${atUs / 1000} ms: ${law}: ${message}`);
+  console.log(`${requests} requests, ${violations.length} laws broken`);
+  if (violations.length > 0) process.exitCode = 1;
+}
+
+async function runMany(): Promise<void> {
+  const count = wholeNumber("seeds", values.seeds);
+  const from = values.from === undefined ? readTotals().nextSeed : wholeNumber("from", values.from);
+  if (values.record && values.from !== undefined)
+    throw new RangeError("--record goes on where the last run ended: leave --from out");
+  const threads = values.threads === undefined ? undefined : wholeNumber("threads", values.threads);
+  const beganMs = performance.now();
+  const sum = await runBatch(
+    { from, count },
+    { ...(threads === undefined ? {} : { threads }), onChunk: progress(count) },
+  );
+  const tookS = (performance.now() - beganMs) / 1000;
+  console.log(
+    `${sum.seeds} seeds from ${from}: ${sum.requests} requests, ${sum.broken.length} laws broken, ${tookS.toFixed(1)} s`,
+  );
+  if (values.record) console.log(`in all: ${JSON.stringify(recordTotals(sum))}`);
+  if (sum.broken.length === 0) return;
+  process.exitCode = 1;
+  const [first] = sum.broken;
+  if (first !== undefined) await showSmallest(first);
+}
+
+async function showSmallest({ seed, law }: BrokenSeed): Promise<void> {
+  const plan = await shrink(drawPlan(seed), law);
+  console.log(`the smallest plan found that breaks it; save it and run it with --plan:\n${planText(plan)}`);
+}
+
+/** Tells of every broken law as soon as it is known, and now and then how far it is. */
+function progress(count: number): (sum: BatchSum) => void {
+  let toldSeeds = 0;
+  let toldBroken = 0;
+  return ({ seeds, broken }) => {
+    for (const { seed, law, message } of broken.slice(toldBroken)) console.log(`seed ${seed}: ${law}: ${message}`);
+    toldBroken = broken.length;
+    if (seeds - toldSeeds < Math.max(10_000, count / 20)) return;
+    toldSeeds = seeds;
+    console.log(`${seeds} of ${count}, ${broken.length} laws broken`);
+  };
+}
+
+function wholeNumber(name: string, text: string | undefined): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new RangeError(`--${name} must be a whole number from 0, not ${JSON.stringify(text)}`);
+  return number;
+}

@@ -1,0 +1,30 @@
+import type { Enforcer } from "./enforcer.ts";
+
+/** The generic cell rate algorithm: one theoretical arrival time. In microseconds times the limit, so that nothing rounds. */
+export class Gcra implements Enforcer {
+  readonly #limit: number;
+  readonly #windowUs: number;
+  /** The theoretical arrival time, times the limit. */
+  #arrival = 0;
+
+  constructor(limit: number, windowUs: number) {
+    this.#limit = limit;
+    this.#windowUs = windowUs;
+  }
+
+  has(units: number, nowUs: number): boolean {
+    return this.#after(units, nowUs) <= (nowUs + this.#windowUs) * this.#limit;
+  }
+
+  count(units: number, nowUs: number): void {
+    this.#arrival = this.#after(units, nowUs);
+  }
+
+  remaining(nowUs: number): number {
+    return Math.floor(((nowUs + this.#windowUs) * this.#limit - this.#after(0, nowUs)) / this.#windowUs);
+  }
+
+  #after(units: number, nowUs: number): number {
+    return Math.max(this.#arrival, nowUs * this.#limit) + units * this.#windowUs;
+  }
+}

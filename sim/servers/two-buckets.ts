@@ -1,0 +1,42 @@
+import type { Enforcer } from "./enforcer.ts";
+
+/** Two counters, the older one weighed by how much of it a sliding window still covers: an estimate that may be harsh. */
+export class TwoBuckets implements Enforcer {
+  readonly #limit: number;
+  readonly #windowUs: number;
+  #window = 0;
+  #before = 0;
+  #now = 0;
+
+  constructor(limit: number, windowUs: number) {
+    this.#limit = limit;
+    this.#windowUs = windowUs;
+  }
+
+  has(units: number, nowUs: number): boolean {
+    return this.#estimate(nowUs) + units <= this.#limit;
+  }
+
+  count(units: number, nowUs: number): void {
+    this.#turn(nowUs);
+    this.#now += units;
+  }
+
+  remaining(nowUs: number): number {
+    return Math.max(0, Math.floor(this.#limit - this.#estimate(nowUs)));
+  }
+
+  #estimate(nowUs: number): number {
+    this.#turn(nowUs);
+    const passed = (nowUs % this.#windowUs) / this.#windowUs;
+    return this.#before * (1 - passed) + this.#now;
+  }
+
+  #turn(nowUs: number): void {
+    const window = Math.floor(nowUs / this.#windowUs);
+    if (window === this.#window) return;
+    this.#before = window === this.#window + 1 ? this.#now : 0;
+    this.#now = 0;
+    this.#window = window;
+  }
+}

@@ -1,0 +1,77 @@
+import type { CallPlan, Fault, Plan, ProcessPlan } from "./plan.ts";
+import { simulate } from "./simulate.ts";
+
+/** So many worlds are tried at the most: a plan that is small enough to read is all that is wanted. */
+const TRIES_MAX = 600;
+
+/** A smaller plan that breaks the same law: fewer faults, calls, processes and hosts, and plainer ones. */
+export async function shrink(plan: Plan, law: string): Promise<Plan> {
+  let best = plan;
+  let tries = 0;
+  const isBroken = async (candidate: Plan) => {
+    tries += 1;
+    if (tries > TRIES_MAX) return false;
+    const { violations } = await simulate(candidate);
+    return violations.some(violation => violation.law === law);
+  };
+  for (let isBetter = true; isBetter && tries <= TRIES_MAX; ) {
+    isBetter = false;
+    for (const candidate of smaller(best)) {
+      if (!(await isBroken(candidate))) continue;
+      best = candidate;
+      isBetter = true;
+      break;
+    }
+  }
+  return best;
+}
+
+/** Plans that are one step smaller, the largest steps first. */
+function* smaller(plan: Plan): Generator<Plan> {
+  for (const faults of withoutSome(plan.faults)) yield { ...plan, faults };
+  for (const calls of withoutSome(plan.calls)) yield { ...plan, calls };
+  if (plan.processes.length > 1) yield withoutLastProcess(plan);
+  for (const { name } of plan.hosts) {
+    const isUsed = plan.calls.some(({ host }) => host === name) || plan.faults.some(fault => hostOf(fault) === name);
+    if (!isUsed && plan.hosts.length > 1) yield { ...plan, hosts: plan.hosts.filter(host => host.name !== name) };
+  }
+  for (const [index, call] of plan.calls.entries()) {
+    for (const plainer of plainerCalls(call)) yield { ...plan, calls: plan.calls.with(index, plainer) };
+  }
+  for (const [index, process] of plan.processes.entries()) {
+    const plainer: ProcessPlan = { originUs: 0, wallOffsetMs: 0, earlyUs: 0, creepUs: 0 };
+    if (JSON.stringify(process) !== JSON.stringify(plainer))
+      yield { ...plan, processes: plan.processes.with(index, plainer) };
+  }
+  if (plan.network.jitterMs > 0) yield { ...plan, network: { ...plan.network, jitterMs: 0 } };
+  if (plan.network.coldMs > 0) yield { ...plan, network: { ...plan.network, coldMs: 0 } };
+}
+
+/** A list without its halves, then without its quarters, and so on to single ones. */
+function* withoutSome<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let size = Math.ceil(items.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = 0; from < items.length; from += size) yield [...items.slice(0, from), ...items.slice(from + size)];
+  }
+}
+
+function* plainerCalls(call: CallPlan): Generator<CallPlan> {
+  if (call.abortMs !== undefined) yield { ...call, abortMs: undefined };
+  if (call.deadlineMs !== undefined) yield { ...call, deadlineMs: undefined };
+  if (call.weight !== 1) yield { ...call, weight: 1 };
+  if (!call.isRead) yield { ...call, isRead: true };
+  if (call.method !== "GET") yield { ...call, method: "GET" };
+}
+
+function withoutLastProcess(plan: Plan): Plan {
+  const last = plan.processes.length - 1;
+  return {
+    ...plan,
+    processes: plan.processes.slice(0, last),
+    calls: plan.calls.filter(({ process }) => process !== last),
+    faults: plan.faults.filter(fault => !("process" in fault) || fault.process !== last),
+  };
+}
+
+function hostOf(fault: Fault): string | undefined {
+  return "host" in fault ? fault.host : undefined;
+}

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { test } from "node:test";
+import { ALL_LAWS } from "../sim/laws/all.ts";
+import { readTotals, totalsSentence } from "../sim/totals.ts";
+
+const docs = resolve(import.meta.dirname, "../docs");
+const text = readFileSync(resolve(docs, "guarantees.md"), "utf8");
+const links = [...text.matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g)].map(([, title = "", target = ""]) => ({
+  title,
+  target,
+}));
+const sections = new Map(
+  [...text.matchAll(/^### ([LBS]\d+) .*\n([\s\S]*?)(?=^##|$(?![\s\S]))/gm)].map(([, law = "", body = ""]) => [
+    law,
+    body,
+  ]),
+);
+
+const numbered = (letter: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
+
+test("every law has its sentence, and proof or the word that it is not kept yet", () => {
+  assert.deepEqual([...sections.keys()], [...numbered("L", 12), ...numbered("B", 8), ...numbered("S", 6)]);
+  for (const [law, body] of sections) assert.match(body, /\]\(\.\.\/|^Not kept yet: /m, law);
+});
+
+test("every proof that is linked is there, by its title", () => {
+  assert.ok(links.length > 40);
+  for (const { title, target } of links) {
+    const file = resolve(docs, target);
+    assert.ok(existsSync(file), target);
+    if (/\/(?:sim\/laws|src|test)\/.*\.ts$/.test(target) && title !== "are caught")
+      assert.ok(readFileSync(file, "utf8").includes(`"${title}"`), `${target} has no "${title}"`);
+  }
+});
+
+test("every law of the simulator is a proof of something", () => {
+  const cited = new Set(links.map(({ title }) => title));
+  assert.deepEqual(
+    ALL_LAWS.map(({ title }) => title).filter(title => !cited.has(title)),
+    [],
+  );
+});
+
+test("the documents quote what was run", () => {
+  const quoted = /<!-- totals -->\n(.*)\n<!-- \/totals -->/.exec(text)?.[1];
+  assert.equal(quoted, totalsSentence(readTotals()));
+});

@@ -1,0 +1,100 @@
+import type { Fact, Sending } from "../../sim/facts.ts";
+import type { LawMaker } from "../../sim/laws/law.ts";
+import type { CallPlan, HostPlan, Plan } from "../../sim/plan.ts";
+
+export const HOST = "host-0.test";
+
+const host: HostPlan = {
+  name: HOST,
+  lanes: {
+    metadata: { rates: [{ limit: 2, windowMs: 1000 }], maxDelayMs: 5000, maxConcurrent: 2, countsHead: true },
+  },
+  total: [],
+  guardMs: 25,
+  isSmooth: false,
+  server: {
+    model: "sliding-log",
+    generosity: 1,
+    enforcesConcurrency: true,
+    serviceMs: 10,
+    announces: "nothing",
+    maxAgeS: 0,
+    wallOffsetMs: 0,
+  },
+};
+
+/** A small world in which nothing goes wrong. */
+export function plainPlan(changes: Partial<Plan> = {}): Plan {
+  return {
+    seed: 1,
+    network: { delayMs: 5, jitterMs: 0, connectMs: 1, coldMs: 0, keepAliveMs: 4000, headersTimeoutMs: 1000 },
+    hosts: [host],
+    breakers: {
+      failMax: 2,
+      resetS: 2,
+      trialCalls: 1,
+      jitterMs: 0,
+      retryAfterCapS: 5,
+      isAdaptive: false,
+      rolling: undefined,
+    },
+    processes: [{ originUs: 0, wallOffsetMs: 0, earlyUs: 0, creepUs: 0 }],
+    store: undefined,
+    retryAttempts: 4,
+    unreadBodyMs: 500,
+    maxInFlight: 5,
+    isAimd: false,
+    calls: [],
+    faults: [],
+    ...changes,
+  };
+}
+
+export function plainCall(changes: Partial<CallPlan> = {}): CallPlan {
+  return {
+    id: 0,
+    atMs: 0,
+    process: 0,
+    host: HOST,
+    role: "metadata",
+    method: "GET",
+    page: changes.id ?? 0,
+    weight: 1,
+    maxWaitMs: undefined,
+    deadlineMs: undefined,
+    abortMs: undefined,
+    isRead: true,
+    ...changes,
+  };
+}
+
+/** A request on the wire that went at an instant. */
+export function sendingAt(atMs: number, changes: Partial<Sending> = {}): Sending {
+  const { call = plainCall({ id: atMs }) } = changes;
+  return {
+    id: atMs,
+    process: call.process,
+    call,
+    attempt: 1,
+    host: HOST,
+    role: "metadata",
+    units: 1,
+    dispatchedUs: atMs * 1000,
+    isCold: false,
+    writtenUs: atMs * 1000,
+    arrivedUs: atMs * 1000,
+    endedUs: undefined,
+    ...changes,
+  };
+}
+
+/** What a law says of these facts, first to last. What is `touched` was touched in the turn of each. */
+export function judged(
+  { make }: LawMaker,
+  plan: Plan,
+  facts: readonly Fact[],
+  touched: readonly Sending[] = [],
+): readonly string[] {
+  const law = make(plan);
+  return facts.map(fact => law.see(fact, new Set(touched))).filter(message => message !== undefined);
+}
