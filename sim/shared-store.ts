@@ -1,6 +1,7 @@
 import { StoreError } from "../src/errors.ts";
 import { MemoryStore } from "../src/stores/memory-store.ts";
-import type { Answer, Ask, BudgetStore, Settlement } from "../src/stores/store.ts";
+import { changeNote, seenAll, seenAt } from "../src/stores/notes.ts";
+import type { Answer, Ask, Settlement, Store } from "../src/stores/store.ts";
 import { sleep } from "../src/time/sleep.ts";
 import type { Time, Timer } from "../src/time/time.ts";
 import type { Clock } from "./clock.ts";
@@ -13,10 +14,15 @@ import type { ProcessTime } from "./process-time.ts";
 const PATIENCE_US = 1_000_000;
 
 interface Exchange {
-  readonly atUs: number;
   readonly process: string;
   readonly settlements: readonly Settlement[];
   readonly asks: readonly Ask[];
+}
+
+/** Something that was done to the store, and may be done once more. */
+interface Deed {
+  readonly atUs: number;
+  readonly act: (store: MemoryStore) => unknown;
 }
 
 /** What a store can be used for: one clock, and no timers. */
@@ -58,7 +64,7 @@ export class SharedStore {
   readonly #luck: Luck;
   readonly #plan: StorePlan;
   #store: MemoryStore;
-  #done: Exchange[] = [];
+  #done: Deed[] = [];
   /** What each process has out of each budget, as it knows itself. */
   readonly #out = new Map<string, { readonly process: string; readonly key: string; units: number }>();
   /** How it is away, if it is. */
@@ -76,13 +82,18 @@ export class SharedStore {
     this.#store = new MemoryStore(new StoreTime(() => machine.machineUs()));
   }
 
-  member(name: string, time: ProcessTime): BudgetStore {
+  member(name: string, time: ProcessTime): Store {
     const shared = this;
     return {
+      party: name,
       get processes() {
         return Math.max(1, shared.#store.membersSeen());
       },
-      exchange: (settlements, asks) => shared.#exchange({ process: name, settlements, asks }, time),
+      exchange: (settlements, asks) => shared.#trip(time, () => shared.#apply({ process: name, settlements, asks })),
+      read: note => shared.#trip(time, () => seenAt(shared.#store.notes.find(note), shared.#store.nowUs)),
+      change: (note, step) =>
+        shared.#trip(time, () => shared.#do(store => changeNote(store.notes, note, store.nowUs, step))),
+      list: prefix => shared.#trip(time, () => seenAll(shared.#store.notes.list(prefix), shared.#store.nowUs)),
       close: async () => {
         if (shared.away === undefined) shared.#store.leave(name);
       },
@@ -101,9 +112,9 @@ export class SharedStore {
     let nowUs = 0;
     const time = new StoreTime(() => nowUs);
     this.#store = new MemoryStore(time);
-    for (const { atUs, process, settlements, asks } of this.#done) {
+    for (const { atUs, act } of this.#done) {
       nowUs = atUs;
-      this.#store.exchange(process, settlements, asks);
+      act(this.#store);
     }
     time.nowUs = () => this.#machine.machineUs();
     this.#reconcile();
@@ -134,8 +145,9 @@ export class SharedStore {
     this.#out.set(name, known);
   }
 
-  #exchange(said: Omit<Exchange, "atUs">, time: ProcessTime): Promise<readonly Answer[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Answer[]>();
+  /** There, done, and back again; or not. */
+  #trip<Value>(time: ProcessTime, act: () => Value): Promise<Value> {
+    const { promise, resolve, reject } = Promise.withResolvers<Value>();
     const clock = this.#clock;
     const away = () => reject(new StoreError("the store of this world is away"));
     clock.at(clock.nowUs + this.#travelUs(), undefined, () => {
@@ -145,17 +157,20 @@ export class SharedStore {
         return;
       }
       // Whoever died meanwhile had sent it off all the same.
-      const answers = this.#apply(said);
-      clock.at(clock.nowUs + this.#travelUs(), time, () => resolve(answers));
+      const value = act();
+      clock.at(clock.nowUs + this.#travelUs(), time, () => resolve(value));
     });
     return promise;
   }
 
-  #apply(said: Omit<Exchange, "atUs">): readonly Answer[] {
-    const { process, settlements, asks } = said;
-    this.#done.push({ ...said, atUs: this.#machine.machineUs() });
+  #do<Value>(act: (store: MemoryStore) => Value): Value {
+    this.#done.push({ atUs: this.#machine.machineUs(), act });
+    return act(this.#store);
+  }
+
+  #apply({ process, settlements, asks }: Exchange): readonly Answer[] {
     if (this.#isGenerous) return asks.map(({ most }) => ({ kind: "given", units: most, isStricter: false }));
-    const answers = this.#store.exchange(process, settlements, asks);
+    const answers = this.#do(store => store.exchange(process, settlements, asks));
     for (const { keys, written, returned } of settlements) {
       for (const key of keys) this.#note(process, key, -written - returned);
     }

@@ -3,7 +3,7 @@ import { BreakerRegistry } from "../src/gate/breakers.ts";
 import { assembleHub } from "../src/http/create-hub.ts";
 import type { Hub } from "../src/http/hub.ts";
 import type { HubPolicy } from "../src/http/hub-policy.ts";
-import type { BudgetStore } from "../src/stores/store.ts";
+import type { Store } from "../src/stores/store.ts";
 import { Caller } from "./caller.ts";
 import type { Clock } from "./clock.ts";
 import type { Fact } from "./facts.ts";
@@ -21,7 +21,7 @@ export interface ProcessRoom {
   readonly luck: Luck;
   readonly wire: SimWire;
   readonly policy: HubPolicy;
-  readonly store: BudgetStore | undefined;
+  readonly store: Store | undefined;
   readonly tell: (fact: Fact) => void;
 }
 

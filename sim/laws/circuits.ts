@@ -65,7 +65,8 @@ export const noSendWhileOpen: LawMaker = {
 
 class NoSendWhileOpen implements Law {
   readonly #circuits = new Circuits();
-  readonly #openedUs = new Map<string, number>();
+  /** When each was opened, and until when. */
+  readonly #opened = new Map<string, { readonly atUs: number; readonly untilUs: number }>();
   readonly #plan: Plan;
 
   constructor(plan: Plan) {
@@ -76,26 +77,26 @@ class NoSendWhileOpen implements Law {
     const wrong = fact.kind === "dispatched" ? this.#judge(fact.sending, fact.atUs) : undefined;
     this.#circuits.note(fact);
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
-      const { host, role, new: state } = fact.event;
+      const { host, role, new: state, reset_timeout_s } = fact.event;
       const key = `${fact.process} ${host} ${role}`;
-      if (state === "open") this.#openedUs.set(key, fact.atUs);
-      if (state === "closed") this.#openedUs.delete(key);
+      if (state === "open") this.#opened.set(key, { atUs: fact.atUs, untilUs: fact.atUs + reset_timeout_s * 1e6 });
+      if (state === "closed") this.#opened.delete(key);
     }
     return wrong;
   }
 
   #judge(sending: Sending, atUs: number): string | undefined {
     const { process, host, role, id } = sending;
-    const { jitterMs, resetS } = this.#plan.breakers;
-    const openedUs = this.#openedUs.get(`${process} ${host} ${role}`);
-    if (openedUs === undefined) return undefined;
+    const { jitterMs } = this.#plan.breakers;
+    const opened = this.#opened.get(`${process} ${host} ${role}`);
+    if (opened === undefined) return undefined;
     // The other probe of the same circuit may have failed while this one waited for its jitter.
-    if (jitterMs > 0 && atUs - openedUs <= jitterMs * 1000 + 1000) return undefined;
+    if (jitterMs > 0 && atUs - opened.atUs <= jitterMs * 1000 + 1000) return undefined;
     const { state } = this.#circuits.ofSending(sending);
     if (state === "open") return `request ${id} went to ${host} (${role}) while its circuit was open`;
     // The circuit looked at the clock before it told of its change.
     const tellingUs = 30 * (this.#plan.processes[process]?.creepUs ?? 0);
-    const earlyUs = openedUs + resetS * 1e6 - tellingUs - atUs;
+    const earlyUs = opened.untilUs - tellingUs - atUs;
     return earlyUs > 0 ? `request ${id} went to ${host} (${role}) ${ms(earlyUs)} before its reset time` : undefined;
   }
 }
@@ -131,10 +132,11 @@ class NoStaleResult implements Law {
     let wrong: string | undefined;
     if (fact.kind === "fault" && fact.fault.kind === "operator") this.#operatedUs = fact.atUs;
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
-      const { host, role, old, new: state } = fact.event;
-      // Time alone turns open into half-open.
+      const { host, role, old, new: state, heard } = fact.event;
+      // Time alone turns open into half-open; and what others tell is for them to answer for.
       if (
         state !== "half_open" &&
+        heard === undefined &&
         fact.atUs - this.#operatedUs > SAME_TURN_US &&
         host !== undefined &&
         role !== undefined

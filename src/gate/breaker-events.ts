@@ -36,6 +36,8 @@ export type BreakerEvent =
       readonly old: CircuitState;
       readonly new: CircuitState;
       readonly reset_timeout_s: number;
+      /** Another process has told it. */
+      readonly heard?: true;
       /** How long the last call to this host had waited at the gate; undefined where there is none, and for a resolver. */
       readonly last_rate_delay_ms: number | undefined;
     } & CircuitName)

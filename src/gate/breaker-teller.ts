@@ -7,6 +7,13 @@ import type { Denial } from "./denial.ts";
 import { Listeners } from "./listeners.ts";
 import type { CallResult, IssuedCall } from "./permit.ts";
 
+interface ChangeDetails {
+  readonly nowUs: number;
+  readonly lastRateDelayMs: number | undefined;
+  /** Another process has told it. */
+  readonly isHeard: boolean;
+}
+
 /** Turns what happens to breakers into events. Nobody listens most of the time: then nothing is built. */
 export class BreakerTeller extends Listeners<BreakerEvent> {
   beforeCall(
@@ -32,8 +39,7 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
     { name, policy }: CircuitHolder,
     old: Circuit,
     now: Circuit,
-    nowUs: number,
-    last_rate_delay_ms: number | undefined,
+    { nowUs, lastRateDelayMs, isHeard }: ChangeDetails,
   ): void {
     if (old.kind === now.kind) return;
     // For an opening, how long it really lasts: it may have grown.
@@ -44,7 +50,8 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
       old: stateName(old),
       new: stateName(now),
       reset_timeout_s,
-      last_rate_delay_ms,
+      last_rate_delay_ms: lastRateDelayMs,
+      ...(isHeard && { heard: true }),
     });
   }
 

@@ -392,7 +392,8 @@ export class BreakerRegistry {
     this.#shared?.changed(holder, old, now);
     const { host } = holder.name;
     const lastRateDelayMs = host === undefined ? undefined : this.#table.known(host)?.lastRateDelayMs;
-    this.#teller.changed(holder, old, now, this.#time.monotonicUs(), lastRateDelayMs);
+    const isHeard = this.#shared?.isHearing ?? false;
+    this.#teller.changed(holder, old, now, { nowUs: this.#time.monotonicUs(), lastRateDelayMs, isHeard });
     if (old.kind === "half-open" && now.kind === "closed") this.#recovered(holder);
     // Re-opened, too: who waits for the lease of a probe that has failed would wait too long. What time alone has done
     // nobody need hear: those who wait have timers for it, and whoever asked is in the middle of something.

@@ -50,6 +50,11 @@ export class SharedCircuits {
     this.#room = room;
   }
 
+  /** What happens now is what others have told. */
+  get isHearing(): boolean {
+    return this.#isHearing;
+  }
+
   cooled({ name }: HostBreaker, untilUs: number, reason: OpenReason): void {
     if (!this.#isHearing) this.#fleet.cooled(`host ${name}`, isOrder(reason) ? "ordered" : "asked", untilUs, reason);
   }

@@ -286,19 +286,15 @@ test("over all processes the any-window law holds, everybody is served, and noth
 test("who may not wait is not kept by questions that are asked for others", async () => {
   const ticking: { time?: FakeTime } = {};
   // A store that takes its time, and gives one unit for each question.
-  const { time, gates } = world(1, "100/SECOND", {}, store => ({
-    get processes() {
-      return store.processes;
-    },
-    exchange: async (settlements, asks) => {
+  const { time, gates } = world(1, "100/SECOND", {}, store =>
+    instead(store, async (settlements, asks) => {
       await ticking.time?.sleep(100);
       return store.exchange(
         settlements,
         asks.map(ask => ({ ...ask, most: ask.least })),
       );
-    },
-    close: () => store.close(),
-  }));
+    }),
+  );
   ticking.time = time;
   const [gate] = gates;
   const patient = Array.from({ length: 8 }, () => send(gate, time, { maxWaitMs: Number.POSITIVE_INFINITY }));
@@ -326,17 +322,12 @@ test("a question that came up while the store failed keeps nobody waiting", asyn
       },
       global: { max_inflight: 1 },
     },
-    store => ({
-      get processes() {
-        return store.processes;
-      },
-      exchange: () => {
+    store =>
+      instead(store, () => {
         const { promise, reject } = Promise.withResolvers<never>();
         fail = reject;
         return promise;
-      },
-      close: () => store.close(),
-    }),
+      }),
   );
   const [gate] = gates;
   assert.ok(gate !== undefined);

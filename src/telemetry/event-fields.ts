@@ -164,6 +164,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       new: ["text", "the same"],
       reset_timeout_s: ["number", "for an opening, how long it lasts"],
       last_rate_delay_ms: ["number?", "how long the last call to the host had waited at the gate"],
+      heard: ["flag?", "another process has told it"],
     },
   },
   breaker_cooldown_set: {

@@ -20,7 +20,7 @@ CREATE TABLE rate_events (${ENVELOPE}, "key" TEXT, "role" TEXT, "rates" TEXT, "w
   "blocked_ms" REAL, "outcome" TEXT, "seconds" REAL, "host" TEXT, "old", "new", "reason" TEXT, "what" TEXT,
   "source" TEXT, "processes" INTEGER, "message" TEXT, "would" TEXT, "wait_ms" REAL, "constraint" TEXT);
 CREATE TABLE breaker_transitions (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT, "old" TEXT, "new" TEXT,
-  "reset_timeout_s" REAL, "last_rate_delay_ms" REAL, "until" INTEGER, "reason" TEXT, "by" TEXT, "old_s" REAL,
+  "reset_timeout_s" REAL, "last_rate_delay_ms" REAL, "until" INTEGER, "reason" TEXT, "by" TEXT, "heard" INTEGER, "old_s" REAL,
   "new_s" REAL);
 CREATE TABLE breaker_calls (${ENVELOPE}, "host" TEXT, "role" TEXT, "resolver" TEXT, "allowed" INTEGER, "state" TEXT,
   "reason" TEXT, "remaining_ms" REAL, "sample_rate" REAL, "status" INTEGER, "retry_after_s" REAL);
