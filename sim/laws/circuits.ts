@@ -101,18 +101,25 @@ class NoSendWhileOpen implements Law {
   }
 }
 
-/** B2: a half-open circuit has no more probes under way than its policy says. */
+/** B2: a half-open circuit has no more probes under way than its policy says; over all processes, where they share a store. */
 export const fewProbes: LawMaker = {
   title: "probes within trial_calls",
   make: plan => {
     const circuits = new Circuits();
+    const isShared = plan.store !== undefined && !plan.faults.some(({ kind }) => kind.startsWith("store"));
     return {
       see: fact => {
         circuits.note(fact);
         if (fact.kind !== "dispatched") return undefined;
-        const { state, out } = circuits.ofSending(fact.sending);
-        if (state !== "half_open" || out.size <= plan.breakers.trialCalls) return undefined;
-        return `${out.size} probes at ${fact.sending.host} (${fact.sending.role}); ${plan.breakers.trialCalls} may be`;
+        const { host, role } = fact.sending;
+        if (circuits.ofSending(fact.sending).state !== "half_open") return undefined;
+        const everywhere = isShared ? plan.processes.map((_, process) => process) : [fact.sending.process];
+        const probes = everywhere
+          .map(process => circuits.of(process, host, role))
+          .filter(({ state }) => state === "half_open")
+          .reduce((sum, { out }) => sum + out.size, 0);
+        if (probes <= plan.breakers.trialCalls) return undefined;
+        return `${probes} probes at ${host} (${role}); ${plan.breakers.trialCalls} may be`;
       },
     };
   },

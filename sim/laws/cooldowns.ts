@@ -8,9 +8,20 @@ interface Pause {
   readonly why: string;
 }
 
+/** Whoever stood still hears late, and sends what it was let in for before. */
+const STANDSTILLS: ReadonlySet<string> = new Set([
+  "stall",
+  "suspend",
+  "kill",
+  "store-away",
+  "store-restart",
+  "store-loss",
+]);
+
 /**
  * B5: nobody is sent to a host that asked to be left alone, or that an operator has shut, before the time is over or an
- * operator opens it. Judged at each process by itself: what one has heard the others do not know in this version.
+ * operator opens it. A process knows at once what it was told itself. With a store the others know soon after, unless
+ * one of them, or the store, stood still meanwhile.
  */
 export const noSendInCooldown: LawMaker = {
   title: "no send in a cooldown",
@@ -19,19 +30,30 @@ export const noSendInCooldown: LawMaker = {
 
 class NoSendInCooldown implements Law {
   readonly #plan: Plan;
+  /** By process and host; and by host alone, for what all know. */
   readonly #pauses = new Map<string, Pause>();
+  readonly #isShared: boolean;
+  readonly #soonUs: number;
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    const { store, faults } = plan;
+    this.#isShared = store !== undefined && !faults.some(({ kind }) => STANDSTILLS.has(kind));
+    // To say it and to look it up are four trips at the most; whoever was let in just before may still be connecting.
+    this.#soonUs = 1_000_000 + 4000 * ((store?.delayMs ?? 0) + (store?.jitterMs ?? 0));
   }
 
   see(fact: Fact): string | undefined {
     if (fact.kind === "head") this.#heard(fact);
     if (fact.kind === "fault" && fact.fault.kind === "operator") {
       const { process, host, openS } = fact.fault;
-      const key = `${process} ${host}`;
-      if (openS === 0) this.#pauses.delete(key);
-      else this.#pause(key, { sinceUs: fact.atUs, untilUs: fact.atUs + openS * 1e6, why: "an operator has shut it" });
+      if (openS === 0) this.#forgive(process, host);
+      else
+        this.#pause(process, host, {
+          sinceUs: fact.atUs,
+          untilUs: fact.atUs + openS * 1e6,
+          why: "an operator has shut it",
+        });
     }
     return fact.kind === "dispatched" ? this.#sent(fact.sending, fact.atUs) : undefined;
   }
@@ -40,17 +62,29 @@ class NoSendInCooldown implements Law {
     if (asksMs === undefined || !(status === 429 || status === 503 || status === 403)) return;
     const cappedMs = Math.min(asksMs, this.#plan.breakers.retryAfterCapS * 1000);
     const why = `it asked for ${cappedMs} ms`;
-    this.#pause(`${sending.process} ${sending.host}`, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });
+    this.#pause(sending.process, sending.host, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });
   }
 
   /** The later end counts. */
-  #pause(key: string, pause: Pause): void {
-    const known = this.#pauses.get(key);
-    if (known === undefined || known.untilUs < pause.untilUs) this.#pauses.set(key, pause);
+  #pause(process: number, host: string, pause: Pause): void {
+    for (const key of [`${process} ${host}`, host]) {
+      const known = this.#pauses.get(key);
+      if (known === undefined || known.untilUs < pause.untilUs) this.#pauses.set(key, pause);
+    }
+  }
+
+  /** In this process; where there is a store, in all of them, some sooner than others. */
+  #forgive(process: number, host: string): void {
+    this.#pauses.delete(host);
+    this.#pauses.delete(`${process} ${host}`);
+    if (this.#plan.store === undefined) return;
+    for (const number of this.#plan.processes.keys()) this.#pauses.delete(`${number} ${host}`);
   }
 
   #sent({ process, host, id }: Sending, atUs: number): string | undefined {
-    const pause = this.#pauses.get(`${process} ${host}`);
+    const shared = this.#isShared ? this.#pauses.get(host) : undefined;
+    const isKnown = shared !== undefined && atUs >= shared.sinceUs + this.#soonUs;
+    const pause = isKnown ? shared : this.#pauses.get(`${process} ${host}`);
     if (pause === undefined || atUs >= pause.untilUs) return undefined;
     return `request ${id} of process ${process} went to ${host} ${ms(pause.untilUs - atUs)} too early: ${pause.why}`;
   }

@@ -1,4 +1,5 @@
 import {
+  circuitOf,
   closeCircuit,
   cool,
   endCooldown,
@@ -36,6 +37,10 @@ export interface FleetEars {
 
 /** What others say of a subject is no older than this when a request goes to it. */
 const FRESH_US = 25_000;
+/** But where it takes longer to ask, news is as fresh as it can be for so many trips. */
+const FRESH_TRIPS = 2;
+/** A store that answers as late as that is not worth waiting for each time. */
+const TRIP_US_MAX = 500_000;
 /** So many subjects are remembered anyway: forgetting one that comes again costs a look at the store. */
 const KEPT = 1024;
 
@@ -64,6 +69,8 @@ export class Fleet {
   readonly #known: ForgetfulMap<Acquaintance>;
   readonly #pending = new Set<Promise<void>>();
   #probes = 0;
+  /** How long the last look has taken. */
+  #tripUs = 0;
 
   constructor(store: Store, time: Time, ears: FleetEars) {
     this.#store = store;
@@ -90,10 +97,14 @@ export class Fleet {
   look(subject: Subject): Promise<void> {
     const known = this.#acquaintance(subject);
     // After what this process has to say itself, so that it does not hear itself as it was before.
+    const startedUs = this.#time.monotonicUs();
     known.looking ??= known.saying
       .then(() => this.#store.read<SharedHost>(subject))
       .then(
-        ({ note, nowUs }) => this.#hear(subject, known, note, nowUs),
+        ({ note, nowUs }) => {
+          this.#tripUs = Math.min(TRIP_US_MAX, this.#time.monotonicUs() - startedUs);
+          this.#hear(subject, known, note, nowUs);
+        },
         error => this.#ears.failed(error),
       )
       .finally(() => {
@@ -161,8 +172,8 @@ export class Fleet {
       )
       .then(
         ({ note, next, nowUs }) => {
-          // What others had said before is news; its own words are not.
-          this.#hear(subject, known, note, nowUs);
+          if (note !== undefined) this.#hear(subject, known, withoutOwn(note, next, known.host), nowUs);
+          else this.#hear(subject, known, undefined, nowUs);
           known.host = this.#here(next, nowUs);
         },
         error => this.#ears.failed(error),
@@ -202,6 +213,28 @@ export class Fleet {
   }
 
   #isFresh(heardUs: number): boolean {
-    return this.#time.monotonicUs() - heardUs < FRESH_US;
+    return this.#time.monotonicUs() - heardUs < Math.max(FRESH_US, FRESH_TRIPS * this.#tripUs);
   }
+}
+
+/**
+ * What others had said before this process had its say. Where it has opened or closed something itself that is past: it
+ * would undo here what was just done.
+ */
+function withoutOwn(before: SharedHost, after: SharedHost, known: SharedHost): SharedHost {
+  const cooldown = (part: "asked" | "ordered") =>
+    before[part].serial === after[part].serial ? before[part] : known[part];
+  const names = Object.keys(before.circuits);
+  return {
+    epoch: before.epoch === after.epoch ? before.epoch : known.epoch,
+    asked: cooldown("asked"),
+    ordered: cooldown("ordered"),
+    circuits: Object.fromEntries(
+      names.map(name => {
+        const [then, now] = [circuitOf(before, name), circuitOf(after, name)];
+        const isOwn = then.isClosed !== now.isClosed || then.untilUs !== now.untilUs;
+        return [name, isOwn ? circuitOf(known, name) : then];
+      }),
+    ),
+  };
 }

@@ -225,7 +225,7 @@ export class Gate implements WaitingRoom {
   }
 
   asked({ lane }: Waiter): number {
-    return lane.stock?.asked ?? 0;
+    return this.#others?.questions(lane) ?? 0;
   }
 
   readyUs(waiter: Waiter, nowUs: number): number {
@@ -331,7 +331,8 @@ export class Gate implements WaitingRoom {
    */
   #permit(call: EntryRequest, lane: Lane, units: number, nowUs: number): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call);
-    if (!(permit instanceof Permit) || this.#isReady(call, lane, units, nowUs)) return permit;
+    const isThere = this.#hasRoom(lane, units, nowUs) && this.#others?.leave(lane, units, nowUs) !== false;
+    if (!(permit instanceof Permit) || isThere) return permit;
     permit.release();
     return "taken";
   }

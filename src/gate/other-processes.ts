@@ -42,6 +42,8 @@ export class OtherProcesses {
   readonly #sharing: Sharing | undefined;
   readonly #places: SharedPlaces | undefined;
   readonly #outlook: Outlook | undefined;
+  /** How often each lane has begun to ask for something. */
+  readonly #questions = new WeakMap<Lane, number>();
 
   constructor({ store, breakerStore, breakers, time, random }: OtherProcessesOptions, ears: OtherProcessesEars) {
     if (store !== undefined) {
@@ -76,16 +78,29 @@ export class OtherProcesses {
 
   /** Whether they have nothing against it. Asks nobody. */
   allow(call: EntryRequest, lane: Lane, units: number, nowUs: number): boolean {
-    if (this.#sharing?.has(lane, units, nowUs) === false || this.#places?.has(lane) === false) return false;
-    return this.#outlook?.isClear(call) ?? true;
+    return this.leave(lane, units, nowUs) && (this.#outlook?.isClear(call) ?? true);
+  }
+
+  /** Whether there are units and slots for it. Asks nobody. */
+  leave(lane: Lane, units: number, nowUs: number): boolean {
+    return this.#sharing?.has(lane, units, nowUs) !== false && this.#places?.has(lane) !== false;
   }
 
   /** The same for somebody whose turn it is. False means that they are being asked: the ears hear when it is known. */
-  cover({ lane, units, call }: Waiter, line: WaitingLine, nowUs: number): boolean {
+  cover(waiter: Waiter, line: WaitingLine, nowUs: number): boolean {
+    const { lane, units, call } = waiter;
+    const wasAsked = this.isAsked(waiter);
     // All at once, so that the store is asked together. But nobody keeps units while he lacks a slot.
     const isClear = this.#outlook?.clears(call, lane) ?? true;
     const hasSlot = this.#places?.covers(lane, line.length) ?? true;
-    return hasSlot && (this.#sharing?.covers(lane, units, line.units, nowUs) ?? true) && isClear;
+    const isCovered = hasSlot && (this.#sharing?.covers(lane, units, line.units, nowUs) ?? true) && isClear;
+    if (!wasAsked && this.isAsked(waiter)) this.#questions.set(lane, this.questions(lane) + 1);
+    return isCovered;
+  }
+
+  /** How many times this lane has begun to ask. */
+  questions(lane: Lane): number {
+    return this.#questions.get(lane) ?? 0;
   }
 
   isAsked({ lane, call }: Waiter): boolean {

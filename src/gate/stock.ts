@@ -5,24 +5,13 @@ export class Stock {
   /** Given, and neither written nor returned yet: the units, and those in grants. */
   out = 0;
   givenUs = 0;
-  /** Questions that were asked of the store so far, the one that is out included. */
-  asked = 0;
-  #isAsking = false;
+  isAsking = false;
   /** The store has nothing for this lane before. */
   notBeforeUs = 0;
   /** The budgets that the units were drawn from. */
   keys: readonly string[] = [];
   /** True once somebody else's stricter limits were told of. */
   isOverruled = false;
-
-  get isAsking(): boolean {
-    return this.#isAsking;
-  }
-
-  set isAsking(isAsking: boolean) {
-    if (isAsking && !this.#isAsking) this.asked += 1;
-    this.#isAsking = isAsking;
-  }
 
   get isIdle(): boolean {
     return this.out === 0 && !this.isAsking;
