@@ -31,7 +31,8 @@ async function busyHub(t: TestContext, limits: object = {}) {
 async function shownWhenSaid(store: string, ...flags: string[]) {
   for (;;) {
     const { stdout } = await typed(["limits", "show", "--json", "--store", store, ...flags]);
-    const processes = JSON.parse(stdout);
+    // Until the hub has opened its store there is no file to look at, and nothing is printed.
+    const processes = stdout === "" ? [] : JSON.parse(stdout);
     if (processes.length > 0) return processes;
     await systemTime.sleep(50);
   }
