@@ -14,6 +14,8 @@ const allowed: Record<string, string> = JSON.parse(
 );
 const asked = process.argv.slice(2);
 const files = asked.length > 0 ? asked : globSync(["src/**/*.test.ts", "test/**/*.test.ts"]).sort();
+/** Nothing takes as long: a test that hangs is a test that fails. */
+const PATIENCE_MS = 300_000;
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const complaints: string[] = [];
 
@@ -30,7 +32,7 @@ if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCo
 async function runAll(some: readonly string[]): Promise<void> {
   if (some.length === 0) return;
   // One more than there are cores: many tests wait for a network or a process of their own.
-  const events = run({ files: some, concurrency: availableParallelism() + 1 });
+  const events = run({ files: some, concurrency: availableParallelism() + 1, timeout: PATIENCE_MS });
   events.on("test:fail", ({ details }) => {
     // A file that fails counts once for itself and once for each test inside; only leaves are counted here.
     if (details.type !== "suite") counts.failed += 1;

@@ -1,5 +1,4 @@
 import {
-  circuitOf,
   closeCircuit,
   cool,
   endCooldown,
@@ -19,6 +18,13 @@ import { ForgetfulMap } from "./forgetful-map.ts";
 
 /** Whom a note is about: `host api.example.org`, `resolver landing_page`. */
 export type Subject = `host ${string}` | `resolver ${string}`;
+
+export interface ProbeWanted {
+  readonly id: string;
+  /** How many there may be. */
+  readonly trialCalls: number;
+  readonly leaseUs: number;
+}
 
 /** What others say of a subject, with all instants by this process's clock, and what was known of it before. */
 export interface News {
@@ -40,12 +46,11 @@ const FRESH_US = 25_000;
 /** But where it takes longer to ask, news is as fresh as it can be for so many trips. */
 const FRESH_TRIPS = 2;
 /** A store that answers as late as that is not worth waiting for each time. */
-const TRIP_US_MAX = 500_000;
+const TRIP_US_MAX = 200_000;
 /** So many subjects are remembered anyway: forgetting one that comes again costs a look at the store. */
 const KEPT = 1024;
 
 interface Said {
-  readonly note: SharedHost | undefined;
   readonly next: SharedHost;
   readonly nowUs: number;
 }
@@ -56,6 +61,8 @@ interface Acquaintance {
   /** A look at the store, or something being said there. */
   looking: Promise<void> | undefined;
   saying: Promise<void>;
+  /** What is yet to be said. */
+  words: number;
 }
 
 /**
@@ -87,10 +94,6 @@ export class Fleet {
   hasHeard(subject: Subject): boolean {
     const known = this.#known.get(subject);
     return known !== undefined && this.#isFresh(known.heardUs);
-  }
-
-  isLooking(subject: Subject): boolean {
-    return this.#known.get(subject)?.looking !== undefined;
   }
 
   /** Looks at what others say. Never rejects: a store that is away is told to the ears. */
@@ -140,17 +143,22 @@ export class Fleet {
     this.#say(subject, (host, nowUs) => returnProbe(host, circuit, probe, nowUs));
   }
 
-  /** Leave to probe, from all processes together: its name. A store that is away has nothing against it. */
-  async takeProbe(subject: Subject, circuit: string, trialCalls: number, leaseUs: number): Promise<string | undefined> {
+  /** A name for a probe that no other process uses. */
+  nameProbe(): string {
     this.#probes += 1;
-    const id = `${this.#store.party} ${this.#probes}`;
+    return `${this.#store.party} ${this.#probes}`;
+  }
+
+  /** Leave to probe, from all processes together. A store that is away has nothing against it. */
+  async takeProbe(subject: Subject, circuit: string, probe: ProbeWanted): Promise<boolean> {
+    const { id, trialCalls, leaseUs } = probe;
     let isRefused = false;
     await this.#say(subject, (host, nowUs) => {
       const next = sendProbe(host, circuit, { id, expiresUs: nowUs + leaseUs }, trialCalls, nowUs);
       isRefused = next === host;
       return next;
     });
-    return isRefused ? undefined : id;
+    return !isRefused;
   }
 
   /** When all that was to be said has been said, or could not be. */
@@ -161,32 +169,36 @@ export class Fleet {
   /** One after the other for each subject. Resolves when it is said, or cannot be. */
   #say(subject: Subject, step: (host: SharedHost, nowUs: number) => SharedHost): Promise<void> {
     const known = this.#acquaintance(subject);
-    known.saying = known.saying
+    known.words += 1;
+    const saying = known.saying
       .then(() =>
-        this.#store.change<SharedHost, Said>(subject, ({ note, nowUs }) => {
-          const next = step(note ?? UNKNOWN_HOST, nowUs);
-          const isSame = next === (note ?? UNKNOWN_HOST);
-          const result = { note, next, nowUs };
-          return isSame ? { result } : { note: { next, keepUntilUs: forgettableUs(next, nowUs) }, result };
+        this.#store.change<SharedHost, Said>(subject, ({ note = UNKNOWN_HOST, nowUs }) => {
+          const next = step(note, nowUs);
+          const result = { next, nowUs };
+          return next === note ? { result } : { note: { next, keepUntilUs: forgettableUs(next, nowUs) }, result };
         }),
       )
       .then(
-        ({ note, next, nowUs }) => {
-          if (note !== undefined) this.#hear(subject, known, withoutOwn(note, next, known.host), nowUs);
-          else this.#hear(subject, known, undefined, nowUs);
-          known.host = this.#here(next, nowUs);
+        ({ next, nowUs }) => {
+          known.words -= 1;
+          this.#hear(subject, known, next === UNKNOWN_HOST ? undefined : next, nowUs);
         },
-        error => this.#ears.failed(error),
+        error => {
+          known.words -= 1;
+          this.#ears.failed(error);
+        },
       );
-    const { saying } = known;
+    known.saying = saying;
     this.#pending.add(saying);
     void saying.then(() => this.#pending.delete(saying));
     return saying;
   }
 
   #hear(subject: Subject, known: Acquaintance, note: SharedHost | undefined, storeUs: number): void {
-    known.heardUs = this.#time.monotonicUs();
     this.#ears.reached();
+    // It has more to say by now, which what it hears does not know of yet. The answer to the last word does.
+    if (known.words > 0) return;
+    known.heardUs = this.#time.monotonicUs();
     // Nothing there: nobody has had anything to say, or the store has lost it. Then what is known here counts.
     if (note === undefined) return;
     const before = known.host;
@@ -207,6 +219,7 @@ export class Fleet {
       heardUs: Number.NEGATIVE_INFINITY,
       looking: undefined,
       saying: Promise.resolve(),
+      words: 0,
     };
     this.#known.add(subject, made);
     return made;
@@ -215,26 +228,4 @@ export class Fleet {
   #isFresh(heardUs: number): boolean {
     return this.#time.monotonicUs() - heardUs < Math.max(FRESH_US, FRESH_TRIPS * this.#tripUs);
   }
-}
-
-/**
- * What others had said before this process had its say. Where it has opened or closed something itself that is past: it
- * would undo here what was just done.
- */
-function withoutOwn(before: SharedHost, after: SharedHost, known: SharedHost): SharedHost {
-  const cooldown = (part: "asked" | "ordered") =>
-    before[part].serial === after[part].serial ? before[part] : known[part];
-  const names = Object.keys(before.circuits);
-  return {
-    epoch: before.epoch === after.epoch ? before.epoch : known.epoch,
-    asked: cooldown("asked"),
-    ordered: cooldown("ordered"),
-    circuits: Object.fromEntries(
-      names.map(name => {
-        const [then, now] = [circuitOf(before, name), circuitOf(after, name)];
-        const isOwn = then.isClosed !== now.isClosed || then.untilUs !== now.untilUs;
-        return [name, isOwn ? circuitOf(known, name) : then];
-      }),
-    ),
-  };
 }

@@ -217,7 +217,11 @@ export class Gate implements WaitingRoom {
       this.#cooling.leave(waiter);
       this.#warmedUp(waiter);
     }
-    this.#turnstileFor(waiter.units).retry(waiter.lane);
+    const turnstile = this.#turnstileFor(waiter.units);
+    // What it still asks for may have come by another lane's question.
+    const { call, lane, units } = waiter;
+    if (this.#others?.allow(call, lane, units, this.#time.monotonicUs())) turnstile.slotFreed(lane);
+    turnstile.retry(lane);
   }
 
   isAsking(waiter: Waiter): boolean {

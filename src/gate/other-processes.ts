@@ -103,9 +103,9 @@ export class OtherProcesses {
     return this.#questions.get(lane) ?? 0;
   }
 
-  isAsked({ lane, call }: Waiter): boolean {
+  isAsked({ lane }: Waiter): boolean {
     return (
-      lane.stock?.isAsking === true || this.#places?.isTrading(lane) === true || this.#outlook?.isLooking(call) === true
+      lane.stock?.isAsking === true || this.#places?.isTrading(lane) === true || this.#outlook?.isLooking(lane) === true
     );
   }
 

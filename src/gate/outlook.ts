@@ -48,8 +48,9 @@ export class Outlook {
     return this.#isGivenUp || subjectsOf(call).every(subject => this.#fleet.hasHeard(subject));
   }
 
-  isLooking(call: EntryRequest): boolean {
-    return subjectsOf(call).some(subject => this.#fleet.isLooking(subject));
+  /** Whether a lane is about to hear of what it waits for. */
+  isLooking(lane: Lane): boolean {
+    return this.#listening.has(lane);
   }
 
   /** For somebody whose turn it is. False means that it is being looked at; the ears hear when that is done. */

@@ -28,8 +28,11 @@ const UNUSED_MS = 1000;
 /** Whoever was told no does not ask again at once. */
 const REFUSED_US = 50_000;
 
+/** Two deadlines so close to each other are one, told by two clocks. */
+const SAME_US = 50_000;
+
 type Leave =
-  | { readonly kind: "asked"; readonly answered: Promise<void> }
+  | { readonly kind: "asked"; readonly id: string; readonly answered: Promise<void> }
   | { readonly kind: "given"; readonly id: string; readonly giveBack: Timer }
   | { readonly kind: "refused"; readonly untilUs: number };
 
@@ -136,15 +139,17 @@ export class SharedCircuits {
   }
 
   #ask(holder: CircuitHolder): Promise<void> {
+    const id = this.#fleet.nameProbe();
+    const { trialCalls } = holder.policy;
     const answered = this.#fleet
-      .takeProbe(subjectOf(holder), circuitName(holder), holder.policy.trialCalls, LEASE_US)
-      .then(id => {
+      .takeProbe(subjectOf(holder), circuitName(holder), { id, trialCalls, leaseUs: LEASE_US })
+      .then(isGiven => {
         const { time, passable } = this.#room;
-        if (id === undefined) this.#leave.set(holder, { kind: "refused", untilUs: time.monotonicUs() + REFUSED_US });
+        if (!isGiven) this.#leave.set(holder, { kind: "refused", untilUs: time.monotonicUs() + REFUSED_US });
         else this.#leave.set(holder, { kind: "given", id, giveBack: this.#giveBackLater(holder, id) });
         passable(holder);
       });
-    this.#leave.set(holder, { kind: "asked", answered });
+    this.#leave.set(holder, { kind: "asked", id, answered });
     return answered;
   }
 
@@ -163,6 +168,8 @@ export class SharedCircuits {
     for (const part of ["asked", "ordered"] as const) {
       const { serial, untilUs, reason } = host[part];
       if (serial === known[part].serial) continue;
+      const here = local?.cooldownAt(nowUs);
+      if (here !== undefined && here.reason === reason && here.untilUs >= untilUs - SAME_US) continue;
       if (untilUs > nowUs) {
         const ms = Math.min((untilUs - nowUs) / 1000, part === "asked" ? longestMs(table, name) : Infinity);
         cooler.cool(table.host(name), ms, reason as OpenReason, lastPermit());
@@ -182,10 +189,14 @@ export class SharedCircuits {
     if (circuit.serial === circuitOf(known, name).serial) return;
     const own = new Set(this.#probes.get(holder)?.values());
     const leave = this.#leave.get(holder);
-    if (leave?.kind === "given") own.add(leave.id);
+    if (leave !== undefined && leave.kind !== "refused") own.add(leave.id);
     // Numbers below 0, so that nobody here takes them for his own.
     const probes = circuit.probes.filter(({ id }) => !own.has(id)).map(asOthers);
-    holder.adopt({ ...circuit, probes }, this.#room.time.monotonicUs());
+    const nowUs = this.#room.time.monotonicUs();
+    const here = holder.at(nowUs);
+    // Its own word, come back: the same deadline by way of another clock.
+    if (here.kind === "open" && !circuit.isClosed && Math.abs(here.untilUs - circuit.untilUs) <= SAME_US) return;
+    holder.adopt({ ...circuit, probes }, nowUs);
   }
 }
 

@@ -52,7 +52,14 @@ const heard = (atMs: number, event: object): Fact => ({
   event: event as HubEvent,
 });
 const changed = (atMs: number, old: string, state: string) =>
-  heard(atMs, { event_type: "breaker_state_change", host: HOST, role: "metadata", old, new: state });
+  heard(atMs, {
+    event_type: "breaker_state_change",
+    host: HOST,
+    role: "metadata",
+    old,
+    new: state,
+    reset_timeout_s: plainPlan().breakers.resetS,
+  });
 const granted = (atMs: number) =>
   heard(atMs, { event_type: "ratelimit.acquire", key: HOST, role: "metadata", outcome: "granted" });
 const head = (atMs: number, asksMs: number | undefined, sending = sendingAt(atMs)): Fact => ({
