@@ -169,7 +169,11 @@ export class SharedCircuits {
       const { serial, untilUs, reason } = host[part];
       if (serial === known[part].serial) continue;
       const here = local?.cooldownAt(nowUs);
-      if (here !== undefined && here.reason === reason && here.untilUs >= untilUs - SAME_US) continue;
+      if (local !== undefined && here?.reason === reason && here.untilUs >= untilUs - SAME_US) {
+        // Its own word come back, or nearly the same of another: the later one counts, and is nothing to tell.
+        if (untilUs > here.untilUs) local.cooldowns.set({ ...here, untilUs });
+        continue;
+      }
       if (untilUs > nowUs) {
         const ms = Math.min((untilUs - nowUs) / 1000, part === "asked" ? longestMs(table, name) : Infinity);
         cooler.cool(table.host(name), ms, reason as OpenReason, lastPermit());

@@ -28,12 +28,7 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
   if (where === "memory") return undefined;
   if (where === "multiprocess") return storeFor(`sqlite:${commonFile(env)}`, { policy, env, time, random });
   const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
-  if (file !== undefined) {
-    return new LazyStore(async () => {
-      const { SqliteStore } = await import("../stores/sqlite-store.ts");
-      return SqliteStore.open(file, { time, random });
-    });
-  }
+  if (file !== undefined) return fileStore(file, time, random);
   if (/^rediss?:\/\//.test(where)) {
     const { url, ...options } = redisOptions(where, name === undefined ? "backend.dsn" : "store");
     return new LazyStore(async () => {
@@ -43,6 +38,14 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
   }
   const message = `expected "memory", "multiprocess", "sqlite:<file>" or "redis://…"`;
   throw new ConfigError([{ where: "createHub", path: name === undefined ? "backend" : "store", message }]);
+}
+
+/** A file, opened when it is first needed. */
+export function fileStore(file: string, time: Time, random: () => number = Math.random): Store {
+  return new LazyStore(async () => {
+    const { SqliteStore } = await import("../stores/sqlite-store.ts");
+    return SqliteStore.open(file, { time, random });
+  });
 }
 
 /** Where breakers are shared, if not with the limits: what the policy's `cooldown_store` says. */

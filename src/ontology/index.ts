@@ -51,8 +51,8 @@ export function acquire(service: string, host?: string, options?: OntologyAcquir
 }
 
 /** Nothing of `service:host` goes for so many seconds. */
-export function cooldownFor(key: string, seconds: number): void {
-  manager().cooldownFor(key, seconds);
+export function cooldownFor(key: string, seconds: number): Promise<void> {
+  return manager().cooldownFor(key, seconds);
 }
 
 function manager(): OntologyManager {

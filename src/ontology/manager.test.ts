@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError, RateLimitExceeded } from "../errors.ts";
 import type { GateEvent } from "../gate/gate-events.ts";
@@ -146,4 +149,26 @@ test("the process has one manager, which initManager replaces", async () => {
   await assert.rejects(acquire("ols", "b.example", { mode: "fail" }), RateLimitExceeded);
   initManager({}, { time });
   assert.equal((await acquire("ols", "b.example", { mode: "fail" })).blockedMs, 0);
+});
+
+test("managers that share a folder keep one limit and one cooldown together", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-shared-dir-"));
+  // On the real clock, because they meet in a real file.
+  const [a, b] = [1, 2].map(() => new OntologyManager({ default: "3/hour", shared_dir: folder }));
+  assert.ok(a !== undefined && b !== undefined);
+  t.after(async () => {
+    await a.close();
+    await b.close();
+    await rm(folder, { recursive: true });
+  });
+  for (const manager of [a, b, a]) await manager.acquire("ols", "a.example", { mode: "fail" });
+  for (const manager of [a, b]) {
+    await assert.rejects(manager.acquire("ols", "a.example", { mode: "fail" }), RateLimitExceeded);
+    await manager.acquire("ols", "b.example", { mode: "fail" });
+  }
+  await a.cooldownFor("ols:c.example", 400);
+  const error = await b.acquire("ols", "c.example", { mode: "fail" }).catch(reason => reason);
+  assert.ok(error instanceof RateLimitExceeded);
+  assert.equal(error.constraint.kind, "cooldown");
+  assert.ok((error.retryAfterMs ?? 0) > 300_000 && (error.retryAfterMs ?? 0) <= 400_000);
 });

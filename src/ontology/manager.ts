@@ -1,12 +1,15 @@
+import { join } from "node:path";
 import { canonicalHost } from "../core/host.ts";
 import { Gate } from "../gate/gate.ts";
 import type { GateEvent } from "../gate/gate-events.ts";
 import type { Listener } from "../gate/listeners.ts";
 import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
+import { fileStore } from "../http/open-store.ts";
 import { type LanePolicy, type Limits, lanePolicy, NO_AIMD } from "../policy/limits.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { checkServiceName, type OntologySettings, parseOntologySettings } from "./settings.ts";
+import { SharedHolds } from "./shared-holds.ts";
 
 export interface OntologyManagerOptions {
   /** @default the clocks of this machine */
@@ -30,6 +33,8 @@ export interface OntologyGrant {
 
 /** All keys are of one kind here, so that one role serves them. */
 const ROLE = "metadata";
+/** In the shared folder. */
+const SHARED_FILE = "ratelimits.db";
 /** The key of a service whose host does not matter. */
 const ANY_HOST = "default";
 
@@ -37,6 +42,7 @@ const ANY_HOST = "default";
 export class OntologyManager {
   readonly #gate: Gate;
   readonly #time: Time;
+  readonly #holds: SharedHolds | undefined;
 
   constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
     const rates = parseOntologySettings(settings);
@@ -56,7 +62,9 @@ export class OntologyManager {
       hasPaths: () => false,
     };
     this.#time = time;
-    this.#gate = new Gate(limits, time, { listener });
+    const store = rates.sharedDir === undefined ? undefined : fileStore(join(rates.sharedDir, SHARED_FILE), time);
+    this.#gate = new Gate(limits, time, { listener, store });
+    this.#holds = store && new SharedHolds(store, time, (key, ms) => this.#gate.hold(key, ROLE, ms));
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
@@ -68,19 +76,28 @@ export class OntologyManager {
   ): Promise<OntologyGrant> {
     const key = keyOf(service, host);
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
+    await this.#holds?.hear(key);
     const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs, stamp: "granted" });
     return { key, blockedMs: waitedMs };
   }
 
   /**
    * Nothing of this key goes for so many seconds: what a `Retry-After` asks for.
-   * It is an instant, not an extra wait: who slept it out himself finds it over.
+   * It is an instant, not an extra wait: who slept it out himself finds it over. It holds here at once; the promise is
+   * for those who want to know that the processes of a shared folder have been told.
    */
-  cooldownFor(key: string, seconds: number): void {
+  cooldownFor(key: string, seconds: number): Promise<void> {
     if (!(seconds >= 0)) throw new RangeError(`seconds must be 0 or more, not ${seconds}`);
     const colon = key.indexOf(":");
     if (colon < 1) throw new RangeError(`${JSON.stringify(key)} is not a key; write <service>:<host>`);
-    this.#gate.hold(keyOf(key.slice(0, colon), key.slice(colon + 1)), ROLE, seconds * 1000);
+    const name = keyOf(key.slice(0, colon), key.slice(colon + 1));
+    this.#gate.hold(name, ROLE, seconds * 1000);
+    return this.#holds?.say(name, seconds * 1000) ?? Promise.resolve();
+  }
+
+  /** Gives back what other processes could use. Without a shared folder there is nothing to close. */
+  async close(): Promise<void> {
+    await this.#gate.close();
   }
 
   /** The configured services' own keys, whether used or not, and every host that was used. */

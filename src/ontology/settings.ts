@@ -11,6 +11,8 @@ export interface OntologySettings {
   readonly per_service?: string | Readonly<Record<string, string | readonly string[] | null>> | undefined;
   /** Widens every window, for the network's sake. @default 25 */
   readonly guard_ms?: number | undefined;
+  /** Processes that name the same folder keep one limit together, by a file in it. @default each has its own */
+  readonly shared_dir?: string | undefined;
 }
 
 /** Rates by service, complete. An empty list is unlimited. */
@@ -18,6 +20,7 @@ export interface OntologyRates {
   readonly default: readonly Rate[];
   readonly perService: ReadonlyMap<string, readonly Rate[]>;
   readonly guardMs: number | undefined;
+  readonly sharedDir: string | undefined;
 }
 
 const DEFAULT_RATE = "8/second";
@@ -30,6 +33,7 @@ const schema = z.strictObject({
   default: rate.optional(),
   per_service: z.union([z.string(), z.record(z.string().min(1), rate)]).optional(),
   guard_ms: z.number().min(0).max(60_000).optional(),
+  shared_dir: z.string().min(1).optional(),
 });
 
 /** Reads the settings, or throws a ConfigError that lists what is wrong with them. */
@@ -39,6 +43,7 @@ export function parseOntologySettings(settings: OntologySettings): OntologyRates
     default: fallback = DEFAULT_RATE,
     per_service = {},
     guard_ms: guardMs,
+    shared_dir: sharedDir,
   } = parseOptions(schema, settings, where);
   const at = <Value>(path: string, read: () => Value): Value => {
     try {
@@ -55,7 +60,7 @@ export function parseOntologySettings(settings: OntologySettings): OntologyRates
           ([name, text]) => [name, at(`per_service.${name}`, () => ratesOf(text))] as const,
         );
   for (const [name] of perService) at(`per_service.${name}`, () => checkServiceName(name));
-  return { default: at("default", () => ratesOf(fallback)), perService: new Map(perService), guardMs };
+  return { default: at("default", () => ratesOf(fallback)), perService: new Map(perService), guardMs, sharedDir };
 }
 
 /** Part of keys and tables, so that it must not look like more. Throws a RangeError. */
