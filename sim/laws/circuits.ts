@@ -77,9 +77,11 @@ class NoSendWhileOpen implements Law {
     const wrong = fact.kind === "dispatched" ? this.#judge(fact.sending, fact.atUs) : undefined;
     this.#circuits.note(fact);
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
-      const { host, role, new: state, reset_timeout_s } = fact.event;
+      const { host, role, new: state, reset_timeout_s, heard } = fact.event;
       const key = `${fact.process} ${host} ${role}`;
-      if (state === "open") this.#opened.set(key, { atUs: fact.atUs, untilUs: fact.atUs + reset_timeout_s * 1e6 });
+      // What others have opened is over when they say; what was opened here, when the policy says.
+      const openS = heard ? reset_timeout_s : this.#plan.breakers.resetS;
+      if (state === "open") this.#opened.set(key, { atUs: fact.atUs, untilUs: fact.atUs + openS * 1e6 });
       if (state === "closed") this.#opened.delete(key);
     }
     return wrong;
