@@ -1,3 +1,4 @@
+import { manifestTrouble } from "../content/manifest-file.ts";
 import { type ManifestReport, reportOf } from "../content/manifest-report.ts";
 import { orderFor } from "../content/resolvers/order.ts";
 import { type ContentRun, openRun } from "../content/run.ts";
@@ -133,6 +134,8 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       const report = reportOf(run.manifest.db, run.id);
       const wasInterrupted = interrupts.signal.aborted;
       return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isWanted && !wasInterrupted };
+    } catch (error) {
+      throw manifestTrouble(error);
     } finally {
       interrupts.stop();
       progress.stop();

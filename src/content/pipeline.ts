@@ -125,8 +125,17 @@ export class Pipeline {
     return [...reports.values()].sort((a, b) => b.underWay + b.waiting - a.underWay - a.waiting);
   }
 
+  /** Timers and promises lead here, to whom nobody listens: what cannot go on is told by `run`. */
   #turn(): void {
     if (this.#isOver || !this.#isStarted) return;
+    try {
+      this.#go();
+    } catch (error) {
+      this.#giveUp(error);
+    }
+  }
+
+  #go(): void {
     const { time, workers } = this.#options;
     this.#timer?.cancel();
     this.#timer = undefined;
