@@ -127,7 +127,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       if (isWanted) {
         await run.pipeline.run();
         await given;
-      }
+      } else run.manifest.forsakeList();
       if (trouble !== undefined) throw trouble;
       state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
       const elapsedMs = (time.monotonicUs() - startedUs) / 1000;

@@ -60,6 +60,7 @@ test("a manifest that is full ends a run with its error, and is free for the nex
   run.pipeline.fed();
   const { db } = run.manifest;
   db.exec(`PRAGMA max_page_count = ${db.prepare("PRAGMA page_count").get()?.["page_count"]}`);
+  db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
   await assert.rejects(run.pipeline.run(), /full/);
   run.close("interrupted");
   const hold = await holdManifest(join(folder, "manifest.sqlite"));
