@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { moveInto, writeWhole } from "../http/download/atomic-file.ts";
+import { hashFile } from "../http/download/hash-file.ts";
 import { folderOf } from "./checks/version.ts";
-import { hashFile } from "./hash-file.ts";
 import { formatManifest, type Manifest, parseManifest } from "./manifest.ts";
 
 /** A version that lies in the store. */
