@@ -35,6 +35,7 @@ export const prune: CliCommand = {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // Nobody must be about to find a version current that is going.
       await using _lock = await FileLock.take(store.lockPath(id), { time: systemTime });
+      if (!isDry) await store.removeDraft(id);
       const old = (await store.versions(id)).slice(keep);
       for (const version of old.filter(({ manifest }) => lock.get(id)?.sha256 !== manifest.sha256)) {
         if (!isDry) await store.remove(version);

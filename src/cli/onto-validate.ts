@@ -1,4 +1,4 @@
-import { hashFile } from "../ontology/hash-file.ts";
+import { hashFile } from "../http/download/hash-file.ts";
 import { inspectFile } from "../ontology/inspect-file.ts";
 import { type Lock, readLock } from "../ontology/lockfile.ts";
 import { OntologyStore, type StoredVersion } from "../ontology/ontology-store.ts";

@@ -103,8 +103,17 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.partial;
     }
+    if (isOfTheSystem(error)) {
+      io.stderr.write(`${program.name}: ${error.message}\n`);
+      return ExitCode.partial;
+    }
     throw error;
   }
+}
+
+/** A full disk, a folder that may not be written to: nothing that a list of our functions would help with. */
+function isOfTheSystem(error: unknown): error is Error {
+  return error instanceof Error && "syscall" in error && "code" in error;
 }
 
 /** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
@@ -115,6 +124,8 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
     process.stderr.write(`${program.name}: the output cannot be written (${error.code ?? error.message})\n`);
     process.exitCode = ExitCode.partial;
   });
+  // Whoever watched has gone (`… 2>&1 | head`); what is done goes on without being watched.
+  process.stderr.on("error", () => undefined);
   const { stdout, stderr, argv, env } = process;
   let input: NodeJS.ReadStream | undefined;
   const io: Io = {

@@ -1,5 +1,5 @@
-/** Not for a record that outlives the command. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["mailto", "ca"]);
+/** Not for a record that outlives the command: whom to write to, and the address of a store, which may hold its password. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["mailto", "ca", "rateDsn"]);
 const VALUE_CHARS_MAX = 200;
 
 /** A command as the manifest keeps it: its flags, without the list of works, and without whom services may write to. */

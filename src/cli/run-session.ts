@@ -1,3 +1,4 @@
+import { manifestTrouble } from "../content/manifest-file.ts";
 import { type ManifestReport, reportOf } from "../content/manifest-report.ts";
 import { orderFor } from "../content/resolvers/order.ts";
 import { type ContentRun, openRun } from "../content/run.ts";
@@ -126,13 +127,15 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       if (isWanted) {
         await run.pipeline.run();
         await given;
-      }
+      } else run.manifest.forsakeList();
       if (trouble !== undefined) throw trouble;
       state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
       const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
       const report = reportOf(run.manifest.db, run.id);
       const wasInterrupted = interrupts.signal.aborted;
       return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isWanted && !wasInterrupted };
+    } catch (error) {
+      throw manifestTrouble(error);
     } finally {
       interrupts.stop();
       progress.stop();

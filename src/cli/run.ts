@@ -69,39 +69,59 @@ export const run: CliCommand = {
   },
 };
 
-/** False when a line is wrong and that is not to be borne. */
+/** False when a line is wrong and that is not to be borne: then the manifest is as it was. */
 async function feedInputs(
   inputs: AsyncIterable<Input>,
   feed: Feed,
   isStrict: boolean,
   again: boolean,
 ): Promise<boolean> {
+  const { manifest } = feed.run;
+  if (isStrict) manifest.beginList();
+  await listInputs(inputs, feed, again);
+  if (!isStrict || feed.signal.aborted) return true;
+  const isSound = feed.tally.problems === 0;
+  if (isSound) manifest.keepList();
+  else manifest.forsakeList();
+  return isSound;
+}
+
+async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, again: boolean): Promise<void> {
   let works: Work[] = [];
   let timer: Timer | undefined;
+  const broken = Promise.withResolvers<never>();
   const flush = () => {
     timer?.cancel();
     timer = undefined;
-    if (works.length > 0) want(feed, works, again);
+    // Who was interrupted may have closed the manifest by now.
+    if (works.length > 0 && !feed.signal.aborted) want(feed, works, again);
     works = [];
   };
-  try {
+  const flushLater = () => {
+    try {
+      flush();
+    } catch (error) {
+      broken.reject(error);
+    }
+  };
+  const read = async () => {
     for await (const input of inputs) {
-      if (feed.signal.aborted) return true;
+      if (feed.signal.aborted) return;
       if ("problem" in input) {
         feed.tally.problems += 1;
         feed.log(problemText(input.problem));
       } else works.push(input.work);
       if (works.length >= LISTED_AT_ONCE) flush();
       // Whoever types a list, or makes it as he goes, sees its beginning done while the end is not written yet.
-      else timer ??= systemTime.setTimer(LISTED_AFTER_MS, flush);
+      else timer ??= systemTime.setTimer(LISTED_AFTER_MS, flushLater);
     }
     flush();
+  };
+  try {
+    await Promise.race([read(), broken.promise]);
   } finally {
     timer?.cancel();
   }
-  if (!isStrict || feed.tally.problems === 0) return true;
-  feed.run.manifest.forsake(feed.run.id);
-  return false;
 }
 
 function want({ run: open, tally }: Feed, works: readonly Work[], again: boolean): void {

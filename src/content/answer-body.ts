@@ -38,11 +38,13 @@ export function plainHeaders(headers: Dispatcher.ResponseData["headers"]): Reado
   );
 }
 
-/** Where a redirect leads; undefined when it is none, or leads out of the web. */
+/** Where a redirect leads, without whom it would have us be; undefined when it is none, or leads out of the web. */
 export function redirectOf(status: number, location: string | undefined, url: string): string | undefined {
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
   const target = URL.parse(location, url);
   if (target === null || !/^https?:$/.test(target.protocol)) return undefined;
+  target.username = "";
+  target.password = "";
   target.hash = "";
   return target.href;
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Dispatcher } from "undici";
 import { DownloadError } from "../errors.ts";
+import { type HalfFile, judgeArrival, rangeFields, strongValidator } from "../http/download/resume.ts";
 import type { Hub } from "../http/hub.ts";
 import { dropBody, plainHeaders, redirectOf } from "./answer-body.ts";
 import { challengeInFields } from "./challenge-page.ts";
-import { ACCEPT, continues, type FailedFetch, kindOf, refusedBy, strong, tooLarge, wrongWith } from "./file-answer.ts";
+import { ACCEPT, broughtLess, type FailedFetch, kindOf, refusedBy, tooLarge, wrongWith } from "./file-answer.ts";
 import { MEDIA_TYPES } from "./file-check.ts";
-import { type Arrival, type KnownSource, placeOf } from "./file-ledger.ts";
+import { type Arrival, type KnownSource, type Part, placeOf } from "./file-ledger.ts";
 import { type Layout, targetOf } from "./layout.ts";
 import type { ListedWork, Manifest } from "./manifest.ts";
 import { PartFile, type ReceivedFile } from "./part-file.ts";
@@ -67,8 +68,8 @@ export class Downloads {
     // What came from the very same address a moment ago is not asked for again.
     if (source?.run === run) return this.#sameAgain(errand, source, "duplicate", undefined);
     const part = source === undefined ? manifest.files.part(place) : undefined;
-    const heldBytes = part?.etag === undefined ? 0 : shelf.partBytes(part.file);
-    const response = await this.#send(errand, source, heldBytes > 0 ? part?.etag : undefined, heldBytes);
+    const half = part === undefined ? undefined : this.#halfOf(part);
+    const response = await this.#send(errand, source, half);
     const { statusCode: status, body } = response;
     const headers = plainHeaders(response.headers);
     const onward = redirectOf(status, headers["location"], errand.url);
@@ -79,21 +80,26 @@ export class Downloads {
         : this.#sameAgain(errand, source as KnownSource, "not-modified", status);
     }
     const challenge = challengeInFields(headers);
-    if (challenge === undefined && part !== undefined && heldBytes > 0 && (status === 206 || status === 416))
-      return this.#goOn(errand, response, part.file, heldBytes);
+    if (challenge === undefined && part !== undefined && half !== undefined && (status === 206 || status === 416))
+      return this.#goOn(errand, response, part.file, half);
     if (status !== 200 || challenge !== undefined) return refusedBy(response, challenge);
     return this.#receiveAnew(errand, response, headers, part?.file);
+  }
+
+  #halfOf({ file, validator }: Part): HalfFile | undefined {
+    const bytes = this.#options.shelf.partBytes(file);
+    return bytes === 0 || validator === undefined ? undefined : { bytes, validator, totalBytes: undefined };
   }
 
   /** Finishes what a run that died had begun to put in its place, and removes what is of no use. Answers how many. */
   async recover(): Promise<number> {
     const { manifest, shelf, run } = this.#options;
     let finished = 0;
-    for (const { place, work, file, etag, shelving } of manifest.files.parts()) {
+    for (const { place, work, file, validator, shelving } of manifest.files.parts()) {
       if (shelving !== undefined && (await this.#putAgain(file, shelving))) {
         manifest.finish(run, work, "ok", shelving);
         finished += 1;
-      } else if (etag === undefined) await this.#dropPart(place, file);
+      } else if (validator === undefined) await this.#dropPart(place, file);
     }
     await shelf.sweep(new Set(manifest.files.parts().map(({ file }) => file)));
     return finished;
@@ -115,16 +121,11 @@ export class Downloads {
   #send(
     { url, candidate, signal }: Errand,
     source: KnownSource | undefined,
-    partEtag: string | undefined,
-    heldBytes: number,
+    half: HalfFile | undefined,
   ): Promise<Dispatcher.ResponseData<unknown>> {
-    const headers: Record<string, string> = { accept: ACCEPT[kindOf(candidate)] };
+    const headers: Record<string, string> = { accept: ACCEPT[kindOf(candidate)], ...rangeFields(half) };
     if (source?.etag !== undefined) headers["if-none-match"] = source.etag;
     else if (source?.lastModified !== undefined) headers["if-modified-since"] = source.lastModified;
-    if (partEtag !== undefined) {
-      headers["range"] = `bytes=${heldBytes}-`;
-      headers["if-range"] = partEtag;
-    }
     const { hub, maxWaitMs } = this.#options;
     return hub.request(url, { role: "artifact", maxWaitMs, deadlineMs: DEADLINE_MS, headers, signal });
   }
@@ -133,19 +134,18 @@ export class Downloads {
     errand: Errand,
     response: Dispatcher.ResponseData<unknown>,
     file: string,
-    heldBytes: number,
+    half: HalfFile,
   ): Promise<Fetched> {
     const { shelf } = this.#options;
     const { statusCode: status, headers, body } = response;
-    const range = plainHeaders(headers)["content-range"];
-    if (status === 206 && continues(range, heldBytes)) {
-      return this.#receive(errand, response, await resumed(shelf, file), file);
+    // How long the file is was never noted; a server that has our length of it, and vouches for the rest, has said it now.
+    const arrival = judgeArrival(status, headers, status === 416 ? { ...half, totalBytes: half.bytes } : half);
+    if (arrival.kind === "rest") {
+      return this.#receive(errand, response, await resumed(shelf, file), file, arrival.totalBytes);
     }
     await body.dump();
-    if (status === 416 && range === `bytes */${heldBytes}`) {
-      // Nothing is missing: whoever fetched it died before he could look at it.
-      return this.#complete(errand, response, await resumed(shelf, file), file);
-    }
+    // Nothing is missing: whoever fetched it died before he could look at it.
+    if (arrival.kind === "complete") return this.#complete(errand, response, await resumed(shelf, file), file);
     // It is not as we remember it: from the beginning, then.
     await this.#dropPart(placeOf(errand.url), file);
     return this.fetch(errand);
@@ -164,9 +164,9 @@ export class Downloads {
       return tooLarge(response.statusCode, declared, maxBytes);
     }
     const file = oldFile ?? `${randomBytes(12).toString("hex")}.part`;
-    const etag = strong(headers["etag"]);
+    const validator = strongValidator(response.headers);
     // Known before the first byte is there, so that a part without a name cannot be left behind.
-    manifest.files.keepPart({ place: placeOf(errand.url), work: errand.work.id, file, etag, shelving: undefined });
+    manifest.files.keepPart({ place: placeOf(errand.url), work: errand.work.id, file, validator, shelving: undefined });
     return this.#receive(errand, response, await onDisk(() => PartFile.create(shelf.partPath(file))), file);
   }
 
@@ -175,6 +175,7 @@ export class Downloads {
     response: Dispatcher.ResponseData<unknown>,
     part: PartFile,
     file: string,
+    totalBytes?: number,
   ): Promise<Fetched> {
     const { statusCode: status, body } = response;
     const place = placeOf(errand.url);
@@ -190,10 +191,14 @@ export class Downloads {
       }
     } catch (error) {
       await part.close();
-      const isOfUse = manifest.files.part(place)?.etag !== undefined && part.bytes > 0;
+      const isOfUse = manifest.files.part(place)?.validator !== undefined && part.bytes > 0;
       if (!isOfUse) await this.#dropPart(place, file);
       if (error instanceof DownloadError || errand.signal.aborted) throw error;
       return { kind: "failed", ...troubleOf(error), status, bytes: part.bytes };
+    }
+    if (totalBytes !== undefined && part.bytes < totalBytes) {
+      await part.close();
+      return broughtLess(status, part.bytes, totalBytes);
     }
     return this.#complete(errand, response, part, file);
   }
@@ -237,7 +242,7 @@ export class Downloads {
       const path = await shelf.freeName(targetOf(layout, work, kind, sha256), sha256);
       const arrival: Arrival = { sha256, path, bytes, mediaType: MEDIA_TYPES[kind], ...origin, ...validators };
       // From here on the file is not lost: whoever finds this goes on with it.
-      manifest.files.keepPart({ place, work: work.id, file, etag: undefined, shelving: arrival });
+      manifest.files.keepPart({ place, work: work.id, file, validator: undefined, shelving: arrival });
       await shelf.put(file, path, sha256);
       return this.#arrived(work, "ok", arrival);
     });

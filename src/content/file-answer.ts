@@ -36,6 +36,12 @@ export function tooLarge(status: number, bytes: number, maxBytes: number): Faile
   return { kind: "failed", reason: "too-large", message, status, bytes: 0, mayPass: false };
 }
 
+/** The server has sent less than it has, or than it said. What has come is kept, and the rest is asked for. */
+export function broughtLess(status: number, bytes: number, totalBytes: number): FailedFetch {
+  const message = `${bytes} of ${totalBytes} bytes came`;
+  return { kind: "failed", reason: "truncated", message, status, bytes, mayPass: true };
+}
+
 export async function refusedBy(
   { statusCode: status, body }: Dispatcher.ResponseData<unknown>,
   byFields: string | undefined,
@@ -53,15 +59,4 @@ export async function refusedBy(
   const message = challenge ?? `status ${status}`;
   // Those who go on knocking at a challenge are blocked for longer.
   return { kind: "failed", reason, message, status, bytes, mayPass: challenge === undefined && isPassing(status) };
-}
-
-/** Whether a part answer goes on where ours ends. */
-export function continues(contentRange: string | undefined, from: number): boolean {
-  const [, start] = /^bytes (\d+)-\d+\/(?:\d+|\*)$/.exec(contentRange ?? "") ?? [];
-  return start !== undefined && Number(start) === from;
-}
-
-/** Only a strong one promises the same bytes. */
-export function strong(etag: string | undefined): string | undefined {
-  return etag !== undefined && /^"[^"]*"$/.test(etag) ? etag : undefined;
 }

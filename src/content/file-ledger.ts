@@ -41,8 +41,8 @@ export interface Part {
   readonly work: number;
   /** Its name among the parts. */
   readonly file: string;
-  /** Strong, or undefined: then it cannot be gone on with. */
-  readonly etag: string | undefined;
+  /** What stands for exactly these bytes (`strongValidator`); undefined when they cannot be gone on with. */
+  readonly validator: string | undefined;
   /** Where it is to go, once it has come whole. */
   readonly shelving: Arrival | undefined;
 }
@@ -123,9 +123,9 @@ export class FileLedger {
     return this.#partsOf.all(work).map(partOf);
   }
 
-  keepPart({ place, work, file, etag, shelving }: Part): void {
+  keepPart({ place, work, file, validator, shelving }: Part): void {
     const later = shelving === undefined ? null : JSON.stringify(shelving);
-    this.#setPart.run(place, work, file, etag ?? null, later);
+    this.#setPart.run(place, work, file, validator ?? null, later);
   }
 
   dropPart(place: string): void {
@@ -159,7 +159,7 @@ function partOf({ place, work, file, etag, shelving }: Row): Part {
     place: String(place),
     work: Number(work),
     file: String(file),
-    etag: textOf(etag),
+    validator: textOf(etag),
     shelving: later === undefined ? undefined : (JSON.parse(later) as Arrival),
   };
 }

@@ -167,11 +167,13 @@ test("redirects go on where they lead, and end where they go in circles or on fo
   journey.answered(stepOf(journey.next(0)), found("https://x.example/0"));
   let way = stepOf(journey.next(0));
   for (let hop = 1; hop <= 10; hop += 1) {
-    journey.redirected(way, `https://x.example/${hop}`);
+    assert.equal(journey.redirected(way, `https://x.example/${hop}`), undefined);
     way = stepOf(journey.next(0));
     assert.equal(way.step.url, `https://x.example/${hop}`);
   }
-  journey.redirected(way, "https://x.example/11");
+  const trouble = journey.redirected(way, "https://x.example/11");
+  assert.ok(trouble !== undefined);
+  journey.failed(way, trouble, 0);
   assert.equal(urlOf(journey.next(0)), "redirects");
 });
 

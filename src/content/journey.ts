@@ -83,15 +83,16 @@ export class Journey {
     this.#ways.push({ ...way, notBeforeUs: untilUs, isCutOff });
   }
 
-  redirected(way: Way, url: string): void {
+  /** Undefined where it goes on at the new address; otherwise why it does not: then the way has `failed`. */
+  redirected(way: Way, url: string): Trouble | undefined {
     if (way.trail.includes(url) || way.trail.length > HOPS_MAX) {
       const message = way.trail.includes(url) ? "they lead in a circle" : `more than ${HOPS_MAX}`;
-      this.failed(way, { reason: "redirects", message, mayPass: false }, 0);
-      return;
+      return { reason: "redirects", message, mayPass: false };
     }
     this.#sent();
     // The same errand: before all others of its kind.
     this.#ways.unshift({ ...way, step: { ...way.step, url }, trail: [...way.trail, url], notBeforeUs: 0 });
+    return undefined;
   }
 
   failed(way: Way, trouble: Trouble, nowUs: number): void {

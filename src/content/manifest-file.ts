@@ -6,7 +6,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../core/backoff.ts";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, DownloadError } from "../errors.ts";
 import { isBusy, isDamage, messageOf } from "../stores/sqlite-errors.ts";
 import { type FileFormat, openFile, presentFile } from "../stores/sqlite-file.ts";
 import { pause } from "../stores/sqlite-opening.ts";
@@ -114,16 +114,26 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
  */
 export async function holdManifest(path: string): Promise<{ release(): void } | undefined> {
   const { DatabaseSync } = await import("node:sqlite");
-  const db = new DatabaseSync(`${path}.lock`, { timeout: 0 });
+  let db: DatabaseSync | undefined;
   try {
+    mkdirSync(dirname(path), { recursive: true });
+    const held = new DatabaseSync(`${path}.lock`, { timeout: 0 });
+    db = held;
     // In this mode a lock that was taken is kept; in WAL mode nobody would be kept out.
-    db.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
-    return { release: () => db.close() };
+    held.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    return { release: () => held.close() };
   } catch (error) {
-    db.close();
+    db?.close();
     if (isBusy(error)) return undefined;
-    throw cannotOpen(`${path}.lock`, error);
+    throw cannotOpen(path, error);
   }
+}
+
+/** What SQLite says of a disk that is full, or has gone, in words of ours; any other error as it is. */
+export function manifestTrouble(error: unknown): unknown {
+  const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
+  if (!isOfSqlite) return error;
+  return new DownloadError(`the manifest cannot be written: ${error.message}`, { cause: error });
 }
 
 function cannotOpen(path: string, cause: unknown): ConfigError {

@@ -88,11 +88,19 @@ test("those that failed are taken up on demand, all of them or for one reason", 
 
 test("a list that is taken back leaves nothing of it, and everything else", async t => {
   const manifest = await manifestFor(t);
-  manifest.want(manifest.beginRun("run"), works("old"), everything);
+  const earlier = manifest.beginRun("run");
+  manifest.want(earlier, works("old"), everything);
   const run = manifest.beginRun("run");
-  manifest.want(run, works("new"), everything);
-  manifest.forsake(run);
+  manifest.beginList();
+  manifest.want(run, works("old", "new"), everything);
+  manifest.forsakeList();
   assert.equal(reportOf(manifest.db).works.total, 1);
+  assert.deepEqual(keys(manifest.pending(earlier, 0, 10)), ["doi:10.1/old"]);
+  manifest.beginList();
+  manifest.want(run, works("new"), everything);
+  manifest.keepList();
+  manifest.endRun(run, "ended");
+  assert.equal(reportOf(manifest.db).works.total, 2);
 });
 
 test("the export has every work with everything that was tried, and no secret of an address", async t => {

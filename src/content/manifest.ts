@@ -94,20 +94,23 @@ export class Manifest {
   }
 
   endRun(run: number, state: Exclude<RunState, "running">): void {
+    this.forsakeList();
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
   }
 
   /** Lists works for a run. Those that are done stay done when their files are in place, unless `again`. */
   want(run: number, works: readonly Work[], isPresent: (sha256: string) => boolean, again = false): Wanted {
     const tally = { pending: 0, present: 0, failed: 0 };
-    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+    const list = () => {
       for (const work of works) {
         const { key, ids, title = null, year = null } = work;
         const added = this.#add.run(key, JSON.stringify(ids), title, year, run, this.#time.wallMs());
         if (added.changes === 1) tally.pending += 1;
         else this.#wantAgain(run, key, isPresent, again, tally);
       }
-    });
+    };
+    if (this.db.isTransaction) list();
+    else inTransaction(this.db, "BEGIN IMMEDIATE", list);
     return tally;
   }
 
@@ -121,11 +124,17 @@ export class Manifest {
     return Number(pending) + Number(again.run(run, failed.reason ?? null).changes);
   }
 
-  /** Takes back what was listed for a run and never tried: its list was wrong. */
-  forsake(run: number): void {
-    this.db
-      .prepare("DELETE FROM works WHERE run = ? AND state = 'pending' AND id NOT IN (SELECT work FROM attempts)")
-      .run(run);
+  /** From here on the list is kept by `keepList` as a whole, or taken back by `forsakeList`; by the end of the run, too. */
+  beginList(): void {
+    this.db.exec("BEGIN IMMEDIATE");
+  }
+
+  keepList(): void {
+    this.db.exec("COMMIT");
+  }
+
+  forsakeList(): void {
+    if (this.db.isTransaction) this.db.exec("ROLLBACK");
   }
 
   /** The next of a run that wait to be done, in the order of the list. */

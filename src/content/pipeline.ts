@@ -125,8 +125,17 @@ export class Pipeline {
     return [...reports.values()].sort((a, b) => b.underWay + b.waiting - a.underWay - a.waiting);
   }
 
+  /** Timers and promises lead here, to whom nobody listens: what cannot go on is told by `run`. */
   #turn(): void {
     if (this.#isOver || !this.#isStarted) return;
+    try {
+      this.#go();
+    } catch (error) {
+      this.#giveUp(error);
+    }
+  }
+
+  #go(): void {
     const { time, workers } = this.#options;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -250,15 +259,15 @@ export class Pipeline {
       this.#failed({ journey, way }, asked, asked.bytes, startedUs);
       return;
     }
-    const nowUs = this.#options.time.monotonicUs();
-    if (asked.kind === "redirect") journey.redirected(way, asked.url);
-    else {
-      const { finding, status, bytes } = asked;
-      const reason = finding.kind === "none" ? finding.reason : "found";
-      this.#note(journey, way, { status, reason, bytes }, startedUs);
-      if (journey.answered(way, finding)) manifest.learn(journey.work);
+    if (asked.kind === "redirect") {
+      this.#redirected({ journey, way }, asked, startedUs);
+      return;
     }
-    this.#advance(journey, nowUs);
+    const { finding, status, bytes } = asked;
+    const reason = finding.kind === "none" ? finding.reason : "found";
+    this.#note(journey, way, { status, reason, bytes }, startedUs);
+    if (journey.answered(way, finding)) manifest.learn(journey.work);
+    this.#advance(journey, this.#options.time.monotonicUs());
   }
 
   async #fetch({ journey, way }: Task, startedUs: number): Promise<void> {
@@ -272,8 +281,7 @@ export class Pipeline {
       return;
     }
     if (fetched.kind === "redirect") {
-      journey.redirected(way, fetched.url);
-      this.#advance(journey, this.#options.time.monotonicUs());
+      this.#redirected({ journey, way }, fetched, startedUs);
       return;
     }
     const { reason, arrival, status } = fetched;
@@ -286,6 +294,12 @@ export class Pipeline {
     );
     this.#open -= 1;
     onSettled?.(work, "done", reason, bytes);
+  }
+
+  #redirected(task: Task, { url, status }: { readonly url: string; readonly status: number }, startedUs: number): void {
+    const trouble = task.journey.redirected(task.way, url);
+    if (trouble === undefined) this.#advance(task.journey, this.#options.time.monotonicUs());
+    else this.#failed(task, { ...trouble, status }, 0, startedUs);
   }
 
   #failed({ journey, way }: Task, trouble: Trouble, bytes: number, startedUs: number): void {

@@ -1,5 +1,3 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import { ConfigError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import type { Time } from "../time/time.ts";
@@ -7,7 +5,7 @@ import { Downloads } from "./download.ts";
 import type { FileKind } from "./file-check.ts";
 import type { Layout } from "./layout.ts";
 import { type Manifest, openManifest, type Wanted } from "./manifest.ts";
-import { holdManifest } from "./manifest-file.ts";
+import { holdManifest, manifestTrouble } from "./manifest-file.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolver.ts";
@@ -107,17 +105,23 @@ export class ContentRun {
     return count;
   }
 
+  /** Throws a DownloadError when its end cannot be written down. The manifest is closed and free for others either way. */
   close(state: "ended" | "interrupted"): void {
-    this.manifest.endRun(this.id, state);
-    this.manifest.close();
-    this.#release();
+    try {
+      this.manifest.endRun(this.id, state);
+    } catch (error) {
+      // That a run was interrupted is noted by the next one, if need be.
+      if (state === "ended") throw manifestTrouble(error);
+    } finally {
+      this.manifest.close();
+      this.#release();
+    }
   }
 }
 
 /** Rejects with a ConfigError when the manifest cannot be used, or another process is at it. */
 export async function openRun(options: RunOptions): Promise<ContentRun> {
   const { hub, time, folder, command, random = Math.random, resolvers } = options;
-  mkdirSync(dirname(options.manifest), { recursive: true });
   const hold = await holdManifest(options.manifest);
   if (hold === undefined) {
     const message = `another run is at work on ${options.manifest}; wait for its end, or name another with --manifest`;
@@ -127,7 +131,7 @@ export async function openRun(options: RunOptions): Promise<ContentRun> {
   try {
     manifest = await openManifest(options.manifest, time);
     const shelf = new Shelf(folder);
-    await shelf.prepare();
+    await prepared(shelf);
     const run = manifest.beginRun(command);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
     const downloads = new Downloads({ ...settings, hub, shelf });
@@ -146,7 +150,16 @@ export async function openRun(options: RunOptions): Promise<ContentRun> {
   } catch (error) {
     manifest?.close();
     hold.release();
-    throw error;
+    throw manifestTrouble(error);
+  }
+}
+
+async function prepared(shelf: Shelf): Promise<void> {
+  try {
+    await shelf.prepare();
+  } catch (error) {
+    const message = `no files can go there: ${error instanceof Error ? error.message : String(error)}`;
+    throw new ConfigError([{ where: "--out", path: "", message }], { cause: error });
   }
 }
 

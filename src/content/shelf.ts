@@ -1,8 +1,9 @@
-import { createHash } from "node:crypto";
-import { createReadStream, statSync } from "node:fs";
-import { link, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { link, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DownloadError } from "../errors.ts";
+import { syncFolder } from "../http/download/atomic-file.ts";
+import { hashFile } from "../http/download/hash-file.ts";
 import type { ShelvedFile } from "./file-ledger.ts";
 import { besides } from "./layout.ts";
 
@@ -44,7 +45,7 @@ export class Shelf {
     for (let number = 1; ; number += 1) {
       const path = number === 1 ? target : besides(target, number);
       const found = statSync(join(this.folder, path), { throwIfNoEntry: false });
-      if (found === undefined || (found.isFile() && (await sha256Of(join(this.folder, path))) === sha256)) return path;
+      if (found === undefined || (found.isFile() && (await hashFile(join(this.folder, path))) === sha256)) return path;
     }
   }
 
@@ -61,7 +62,7 @@ export class Shelf {
     } catch (error) {
       const code = codeOf(error);
       if (code === "EEXIST" || code === "ENOENT") {
-        if ((await sha256Of(to)) !== sha256) throw new DownloadError(`${to} is in the way of a new file`);
+        if ((await hashFile(to)) !== sha256) throw new DownloadError(`${to} is in the way of a new file`);
       } else if (code !== undefined && NO_LINKS.has(code)) await rename(from, to);
       else throw error;
     }
@@ -77,28 +78,6 @@ export class Shelf {
 
 /** What file systems say that have no links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
-
-/** Undefined where there is nothing. */
-async function sha256Of(path: string): Promise<string | undefined> {
-  const hash = createHash("sha256");
-  try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  return hash.digest("hex");
-}
-
-/** A name is safe when its folder is. Not every system lets one say so. */
-async function syncFolder(path: string): Promise<void> {
-  try {
-    await using folder = await open(path, "r");
-    await folder.sync();
-  } catch (error) {
-    if (!["EISDIR", "EPERM", "EACCES", "EINVAL", "EBADF"].includes(codeOf(error) ?? "")) throw error;
-  }
-}
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;

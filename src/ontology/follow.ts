@@ -57,6 +57,9 @@ export class Follower {
       if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
         throw new DownloadError(`${url.host} redirects to what is no http or https address`);
       }
+      // Nobody is told who we are by a stranger, and where it ended is written down.
+      next.username = "";
+      next.password = "";
       url = next;
     }
   }

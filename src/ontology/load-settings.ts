@@ -51,7 +51,8 @@ const DEFAULTS = {
 /** In a file they are meant from the folder it lies in, elsewhere from where the command is typed. */
 const PATHS = ["store", "lockfile", "ratelimit.shared_dir"];
 /** A key in an address would end up in lockfiles and manifests. */
-const SECRET_PARAMETER = /^(?:api[-_]?key|key|token|access[-_]?token|secret|password|sig|signature|x-amz-.*)$/i;
+const SECRET_PARAMETER =
+  /^(?:(?:.*[-_])?(?:api[-_]?key|key|secret|password|passwd|pwd|sig|signature|credentials?|jwt)|.*token|auth(?:orization)?|x-(?:amz|goog)-.*)$/i;
 
 /** Which file it is. */
 export function sourcesFile(flags: OntofetchFlags, env: Environment, cwd: string): string {
@@ -129,7 +130,8 @@ function sourceOf(id: string, { sources, defaults }: SourcesFile, complain: Comp
   }
   const url = URL.parse(String(extras["url"] ?? ""));
   const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
-  if (secret !== undefined || (url?.password ?? "") !== "") {
+  // Tokens are written as user names, too: `https://ghp_…@host/`.
+  if (secret !== undefined || (url?.username ?? "") !== "" || (url?.password ?? "") !== "") {
     complain(
       [...path, "extras", "url"],
       "holds a secret, which would be written to lockfiles; say it by an identity instead",

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DownloadError } from "../errors.ts";
+import { hashFile } from "../http/download/hash-file.ts";
 import type { Hub } from "../http/hub.ts";
 import type { NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
@@ -8,7 +9,6 @@ import type { Time } from "../time/time.ts";
 import { FileLock } from "./file-lock.ts";
 import { Follower } from "./follow.ts";
 import { planFromLock, strangersIn } from "./frozen.ts";
-import { hashFile } from "./hash-file.ts";
 import type { OntofetchSettings } from "./load-settings.ts";
 import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
 import { createOntologyHub } from "./ontology-hub.ts";

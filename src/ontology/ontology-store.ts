@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { moveInto, writeWhole } from "../http/download/atomic-file.ts";
+import { hashFile } from "../http/download/hash-file.ts";
 import { folderOf } from "./checks/version.ts";
-import { hashFile } from "./hash-file.ts";
 import { formatManifest, type Manifest, parseManifest } from "./manifest.ts";
 
 /** A version that lies in the store. */
@@ -111,8 +111,19 @@ export class OntologyStore {
     await rm(aside, { recursive: true, force: true });
   }
 
+  /** What a process that was killed has left of a version that it was about to place. For who holds the id's lock. */
+  async removeDraft(id: string): Promise<void> {
+    await rm(this.#draftPath(id), { recursive: true, force: true });
+  }
+
+  /** One for each id: only one process at a time is at it. */
+  #draftPath(id: string): string {
+    return this.innerPath(join("drafts", id));
+  }
+
   async #place(file: string, manifest: Manifest, folder: string): Promise<void> {
-    const draft = this.innerPath(join("drafts", randomUUID()));
+    const draft = this.#draftPath(manifest.id);
+    await this.removeDraft(manifest.id);
     await mkdir(draft, { recursive: true });
     try {
       await rename(file, join(draft, manifest.file));

@@ -62,7 +62,9 @@ export class Puller {
     const { id } = entry.source;
     await using _lock = await FileLock.take(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
     const current = await this.#current(entry);
-    const isFresh = current !== undefined && current.manifest.checked_at >= this.#since;
+    const checkedAt = current?.manifest.checked_at ?? "";
+    // What was checked in the future was checked by a clock that was wrong, nobody knows when.
+    const isFresh = current !== undefined && checkedAt >= this.#since && checkedAt <= stamp(time);
     if (isFresh && (sha256 === undefined || current.manifest.sha256 === sha256)) {
       return { outcome: "shared", stored: current, requests: 0, resumedBytes: 0 };
     }
@@ -172,11 +174,11 @@ function describeAnswer(
 ): string {
   const refusal = service === "bioportal" ? bioportalRefusal(status, source.id) : undefined;
   if (refusal !== undefined) return refusal.message;
-  const [line = ""] = text
+  const line = text
     .replace(/<[^>]*>/g, " ")
-    .replace(/\s+/g, " ")
-    .trim()
-    .split("\n");
+    // A terminal obeys some of what a server may say.
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
   const said = line === "" ? "" : ` (${line.slice(0, 100)})`;
   return `${URL.parse(url)?.host ?? "its server"} answered ${status}${said}`;
 }

@@ -33,10 +33,9 @@ export async function unpack(from: string, to: string, packing: Packing, limits:
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (error instanceof DownloadError) throw error;
-    const { code, message } = error as NodeJS.ErrnoException;
     // What the disk says is not the archive's fault.
-    if (code === "ENOSPC" || code === "EACCES" || code === "EIO") throw error;
-    throw new DownloadError(`the ${packing} file is damaged: ${message}`, { cause: error });
+    if (error instanceof Error && "syscall" in error) throw error;
+    throw new DownloadError(`the ${packing} file is damaged: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -78,7 +77,10 @@ async function opened(path: string): Promise<ZipFile> {
 function ontologyIn(zip: ZipFile): Promise<Entry> {
   const { promise, resolve, reject } = Promise.withResolvers<Entry>();
   let best: Entry | undefined;
-  if (zip.entryCount > MAX_ENTRIES) reject(new DownloadError(`the zip file has ${zip.entryCount} entries`));
+  if (zip.entryCount > MAX_ENTRIES) {
+    reject(new DownloadError(`the zip file has ${zip.entryCount} entries, more than ${MAX_ENTRIES}`));
+    return promise;
+  }
   zip.on("entry", entry => {
     const name = entry.fileName;
     const isCandidate =

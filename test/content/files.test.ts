@@ -178,6 +178,68 @@ test("a part whose file has changed meanwhile is fetched anew, and the halves ar
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), fresh);
 });
 
+/** The first answer breaks off after a thousand bytes; what the later ones are is up to `rest`. */
+async function brokenOff(t: TestContext, whole: Buffer, rest: Shelf[string]) {
+  const held: ServerResponse[] = [];
+  const server = await library(t, {
+    a: (request, response, visit) => {
+      if (visit > 1) return rest(request, response, visit);
+      response.setHeader("etag", '"v1"').setHeader("content-length", whole.length).write(whole.subarray(0, 1000));
+      held.push(response);
+    },
+  });
+  const folder = folderFor(t);
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const completed = complete(made, [workCalled("a")]);
+  await eventually(() => partBytes(folder) === 1000);
+  for (const response of held) response.socket?.destroy();
+  await completed;
+  return { server, attempts: made.attempts, bytes: readFileSync(join(folder, "doi_10.5555_a.pdf")) };
+}
+
+test("a server that goes on with another version, whatever it was asked, is asked for all of it", async t => {
+  const [old, fresh] = [pdf("old", 3000), pdf("fresh", 3000)];
+  const { bytes, server } = await brokenOff(t, old, (request, response) => {
+    response.setHeader("etag", '"v2"');
+    if (request.headers.range === undefined) response.end(fresh);
+    else response.writeHead(206, { "content-range": "bytes 1000-2999/3000" }).end(fresh.subarray(1000));
+  });
+  assert.deepEqual(bytes, fresh);
+  assert.deepEqual(
+    fetches(server).map(({ headers }) => headers.range),
+    [undefined, "bytes=1000-", undefined],
+  );
+});
+
+test("a server that gives less than the rest is asked on, also where what has come looks whole", async t => {
+  // Files that were amended hold an end mark for each time.
+  const whole = Buffer.concat([pdf("first", 2000), pdf("amended", 1000)]);
+  const { bytes, attempts } = await brokenOff(t, whole, (request, response) => {
+    const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1]);
+    const part = whole.subarray(from, from + 1000);
+    response.setHeader("etag", '"v1"').setHeader("content-range", `bytes ${from}-${from + 999}/${whole.length}`);
+    response.writeHead(206).end(part);
+  });
+  assert.deepEqual(bytes, whole);
+  assert.deepEqual(
+    attempts.filter(({ step }) => step === "fetch").map(({ reason, message }) => message ?? reason),
+    [attempts[1]?.message, "2000 of 3000 bytes came", "ok"],
+  );
+});
+
+test("a way that leads in a circle is in the record of what was tried", async t => {
+  const server = await library(t, { a: (_, response) => response.writeHead(302, { location: "/files/a" }).end() });
+  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  await complete(made, [workCalled("a")]);
+  assert.deepEqual(
+    made.attempts.map(({ step, reason, status }) => [step, reason, status]),
+    [
+      ["ask", "found", 200],
+      ["fetch", "redirects", 302],
+    ],
+  );
+});
+
 test("the same bytes from two addresses are one file, the same address is fetched once", async t => {
   const same = pdf("same");
   const shelf = { a: give(same), b: give(same), shared: give(pdf("shared")) };

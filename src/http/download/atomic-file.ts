@@ -30,7 +30,7 @@ export async function moveInto(from: string, to: string): Promise<void> {
 }
 
 /** A rename is on the disk when its folder is. Not every platform lets a folder be opened; those need no such thing. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   let folder: Awaited<ReturnType<typeof open>>;
   try {
     folder = await open(path, "r");
@@ -43,7 +43,7 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EINVAL" && code !== "EPERM" && code !== "ENOTSUP") throw error;
+    if (!["EINVAL", "EPERM", "ENOTSUP", "EBADF"].includes(code ?? "")) throw error;
   } finally {
     await folder.close();
   }

@@ -111,6 +111,30 @@ test("damage in the middle is noticed, and what is said of it names the place", 
   assert.match(line.problem, /^line 7: /);
 });
 
+test("what is nested beyond all measure is refused before it keeps the parser busy", async () => {
+  const deep = (opening: string, closing: string, depth: number) => opening.repeat(depth) + closing.repeat(depth);
+  const rdf = (depth: number) =>
+    `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e:">${deep("<e:A><e:p>", "</e:p></e:A>", depth)}</rdf:RDF>`;
+  const owx = (depth: number) =>
+    `<Ontology xmlns="http://www.w3.org/2002/07/owl#">${deep("<A>", "</A>", depth)}</Ontology>`;
+  const cases: readonly (readonly [FileFormat, (depth: number) => string, string])[] = [
+    ["obographs", depth => `{"graphs":${deep("[", "]", depth)}}`, "values"],
+    ["rdf-xml", rdf, "elements"],
+    ["owl-xml", owx, "elements"],
+  ];
+  const path = join(folder, "deep");
+  for (const [format, text, of] of cases) {
+    writeFileSync(path, text(100));
+    assert.equal((await parseFile(path, format)).isSound, true, format);
+    writeFileSync(path, text(2001));
+    const found = await parseFile(path, format);
+    assert.ok(
+      !found.isSound && found.problem.includes(`more than 2000 ${of} within each other`),
+      JSON.stringify(found),
+    );
+  }
+});
+
 test("bytes that are no UTF-8 are no OBO", async () => {
   const bytes = Buffer.concat([Buffer.from(OBO), Buffer.from([0xff, 0xfe, 0x0a])]);
   assert.equal((await parsed("obo", bytes)).isSound, false);

@@ -5,6 +5,7 @@
 import { createReadStream } from "node:fs";
 import { type Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { SaxesTagNS } from "@rubensworks/saxes";
 import type { FileFormat } from "../format.ts";
 import { FunctionalText } from "./functional-text.ts";
 import { OboLines } from "./obo-lines.ts";
@@ -18,6 +19,13 @@ interface Check {
   readonly of: string;
   /** Resolves with how many statements there are, or rejects with what the parser says. */
   run(bytes: Readable, signal: AbortSignal | undefined): Promise<number>;
+}
+
+/** Lists are written as elements within elements by some tools; what goes deeper was made to keep a parser busy for days. */
+const DEPTH_MAX = 2000;
+
+function checkDepth(depth: number, of: string): void {
+  if (depth > DEPTH_MAX) throw new Error(`more than ${DEPTH_MAX} ${of} within each other`);
 }
 
 /** A chunk is parsed in one go, and others wait for their turn meanwhile. */
@@ -79,10 +87,15 @@ function fed<Parser>(
 const json: Check = {
   of: "values",
   run: async (bytes, signal) => {
-    const { JSONParser } = await import("@streamparser/json");
+    const { JSONParser, TokenType } = await import("@streamparser/json");
     // Paths that match nothing: values are parsed and let go.
     const parser = new JSONParser({ paths: ["$.nothing-of-this-name"], keepStack: false });
     let isOver = false;
+    let depth = 0;
+    parser.onToken = ({ token }) => {
+      if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) checkDepth(++depth, "values");
+      else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) depth -= 1;
+    };
     parser.onValue = () => undefined;
     parser.onEnd = () => {
       isOver = true;
@@ -105,7 +118,15 @@ const CHECKS: Readonly<Record<FileFormat, Check>> = {
     // Without the memory of every rdf:ID, which grows with the file.
     run: quads(async () => {
       const { RdfXmlParser } = await import("rdfxml-streaming-parser");
-      return new RdfXmlParser({ allowDuplicateRdfIds: true, validateUri: false, baseIRI: "urn:base:" });
+      class ShallowRdfXmlParser extends RdfXmlParser {
+        protected override onTag(tag: SaxesTagNS): void {
+          // The tags that are open. It keeps them to itself; a test notices should it ever call them something else.
+          const open: unknown = Reflect.get(this, "activeTagStack");
+          if (Array.isArray(open)) checkDepth(open.length + 1, "elements");
+          super.onTag(tag);
+        }
+      }
+      return new ShallowRdfXmlParser({ allowDuplicateRdfIds: true, validateUri: false, baseIRI: "urn:base:" });
     }),
   },
   turtle: {
@@ -120,9 +141,13 @@ const CHECKS: Readonly<Record<FileFormat, Check>> = {
     run: fed(
       async () => {
         const { SaxesParser } = await import("@rubensworks/saxes");
-        const state = { parser: new SaxesParser({ xmlns: true }), elements: 0 };
+        const state = { parser: new SaxesParser({ xmlns: true }), elements: 0, depth: 0 };
         state.parser.on("opentag", () => {
           state.elements += 1;
+          checkDepth(++state.depth, "elements");
+        });
+        state.parser.on("closetag", () => {
+          state.depth -= 1;
         });
         state.parser.on("error", error => {
           throw error;
