@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -137,4 +137,15 @@ test("the policy at the start of a run is whole in a log, and a line where a ter
 test("a command in the manifest has only flags that can be typed", () => {
   assert.equal(commandText("run", { out: "papers", telemetry: true }), "run --out papers");
   assert.equal(commandText("run", { telemetry: false, allowPrivate: true }), "run --no-telemetry --allow-private");
+});
+
+test("a run that is to keep no telemetry keeps none, also where its metrics are served", async t => {
+  const { folder } = await folderFor(t);
+  const flags = ["--out", folder, "-q", "--resolvers", "landing_page", "--no-telemetry", "--metrics-port", "0"];
+  const { stderr } = await typed(["run", "http://127.0.0.1:9/a.pdf", ...flags]);
+  assert.match(stderr, /^Metrics are at http:\/\/127\.0\.0\.1:\d+\/metrics\n/);
+  assert.deepEqual(
+    readdirSync(folder).filter(name => name.startsWith("telemetry")),
+    [],
+  );
 });
