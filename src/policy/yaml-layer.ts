@@ -55,8 +55,7 @@ class Reader implements YamlLayer {
     const held = this.#followed(node, path, at);
     if (path.length === 0 && !isMap(held)) {
       // A file with nothing but comments says nothing, and that is fine.
-      if (held !== null)
-        this.complain(at, path, "expected a map: a policy is made of keys such as hosts and defaults");
+      if (held !== null) this.complain(at, path, "expected a map: a policy is made of keys such as hosts and defaults");
       return;
     }
     // A map names its place, so that what is wrong with it can be told by its own line.
