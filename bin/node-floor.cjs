@@ -13,7 +13,17 @@ module.exports = function run(name, load) {
     process.exitCode = 2;
     return;
   }
-  load().then(function (cli) {
-    return cli.main(process);
-  });
+  load().then(
+    function (cli) {
+      return cli.main(process);
+    },
+    function (error) {
+      var fs = require("node:fs");
+      var path = require("node:path");
+      // A clone whose scripts were not run (npm ci --ignore-scripts); what is missing inside of dist/ is a defect, and loud.
+      if (error.code !== "ERR_MODULE_NOT_FOUND" || fs.existsSync(path.join(__dirname, "../dist"))) throw error;
+      process.stderr.write(name + " is not built yet: run npm run build in " + path.dirname(__dirname) + "\n");
+      process.exitCode = 2;
+    },
+  );
 };

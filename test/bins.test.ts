@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 
@@ -32,5 +34,15 @@ for (const name of ["docstokg", "ontofetch"]) {
   test(`${name} at the floor of Node starts`, () => {
     const floor = `data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "22.19.0" } })`;
     assert.equal(bin(name, ["--version"], ["--import", floor]).status, 0);
+  });
+
+  test(`${name} in a clone that is not built says what to run`, t => {
+    const clone = realpathSync(mkdtempSync(join(tmpdir(), "docstokg-clone-")));
+    t.after(() => rmSync(clone, { recursive: true }));
+    cpSync(join(root, "bin"), join(clone, "bin"), { recursive: true });
+    const file = join(clone, "bin", `${name}.cjs`);
+    const { status, stderr } = spawnSync(process.execPath, [file, "--help"], { encoding: "utf8" });
+    assert.equal(stderr, `${name} is not built yet: run npm run build in ${clone}\n`);
+    assert.equal(status, 2);
   });
 }

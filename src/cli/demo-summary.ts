@@ -49,7 +49,7 @@ export function demoText(facts: DemoFacts, isJson: boolean): string {
     return `${JSON.stringify({ ...all, folder }, undefined, 2)}\n`;
   }
   const rows = [
-    ["works", `${report.works.done} done, ${report.works.failed} without a copy that can be had`],
+    ["works", `${report.works.done} done, ${report.works.failed} without a file`],
     ["files", `${report.files.count}, ${bytesText(report.files.bytes)}`],
     [
       "checked",

@@ -6,7 +6,7 @@ import { ExitCode } from "./exit-code.ts";
 import { interruptible } from "./onto-interrupt.ts";
 import { addOntofetchFlags, chosenSources, printJson, settingsOf, sizeText } from "./onto-options.ts";
 import type { CliCommand, Io } from "./program.ts";
-import { formatTable } from "./table.ts";
+import { formatTable, widthOf } from "./table.ts";
 
 const diff: CliCommand = {
   name: "diff",
@@ -30,7 +30,7 @@ const diff: CliCommand = {
           change,
           message || fields.map(({ field, locked, planned: now }) => `${field}: ${locked} -> ${now}`).join(", "),
         ]);
-        io.stdout.write(formatTable(["id", "change", "what"], rows));
+        io.stdout.write(formatTable(["id", "change", "what"], rows, { columns: widthOf(io.stdout) }));
       }
       const differs = changes.some(({ change }) => change !== "same");
       return options["exitCode"] && differs ? ExitCode.partial : ExitCode.ok;
@@ -79,7 +79,8 @@ export function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): v
     const { format = "?", version = "?", bytes, licence = "?", url } = item;
     return [id, resolver, format, version, sizeText(bytes), licence, url];
   });
-  stdout.write(formatTable(["id", "resolver", "format", "version", "size", "licence", "from"], rows));
+  const header = ["id", "resolver", "format", "version", "size", "licence", "from"];
+  stdout.write(formatTable(header, rows, { columns: widthOf(stdout) }));
   for (const item of items) {
     if (item.kind === "fetch") for (const note of item.notes) stderr.write(`${item.source.id}: ${note}\n`);
   }

@@ -8,7 +8,7 @@ import { loadPolicy } from "../policy/load.ts";
 import { ExitCode } from "./exit-code.ts";
 import { addOntofetchFlags, printJson, settingsOf } from "./onto-options.ts";
 import type { CliCommand, Io } from "./program.ts";
-import { formatTable } from "./table.ts";
+import { formatTable, widthOf } from "./table.ts";
 
 /** So many runs are recent. */
 const RUNS = 50;
@@ -54,7 +54,9 @@ const doctor: CliCommand = {
       String(key.cooldowns),
     ]);
     io.stdout.write(
-      formatTable(["key", "windows", "host in all", "sent", "put back", "blocked ms", "longest", "pauses"], rows),
+      formatTable(["key", "windows", "host in all", "sent", "put back", "blocked ms", "longest", "pauses"], rows, {
+        columns: widthOf(io.stdout),
+      }),
     );
     return ExitCode.ok;
   },

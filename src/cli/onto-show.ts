@@ -3,7 +3,7 @@ import { OntologyStore } from "../ontology/ontology-store.ts";
 import { ExitCode } from "./exit-code.ts";
 import { addOntofetchFlags, printJson, settingsOf, sizeText } from "./onto-options.ts";
 import type { CliCommand } from "./program.ts";
-import { formatTable } from "./table.ts";
+import { formatTable, widthOf } from "./table.ts";
 
 /** `ontofetch show`: what lies in the store. */
 export const show: CliCommand = {
@@ -28,7 +28,7 @@ export const show: CliCommand = {
         ...manifest,
       }));
       printJson(io, { versions: found });
-    } else {
+    } else if (versions.length > 0) {
       const rows = versions.map(({ manifest, path }) => [
         manifest.id,
         manifest.version,
@@ -39,8 +39,14 @@ export const show: CliCommand = {
         manifest.licence ?? "?",
         path,
       ]);
-      io.stdout.write(formatTable(["id", "version", "", "format", "size", "fetched (UTC)", "licence", "file"], rows));
+      io.stdout.write(
+        formatTable(["id", "version", "", "format", "size", "fetched (UTC)", "licence", "file"], rows, {
+          columns: widthOf(io.stdout),
+        }),
+      );
     }
+    if (versions.length === 0 && ids.length === 0)
+      io.stderr.write(`Nothing is in ${settings.store} yet; "ontofetch pull" fetches what sources.yaml names\n`);
     const missing = ids.filter(id => !versions.some(version => version.id === id));
     for (const id of missing) io.stderr.write(`${id}: not in the store\n`);
     return missing.length > 0 ? ExitCode.partial : ExitCode.ok;

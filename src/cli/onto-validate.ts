@@ -34,7 +34,7 @@ export const validate: CliCommand = {
         if (options["json"]) return;
         const { id, version, problems } = verdict;
         if (problems.length === 0) io.stdout.write(`${id} ${version}: sound\n`);
-        for (const problem of problems) io.stderr.write(`${id} ${version}: ${problem}\n`);
+        for (const problem of problems) io.stderr.write(`${[id, version].join(" ").trimEnd()}: ${problem}\n`);
       };
       for (const id of wanted) {
         const versions = await store.versions(id);
@@ -46,6 +46,7 @@ export const validate: CliCommand = {
         if (absent !== undefined) tell(absent);
       }
       if (options["json"]) printJson(io, { verdicts });
+      if (wanted.length === 0) io.stderr.write(`Nothing is in ${settings.store} yet, and nothing is locked\n`);
       return verdicts.some(({ problems }) => problems.length > 0) ? ExitCode.partial : ExitCode.ok;
     }),
 };

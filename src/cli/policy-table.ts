@@ -3,8 +3,11 @@ import { ROLES } from "../policy/roles.ts";
 import { type PolicyRow, policyRows } from "../policy/show.ts";
 import { formatTable } from "./table.ts";
 
-/** The limits that hold, one line for each host: the short form, for the start of a run. */
-export function compactPolicy(policy: LoadedPolicy): string {
+/**
+ * The limits that hold, one line for each host: the short form, for the start of a run. Where it is wider than
+ * `columns` it could not be read, and a line says where it is to be had.
+ */
+export function compactPolicy(policy: LoadedPolicy, columns = Number.POSITIVE_INFINITY): string {
   const hosts = new Map<string, Map<string, PolicyRow>>();
   for (const row of policyRows(policy)) {
     const roles = hosts.get(row.host) ?? new Map<string, PolicyRow>();
@@ -27,5 +30,8 @@ export function compactPolicy(policy: LoadedPolicy): string {
   const backend = policy.ratelimits.options.backend?.kind ?? "memory";
   const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
   const header = ["host", ...ROLES, "together", "at once", "fails / reset"];
-  return `backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}\n\n${formatTable(header, rows)}\n`;
+  const head = `backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}`;
+  const table = formatTable(header, rows);
+  if (Math.max(...table.split("\n").map(line => line.length)) <= columns) return `${head}\n\n${table}\n`;
+  return `${head}\nThe limits of each host: docstokg policy show\n`;
 }

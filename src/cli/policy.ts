@@ -10,7 +10,7 @@ import { warningsOf } from "../policy/warnings.ts";
 import { ExitCode } from "./exit-code.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 import type { CliCommand } from "./program.ts";
-import { formatTable } from "./table.ts";
+import { formatTable, widthOf } from "./table.ts";
 
 const show: CliCommand = {
   name: "show",
@@ -41,7 +41,7 @@ const show: CliCommand = {
     const backend = policy.ratelimits.options.backend?.kind ?? "memory";
     const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
     io.stdout.write(`backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}\n\n`);
-    io.stdout.write(formatTable(header, cells));
+    io.stdout.write(formatTable(header, cells, { columns: widthOf(io.stdout) }));
     const groups = Object.entries(policy.ratelimits.options.groups ?? {});
     if (host === undefined && groups.length > 0) {
       const members = groups.map(([group, { members: list = [] }]) => [`group ${group}`, list.join(", ")]);

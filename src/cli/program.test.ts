@@ -37,7 +37,7 @@ for (const program of [docstokg, ontofetch]) {
     assert.equal(exitCode, 0);
     assert.equal(stderr, "");
     assert.match(stdout, new RegExp(`^Usage: ${program.name} `));
-    assert.match(stdout, /help \[command\]/);
+    assert.match(stdout, /help \[command\.\.\.\]/);
     for (const code of Object.values(ExitCode)) assert.match(stdout, new RegExp(`^ {2}${code} `, "m"));
   });
 

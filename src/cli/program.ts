@@ -60,6 +60,8 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)
+    // Long flags leave less than commander would wrap into; a terminal would break the lines anyhow, and anywhere.
+    .configureHelp({ minWidthToWrap: 24 })
     .addHelpText("after", EXIT_CODES)
     .showHelpAfterError(`Run "${program.name} --help" to see what there is.`)
     .exitOverride()
@@ -82,12 +84,16 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
   for (const command of program.commands) add(root, command, [program.name]);
   // A command like the others, so that the list of commands, and what is suggested from it, is never empty.
   root
-    .command("help [command]")
+    .command("help [command...]")
     .description("print this help, or that of a command")
-    .action((name?: string) => {
-      if (name === undefined) return root.help();
-      const command = root.commands.find(candidate => candidate.name() === name);
-      return command?.help() ?? root.error(`error: there is no command '${name}'`);
+    .action((names: readonly string[]) => {
+      let command = root;
+      for (const name of names) {
+        const inner = command.commands.find(candidate => candidate.name() === name);
+        if (inner === undefined) return command.error(`error: there is no command '${names.join(" ")}'`);
+        command = inner;
+      }
+      return command.help();
     });
   try {
     await root.parseAsync([...io.argv], { from: "user" });

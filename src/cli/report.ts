@@ -25,7 +25,9 @@ export const report: CliCommand = {
   },
   run: async ([run], options, io) => {
     const { path, wanted } = placeOf(run, options["telemetry"]);
-    const file = await openTelemetryFile(path);
+    const file = await openTelemetryFile(path).catch(error => {
+      throw run === undefined || path !== "." ? error : noSuchRun(run, error);
+    });
     try {
       const runs = await file.runs();
       const { runId } = chosen(runs, wanted, path);
@@ -55,6 +57,12 @@ function placeOf(
 ): { readonly path: string; readonly wanted: string | undefined } {
   if (typeof telemetry === "string") return { path: telemetry, wanted: run };
   return run !== undefined && existsSync(run) ? { path: run, wanted: undefined } : { path: ".", wanted: run };
+}
+
+/** Who names a folder that is not there means no id, and must not be told of the folder he is in alone. */
+function noSuchRun(run: string, cause: unknown): unknown {
+  if (!(cause instanceof ConfigError)) return cause;
+  return wrong(run, "there is no such folder or file, and no telemetry here to look in for a run of that id");
 }
 
 /** The latest, or the one that was asked for. */

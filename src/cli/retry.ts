@@ -33,10 +33,16 @@ export const retry: CliCommand = {
         return true;
       },
     });
+    if (outcome.tally.wanted === 0) io.stderr.write(nothingLeft(isFailedToo, reason));
     io.stdout.write(settings.isJson ? summaryJson(outcome, settings) : summaryText(outcome, settings));
     return exitCodeOf(outcome);
   },
 };
+
+function nothingLeft(isFailedToo: boolean, reason: Reason | undefined): string {
+  if (!isFailedToo) return "Nothing is unfinished; --failed tries again what failed.\n";
+  return `Nothing is unfinished, and nothing has failed${reason === undefined ? "" : ` as ${reason}`}.\n`;
+}
 
 export function noManifest(path: string): ConfigError {
   const message = `there is no manifest ${path}; name its folder with --out, or the file with --manifest`;

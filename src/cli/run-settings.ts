@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import type { FileKind } from "../content/file-check.ts";
 import { INPUT_FORMATS, type InputFormat } from "../content/inputs.ts";
@@ -9,9 +9,11 @@ import { RESOLVERS } from "../content/resolvers/order.ts";
 import { RUN_DEFAULTS } from "../content/run.ts";
 import { nearest } from "../core/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { ConnectTo } from "../http/connect-to.ts";
 import type { HubOptions } from "../http/hub-options.ts";
 import { addPolicyFlags } from "./policy-flags.ts";
 
+const PORT_MAX = 65_535;
 const FORMATS: readonly FileKind[] = ["pdf", "xml", "html"];
 
 /** What a run is told on its command line, checked. */
@@ -77,14 +79,32 @@ export function placesOf(options: Readonly<Record<string, unknown>>): {
   return { folder, manifest: typeof manifest === "string" ? resolve(manifest) : join(folder, "manifest.sqlite") };
 }
 
+/** Makes the folders of a run, before anything else is done. */
+export function makeFolders({ folder, manifest }: Pick<RunSettings, "folder" | "manifest">): void {
+  for (const [flag, path] of [
+    ["--out", folder],
+    ["--manifest", dirname(manifest)],
+  ] as const) {
+    try {
+      mkdirSync(path, { recursive: true });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const isInTheWay = code === "EEXIST" || code === "ENOTDIR";
+      const message = isInTheWay ? `${path} is no folder` : `the folder ${path} cannot be made (${code})`;
+      throw new ConfigError([{ where: flag, path: "", message }], { cause: error });
+    }
+  }
+}
+
 /** Throws a ConfigError that lists everything wrong. */
 export function settingsOf(options: Readonly<Record<string, unknown>>): RunSettings {
   const problems: ConfigProblem[] = [];
   const wrong = (where: string, message: string) => problems.push({ where, path: "", message });
-  const whole = (flag: string, value: unknown, least: number): number => {
+  const whole = (flag: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number => {
     const number = Number(value);
-    if (!Number.isSafeInteger(number) || number < least || String(value).trim() === "")
-      wrong(flag, `${JSON.stringify(value)} is no whole number from ${least}`);
+    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+    if (!Number.isSafeInteger(number) || number < least || number > most || String(value).trim() === "")
+      wrong(flag, `${JSON.stringify(value)} is no whole number ${range}`);
     return number;
   };
   const layout = String(options["layout"]);
@@ -102,11 +122,12 @@ export function settingsOf(options: Readonly<Record<string, unknown>>): RunSetti
     patienceMs: whole("--patience", options["patience"], 0) * 1000,
     mailto: options["mailto"] as string | undefined,
     allowPrivate: options["allowPrivate"] === true,
-    connectTo: (options["connectTo"] as readonly string[] | undefined) ?? [],
+    connectTo: mappings((options["connectTo"] as readonly string[] | undefined) ?? [], wrong),
     ca: certificate(options["ca"] as string | undefined, wrong),
     cache: cacheOf(String(options["cache"]), wrong),
     keepsTelemetry: options["telemetry"] !== false,
-    metricsPort: options["metricsPort"] === undefined ? undefined : whole("--metrics-port", options["metricsPort"], 0),
+    metricsPort:
+      options["metricsPort"] === undefined ? undefined : whole("--metrics-port", options["metricsPort"], 0, PORT_MAX),
     isQuiet: options["quiet"] === true,
     isJson: options["json"] === true,
   };
@@ -148,6 +169,19 @@ function certificate(file: string | undefined, wrong: (where: string, message: s
     wrong("--ca", `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
+}
+
+/** Looked at here, so that nothing is begun with one that leads nowhere. */
+function mappings(entries: readonly string[], wrong: (where: string, message: string) => void): readonly string[] {
+  for (const entry of entries) {
+    try {
+      new ConnectTo([entry]);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      wrong("--connect-to", error.message.replace(/^connectTo: /, ""));
+    }
+  }
+  return entries;
 }
 
 function cacheOf(text: string, wrong: (where: string, message: string) => void): HubOptions["cache"] {

@@ -17,6 +17,7 @@ export function summaryText(
     `${works.done} of ${countText(works.total, "work")} done`,
     ...(tally.present > 0 ? [`${tally.present} of them before`] : []),
     ...(works.failed > 0 ? [`${works.failed} failed`] : []),
+    ...(tally.failedBefore > 0 ? [`${tally.failedBefore} of them before, and not tried again`] : []),
     ...(works.pending > 0 ? [`${works.pending} not finished`] : []),
     ...(tally.problems > 0 ? [`${countText(tally.problems, "line")} not understood`] : []),
   ];

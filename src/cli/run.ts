@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { type Input, type InputProblem, inputsOfArguments, inputsOfFile, inputsOfStream } from "../content/inputs.ts";
 import { type OpenAlexQuery, problemsOfQuery, QUERY_WORKS_DEFAULT } from "../content/openalex-query.ts";
 import { worksOfQuery } from "../content/query-works.ts";
 import type { Work } from "../content/work.ts";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Timer } from "../time/time.ts";
@@ -11,8 +13,9 @@ import { compactPolicy } from "./policy-table.ts";
 import type { CliCommand, Io } from "./program.ts";
 import { commandText } from "./run-command-text.ts";
 import { type Feed, holdSession } from "./run-session.ts";
-import { addRunFlags, inputFormatOf, settingsOf } from "./run-settings.ts";
+import { addRunFlags, inputFormatOf, makeFolders, settingsOf } from "./run-settings.ts";
 import { exitCodeOf, summaryJson, summaryText } from "./run-summary.ts";
+import { widthOf } from "./table.ts";
 
 /** So many works are listed in one transaction. */
 const LISTED_AT_ONCE = 200;
@@ -32,7 +35,7 @@ export const run: CliCommand = {
       .option("--from-year <year>", "of the search: published in this year or later")
       .option("--to-year <year>", "of the search: published in this year or before")
       .option("--open-only", "of the search: only works with an open copy")
-      .option("--max <count>", "of the search: so many works", String(QUERY_WORKS_DEFAULT))
+      .option("--max <count>", `of the search: so many works (default: "${QUERY_WORKS_DEFAULT}")`)
       .option("--strict", "do nothing when a line of the list is wrong")
       .option("--refresh", "ask again for works that are there; what has not changed is not fetched");
     addRunFlags(command);
@@ -43,9 +46,13 @@ export const run: CliCommand = {
     const query = queryFrom(options);
     if (list === undefined && query === undefined) {
       const message = "nothing to get; name works, or give --input or --query";
-      throw new ConfigError([{ where: "docstokg run", path: "", message }]);
+      throw new ConfigError([{ where: "run", path: "", message }]);
     }
-    if (!settings.isQuiet) io.stderr.write(compactPolicy(await loadPolicy(policySources(options, io))));
+    checkFlags(options);
+    makeFolders(settings);
+    if (!settings.isQuiet) {
+      io.stderr.write(compactPolicy(await loadPolicy(policySources(options, io)), widthOf(io.stderr)));
+    }
     const isStrict = options["strict"] === true;
     const again = options["refresh"] === true;
     const outcome = await holdSession({
@@ -62,6 +69,9 @@ export const run: CliCommand = {
         return isSound;
       },
     });
+    const { tally, report, wasInterrupted } = outcome;
+    if (report.works.total + tally.problems === 0 && !wasInterrupted)
+      io.stderr.write(query === undefined ? "The list names no works.\n" : "The search finds no works.\n");
     if (!outcome.wasRefused) {
       io.stdout.write(settings.isJson ? summaryJson(outcome, settings) : summaryText(outcome, settings));
     }
@@ -155,20 +165,42 @@ async function* nothing(): AsyncGenerator<string> {
   yield "";
 }
 
+/** A flag that would say nothing is a mistake: whoever gives it expects something of it. */
+function checkFlags(options: Readonly<Record<string, unknown>>): void {
+  const problems: ConfigProblem[] = [];
+  const file = options["input"];
+  const without = (needed: string, flags: Readonly<Record<string, string>>) => {
+    for (const [key, flag] of Object.entries(flags))
+      if (options[key] !== undefined)
+        problems.push({ where: flag, path: "", message: `says nothing without ${needed}` });
+  };
+  if (file === undefined) without("--input", { inputFormat: "--input-format", column: "--column" });
+  else if (file !== "-" && !existsSync(String(file)))
+    problems.push({ where: "--input", path: "", message: `there is no file ${resolve(String(file))}` });
+  if (options["query"] === undefined)
+    without("--query", { fromYear: "--from-year", toYear: "--to-year", openOnly: "--open-only", max: "--max" });
+  if (problems.length > 0) throw new ConfigError(problems);
+}
+
 function queryFrom(options: Readonly<Record<string, unknown>>): OpenAlexQuery | undefined {
   const text = options["query"];
   if (typeof text !== "string") return undefined;
-  const number = (value: unknown) => (value === undefined ? undefined : Number(value));
+  const number = (flag: string) => {
+    const value = options[flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())];
+    if (value === undefined || /^\d+$/.test(String(value))) return value === undefined ? undefined : Number(value);
+    const message = `${JSON.stringify(value)} is no whole number`;
+    throw new ConfigError([{ where: `--${flag}`, path: "", message }]);
+  };
   const query = {
     text,
-    fromYear: number(options["fromYear"]),
-    toYear: number(options["toYear"]),
+    fromYear: number("from-year"),
+    toYear: number("to-year"),
     isOpenOnly: options["openOnly"] === true,
-    max: number(options["max"]),
+    max: number("max"),
   };
   const problems = problemsOfQuery(query);
   if (problems.length > 0) {
-    throw new ConfigError(problems.map(message => ({ where: "docstokg run", path: "", message })));
+    throw new ConfigError(problems.map(message => ({ where: "run", path: "", message })));
   }
   return query;
 }

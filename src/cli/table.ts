@@ -1,9 +1,16 @@
+import type { Output } from "./program.ts";
+
 /** How a table is shown, beyond its text. */
 export interface TableLook {
   /** As wide as it may be; what is too long for that ends in an ellipsis. @default as wide as it is */
   readonly columns?: number | undefined;
   /** Colours a cell, which is given as it stands; `row` counts from 0, without the header. */
   readonly paint?: ((text: string, row: number, column: number) => string) | undefined;
+}
+
+/** Cut to fit a terminal, and whole in a pipe or a file. */
+export function widthOf({ isTTY, columns }: Pick<Output, "isTTY" | "columns">): number | undefined {
+  return isTTY ? columns : undefined;
 }
 
 const GAP = "  ";

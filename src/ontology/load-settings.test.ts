@@ -64,7 +64,7 @@ test("everything that is wrong is told at once, with its line and what was proba
     await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),
     [
       'sources.yaml:3: sources.Hp: "Hp" cannot be an id; use small letters, digits, ".", "_" and "-"',
-      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl"|"obo"|"json"|"ttl"|"ofn"|"jsonld", found "obi"',
+      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", found "obi"',
       'sources.yaml:5: sources.../x: "../x" cannot be an id; use small letters, digits, ".", "_" and "-"',
       "sources.yaml:1: storee: unknown key; did you mean store?",
     ],
@@ -91,7 +91,7 @@ test("what is wrong in the environment and in flags is told by their names", asy
   );
   assert.equal(first, "ONTOFETCH_RATELIMIT_DEFALT: no variable of ours; did you mean ONTOFETCH_RATELIMIT_DEFAULT?");
   assert.match(second, /^ONTOFETCH_PARALLEL: parallel: expected number, found "many"$/);
-  assert.match(third, /^--check: check: expected one of "full"\|"end"\|"none", found "deeply"$/);
+  assert.match(third, /^--check: check: expected one of "full", "end", "none", found "deeply"$/);
   const [rate = ""] = await problems("sources: { hp: {} }\n", { ONTOFETCH_RATELIMIT_DEFAULT: "8/fortnight" });
   assert.match(rate, /^ONTOFETCH_RATELIMIT_DEFAULT: ratelimit\.default: "8\/fortnight" is not a rate/);
 });

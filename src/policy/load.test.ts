@@ -233,10 +233,10 @@ describe("mistakes", () => {
         /twice\.yaml:3: hosts\.A\.EXAMPLE: a\.example is listed twice/,
       ],
       "proto.yaml": ["__proto__: { polluted: true }\n", /proto\.yaml:1: "__proto__" cannot be a key/],
-      "scalar.yaml": ["just a text\n", /expected object/],
+      "scalar.yaml": ["just a text\n", /expected a map/],
       "null.yaml": [
         "hosts:\n  a.example:\n    metadata:\n",
-        /null\.yaml:3: hosts\.a\.example\.metadata: expected object, found null/,
+        /null\.yaml:3: hosts\.a\.example\.metadata: expected a map, found null/,
       ],
       "norates.yaml": [
         "hosts:\n  a.example:\n    metadata: { rates: }\n",

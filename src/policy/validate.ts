@@ -82,7 +82,9 @@ function plain(message: string): string {
   return message
     .replace(/^Invalid input: |^Invalid option: /, "")
     .replace(/^Too (?:small|big): expected \w+ to (?:be|have) /, "expected ")
-    .replace(/, received .*$/, "");
+    .replace(/, received .*$/, "")
+    .replace(/^expected (?:record|object)$/, "expected a map")
+    .replaceAll('"|"', '", "');
 }
 
 /** Where backends are named there may be passwords, even in the wrong place. */

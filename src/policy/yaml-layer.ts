@@ -6,6 +6,8 @@ const MAX_CHARACTERS = 1_000_000;
 /** Counts aliases each time they are followed, so that a few lines cannot stand for millions. */
 const MAX_NODES = 250_000;
 const MAX_DEPTH = 12;
+/** Where the syntax is wrong once, much of what follows seems wrong, too. */
+const MAX_COMPLAINTS = 5;
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 export interface YamlLayer {
@@ -22,7 +24,11 @@ export function readYamlLayer(text: string, file: string): YamlLayer {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: false });
   const reader = new Reader(offset => `${file}:${lines.linePos(offset).line}`);
-  for (const { pos, message } of [...document.errors, ...document.warnings]) reader.complain(pos[0], [], message);
+  const complaints = [...document.errors, ...document.warnings];
+  for (const { pos, message } of complaints.slice(0, MAX_COMPLAINTS)) reader.complain(pos[0], [], message);
+  const [next] = complaints.slice(MAX_COMPLAINTS);
+  if (next !== undefined)
+    reader.complain(next.pos[0], [], `and ${complaints.length - MAX_COMPLAINTS} more; is this a policy in YAML?`);
   if (document.errors.length === 0) reader.read(document.contents, []);
   return reader;
 }
@@ -49,8 +55,7 @@ class Reader implements YamlLayer {
     const held = this.#followed(node, path, at);
     if (path.length === 0 && !isMap(held)) {
       // A file with nothing but comments says nothing, and that is fine.
-      if (held !== null)
-        this.complain(at, path, "expected object: a policy is made of keys such as hosts and defaults");
+      if (held !== null) this.complain(at, path, "expected a map: a policy is made of keys such as hosts and defaults");
       return;
     }
     // A map names its place, so that what is wrong with it can be told by its own line.

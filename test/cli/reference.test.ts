@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
+import { Command } from "commander";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import type { CliCommand } from "../../src/cli/program.ts";
 
@@ -19,3 +20,16 @@ test("the reference of the command line has a row for every command", () => {
   assert.ok(commands.includes("breaker open"));
   for (const path of commands) assert.match(reference, new RegExp(`^\\| \`docstokg ${path}[ \`]`, "m"));
 });
+
+test("the reference of the command line names every flag that there is", () => {
+  const reference = readFileSync(join(root, "docs/reference/cli.md"), "utf8");
+  const flags = docstokg.commands.flatMap(flagsOf);
+  assert.ok(flags.includes("--metrics-port") && flags.includes("--no-telemetry"));
+  for (const flag of new Set(flags)) assert.match(reference, new RegExp(`${flag}(?![a-z-])`), flag);
+});
+
+function flagsOf({ name, configure, commands = [] }: CliCommand): readonly string[] {
+  const command = new Command(name);
+  configure?.(command);
+  return [...command.options.flatMap(({ long }) => long ?? []), ...commands.flatMap(flagsOf)];
+}
