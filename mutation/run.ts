@@ -56,7 +56,7 @@ async function judge(mutants: readonly Mutant[]): Promise<void> {
   const isJustified = ({ id }: Mutant) => justified[id] !== undefined;
   const verdicts = await tryMutants(
     mutants.filter(mutant => !isJustified(mutant)),
-    { root, baselines, stagesOf, workers: count("workers"), onVerdict: progress },
+    { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onVerdict: progress },
   );
   const survivors = verdicts.filter(({ fate }) => fate === "survived");
   const timeOuts = verdicts.filter(({ fate }) => fate === "time-out").length;

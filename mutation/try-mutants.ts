@@ -17,6 +17,8 @@ export interface Trials {
   /** The tests that may know about a file, in stages: a later one is asked when all before it noticed nothing. */
   readonly stagesOf: (file: string) => readonly (readonly string[])[];
   readonly workers: number;
+  /** How much longer than five times as long as usual a trial may take. The machine may be busy with other things. */
+  readonly slackMs: number;
   readonly onVerdict?: (verdict: Verdict) => void;
 }
 
@@ -34,20 +36,23 @@ export async function tryMutants(mutants: readonly Mutant[], trials: Trials): Pr
   return mutants.flatMap(mutant => verdicts.get(mutant) ?? []);
 }
 
-async function tryMutant(mutant: Mutant, { root, baselines, stagesOf }: Trials): Promise<Verdict> {
+async function tryMutant(mutant: Mutant, { root, baselines, stagesOf, slackMs }: Trials): Promise<Verdict> {
   for (const tests of stagesOf(mutant.file)) {
     const reaching = await baselines.reaching(mutant, tests);
     if (reaching.length === 0) continue;
     const { start, end, after } = mutant;
     const change = { path: resolve(root, mutant.file), start, end, after };
-    const answer = await ask({ tests: reaching.map(({ test }) => resolve(root, test)), change }, limitMs(reaching));
+    const answer = await ask(
+      { tests: reaching.map(({ test }) => resolve(root, test)), change },
+      slackMs + limitMs(reaching),
+    );
     if (answer.kind === "time-out") return { mutant, fate: "time-out" };
     if (answer.kind === "failed") return { mutant, fate: "killed", by: answer.by };
   }
   return { mutant, fate: "survived" };
 }
 
-/** Generous, since the machine may be busy with other things: who is cut off counts as killed. */
+/** Generous, since who is cut off counts as killed. */
 function limitMs(tests: readonly Baseline[]): number {
-  return 5_000 + 5 * tests.reduce((sum, { tookMs }) => sum + tookMs, 0);
+  return 5 * tests.reduce((sum, { tookMs }) => sum + tookMs, 0);
 }
