@@ -1,5 +1,5 @@
 /** What the tests do when nothing is changed: how long each file takes, and which code it runs. */
-import { relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { ask } from "./ask.ts";
 import type { Mutant } from "./mutants.ts";
 import type { Ran } from "./trial.ts";
@@ -24,8 +24,13 @@ export class Baselines {
 
   /** Those of the tests that run the changed code, the fastest first. */
   async reaching(mutant: Mutant, tests: readonly string[]): Promise<readonly Baseline[]> {
-    const all: Baseline[] = [];
-    for (const test of tests) all.push(await this.#of(test));
+    const left = tests.values();
+    const work = async () => {
+      for (const test of left) await this.#of(test);
+    };
+    // Two at a time, like the trials; whoever else asks meanwhile waits for the same answers.
+    await Promise.all([work(), work()]);
+    const all = await Promise.all(tests.map(test => this.#of(test)));
     return all
       .filter(({ isSlow, ran }) => !isSlow && reaches(ran, resolve(this.#root, mutant.file), mutant.start))
       .sort((a, b) => a.tookMs - b.tookMs);
@@ -47,7 +52,7 @@ export class Baselines {
     if (answer.kind === "time-out") return { test, tookMs: this.#slowMs, isSlow: true, ran: [] };
     if (answer.kind === "failed") throw new Error(`${test} fails without any change: ${answer.by}`);
     if (answer.told.passed === 0) throw new Error(`${test} has no test that passes`);
-    return { test: relative(".", test), tookMs: answer.tookMs, isSlow: false, ran: answer.told.ran ?? [] };
+    return { test, tookMs: answer.tookMs, isSlow: false, ran: answer.told.ran ?? [] };
   }
 }
 
