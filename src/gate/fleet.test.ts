@@ -150,6 +150,28 @@ test("a probe that says nothing leaves its place to another process at once", as
   assert.equal(await refusal(b), undefined);
 });
 
+test("callers who come together ask for leave to probe once", async () => {
+  let changes = 0;
+  const { time, a, b } = world(2, store => ({
+    party: store.party,
+    processes: 2,
+    exchange: (...about) => store.exchange(...about),
+    read: name => store.read(name),
+    change: (name, step) => {
+      changes += 1;
+      return store.change(name, step);
+    },
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  await fails(a, 2);
+  await time.advance(10_000);
+  changes = 0;
+  const both = await Promise.allSettled([b.enter(), b.enter()]);
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+  assert.equal(changes, 1);
+});
+
 test("as many probes as the policy says, over all processes", async () => {
   const { time, a, b, c } = world(3);
   await fails(a, 2, { role: "artifact" });

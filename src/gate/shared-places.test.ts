@@ -111,7 +111,7 @@ test("a long request keeps its slot, and closing gives everything back", async (
   await time.advance(0);
   const grant = await entering;
   grant.written();
-  await time.advance(3 * LEASE_MS);
+  await time.advance(2.5 * LEASE_MS);
   let hasGone = false;
   const waiting = Promise.resolve(b.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 })).then(grant => {
     hasGone = true;
