@@ -2,11 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   admits,
+  adopt,
   type Circuit,
   type CircuitPolicy,
   CLOSED,
   close,
   fail,
+  oldestProbe,
+  passableUs,
   returnProbe,
   sendProbe,
   settle,
@@ -136,4 +139,79 @@ test("an operator closes a circuit in any state, and what was under way no longe
     assert.equal(fail(closed, policy, circuit.generation, 0, 0), closed);
   }
   assert.equal(close(CLOSED), CLOSED);
+});
+
+const news = { isClosed: false, untilUs: 60 * S, reopened: 2, probes: [] };
+
+test("news that a circuit is open starts a generation, whatever it was here", () => {
+  for (const circuit of [CLOSED, failTimes(CLOSED, 5), halfOpen()])
+    assert.deepEqual(adopt(circuit, news, 60 * S - 1), {
+      kind: "open",
+      generation: circuit.generation + 1,
+      untilUs: 60 * S,
+      reopened: 2,
+    });
+});
+
+test("news that a circuit is closed closes it once, and leaves a closed one with its count", () => {
+  const isClosed = { ...news, isClosed: true };
+  const three = failTimes(CLOSED, 3);
+  assert.equal(adopt(three, isClosed, 0), three);
+  assert.deepEqual(adopt(halfOpen(), isClosed, 0), { kind: "closed", generation: 3, failures: 0 });
+});
+
+test("a circuit that others have open no longer is tried from here too, in a generation of its own", () => {
+  const elsewhere = { id: -1, expiresUs: 100 * S };
+  const told = { ...news, probes: [elsewhere] };
+  assert.deepEqual(adopt(CLOSED, told, 60 * S), {
+    kind: "half-open",
+    generation: 1,
+    probes: [elsewhere],
+    successes: 0,
+    reopened: 2,
+  });
+});
+
+test("old news does not shorten an opening of our own", () => {
+  const open = failTimes(CLOSED, 5, 10 * S);
+  assert.equal(adopt(open, news, 70 * S - 1), open);
+  assert.deepEqual(adopt(open, news, 70 * S), {
+    kind: "half-open",
+    generation: 2,
+    probes: [],
+    successes: 0,
+    reopened: 2,
+  });
+});
+
+test("of a half-open circuit our own probes and successes stay, and those of others are told anew", () => {
+  const careful = { ...policy, successThreshold: 3, trialCalls: 3 };
+  let circuit = halfOpen(careful);
+  for (const id of [1, 2, -1, 0]) circuit = sendProbe(circuit, { id, expiresUs: 100 * S });
+  circuit = succeed(circuit, careful, circuit.generation, 1);
+  assert.deepEqual(adopt(circuit, { ...news, probes: [{ id: -2, expiresUs: 90 * S }] }, 60 * S), {
+    kind: "half-open",
+    generation: circuit.generation,
+    probes: [
+      { id: 2, expiresUs: 100 * S },
+      { id: -2, expiresUs: 90 * S },
+    ],
+    successes: 1,
+    reopened: 2,
+  });
+});
+
+test("a circuit may be passed when its open time or its first lease ends, and a closed one at once", () => {
+  assert.equal(passableUs(CLOSED), 0);
+  assert.equal(passableUs(failTimes(CLOSED, 5, 7)), 60 * S + 7);
+  const probing = sendProbe(sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S }), { id: 2, expiresUs: 90 * S });
+  assert.equal(passableUs(probing), 90 * S);
+});
+
+test("the oldest probe is the first that went out, and only a half-open circuit has one", () => {
+  const probing = sendProbe(sendProbe(halfOpen(), { id: 4, expiresUs: 100 * S }), { id: 5, expiresUs: 90 * S });
+  assert.equal(oldestProbe(probing), 4);
+  assert.equal(oldestProbe(halfOpen()), undefined);
+  assert.equal(oldestProbe(failTimes(CLOSED, 5)), undefined);
+  assert.equal(oldestProbe(undefined), undefined);
 });

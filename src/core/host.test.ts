@@ -24,6 +24,7 @@ const spellings: readonly (readonly [given: string, canonical: string])[] = [
   ["[::1]", "[::1]"],
   ["::1", "[::1]"],
   ["::", "[::]"],
+  ["1::", "[1::]"],
   ["2001:DB8:0:0:0:0:0:1", "[2001:db8::1]"],
   ["[2001:db8:0::1]:8443", "[2001:db8::1]:8443"],
   ["::ffff:192.0.2.1", "[::ffff:c000:201]"],
@@ -109,10 +110,8 @@ test("the refusal names the input, shortened, and the allowed form", () => {
   assert.throws(() => canonicalHost("exa mple"), {
     message: /^"exa mple" is not a host; expected .*example\.org:8080/,
   });
-  assert.throws(
-    () => canonicalHost("/".repeat(5000)),
-    (error: Error) => error.message.length < 350,
-  );
+  assert.throws(() => canonicalHost("/".repeat(80)), { message: /^"\/{80}" is not a host/ });
+  assert.throws(() => canonicalHost("/".repeat(81)), { message: /^"\/{80}…" is not a host/ });
 });
 
 test("a URL gives its host and the port that will be dialled", () => {

@@ -215,6 +215,8 @@ test("31 days is the longest delay, and what lies beyond is an epoch", () => {
   assert.equal(resetOf("2678401"), undefined);
   assert.equal(resetOf(String((wallMs + days31Ms) / 1000)), days31Ms);
   assert.equal(resetOf(String((wallMs + days31Ms) / 1000 + 1)), undefined);
+  assert.equal(resetOf(String(wallMs + days31Ms)), days31Ms);
+  assert.equal(resetOf(String(wallMs + days31Ms + 1)), undefined);
   assert.equal(resetOf(String(wallMs / 1000)), 0);
   assert.equal(resetOf(String(wallMs / 1000 - 1)), undefined);
   assert.equal(resetOf("-1"), undefined);

@@ -213,3 +213,42 @@ test("a wider spacing is stricter, too", () => {
   assert.equal(budget.isStricterThan(claim), true);
   assert.equal(budget.isStricterThan({ ...claim, spacingUs: 250_000 }), false);
 });
+
+test("who may go at once is sent to the end of a turn while another is hungry, and nobody waits for himself", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([2, SECOND]);
+  for (const name of ["a", "b"]) budget.join(name, claim, LEASE, 0);
+  budget.noteHunger("a", true, 1000);
+  assert.equal(budget.earliestUs("a", 1, 1000), 0);
+  assert.equal(budget.earliestUs("b", 1, 1000), 20_000);
+  assert.equal(budget.earliestUs("b", 1, 30_000), 30_000);
+});
+
+test("units that come back unsent leave no stamp", () => {
+  const budget = new SharedBudget();
+  budget.join("a", { ...claimOf([9, SECOND]), spacingUs: SECOND }, LEASE, 0);
+  budget.reserve("a", 2);
+  budget.settle("a", 1, 0, 0);
+  budget.settle("a", 0, 1, 2 * SECOND);
+  assert.equal(budget.earliestUs("a", 1, 2 * SECOND), SECOND);
+});
+
+test("a budget is spent when a window has passed since its last write and nobody lives", () => {
+  const budget = new SharedBudget();
+  assert.equal(budget.isSpent(0), true);
+  budget.join("a", claimOf([1, SECOND]), 10, 0);
+  budget.reserve("a", 1);
+  budget.settle("a", 1, 0, 5);
+  assert.equal(budget.isSpent(9), false);
+  assert.equal(budget.isSpent(SECOND + 4), false);
+  assert.equal(budget.isSpent(SECOND + 5), true);
+});
+
+test("what the dead still had out counts until a window has passed since the end of their lease", () => {
+  const budget = new SharedBudget();
+  budget.join("a", claimOf([2, SECOND]), 10, 0);
+  budget.reserve("a", 2);
+  budget.settle("a", 1, 0, 5);
+  assert.equal(budget.isSpent(SECOND + 9), false);
+  assert.equal(budget.isSpent(SECOND + 10), true);
+});

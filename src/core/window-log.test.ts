@@ -186,3 +186,17 @@ test("a long window never admits more than its limit, and loses less than half a
     { numRuns: 200 },
   );
 });
+
+test("a log costs arrays only when its stamps differ, and only as much as its units need", () => {
+  const windows = [makeWindow(1000, 60_000_000)];
+  const log = new WindowLog();
+  log.write(windows, 100, 5);
+  log.rewindow(windows, windows);
+  assert.equal(log.dump().rings, undefined);
+  log.write(windows, 1, 6);
+  // Of a thousand every fifth is remembered.
+  assert.deepEqual(
+    log.dump().rings?.map(({ length }) => length),
+    [20],
+  );
+});

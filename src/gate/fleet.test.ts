@@ -150,6 +150,28 @@ test("a probe that says nothing leaves its place to another process at once", as
   assert.equal(await refusal(b), undefined);
 });
 
+test("callers who come together ask for leave to probe once", async () => {
+  let changes = 0;
+  const { time, a, b } = world(2, store => ({
+    party: store.party,
+    processes: 2,
+    exchange: (...about) => store.exchange(...about),
+    read: name => store.read(name),
+    change: (name, step) => {
+      changes += 1;
+      return store.change(name, step);
+    },
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  await fails(a, 2);
+  await time.advance(10_000);
+  changes = 0;
+  const both = await Promise.allSettled([b.enter(), b.enter()]);
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+  assert.equal(changes, 1);
+});
+
 test("as many probes as the policy says, over all processes", async () => {
   const { time, a, b, c } = world(3);
   await fails(a, 2, { role: "artifact" });
@@ -179,7 +201,11 @@ test("who waits for a host that is cut off goes when another process has found i
   await time.advance(3000);
   end(probe, "success");
   await time.advance(500);
-  assert.equal((await waiting).waitedMs <= 3500, true);
+  const grant = await waiting;
+  assert.equal(grant.waitedMs <= 3500, true);
+  end(grant, "success");
+  await time.advance(120_000);
+  assert.equal(time.armedTimers, 0, "nobody looks on when nobody waits");
 });
 
 test("leave to probe that nobody uses goes back to the others", async () => {

@@ -270,3 +270,14 @@ test("a grant that ends without a report gives its permit back", async () => {
   probe.release();
   assert.equal(breakers.check({ host }), undefined);
 });
+
+test("a HEAD that costs no unit waits for a cooldown like the others, and goes", async () => {
+  const metadata = { rates: "100/s", guard_ms: 0, max_delay_ms: 1000, count_head: false };
+  const { time, start, answer, log, assertClean } = setUp({ defaults: { metadata } });
+  answer((await start("a")) as Grant, 429, 800);
+  const waiting = start("b", { method: "HEAD" });
+  await time.advance(1000);
+  assert.deepEqual(log, ["a went at 0", "b went at 800"]);
+  ((await waiting) as Grant).release();
+  assertClean();
+});

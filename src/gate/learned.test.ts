@@ -434,6 +434,14 @@ describe("forgetting", () => {
     assert.equal(burst(), 3);
   });
 
+  test("spares a lane whose slots were learned within the last hour", async () => {
+    const { gate, time, exchange, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+    exchange(concurrency(2));
+    await time.advance(hourMs - 1);
+    crowd(gate, "h");
+    assert.equal(table().maxConcurrent, 2);
+  });
+
   test("is not noticed: what nobody has repeated for an hour lapses, whether its idle lane is there or not", async () => {
     for (const isCrowded of [false, true]) {
       const { gate, time, exchange, burst, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));

@@ -41,7 +41,9 @@ for (const isShared of [false, true]) {
     (await send()).release();
     (await send()).release();
     await time.advance(100);
-    (await send()).release();
+    const last = await send();
+    assert.equal(last.waitedMs, 0);
+    last.release();
     assert.deepEqual(
       told("ratelimit.shadow").map(event => "would" in event && [event.would, event.wait_ms, event.constraint]),
       [
@@ -119,4 +121,17 @@ test("limits in shadow mode leave the breakers as they are", async () => {
   const { send, registry } = scene({ mode: "shadow", defaults: { metadata: LIMITS } });
   registry.open(HOST, 60);
   await assert.rejects(send(), BreakerOpenError);
+});
+
+test("a success ends the pause that a host in shadow mode asked for, if it was sent after that", async () => {
+  const { send, registry } = scene({ defaults: { metadata: { ...LIMITS, rates: "1000/s" } } }, { mode: "shadow" });
+  const [asked, before] = [await send(), await send()];
+  asked.report({ outcome: { kind: "failure", cause: "status", throttled: true }, retryAfterMs: 60_000 });
+  assert.equal(registry.state(HOST).state, "open");
+  before.report({ outcome: { kind: "success" } });
+  assert.equal(registry.state(HOST).state, "open");
+  const later = await send();
+  later.report({ outcome: { kind: "success" } });
+  assert.equal(registry.state(HOST).state, "closed");
+  for (const grant of [asked, before, later]) grant.release();
 });

@@ -111,12 +111,54 @@ test("a long request keeps its slot, and closing gives everything back", async (
   await time.advance(0);
   const grant = await entering;
   grant.written();
-  await time.advance(3 * LEASE_MS);
-  const waiting = Promise.resolve(b.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 }));
+  await time.advance(2.5 * LEASE_MS);
+  let hasGone = false;
+  const waiting = Promise.resolve(b.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 })).then(grant => {
+    hasGone = true;
+    grant.release();
+  });
   await time.advance(1000);
+  assert.equal(hasGone, false);
   await a.close();
   await time.advance(200);
-  (await waiting).release();
+  await waiting;
+});
+
+test("a process that closes takes no slot with it", async () => {
+  const { time, gates } = world(2, 1);
+  const [a, b] = gates as [Gate, Gate];
+  const entering = Promise.resolve(a.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  await entering;
+  await a.close();
+  let hasGone = false;
+  const next = Promise.resolve(b.enter({ host: HOST, role: "metadata" })).then(grant => {
+    hasGone = true;
+    grant.release();
+  });
+  await time.advance(0);
+  assert.equal(hasGone, true);
+  await next;
+});
+
+test("the caps of two roles and of their host are counted apart", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const rates = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 60_000 };
+  const capped = { ...rates, max_concurrent: 1, shared: true };
+  const total = { max_concurrent: 2, shared: true };
+  const limits = limitsFrom({ hosts: { [HOST]: { metadata: capped, landing: capped, total } } }, "test");
+  const [a, b] = ["a", "b"].map(name => new Gate(limits, time, { store: store.member(name), random: () => 0.5 }));
+  assert.ok(a !== undefined && b !== undefined);
+  const gone: string[] = [];
+  const go = (name: string, gate: Gate, role: "metadata" | "landing") =>
+    Promise.resolve(gate.enter({ host: HOST, role })).then(() => gone.push(name));
+  void go("a metadata", a, "metadata");
+  await time.advance(0);
+  void go("b metadata", b, "metadata");
+  void go("b landing", b, "landing");
+  await time.advance(1000);
+  assert.deepEqual(gone, ["a metadata", "b landing"]);
 });
 
 test("while the store is away each process has its share of the slots, at least one", async () => {

@@ -203,6 +203,23 @@ test("when the store is away each process keeps to its share, says so once, and 
   assert.deepEqual(told.toSorted(), ["store_away", "store_away", "store_back", "store_back"]);
 });
 
+test("a reload while the store is away gives a process its share of the new limits", async () => {
+  const { time, gates } = world(2, "4/SECOND", {}, store =>
+    instead(store, () => Promise.reject(new StoreError("nobody there"))),
+  );
+  const [gate] = gates;
+  await send(gate, time);
+  const defaults = { metadata: { rates: "8/SECOND", guard_ms: 0, max_delay_ms: 60_000 } };
+  gate?.follow(limitsFrom({ defaults }, "test"));
+  await time.advance(1000);
+  const sent: number[] = [];
+  for (let n = 0; n < 9; n += 1) send(gate, time).then(ms => sent.push(ms));
+  await time.advance(999);
+  assert.equal(sent.length, 4, "half of eight");
+  await time.advance(5000);
+  assert.equal(sent.length, 9);
+});
+
 test("another process's stricter policy counts, and is told of once", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);

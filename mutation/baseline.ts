@@ -1,0 +1,66 @@
+/** What the tests do when nothing is changed: how long each file takes, and which code it runs. */
+import { resolve } from "node:path";
+import { ask } from "./ask.ts";
+import type { Mutant } from "./mutants.ts";
+import type { Ran } from "./trial.ts";
+
+export interface Baseline {
+  readonly test: string;
+  readonly tookMs: number;
+  /** Too slow to be asked about every mutant. */
+  readonly isSlow: boolean;
+  readonly ran: readonly Ran[];
+}
+
+export class Baselines {
+  readonly #root: string;
+  readonly #slowMs: number;
+  readonly #known = new Map<string, Promise<Baseline>>();
+
+  constructor(root: string, slowMs: number) {
+    this.#root = root;
+    this.#slowMs = slowMs;
+  }
+
+  /** Those of the tests that run the changed code, the fastest first. */
+  async reaching(mutant: Mutant, tests: readonly string[]): Promise<readonly Baseline[]> {
+    const left = tests.values();
+    const work = async () => {
+      for (const test of left) await this.#of(test);
+    };
+    // Two at a time, like the trials; whoever else asks meanwhile waits for the same answers.
+    await Promise.all([work(), work()]);
+    const all = await Promise.all(tests.map(test => this.#of(test)));
+    return all
+      .filter(({ isSlow, ran }) => !isSlow && reaches(ran, resolve(this.#root, mutant.file), mutant.start))
+      .sort((a, b) => a.tookMs - b.tookMs);
+  }
+
+  async slow(): Promise<readonly string[]> {
+    const all = await Promise.all(this.#known.values());
+    return all.filter(({ isSlow }) => isSlow).map(({ test }) => test);
+  }
+
+  #of(test: string): Promise<Baseline> {
+    const known = this.#known.get(test) ?? this.#measure(test);
+    this.#known.set(test, known);
+    return known;
+  }
+
+  async #measure(test: string): Promise<Baseline> {
+    const answer = await ask({ tests: [resolve(this.#root, test)], coverageOf: this.#root }, this.#slowMs);
+    if (answer.kind === "time-out") return { test, tookMs: this.#slowMs, isSlow: true, ran: [] };
+    if (answer.kind === "failed") throw new Error(`${test} fails without any change: ${answer.by}`);
+    if (answer.told.passed === 0) throw new Error(`${test} has no test that passes`);
+    return { test, tookMs: answer.tookMs, isSlow: false, ran: answer.told.ran ?? [] };
+  }
+}
+
+function reaches(ran: readonly Ran[], path: string, position: number): boolean {
+  const around = ran
+    .filter(file => file.path === path)
+    .flatMap(({ ranges }) => ranges)
+    .filter(({ startOffset, endOffset }) => startOffset <= position && position < endOffset)
+    .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset));
+  return (around[0]?.count ?? 0) > 0;
+}

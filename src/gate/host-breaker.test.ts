@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HostBreaker } from "./host-breaker.ts";
+
+const HOUR_US = 3_600_000_000;
+
+test("a host with a permit out is kept for an hour after it was last asked for, and no longer", () => {
+  const host = new HostBreaker("a.example", HOUR_US);
+  host.permits = 1;
+  assert.equal(host.isForgettable(2 * HOUR_US, 0), false);
+  assert.equal(host.isForgettable(2 * HOUR_US + 1, 0), true);
+});
+
+test("a cooldown is never forgotten while it runs, however long ago somebody asked", () => {
+  const host = new HostBreaker("a.example", 0);
+  host.cooldowns.set({ untilUs: 5 * HOUR_US, reason: "retry-after", afterPermit: 0 });
+  assert.equal(host.isForgettable(5 * HOUR_US - 1, 0), false);
+  assert.equal(host.isForgettable(5 * HOUR_US, 0), true);
+});
+
+test("two long Retry-Afters in a row raise the reset, one that is not longer starts the count anew", () => {
+  const host = new HostBreaker("a.example", 0);
+  assert.deepEqual(
+    [101, 100, 101, 102, 102, 103, 104].map(us => host.learnReset(us, 100)),
+    [false, false, false, true, false, false, true],
+  );
+  assert.equal(host.learnedResetUs, 104);
+  assert.equal(host.isForgettable(1, 0), false);
+  host.forgive();
+  assert.equal(host.isForgettable(1, 0), true);
+});
