@@ -91,21 +91,24 @@ test("when only hosts are left that are cut off, it waits as long as its patienc
   assert.deepEqual(journey.next(50 * SECOND_US), { kind: "over", reason: "breaker-open", message: "one.example" });
 });
 
-test("what may pass is tried three times, with growing pauses, others first", () => {
+test("what may pass is tried five times, over a quarter of a minute at the least, others first", () => {
   const journey = journeyOf([resolver("one"), resolver("two")]);
   journey.failed(stepOf(journey.next(0)), DOWN, 0);
-  const two = stepOf(journey.next(0));
-  journey.answered(two, { kind: "none", reason: "no-copy" });
-  const second = journey.next(0);
-  assert.equal(second.kind, "wait");
-  assert.ok("way" in second);
-  const dueUs = second.way.notBeforeUs;
-  assert.ok(dueUs >= SECOND_US && dueUs <= 2.1 * SECOND_US);
-  journey.failed(second.way, DOWN, dueUs);
-  const third = journey.next(dueUs);
-  assert.ok("way" in third && third.way.notBeforeUs > dueUs);
-  journey.failed(third.way, DOWN, third.way.notBeforeUs);
-  assert.deepEqual(journey.next(1e9), { kind: "over", reason: "http-status", message: "status 503" });
+  journey.answered(stepOf(journey.next(0)), { kind: "none", reason: "no-copy" });
+  let nowUs = 0;
+  const pausesS: number[] = [];
+  for (let again = 0; again < 4; again += 1) {
+    const next = journey.next(nowUs);
+    assert.ok(next.kind === "wait" && "way" in next);
+    pausesS.push((next.way.notBeforeUs - nowUs) / SECOND_US);
+    nowUs = next.way.notBeforeUs;
+    journey.failed(next.way, DOWN, nowUs);
+  }
+  for (const [index, leastS] of [1, 2, 4, 8].entries()) {
+    const pauseS = pausesS[index] ?? 0;
+    assert.ok(pauseS >= leastS && pauseS <= 2 * leastS + 0.1, `${pauseS} s`);
+  }
+  assert.deepEqual(journey.next(nowUs), { kind: "over", reason: "http-status", message: "status 503" });
 });
 
 test("names that a resolver adds let others be asked", () => {

@@ -28,7 +28,8 @@ export interface JourneyOptions {
 /** Steps of one kind that are as good as any; in between, resolvers that have not been asked. */
 const RANK = { best: 0, followUp: 1, resolver: 2, page: 3, later: 4, archive: 5, lesser: 6 } as const;
 
-const TRIES_MAX = 3;
+/** What may pass is tried over a quarter of a minute at the least: an outage that is over soon costs no work. */
+const TRIES_MAX = 5;
 const BACKOFF = { baseMs: 2000, capMs: 30_000 };
 const HOPS_MAX = 10;
 const ROUNDS_MAX = 8;
@@ -98,7 +99,9 @@ export class Journey {
   failed(way: Way, trouble: Trouble, nowUs: number): void {
     const tries = way.tries + 1;
     if (trouble.mayPass && tries < TRIES_MAX) {
-      const pauseMs = Math.max(BACKOFF.baseMs / 2, backoffMs(BACKOFF, tries, this.#options.random(), undefined));
+      // At least half of what it could be, so that luck does not shorten it to nothing.
+      const halfMs = Math.min(BACKOFF.capMs, BACKOFF.baseMs * 2 ** (tries - 1)) / 2;
+      const pauseMs = Math.max(halfMs, backoffMs(BACKOFF, tries, this.#options.random(), undefined));
       this.#ways.push({ ...way, tries, notBeforeUs: nowUs + pauseMs * 1000, isCutOff: false });
       return;
     }
