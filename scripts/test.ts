@@ -1,7 +1,7 @@
 /**
  * Runs the tests: `npm test`, or `npm test -- src/core/rate.test.ts …` for some of them.
  * Files named `*.alone.test.ts` measure what reaches a server, and when: they run after the others, which would keep
- * both cores busy. In CI a skipped test is a failure unless `test/allowed-skips.json` gives a reason for it.
+ * both cores busy, and one by one. In CI a skipped test is a failure unless `test/allowed-skips.json` gives a reason for it.
  */
 import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -20,8 +20,12 @@ const counts = { passed: 0, failed: 0, skipped: 0 };
 const complaints: string[] = [];
 
 const isAlone = (file: string) => file.endsWith(".alone.test.ts");
-await runAll(files.filter(file => !isAlone(file)));
-await runAll(files.filter(isAlone));
+// One more than there are cores: many tests wait for a network or a process of their own.
+await runAll(
+  files.filter(file => !isAlone(file)),
+  availableParallelism() + 1,
+);
+await runAll(files.filter(isAlone), 1);
 
 for (const complaint of complaints) console.log(complaint);
 if (counts.passed === 0) console.log("no test ran");
@@ -29,10 +33,9 @@ console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped}
 const skipsAreFailures = process.env["CI"] !== undefined && complaints.length > 0;
 if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCode = 1;
 
-async function runAll(some: readonly string[]): Promise<void> {
+async function runAll(some: readonly string[], concurrency: number): Promise<void> {
   if (some.length === 0) return;
-  // One more than there are cores: many tests wait for a network or a process of their own.
-  const events = run({ files: some, concurrency: availableParallelism() + 1, timeout: PATIENCE_MS });
+  const events = run({ files: some, concurrency, timeout: PATIENCE_MS });
   events.on("test:fail", ({ details }) => {
     // A file that fails counts once for itself and once for each test inside; only leaves are counted here.
     if (details.type !== "suite") counts.failed += 1;
