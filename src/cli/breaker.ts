@@ -11,36 +11,30 @@ import { type Colour, painter } from "./paint.ts";
 import type { CliCommand, Io } from "./program.ts";
 import { formatInstant, formatSpan } from "./span.ts";
 import { formatTable } from "./table.ts";
-import { watch } from "./watch.ts";
+import { addShowFlags, show } from "./watch.ts";
 
 const COLOURS = { open: "red", half_open: "yellow", closed: "green" } as const satisfies Record<string, Colour>;
 const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
 
-const show: CliCommand = {
+const showing: CliCommand = {
   name: "show",
   summary: "print which hosts are cut off, in all running processes together",
   configure: command => {
-    command
-      .option("--open-only", "leave out those that are closed")
-      .option("--watch", "once a second, until Ctrl-C")
-      .option("--json", "print JSON; with --watch a line each time");
+    command.option("--open-only", "leave out those that are closed");
+    addShowFlags(command);
     addMeetingFlags(command);
   },
   run: (_, options, io) =>
-    withMeeting(options, io, async meeting => {
-      const isForPrograms = options["json"] === true;
-      const isWatched = options["watch"] === true;
-      const draw = async () => {
-        const rows = await rowsAt(meeting, io);
-        const shown = options["openOnly"] ? rows.filter(({ state }) => state !== "closed") : rows;
-        if (!isForPrograms) return table(shown, meeting, io);
-        return `${JSON.stringify(shown, undefined, isWatched ? 0 : 2)}\n`;
-      };
-      if (isWatched) return watch(io, { draw, isForPrograms });
-      io.stdout.write(await draw());
-      return ExitCode.ok;
-    }),
+    withMeeting(options, io, meeting =>
+      show(options, io, {
+        see: async () => {
+          const rows = await rowsAt(meeting, io);
+          return options["openOnly"] ? rows.filter(({ state }) => state !== "closed") : rows;
+        },
+        text: rows => table(rows, meeting, io),
+      }),
+    ),
 };
 
 const open: CliCommand = {
@@ -85,7 +79,7 @@ const close: CliCommand = {
 export const breaker: CliCommand = {
   name: "breaker",
   summary: "show, open and close the circuits of running processes",
-  commands: [show, open, close],
+  commands: [showing, open, close],
 };
 
 async function rowsAt(meeting: Meeting, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {

@@ -2,44 +2,35 @@ import { describeConstraint } from "../errors.ts";
 import type { LaneSnapshot } from "../gate/snapshot.ts";
 import type { RunningProcess } from "../http/operator.ts";
 import { systemTime } from "../time/system-time.ts";
-import { ExitCode } from "./exit-code.ts";
 import { addMeetingFlags, type Meeting, withMeeting } from "./meeting.ts";
 import { type Colour, painter } from "./paint.ts";
 import type { CliCommand, Io } from "./program.ts";
 import { formatInstant, formatSpan } from "./span.ts";
 import { formatTable, type TableLook } from "./table.ts";
-import { watch } from "./watch.ts";
+import { addShowFlags, show } from "./watch.ts";
 
-const show: CliCommand = {
+const showing: CliCommand = {
   name: "show",
   summary: "print how the limits of running processes stand: used, queue, next free time, what decides it",
   configure: command => {
-    command
-      .option("--host <name>", "only the lanes of this host, or group")
-      .option("--watch", "once a second, until Ctrl-C")
-      .option("--json", "print JSON; with --watch a line each time");
+    command.option("--host <name>", "only the lanes of this host, or group");
+    addShowFlags(command);
     addMeetingFlags(command);
   },
   run: (_, options, io) =>
-    withMeeting(options, io, async meeting => {
-      const isForPrograms = options["json"] === true;
-      const isWatched = options["watch"] === true;
-      const draw = async () => {
-        const seen = await seenProcesses(meeting, options["host"], io);
-        if (!isForPrograms) return tables(seen, meeting, io);
-        return `${JSON.stringify(seen, undefined, isWatched ? 0 : 2)}\n`;
-      };
-      if (isWatched) return watch(io, { draw, isForPrograms });
-      io.stdout.write(await draw());
-      return ExitCode.ok;
-    }),
+    withMeeting(options, io, meeting =>
+      show(options, io, {
+        see: () => seenProcesses(meeting, options["host"], io),
+        text: seen => tables(seen, meeting, io),
+      }),
+    ),
 };
 
 /** `docstokg limits`: how the limits of running processes stand. */
 export const limits: CliCommand = {
   name: "limits",
   summary: "show the limits of running processes at work",
-  commands: [show],
+  commands: [showing],
 };
 
 /** A process with what it last said of itself, and how long ago that was. */

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
+import type { Command } from "commander";
 import { isDocstokgError } from "../errors.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time, Timer } from "../time/time.ts";
@@ -13,6 +14,35 @@ export interface WatchOptions {
   readonly draw: () => Promise<string>;
   /** On a terminal the former picture is drawn over; elsewhere, and for programs, one follows the other. */
   readonly isForPrograms: boolean;
+}
+
+/** What a command shows, once or over and over: for people as a text, for programs as JSON. */
+export interface Showing<Value> {
+  readonly see: () => Promise<Value>;
+  readonly text: (value: Value) => string;
+}
+
+/** The flags of a command that shows how things stand. */
+export function addShowFlags(command: Command): void {
+  command
+    .option("--watch", "once a second, until Ctrl-C")
+    .option("--json", "print JSON; with --watch a line each time");
+}
+
+export async function show<Value>(
+  options: Readonly<Record<string, unknown>>,
+  io: Io,
+  { see, text }: Showing<Value>,
+): Promise<ExitCode> {
+  const isForPrograms = options["json"] === true;
+  const isWatched = options["watch"] === true;
+  const draw = async () => {
+    const value = await see();
+    return isForPrograms ? `${JSON.stringify(value, undefined, isWatched ? 0 : 2)}\n` : text(value);
+  };
+  if (isWatched) return watch(io, { draw, isForPrograms });
+  io.stdout.write(await draw());
+  return ExitCode.ok;
 }
 
 /**
