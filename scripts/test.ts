@@ -1,44 +1,52 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- src/core/rate.test.ts …` for some of them.
- * Files named `*.alone.test.ts` measure what reaches a server, and when: they run after the others, which would keep
- * both cores busy, and one by one. In CI a skipped test is a failure unless `test/allowed-skips.json` gives a reason for it.
+ * Runs the tests: `npm test`, or `npm test -- src/core/rate.test.ts ...` for some of them.
+ * In CI a skipped test is a failure, unless `test/allowed-skips.json` gives a reason for it.
  */
 import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { MISSING_VARIABLE, TOOLS, whyMissing } from "../test/tools.ts";
 
+/** A test that hangs is a test that fails. No test takes this long, also with many busy processes beside it. */
+const HANG_MS = 1_800_000;
+/** The longest files start first, so that none of them runs alone at the end. */
+const FIRST = [/^test\/sim\//, /schedules\.test\.ts$/, /^test\/(?:ontology|content|snippets|stores)/, /^test\//];
+
+const root = new URL("..", import.meta.url).pathname;
 const allowed: Record<string, string> = JSON.parse(
   readFileSync(new URL("../test/allowed-skips.json", import.meta.url), "utf8"),
 );
-const asked = process.argv.slice(2);
-const files = asked.length > 0 ? asked : globSync(["src/**/*.test.ts", "test/**/*.test.ts"]).sort();
-/** Nothing takes as long: a test that hangs is a test that fails. */
-const PATIENCE_MS = 300_000;
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : globSync(["src/**/*.test.ts", "test/**/*.test.ts"]).sort(longestFirst);
 const counts = { passed: 0, failed: 0, skipped: 0 };
-const complaints: string[] = [];
+const unexplained: string[] = [];
+const failures: string[] = [];
 
-const isAlone = (file: string) => file.endsWith(".alone.test.ts");
-// One more than there are cores: many tests wait for a network or a process of their own.
-await runAll(
-  files.filter(file => !isAlone(file)),
-  availableParallelism() + 1,
-);
-await runAll(files.filter(isAlone), 1);
+const missing = TOOLS.filter(tool => whyMissing(tool) !== false).map(({ name }) => name);
+process.env[MISSING_VARIABLE] = missing.join(",");
+if (missing.length > 0) console.log(`MISSING: ${missing.join(", ")}. The tests that need it are skipped.\n`);
 
-for (const complaint of complaints) console.log(complaint);
+await runTests();
+
+for (const failure of failures) console.log(failure);
+for (const name of unexplained) console.log(`not run, and test/allowed-skips.json gives no reason: ${name}`);
+if (missing.length > 0) console.log(`MISSING: ${missing.join(", ")}. ${counts.skipped} tests were not run.`);
 if (counts.passed === 0) console.log("no test ran");
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-const skipsAreFailures = process.env["CI"] !== undefined && complaints.length > 0;
+const skipsAreFailures = process.env["CI"] !== undefined && unexplained.length > 0;
 if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCode = 1;
 
-async function runAll(some: readonly string[], concurrency: number): Promise<void> {
-  if (some.length === 0) return;
-  const events = run({ files: some, concurrency, timeout: PATIENCE_MS });
-  events.on("test:fail", ({ details }) => {
-    // A file that fails counts once for itself and once for each test inside; only leaves are counted here.
-    if (details.type !== "suite") counts.failed += 1;
+async function runTests(): Promise<void> {
+  // One more than there are cores: many tests wait for a network or a process of their own.
+  const events = run({ files, concurrency: availableParallelism() + 1, timeout: HANG_MS });
+  events.on("test:fail", ({ name, file = "", details, nesting }) => {
+    // A suite or a file that fails does so for a test inside it, which is counted.
+    if (details.type === "suite" || isFile(name, nesting)) return;
+    counts.failed += 1;
+    failures.push(`FAILED ${relative(root, file)}: ${name}\n${indented(errorText(details.error))}\n`);
   });
   events.on("test:pass", ({ name, skip, todo, details }) => {
     if (details.type === "suite") return;
@@ -47,8 +55,44 @@ async function runAll(some: readonly string[], concurrency: number): Promise<voi
       return;
     }
     counts.skipped += 1;
-    const reason = allowed[name];
-    if (reason === undefined) complaints.push(`skipped, and test/allowed-skips.json gives no reason: ${name}`);
+    if (allowed[name] === undefined) unexplained.push(name);
   });
-  await pipeline(events, new spec(), process.stdout, { end: false });
+  if (named.length > 0) {
+    await pipeline(events, new spec(), process.stdout, { end: false });
+    return;
+  }
+  let done = 0;
+  events.on("test:summary", ({ file, counts: sum, duration_ms, success }) => {
+    if (file === undefined) return;
+    done += 1;
+    const seconds = (duration_ms / 1000).toFixed(1);
+    const mark = success ? "ok    " : "FAILED";
+    console.log(`[${done}/${files.length}] ${mark} ${relative(root, file)}: ${sum.tests} tests, ${seconds} s`);
+  });
+  for await (const _ of events);
+}
+
+/** A file whose process fails outside of its tests is reported under its own path. */
+function isFile(name: string, nesting: number): boolean {
+  return nesting === 0 && counts.failed > 0 && files.some(file => name === file || name.endsWith(`/${file}`));
+}
+
+function errorText(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+}
+
+function indented(text: string): string {
+  return text
+    .split("\n")
+    .map(line => `  ${line}`)
+    .join("\n");
+}
+
+function longestFirst(a: string, b: string): number {
+  const rank = (file: string) => {
+    const index = FIRST.findIndex(pattern => pattern.test(file));
+    return index < 0 ? FIRST.length : index;
+  };
+  return rank(a) - rank(b) || (a < b ? -1 : 1);
 }

@@ -5,6 +5,7 @@
  *   --seed S        one seed, with its trace       --threads N   as many threads (one for each core)
  *   --plan FILE     one plan, with its trace       --record      adds the run to sim/totals.json
  *   --sabotage X    breaks the hub of --seed on purpose, to see that a law notices
+ *   --even-shares N how evenly and how fully four processes use one limit, over N worlds
  *
  * Exit code 1 when a law was broken: with the seed, the law and a plan that was made as small as it could be.
  */
@@ -12,6 +13,7 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type BatchSum, type BrokenSeed, runBatch } from "./batch.ts";
 import { drawPlan } from "./draw.ts";
+import { type Estimate, evenShares } from "./even-shares.ts";
 import type { Plan, Sabotage } from "./plan.ts";
 import { parsePlan, planText } from "./plan-text.ts";
 import { shrink } from "./shrink.ts";
@@ -28,10 +30,12 @@ const { values } = parseArgs({
     threads: { type: "string" },
     record: { type: "boolean", default: false },
     sabotage: { type: "string" },
+    "even-shares": { type: "string" },
   },
 });
 
-if (values.seed !== undefined || values.plan !== undefined) await replay();
+if (values["even-shares"] !== undefined) await measureShares(wholeNumber("even-shares", values["even-shares"]));
+else if (values.seed !== undefined || values.plan !== undefined) await replay();
 else await runMany();
 
 async function replay(): Promise<void> {
@@ -48,6 +52,15 @@ async function replay(): Promise<void> {
   for (const { law, message, atUs } of violations) console.log(`BROKEN at ${atUs / 1000} ms: ${law}: ${message}`);
   console.log(`${requests} requests, ${violations.length} laws broken`);
   if (violations.length > 0) process.exitCode = 1;
+}
+
+async function measureShares(worlds: number): Promise<void> {
+  const { spread, utilisation } = await evenShares(worlds);
+  const text = ({ mean, error, lowest, highest }: Estimate) =>
+    `${mean.toFixed(4)} ± ${error.toFixed(4)} (standard error), from ${lowest.toFixed(3)} to ${highest.toFixed(3)}`;
+  console.log(`${worlds} worlds of four processes that always have something to send at 8/SECOND`);
+  console.log(`spread, (most - least) / mean: ${text(spread)}`);
+  console.log(`utilisation, of what the windows permit: ${text(utilisation)}`);
 }
 
 async function runMany(): Promise<void> {

@@ -8,6 +8,7 @@ import type { HubOptions } from "../http/hub-options.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { countText } from "./figures.ts";
+import { Interrupts } from "./interrupts.ts";
 import { policySources } from "./policy-flags.ts";
 import type { Io } from "./program.ts";
 import { Progress } from "./progress.ts";
@@ -51,9 +52,6 @@ export interface SessionOutcome {
   /** Nothing was done, because the list was refused. */
   readonly wasRefused: boolean;
 }
-
-/** A wrapper passes on the same Ctrl-C that we have heard ourselves: two in so short a time are one. */
-const SAME_INTERRUPT_MS = 500;
 
 /** One run from its first line to its last: hub, manifest, pipeline, progress and interrupts. */
 export async function holdSession(session: SessionOptions): Promise<SessionOutcome> {
@@ -109,7 +107,15 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
     });
     if (run.recovered > 0) progress.log(`${countText(run.recovered, "file")} of an interrupted run put in place`);
-    const interrupts = watchInterrupts(io, run, progress, time);
+    const interrupts = new Interrupts(time, {
+      onFirst: () => {
+        const inFlight = countText(run.pipeline.inFlight, "request");
+        progress.log(`Finishing ${inFlight} under way; Ctrl-C again to stop at once.`);
+        run.pipeline.drain();
+      },
+      onAgain: () => run.pipeline.stop(),
+    });
+    const stopListening = io.onInterrupt?.(interrupts.receive);
     let state: "ended" | "interrupted" = "interrupted";
     try {
       progress.start();
@@ -122,7 +128,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
           return false;
         })
         .finally(() => run.pipeline.fed());
-      const given = Promise.race([listing, interrupts.interrupted.then(() => false)]);
+      const given = Promise.race([listing, interrupts.first.then(() => false)]);
       const isWanted = isListedFirst ? await given : true;
       if (isWanted) {
         await run.pipeline.run();
@@ -137,7 +143,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     } catch (error) {
       throw manifestTrouble(error);
     } finally {
-      interrupts.stop();
+      stopListening?.();
       progress.stop();
       run.close(state);
     }
@@ -149,29 +155,4 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
 
 function isSet(variable: string, { mailto }: RunSettings, { env }: Io): boolean {
   return Boolean(env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
-}
-
-interface Interrupts {
-  readonly signal: AbortSignal;
-  /** Resolves at the first one. */
-  readonly interrupted: Promise<void>;
-  stop(): void;
-}
-
-/** The first one lets what is under way finish, the second one gives it up. What is done is done either way. */
-function watchInterrupts({ onInterrupt }: Io, run: ContentRun, progress: Progress, time: Time): Interrupts {
-  const aborter = new AbortController();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let firstUs: number | undefined;
-  const stop = onInterrupt?.(() => {
-    const nowUs = time.monotonicUs();
-    if (firstUs === undefined) {
-      firstUs = nowUs;
-      progress.log(`Finishing ${countText(run.pipeline.inFlight, "request")} under way; Ctrl-C again to stop at once.`);
-      aborter.abort();
-      run.pipeline.drain();
-      resolve();
-    } else if (nowUs - firstUs > SAME_INTERRUPT_MS * 1000) run.pipeline.stop();
-  });
-  return { signal: aborter.signal, interrupted: promise, stop: () => stop?.() };
 }

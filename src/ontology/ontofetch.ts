@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DownloadError } from "../errors.ts";
 import { hashFile } from "../http/download/hash-file.ts";
 import type { Hub } from "../http/hub.ts";
-import type { NetworkOptions } from "../http/hub-options.ts";
+import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -22,6 +22,8 @@ export interface OntofetchOptions extends Pick<PullerRoom, "onBytes" | "onBreak"
   readonly env: Environment;
   readonly network?: NetworkOptions | undefined;
   readonly time?: Time | undefined;
+  /** Receives every event of the hub. */
+  readonly listener?: ((event: HubEvent) => void) | undefined;
 }
 
 export interface PullOptions {
@@ -68,9 +70,10 @@ export class Ontofetch {
   }
 
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
-    const { env, network, time } = options;
+    const { env, network, time, listener } = options;
     const tally = new RateTally();
-    const hub = await createOntologyHub(settings, { env, network, time, listener: tally.listen });
+    const listeners = listener === undefined ? [tally.listen] : [tally.listen, listener];
+    const hub = await createOntologyHub(settings, { env, network, time, listeners });
     return new Ontofetch(settings, options, hub, tally);
   }
 

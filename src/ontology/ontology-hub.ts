@@ -15,7 +15,7 @@ import { SERVICES } from "./resolvers/all.ts";
 import type { OntologyRates } from "./settings.ts";
 
 export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" | "time" | "userAgent"> {
-  readonly listener?: ((event: HubEvent) => void) | undefined;
+  readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;
 }
 
 /** More than a process can send, so that "unlimited" needs no second way through the gate. */
@@ -38,7 +38,7 @@ export async function createOntologyHub(
     store,
     allowsPrivate,
   }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store" | "allowsPrivate">,
-  { env, network, time, userAgent, listener }: OntologyHubOptions = {},
+  { env, network, time, userAgent, listeners = [] }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? join(store, ".ontofetch");
   await makeFolder(folder);
@@ -52,7 +52,7 @@ export async function createOntologyHub(
     store: sharedDir === undefined ? undefined : `sqlite:${join(sharedDir, "ratelimits.db")}`,
     cache: `sqlite:${join(folder, "answers.db")}`,
     retry: RETRY,
-    telemetry: listener === undefined ? [] : [listener],
+    telemetry: listeners,
   });
 }
 

@@ -25,10 +25,12 @@ export interface SqliteStoreOptions {
   readonly leaseMs?: number;
   /** Which start of the machine it is. @default what the system says */
   readonly boot?: string;
+  /** How long a call waits for a file that another process has locked. @default 500 */
+  readonly timeoutMs?: number;
 }
 
-/** Another's transaction lasts a millisecond or less; who holds the file for so long is stuck. */
-const PATIENCE_MS = 500;
+/** A transaction lasts a millisecond or less: a process that holds the lock for this long is stuck. */
+const TIMEOUT_MS = 500;
 /** At the start there may be many who come at once, and a file to be set aside. */
 const OPENING_MS = 5000;
 const PAUSE = { baseMs: 1, capMs: 20 };
@@ -52,6 +54,7 @@ export class SqliteStore implements Store {
   readonly #options: OpeningOptions;
   readonly #leaseUs: number;
   readonly #boot: string;
+  readonly #timeoutMs: number;
   readonly party: string = randomUUID();
   readonly #queue = new ExchangeQueue();
   #connection: SqliteConnection | undefined;
@@ -63,9 +66,10 @@ export class SqliteStore implements Store {
 
   static async open(file: string, options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(absolute(file), options);
-    await store.#connect(OPENING_MS);
+    const openingMs = Math.max(OPENING_MS, store.#timeoutMs);
+    await store.#connect(openingMs);
     // So that the others count this process from now on, and what cannot be written is known.
-    await store.#queued({ act: () => undefined, patienceMs: OPENING_MS }).catch(error => {
+    await store.#queued({ act: () => undefined, timeoutMs: openingMs }).catch(error => {
       store.#connection?.drop();
       throw error;
     });
@@ -73,10 +77,18 @@ export class SqliteStore implements Store {
   }
 
   private constructor(path: string, options: SqliteStoreOptions) {
-    const { time, random = Math.random, onTrouble = () => undefined, leaseMs = LEASE_MS, boot } = options;
+    const {
+      time,
+      random = Math.random,
+      onTrouble = () => undefined,
+      leaseMs = LEASE_MS,
+      boot,
+      timeoutMs = TIMEOUT_MS,
+    } = options;
     this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: error => tell(onTrouble, error) };
     this.#leaseUs = leaseMs * 1000;
     this.#boot = boot ?? machineBoot();
+    this.#timeoutMs = timeoutMs;
   }
 
   get processes(): number {
@@ -141,20 +153,20 @@ export class SqliteStore implements Store {
     act,
     size = 1,
     isUrgent = true,
-    patienceMs = PATIENCE_MS,
+    timeoutMs = this.#timeoutMs,
   }: {
     readonly settlements?: readonly Settlement[];
     readonly act: (tables: SqliteTables) => Value;
     readonly size?: number;
     readonly isUrgent?: boolean;
-    readonly patienceMs?: number;
+    readonly timeoutMs?: number;
   }): Promise<Value> {
     const { promise, resolve, reject } = Promise.withResolvers<Value>();
     if (this.#isClosed) {
       reject(new StoreError(`the store ${this.#options.path} is closed`));
       return promise;
     }
-    const deadlineUs = this.#options.time.monotonicUs() + patienceMs * 1000;
+    const deadlineUs = this.#options.time.monotonicUs() + timeoutMs * 1000;
     this.#queue.push({
       settlements,
       act,
@@ -181,7 +193,7 @@ export class SqliteStore implements Store {
     await Promise.resolve();
     for (let busy = 0; !this.#queue.isEmpty; ) {
       try {
-        await this.#connect(PATIENCE_MS);
+        await this.#connect(this.#timeoutMs);
         await this.#rest();
         this.#doBatch();
         busy = 0;
@@ -209,10 +221,10 @@ export class SqliteStore implements Store {
     this.#restedUs = Math.min(restedUs, endedUs + REST_US_MAX);
   }
 
-  async #connect(patienceMs: number): Promise<void> {
+  async #connect(timeoutMs: number): Promise<void> {
     if (this.#connection !== undefined) return;
     try {
-      const file = await openWhenFree(this.#options, patienceMs);
+      const file = await openWhenFree(this.#options, timeoutMs);
       this.#connection = SqliteConnection.on(file, this.#options.path, this.party, this.#leaseUs);
     } catch (error) {
       this.#fail(this.#queue.batch(), error);
@@ -245,7 +257,7 @@ export class SqliteStore implements Store {
   async #onBusy(failed: number, cause: unknown): Promise<void> {
     const { path, time, random } = this.#options;
     for (const { reject } of this.#queue.removeOverdue(time.monotonicUs()))
-      reject(new StoreError(`the store ${path} was locked by another process for ${PATIENCE_MS} ms`, { cause }));
+      reject(new StoreError(`the store ${path} was locked by another process for ${this.#timeoutMs} ms`, { cause }));
     if (!this.#queue.isEmpty) await pause(time, backoffMs(PAUSE, failed, random(), 1));
   }
 

@@ -5,6 +5,10 @@ import { join } from "node:path";
 /** What `pull-process.ts` prints. */
 export interface PullReport {
   readonly outcomes: Readonly<Record<string, string>>;
+  /** When the headers of each request were written, by the machine's clock. */
+  readonly writesUs: readonly number[];
+  /** How often the process lost the shared store. */
+  readonly outages: number;
   readonly maxRssBytes: number;
 }
 

@@ -1,15 +1,31 @@
 /**
- * A run of `ontofetch pull` as a process of its own: `node pull-process.ts <folder> <network as JSON>`. Prints what became
- * of each source, and how much memory it took at the most.
+ * A run of `ontofetch pull` as a process of its own: `node pull-process.ts <folder> <network as JSON>`. Prints the result
+ * of each source, when it wrote each request, how often it lost the shared store, and its peak memory.
  */
 import { resourceUsage } from "node:process";
 import { loadOntofetchSettings } from "../../src/ontology/load-settings.ts";
 import { Ontofetch } from "../../src/ontology/ontofetch.ts";
+import { recordWrites } from "../http/write-stamps.ts";
 import { outcomes } from "./outcomes.ts";
+import type { PullReport } from "./pull-in-process.ts";
 
 const [folder = "", network = "{}"] = process.argv.slice(2);
+const writes = recordWrites();
+let outages = 0;
 const settings = await loadOntofetchSettings({}, {}, folder);
-const ontofetch = await Ontofetch.open(settings, { env: {}, network: JSON.parse(network) });
+const ontofetch = await Ontofetch.open(settings, {
+  env: {},
+  network: JSON.parse(network),
+  listener: ({ event_type }) => {
+    if (event_type === "store_away") outages += 1;
+  },
+});
 const results = await ontofetch.pull(settings.sources, { isAll: true });
 await ontofetch.close("pull");
-process.stdout.write(JSON.stringify({ outcomes: outcomes(results), maxRssBytes: resourceUsage().maxRSS * 1024 }));
+const report: PullReport = {
+  outcomes: outcomes(results),
+  writesUs: writes.allUs,
+  outages,
+  maxRssBytes: resourceUsage().maxRSS * 1024,
+};
+process.stdout.write(JSON.stringify(report));

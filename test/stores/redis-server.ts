@@ -1,38 +1,13 @@
-/**
- * A redis server of the test's own: on a free port of this machine, with nothing on disk, gone when the test is over.
- * Where there is none it is installed, if that may be done; otherwise the tests that need one are skipped, and say so.
- */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+/** A redis server of the test's own: on a free port of this machine, with nothing on disk, gone when the test is over. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, Socket } from "node:net";
 import { systemTime } from "../../src/time/system-time.ts";
-
-let isThere: boolean | undefined;
+import { REDIS, whyMissing } from "../tools.ts";
 
 /** False, or the reason for which tests that need a server are skipped. */
 export function whyNoRedis(): string | false {
-  isThere ??= isInstalled() || (install() && isInstalled());
-  if (isThere) return false;
-  process.stderr.write(
-    "\n*** No redis-server on PATH, and it cannot be installed here: its tests are SKIPPED. ***\n\n",
-  );
-  return "there is no redis-server on PATH";
-}
-
-function isInstalled(): boolean {
-  return spawnSync("redis-server", ["--version"]).status === 0;
-}
-
-/** Only as root, where apt-get is; its service is not started. */
-function install(): boolean {
-  if (process.getuid?.() !== 0 || spawnSync("apt-get", ["--version"]).status !== 0) return false;
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
-  // Several test files may come to this at once.
-  const patient = ["-o", "DPkg::Lock::Timeout=180"];
-  const apt = (...args: string[]) =>
-    spawnSync("apt-get", [...patient, ...args], { env, timeout: 240_000 }).status === 0;
-  const packages = ["install", "-y", "--no-install-recommends", "redis-server"];
-  return apt(...packages) || (apt("update") && apt(...packages));
+  return whyMissing(REDIS);
 }
 
 export class RedisServer {

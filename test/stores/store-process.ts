@@ -1,87 +1,98 @@
 /**
- * One of several processes on one store, for `processes.test.ts`.
+ * One of several processes on one store, for `processes.test.ts`: `node store-process.ts <task> <store> [lease in ms]`.
  *
- *   try <file> <leaseMs> <times>     asks for one of 20 per minute so many times
- *   eat <file> <leaseMs> <ms>        is hungry for so long, at 8 per second
- *   wait <file> <leaseMs> <ms>       wants one of two per second, and reports when it has got it
- *   hold <file> <leaseMs>            takes both of them, and does nothing more until it is killed
- *   hammer <file> <leaseMs>          exchanges until it is killed
+ *   try      opens the store when it is told to start, and asks 60 times for one of 20 per hour
+ *   send     sends 10 units at 8 per 300 ms
+ *   one      sends one unit at 2 per 200 ms
+ *   hold     leases both of these units, and keeps them until it is killed
+ *   hammer   exchanges until it is killed
+ *
+ * A unit is stamped after it was leased and before the store hears that it was written.
  */
-import { monitorEventLoopDelay } from "node:perf_hooks";
-import { SqliteStore } from "../../src/stores/sqlite-store.ts";
-import type { Ask } from "../../src/stores/store.ts";
+import { createClient } from "@redis/client";
+import type { Ask, Store } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { openPatientStore } from "./patient-store.ts";
 
-const [, , task = "", file = "", leaseMs = "30000", amount = "0"] = process.argv;
+export interface StoreProcessReport {
+  readonly stampsUs: readonly number[];
+  readonly troubles: readonly string[];
+  /** The most processes that the store has counted. */
+  readonly processes: number;
+}
 
-/** Starts everybody at the same moment, and by then everything is loaded. */
+const HOUR_MS = 3_600_000;
+const [task = "", address = "", leaseMs = "30000"] = process.argv.slice(2);
+const troubles: string[] = [];
+const stampsUs: number[] = [];
+let processes = 0;
+
+const store = task === "try" ? undefined : await opened();
+/** The windows of a redis server run by its own clock. */
+const redis = address.startsWith("redis:") ? await createClient({ url: address }).connect() : undefined;
 await new Promise<void>(resolve => {
   process.once("message", () => resolve());
   process.send?.("ready");
 });
-const delay = monitorEventLoopDelay({ resolution: 2 });
-delay.enable();
-const troubles: string[] = [];
-const store = await SqliteStore.open(file, {
-  time: systemTime,
-  leaseMs: Number(leaseMs),
-  onTrouble: ({ message }) => troubles.push(message),
-});
-// Loading SQLite is not what is measured.
-delay.reset();
+await run(store ?? (await opened()));
 
-function askFor(limit: number, windowUs: number, most: number, least = 1): Ask {
-  return { claims: [{ key: "k", windows: [{ limit, windowUs, spanUs: windowUs }], spacingUs: 0 }], least, most };
+function opened(): Promise<Store> {
+  const onTrouble = ({ message }: Error) => void troubles.push(message);
+  return openPatientStore(address, { time: systemTime, leaseMs: Number(leaseMs), onTrouble });
 }
 
-async function given(ask: Ask): Promise<{ readonly units: number; readonly waitMs: number }> {
+async function run(store: Store): Promise<void> {
+  if (task === "hold") {
+    const beforeUs = systemTime.machineUs();
+    const { units } = await leased(store, askFor(2, 200, 2));
+    process.send?.({ units, beforeUs });
+    return;
+  }
+  if (task === "hammer") {
+    for (let round = 0; ; round += 1) {
+      await sent(store, askFor(1_000_000, 1000, 1));
+      if (round === 100) process.send?.("written");
+    }
+  }
+  if (task === "try") for (let attempt = 0; attempt < 60; attempt += 1) await sent(store, askFor(20, HOUR_MS, 1));
+  if (task === "send") await sendUnits(store, 10, askFor(8, 300, 50));
+  if (task === "one") await sendUnits(store, 1, askFor(2, 200, 1));
+  const report: StoreProcessReport = { stampsUs, troubles, processes };
+  process.send?.(report);
+  await store.close();
+  redis?.destroy();
+  process.disconnect();
+}
+
+async function sendUnits(store: Store, count: number, ask: Ask): Promise<void> {
+  while (stampsUs.length < count) await systemTime.sleep(await sent(store, ask));
+}
+
+/** How long to wait before the next unit can be leased. */
+async function sent(store: Store, ask: Ask): Promise<number> {
+  const { units, waitMs } = await leased(store, ask);
+  if (units === 0) return waitMs;
+  const stampUs = await nowUs();
+  for (let unit = 0; unit < units; unit += 1) stampsUs.push(stampUs);
+  await store.exchange([{ keys: ["k"], written: units, returned: 0 }], []);
+  return 0;
+}
+
+async function leased(store: Store, ask: Ask): Promise<{ readonly units: number; readonly waitMs: number }> {
   const [answer] = await store.exchange([], [ask]);
+  processes = Math.max(processes, store.processes);
   if (answer?.kind === "given") return { units: answer.units, waitMs: 0 };
   return { units: 0, waitMs: answer?.waitMs ?? 0 };
 }
 
-async function eat(ask: Ask, untilUs: number, most: number): Promise<readonly number[]> {
-  const stampsUs: number[] = [];
-  while (systemTime.machineUs() < untilUs && stampsUs.length < most) {
-    const { units, waitMs } = await given(ask);
-    const nowUs = systemTime.machineUs();
-    for (let unit = 0; unit < units; unit += 1) stampsUs.push(nowUs);
-    if (units > 0) await store.exchange([{ keys: ["k"], written: units, returned: 0 }], []);
-    else await systemTime.sleep(Math.min(waitMs, Math.max(0, untilUs - nowUs) / 1000));
-  }
-  return stampsUs;
+async function nowUs(): Promise<number> {
+  if (redis === undefined) return systemTime.machineUs();
+  const [seconds, micros] = await redis.sendCommand<[string, string]>(["TIME"]);
+  return Number(seconds) * 1_000_000 + Number(micros);
 }
 
-async function report(stampsUs: readonly number[]): Promise<void> {
-  // What remains of the longest sample is the timer's own grain.
-  process.send?.({ stampsUs, troubles, stallMs: delay.max / 1e6, processes: store.processes });
-  await store.close();
-  process.disconnect();
-}
-
-const MINUTE = 60_000_000;
-const SECOND = 1_000_000;
-if (task === "try") {
-  const stampsUs: number[] = [];
-  for (let attempt = 0; attempt < Number(amount); attempt += 1) {
-    const { units } = await given(askFor(20, MINUTE, 1));
-    if (units > 0) stampsUs.push(systemTime.machineUs());
-    if (units > 0) await store.exchange([{ keys: ["k"], written: units, returned: 0 }], []);
-  }
-  await report(stampsUs);
-} else if (task === "eat") {
-  await report(
-    await eat(askFor(8, SECOND, 50), systemTime.machineUs() + Number(amount) * 1000, Number.POSITIVE_INFINITY),
-  );
-} else if (task === "wait") {
-  await report(await eat(askFor(2, SECOND, 1), systemTime.machineUs() + Number(amount) * 1000, 1));
-} else if (task === "hold") {
-  const { units } = await given(askFor(2, SECOND, 2));
-  process.send?.({ units, atUs: systemTime.machineUs() });
-} else {
-  for (let round = 0; ; round += 1) {
-    await given(askFor(1_000_000, SECOND, 1));
-    await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
-    if (round === 100) process.send?.("written");
-  }
+function askFor(limit: number, windowMs: number, most: number): Ask {
+  const windowUs = windowMs * 1000;
+  const windows = [{ limit, windowUs, spanUs: windowUs }];
+  return { claims: [{ key: "k", windows, spacingUs: 0 }], least: 1, most };
 }

@@ -1,0 +1,125 @@
+/** How evenly, and how fully, processes that always have something to send use one limit that they share. */
+import { Luck } from "./luck.ts";
+import type { CallPlan, Plan, ProcessPlan } from "./plan.ts";
+import { simulate } from "./simulate.ts";
+
+export interface EvenShares {
+  /** (most - least) / mean, over the processes of one world. */
+  readonly spread: Estimate;
+  /** Units written / units that the windows permit. */
+  readonly utilisation: Estimate;
+}
+
+/** A mean over worlds, with its standard error and the worst world. */
+export interface Estimate {
+  readonly mean: number;
+  readonly error: number;
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+const PROCESSES = 4;
+const LIMIT = 8;
+const WINDOW_MS = 1000;
+const GUARD_MS = 25;
+/** All processes have started by the first instant, and none has run out of calls by the second. */
+const FROM_MS = 2000;
+const UNTIL_MS = 12_000;
+
+/** Simulates as many worlds, each with its own delays of the store, its own starts and its own clocks. */
+export async function evenShares(worlds: number): Promise<EvenShares> {
+  const spreads: number[] = [];
+  const utilisations: number[] = [];
+  for (let seed = 1; seed <= worlds; seed += 1) {
+    const counts = await unitsOf(drawSaturated(seed));
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    spreads.push((Math.max(...counts) - Math.min(...counts)) / (total / counts.length));
+    utilisations.push(total / (((UNTIL_MS - FROM_MS) / (WINDOW_MS + GUARD_MS)) * LIMIT));
+  }
+  return { spread: estimate(spreads), utilisation: estimate(utilisations) };
+}
+
+async function unitsOf(plan: Plan): Promise<readonly number[]> {
+  const counts = plan.processes.map(() => 0);
+  const { violations } = await simulate(plan, fact => {
+    if (fact.kind !== "written" || fact.atUs < FROM_MS * 1000 || fact.atUs >= UNTIL_MS * 1000) return;
+    counts[fact.sending.process] = (counts[fact.sending.process] ?? 0) + fact.sending.units;
+  });
+  const [broken] = violations;
+  if (broken !== undefined) throw new Error(`seed ${plan.seed}: ${broken.law}: ${broken.message}`);
+  return counts;
+}
+
+function drawSaturated(seed: number): Plan {
+  const luck = new Luck(seed, 40);
+  const processes = Array.from(
+    { length: PROCESSES },
+    (): ProcessPlan => ({ originUs: luck.pick([0, 987_654_321_000]), wallOffsetMs: 0, earlyUs: 500, creepUs: 0 }),
+  );
+  return {
+    seed,
+    network: { delayMs: 5, jitterMs: 5, connectMs: 1, coldMs: 0, keepAliveMs: 60_000, headersTimeoutMs: 8000 },
+    hosts: [
+      {
+        name: "host-0.test",
+        lanes: {
+          metadata: {
+            rates: [{ limit: LIMIT, windowMs: WINDOW_MS }],
+            maxDelayMs: 600_000,
+            maxConcurrent: 100,
+            countsHead: true,
+          },
+        },
+        total: [],
+        guardMs: GUARD_MS,
+        isSmooth: false,
+        server: {
+          model: "sliding-log",
+          generosity: 1,
+          enforcesConcurrency: false,
+          serviceMs: 10,
+          announces: "nothing",
+          maxAgeS: 0,
+          wallOffsetMs: 0,
+        },
+      },
+    ],
+    breakers: {
+      failMax: 5,
+      resetS: 10,
+      trialCalls: 1,
+      jitterMs: 0,
+      retryAfterCapS: 20,
+      isAdaptive: false,
+      rolling: undefined,
+    },
+    processes,
+    store: { delayMs: luck.pick([0, 1, 5]), jitterMs: luck.pick([0, 2, 20]) },
+    retryAttempts: 1,
+    unreadBodyMs: 500,
+    maxInFlight: 500,
+    isAimd: false,
+    calls: processes.flatMap((_, process) => drawCalls(luck, process)),
+    faults: [],
+  };
+}
+
+/** All at once, and twice as many as an even share of what can be sent before the end. */
+function drawCalls(luck: Luck, process: number): readonly CallPlan[] {
+  const atMs = luck.whole(0, WINDOW_MS / 2);
+  const count = Math.ceil((2 * LIMIT * UNTIL_MS) / WINDOW_MS / PROCESSES);
+  return Array.from({ length: count }, (_, index) => {
+    const id = process * count + index;
+    return {
+      ...{ id, atMs, process, host: "host-0.test", role: "metadata", method: "GET", page: id, weight: 1 },
+      ...{ maxWaitMs: Number.POSITIVE_INFINITY, deadlineMs: undefined, abortMs: undefined, isRead: true },
+    };
+  });
+}
+
+function estimate(values: readonly number[]): Estimate {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+  const error = Math.sqrt(variance / values.length);
+  return { mean, error, lowest: Math.min(...values), highest: Math.max(...values) };
+}

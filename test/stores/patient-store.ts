@@ -1,0 +1,23 @@
+import { RedisStore } from "../../src/stores/redis-store.ts";
+import { SqliteStore } from "../../src/stores/sqlite-store.ts";
+import type { Store } from "../../src/stores/store.ts";
+import type { Time } from "../../src/time/time.ts";
+
+/** A store that takes longer than this is broken: a starved machine must not look like an outage. */
+const TIMEOUT_MS = 600_000;
+
+export interface PatientStoreOptions {
+  readonly time: Time;
+  readonly leaseMs?: number;
+  /** Replaces the clock of a redis server. */
+  readonly serverUs?: () => number;
+  readonly onTrouble?: (error: Error) => void;
+}
+
+/** `sqlite:<file>` or `redis://…` */
+export function openPatientStore(address: string, options: PatientStoreOptions): Promise<Store> {
+  const file = /^sqlite:(.+)$/.exec(address)?.[1];
+  const { serverUs, onTrouble, ...common } = { ...options, timeoutMs: TIMEOUT_MS };
+  if (file !== undefined) return SqliteStore.open(file, { ...common, ...(onTrouble && { onTrouble }) });
+  return RedisStore.open(address, { ...common, ...(serverUs && { serverUs }) });
+}

@@ -1,0 +1,142 @@
+/** Several processes on one store, on real clocks: their stamps are put together and counted. */
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, describe, type TestContext, test } from "node:test";
+import { RedisServer, whyNoRedis } from "./redis-server.ts";
+import type { StoreProcessReport } from "./store-process.ts";
+import { assertWithin } from "./suite.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "docstokg-stores-"));
+const children: ChildProcess[] = [];
+
+after(() => {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Loaded, and waiting for its start. */
+async function started(task: string, store: string, leaseMs = 30_000): Promise<ChildProcess> {
+  const file = join(import.meta.dirname, "store-process.ts");
+  const child = fork(file, [task, store, String(leaseMs)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  children.push(child);
+  await once(child, "message");
+  return child;
+}
+
+async function reportOf(child: ChildProcess): Promise<StoreProcessReport> {
+  const exit = once(child, "exit");
+  const [report] = await once(child, "message");
+  assert.deepEqual((await exit)[0], 0);
+  return report;
+}
+
+/** Four that start at the same moment. */
+async function reportsOfFour(task: string, store: string): Promise<readonly StoreProcessReport[]> {
+  const all = await Promise.all(Array.from({ length: 4 }, () => started(task, store)));
+  const reports = Promise.all(all.map(reportOf));
+  for (const child of all) child.send("go");
+  return reports;
+}
+
+async function assertExactly20(store: string): Promise<void> {
+  const reports = await reportsOfFour("try", store);
+  assert.equal(reports.flatMap(({ stampsUs }) => stampsUs).length, 20);
+  assert.deepEqual(
+    reports.flatMap(({ troubles }) => troubles),
+    [],
+  );
+}
+
+async function assertAnyWindow(store: string): Promise<void> {
+  const reports = await reportsOfFour("send", store);
+  const stampsUs = reports.flatMap(report => report.stampsUs);
+  assert.ok(stampsUs.length >= 40, `${stampsUs.length}`);
+  assertWithin(stampsUs, 8, 300_000);
+  assert.ok(reports.some(({ processes }) => processes === 4));
+}
+
+function assertIntact(file: string): void {
+  const db = new DatabaseSync(file);
+  assert.deepEqual({ ...db.prepare("PRAGMA integrity_check").get() }, { integrity_check: "ok" });
+  db.close();
+}
+
+test("four processes that create one file together lease exactly the limit", async () => {
+  const file = join(folder, "new", "budgets.db");
+  await assertExactly20(`sqlite:${file}`);
+  assertIntact(file);
+});
+
+test("four processes that find a damaged file together set it aside once, and share a new one", async () => {
+  const file = join(folder, "damaged", "budgets.db");
+  mkdirSync(dirname(file));
+  writeFileSync(file, "not a database ".repeat(500));
+  const reports = await reportsOfFour("try", `sqlite:${file}`);
+  assert.equal(reports.flatMap(({ stampsUs }) => stampsUs).length, 20);
+  assert.equal(reports.flatMap(({ troubles }) => troubles).length, 1);
+  assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
+});
+
+test("four processes on one file write at most the limit in any window", async () => {
+  await assertAnyWindow(`sqlite:${join(folder, "sent.db")}`);
+});
+
+test("the units that a killed process has leased stay counted until its lease ends, and a window longer", async () => {
+  const store = `sqlite:${join(folder, "killed.db")}`;
+  const leaseMs = 1000;
+  const victim = await started("hold", store, leaseMs);
+  const others = await Promise.all([0, 1].map(() => started("one", store, leaseMs)));
+  victim.send("go");
+  const [{ units, beforeUs }] = await once(victim, "message");
+  assert.equal(units, 2);
+  victim.kill("SIGKILL");
+  await once(victim, "exit");
+  const reports = Promise.all(others.map(reportOf));
+  for (const child of others) child.send("go");
+  for (const { stampsUs } of await reports) {
+    const [firstUs = 0] = stampsUs;
+    assert.ok(firstUs - beforeUs >= (leaseMs + 200) * 1000, `${firstUs - beforeUs} us`);
+  }
+});
+
+test("a process that is killed while it writes leaves an intact file, and busy writers do not lock others out", async () => {
+  const file = join(folder, "hammered.db");
+  const hammers = await Promise.all([0, 1, 2].map(() => started("hammer", `sqlite:${file}`)));
+  const written = hammers.map(child => once(child, "message"));
+  for (const child of hammers) child.send("go");
+  await Promise.all(written);
+  const [victim, ...others] = hammers as [ChildProcess, ...ChildProcess[]];
+  victim.kill("SIGKILL");
+  await once(victim, "exit");
+  const last = await started("try", `sqlite:${file}`);
+  const report = reportOf(last);
+  last.send("go");
+  assert.deepEqual((await report).troubles, []);
+  for (const child of others) {
+    assert.equal(child.exitCode, null, "no process lost the file");
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+  assertIntact(file);
+});
+
+describe("processes on one redis server", { skip: whyNoRedis() }, () => {
+  async function server(t: TestContext): Promise<string> {
+    const own = await RedisServer.start();
+    t.after(() => own.stop());
+    return own.url;
+  }
+
+  test("four processes on one redis server lease exactly the limit", async t => {
+    await assertExactly20(await server(t));
+  });
+
+  test("four processes on one redis server write at most the limit in any window", async t => {
+    await assertAnyWindow(await server(t));
+  });
+});
