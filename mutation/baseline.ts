@@ -1,7 +1,7 @@
 /** What the tests do when nothing is changed: how long each file takes, and which code it runs. */
 import { resolve } from "node:path";
-import { ask } from "./ask.ts";
 import type { Mutant } from "./mutants.ts";
+import { ask } from "./run-trial.ts";
 import type { Ran } from "./trial.ts";
 
 export interface Baseline {

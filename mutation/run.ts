@@ -35,7 +35,7 @@ const { values: asked } = parseArgs({
   },
 });
 
-const all = sourcesOf("src/{core,gate}/*.ts").flatMap(file =>
+const all = sourcesOf("src/{core,limiter,breaker,sharing,gate}/**/*.ts").flatMap(file =>
   mutantsOf(file, readFileSync(resolve(root, file), "utf8")),
 );
 const justified: Justified = JSON.parse(readFileSync(resolve(import.meta.dirname, "justified.json"), "utf8"));
@@ -83,10 +83,10 @@ function choose(mutants: readonly Mutant[]): readonly Mutant[] {
   return sample === undefined ? some : sampleOf(some, count("sample"), count("seed"));
 }
 
-/** Its own test first; then every other one of core/ and gate/ that runs the changed code. */
+/** Its own test first; then every other one of these modules that runs the changed code. */
 function stagesOf(file: string): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, ".test.ts");
-  const others = ["test/breaker-model.test.ts", ...globSync("src/{core,gate}/*.test.ts", { cwd: root }).sort()];
+  const others = globSync("src/{core,limiter,breaker,sharing,gate}/**/*.test.ts", { cwd: root }).sort();
   const rest = others.filter(test => test !== own);
   return existsSync(resolve(root, own)) ? [[own], rest] : [rest];
 }

@@ -1,4 +1,4 @@
-import { Luck } from "../sim/luck.ts";
+import { Luck } from "../sim/random.ts";
 
 /** So many of them, the same for the same seed, in their old order. */
 export function sampleOf<Item>(items: readonly Item[], size: number, seed: number): readonly Item[] {

@@ -1,8 +1,8 @@
 /** Asks the tests about mutants, a few at a time, and counts. */
 import { resolve } from "node:path";
-import { ask } from "./ask.ts";
 import type { Baseline, Baselines } from "./baseline.ts";
 import type { Mutant } from "./mutants.ts";
+import { ask } from "./run-trial.ts";
 
 export interface Verdict {
   readonly mutant: Mutant;

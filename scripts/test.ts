@@ -1,5 +1,5 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- src/core/rate.test.ts ...` for some of them.
+ * Runs the tests: `npm test`, or `npm test -- src/core/limits/rate.test.ts ...` for some of them.
  * In CI a skipped test is a failure, unless `test/allowed-skips.json` gives a reason for it.
  */
 import { globSync, readFileSync } from "node:fs";
@@ -13,14 +13,15 @@ import { MISSING_VARIABLE, TOOLS, whyMissing } from "../test/tools.ts";
 /** A test that hangs is a test that fails. No test takes this long, also with many busy processes beside it. */
 const HANG_MS = 1_800_000;
 /** The longest files start first, so that none of them runs alone at the end. */
-const FIRST = [/^test\/sim\//, /schedules\.test\.ts$/, /^test\/(?:ontology|content|snippets|stores)/, /^test\//];
+const FIRST = [/^(?:test\/)?sim\//, /schedules\.test\.ts$/, /^test\/(?:ontology|harvest|snippets|stores)/, /^test\//];
 
 const root = new URL("..", import.meta.url).pathname;
 const allowed: Record<string, string> = JSON.parse(
   readFileSync(new URL("../test/allowed-skips.json", import.meta.url), "utf8"),
 );
 const named = process.argv.slice(2);
-const files = named.length > 0 ? named : globSync(["src/**/*.test.ts", "test/**/*.test.ts"]).sort(longestFirst);
+const files =
+  named.length > 0 ? named : globSync(["src/**/*.test.ts", "test/**/*.test.ts", "sim/**/*.test.ts"]).sort(longestFirst);
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const unexplained: string[] = [];
 const failures: string[] = [];

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { drawPlan } from "./draw.ts";
+import { drawPlan } from "./draw-plan.ts";
 import { simulate, type Violation } from "./simulate.ts";
 
 export interface BatchOrder {

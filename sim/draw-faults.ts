@@ -1,5 +1,5 @@
-import type { Luck } from "./luck.ts";
 import type { Fault, HostPlan } from "./plan.ts";
+import type { Luck } from "./random.ts";
 
 export interface FaultRoom {
   readonly hosts: readonly HostPlan[];

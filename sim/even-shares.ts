@@ -1,6 +1,7 @@
 /** How evenly, and how fully, processes that always have something to send use one limit that they share. */
-import { Luck } from "./luck.ts";
+
 import type { CallPlan, Plan, ProcessPlan } from "./plan.ts";
+import { Luck } from "./random.ts";
 import { simulate } from "./simulate.ts";
 
 export interface EvenShares {

@@ -2,9 +2,9 @@ import type { Clock } from "./clock.ts";
 import type { Fact } from "./facts.ts";
 import type { Machine } from "./machine.ts";
 import type { Fault } from "./plan.ts";
-import type { SimServer } from "./server.ts";
-import type { SharedStore } from "./shared-store.ts";
 import type { SimProcess } from "./sim-process.ts";
+import type { SimServer } from "./sim-server.ts";
+import type { SharedStore } from "./sim-store.ts";
 
 /** What faults can happen to. */
 export interface FaultRoom {

@@ -1,9 +1,9 @@
 import { sleep } from "../src/time/sleep.ts";
 import type { Time, Timer } from "../src/time/time.ts";
 import type { Clock, Loop } from "./clock.ts";
-import type { Luck } from "./luck.ts";
 import { type Machine, WORLD_WALL_MS } from "./machine.ts";
 import type { ProcessPlan } from "./plan.ts";
+import type { Luck } from "./random.ts";
 
 /** Time as one process sees it: an origin of its own, early timers, a wall clock that is off and may step, stalls. */
 export class ProcessTime implements Time, Loop {

@@ -12,7 +12,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type BatchSum, type BrokenSeed, runBatch } from "./batch.ts";
-import { drawPlan } from "./draw.ts";
+import { drawPlan } from "./draw-plan.ts";
 import { type Estimate, evenShares } from "./even-shares.ts";
 import type { Plan, Sabotage } from "./plan.ts";
 import { parsePlan, planText } from "./plan-text.ts";

@@ -1,17 +1,17 @@
 import type { Dispatcher } from "undici";
-import { BreakerRegistry } from "../src/gate/breakers.ts";
+import { BreakerRegistry } from "../src/breaker/breaker-registry.ts";
 import { assembleHub } from "../src/http/create-hub.ts";
 import type { Hub } from "../src/http/hub.ts";
 import type { HubPolicy } from "../src/http/hub-policy.ts";
 import type { Store } from "../src/stores/store.ts";
-import { Caller } from "./caller.ts";
 import type { Clock } from "./clock.ts";
 import type { Fact } from "./facts.ts";
-import type { Luck } from "./luck.ts";
 import type { CallPlan, Plan } from "./plan.ts";
+import { toldPolicy } from "./policy.ts";
 import type { ProcessTime } from "./process-time.ts";
-import { toldPolicy } from "./told-policy.ts";
-import type { SimDispatchOptions, SimWire } from "./wire.ts";
+import type { Luck } from "./random.ts";
+import { Caller } from "./sim-caller.ts";
+import type { SimDispatchOptions, SimWire } from "./sim-wire.ts";
 
 export interface ProcessRoom {
   readonly plan: Plan;

@@ -1,7 +1,7 @@
 import type { Fact, Sending } from "./facts.ts";
 import { ALL_LAWS } from "./laws/all.ts";
 import type { Plan } from "./plan.ts";
-import { World } from "./world.ts";
+import { World } from "./sim-world.ts";
 
 export interface Violation {
   readonly law: string;

@@ -1,10 +1,10 @@
 import { type Dispatcher, errors } from "undici";
 import type { Clock } from "./clock.ts";
 import type { Fact, Sending } from "./facts.ts";
-import type { Luck } from "./luck.ts";
 import type { NetworkPlan, Plan } from "./plan.ts";
 import type { ProcessTime } from "./process-time.ts";
-import { CONCURRENCY, type ServerAnswer, type SimServer } from "./server.ts";
+import type { Luck } from "./random.ts";
+import { CONCURRENCY, type ServerAnswer, type SimServer } from "./sim-server.ts";
 
 /** What every request of a process has to do with. */
 export interface WireRoom {

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { BreakerRegistry } from "../src/breaker/breaker-registry.ts";
+import type { Permit } from "../src/breaker/permit.ts";
 import { BreakerOpenError } from "../src/errors.ts";
-import { BreakerRegistry } from "../src/gate/breakers.ts";
-import type { Permit } from "../src/gate/permit.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
 
 export type Step =

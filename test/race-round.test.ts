@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contestantOf, OURS } from "../bench/race/contestants.ts";
+import { contestantOf, OURS } from "../bench/race/client-spec.ts";
 import { runRound } from "../bench/race/round.ts";
 import type { Scenario } from "../bench/race/scenario.ts";
 

@@ -1,9 +1,9 @@
 /** Nanoseconds that a breaker adds to a call that goes well: on one host and on ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { asyncEntrant, syncEntrant } from "../kit/entrant.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
-import { type Contestant, type RaceResult, race, raceOptions } from "../kit/race.ts";
 import { atMost, type Figure, type Table } from "../kit/report.ts";
+import { asyncEntrant, syncEntrant } from "../kit/timed-case.ts";
+import { type Contestant, type RaceResult, race, raceOptions } from "../kit/timing.ts";
 import { guarded, guardedByFinally, registryOf, succeed } from "./ours.ts";
 import { cockatielCircuit, finder, OpossumFamily } from "./peers.ts";
 import { task } from "./task.ts";

@@ -1,5 +1,5 @@
 /** Our breakers, set up for what is measured. */
-import { BreakerRegistry } from "../../src/gate/breakers-public.ts";
+import { BreakerRegistry } from "../../src/breaker.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
 
 /** So many failures in a row open a circuit, here and at the peers, for longer than any run. */

@@ -1,7 +1,7 @@
 /** Nanoseconds until a caller knows that the circuit is open. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { asyncEntrant, syncEntrant } from "../kit/entrant.ts";
-import { type Contestant, race, raceOptions } from "../kit/race.ts";
+import { asyncEntrant, syncEntrant } from "../kit/timed-case.ts";
+import { type Contestant, race, raceOptions } from "../kit/timing.ts";
 import { FAIL_MAX, fail, guarded, RESET_S, registryOf } from "./ours.ts";
 import { cockatielCircuit, OpossumFamily } from "./peers.ts";
 import { task } from "./task.ts";

@@ -3,9 +3,9 @@ import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { atMost, type Figure } from "../kit/report.ts";
+import { openSite } from "./bench-server.ts";
 import { type Ask, askAll, bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl } from "./callers.ts";
 import { EventCount, roomyHub } from "./hubs.ts";
-import { openSite } from "./site.ts";
 
 interface Subject {
   readonly name: string;

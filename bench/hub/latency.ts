@@ -4,9 +4,9 @@ import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { collectGarbage } from "../kit/heap.ts";
 import { atMost, type Table } from "../kit/report.ts";
 import { median, percentile } from "../kit/statistics.ts";
+import { openSite } from "./bench-server.ts";
 import { type Ask, askAll, bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, oneUrl } from "./callers.ts";
 import { EventCount, roomyHub } from "./hubs.ts";
-import { openSite } from "./site.ts";
 
 /** The same way to ask, without the hub and with it. */
 interface Pair {

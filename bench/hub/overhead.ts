@@ -3,12 +3,12 @@
  * part, which makes this the measure that a change in our code shows in first.
  */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { race, raceOptions } from "../kit/race.ts";
 import { atMost } from "../kit/report.ts";
+import { race, raceOptions } from "../kit/timing.ts";
 import { bareRequest, CALLERS, hubRequest, newUrls, oneUrl } from "./callers.ts";
-import { Entrant } from "./entrant.ts";
 import { EventCount, roomyHub } from "./hubs.ts";
 import { InstantWire } from "./instant-wire.ts";
+import { Entrant } from "./request-case.ts";
 
 const BARE = "undici.request";
 const OFF = "hub.request, cache off";

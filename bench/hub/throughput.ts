@@ -1,13 +1,13 @@
 /** Requests per second through the hub, beside those without it. */
 import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { type RaceResult, race } from "../kit/race.ts";
 import { atLeast, type Table } from "../kit/report.ts";
+import { type RaceResult, race } from "../kit/timing.ts";
 import { BODY } from "./answer.ts";
+import { openSite } from "./bench-server.ts";
 import { bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl } from "./callers.ts";
-import { Entrant } from "./entrant.ts";
 import { EventCount, roomyHub } from "./hubs.ts";
-import { openSite } from "./site.ts";
+import { Entrant } from "./request-case.ts";
 
 const BARE = "undici.request, an Agent";
 const OFF = "hub.request, cache off";

@@ -1,11 +1,11 @@
 /** Nanoseconds per decision: allowed and refused, with one and two windows, on one key and on ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { asyncEntrant, syncEntrant } from "../kit/entrant.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
-import { type RaceResult, race, raceOptions } from "../kit/race.ts";
 import { atMost, type Figure, type Table } from "../kit/report.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
-import { type Entrant, keyed } from "./entrant.ts";
+import { asyncEntrant, syncEntrant } from "../kit/timed-case.ts";
+import { type RaceResult, race, raceOptions } from "../kit/timing.ts";
+import { type Entrant, keyed } from "./limiter-case.ts";
 import { DEFAULT_RATES, FULL, fullLimiter, limiterOf } from "./ours.ts";
 import { allowingPeers, heavyPeers, refusingPeers, UNKEYED_PEER } from "./peers.ts";
 

@@ -3,7 +3,7 @@ import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { atMost, type Cell } from "../kit/report.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
-import { type Keeper, peerKeepers } from "./keepers.ts";
+import { type Keeper, peerKeepers } from "./keyed-limiters.ts";
 import { DEFAULT_RATES, limiterOf } from "./ours.ts";
 
 const SECOND_LIMIT = 10;

@@ -1,5 +1,5 @@
 /** Our limiter, set up for what is measured. */
-import { RateLimiter } from "../../src/gate/limiter-public.ts";
+import { RateLimiter } from "../../src/limiter.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
 
 export const DEFAULT_RATES = "10/SECOND+5000/HOUR";

@@ -4,8 +4,8 @@ import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
 import pThrottle from "p-throttle";
 import { RateLimiterMemory, RateLimiterUnion } from "rate-limiter-flexible";
-import { asyncEntrant, batchEntrant, syncEntrant } from "../kit/entrant.ts";
-import { type Entrant, keyed, mapped, unkeyed } from "./entrant.ts";
+import { asyncEntrant, batchEntrant, syncEntrant } from "../kit/timed-case.ts";
+import { type Entrant, keyed, mapped, unkeyed } from "./limiter-case.ts";
 
 const ENDLESS = 1e9;
 const HOUR_S = 3600;

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { CONTESTANTS, type Contestant, contestantOf } from "./contestants.ts";
+import { CONTESTANTS, type Contestant, contestantOf } from "./client-spec.ts";
 import type { Scenario } from "./scenario.ts";
 import { scenarios } from "./scenarios.ts";
 

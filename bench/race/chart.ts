@@ -1,5 +1,5 @@
 /** The race as a picture: how much slower than the optimum, and how often rejected. Lower left is where one wants to be. */
-import { CONTESTANTS, type Contestant } from "./contestants.ts";
+import { CONTESTANTS, type Contestant } from "./client-spec.ts";
 import type { ScenarioResult } from "./result.ts";
 
 interface Point {

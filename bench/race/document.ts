@@ -1,6 +1,6 @@
 /** `docs/benchmarks.md`, from the results that were kept. */
 import type { Figure } from "../kit/report.ts";
-import { CONTESTANTS, contestantOf } from "./contestants.ts";
+import { CONTESTANTS, contestantOf } from "./client-spec.ts";
 import { figuresOf } from "./figures.ts";
 import type { Outcome, Run, ScenarioResult } from "./result.ts";
 import { RETRY } from "./retry.ts";

@@ -1,6 +1,6 @@
 /** What was promised for ours, beside what was measured. */
 import { atMost, type Figure } from "../kit/report.ts";
-import { contestantOf } from "./contestants.ts";
+import { contestantOf } from "./client-spec.ts";
 import type { Outcome, Run, ScenarioResult } from "./result.ts";
 import type { Promised, Scenario } from "./scenario.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, cpus, platform, totalmem } from "node:os";
 import { peerVersions } from "../kit/peers.ts";
-import { CONTESTANTS } from "./contestants.ts";
+import { CONTESTANTS } from "./client-spec.ts";
 
 /** Where it was measured. */
 export function machineName(): string {

@@ -5,7 +5,7 @@ import { formatFigures } from "../kit/report.ts";
 import { Archive, textOf, writeWhole } from "./archive.ts";
 import { fieldOf, type RaceArguments, readArguments, UsageError } from "./arguments.ts";
 import { chartOf } from "./chart.ts";
-import { type Contestant, contestantOf } from "./contestants.ts";
+import { type Contestant, contestantOf } from "./client-spec.ts";
 import { CHART_FILE, documentOf, placed, tableOf } from "./document.ts";
 import { figuresOf } from "./figures.ts";
 import { machineName, versionsOf } from "./machine.ts";

@@ -2,12 +2,12 @@
 import { openFolder } from "../stores/folder.ts";
 import { openServer } from "../stores/server.ts";
 import { fastestMs } from "./bound.ts";
-import type { Contestant } from "./contestants.ts";
-import type { ServerReport } from "./doorkeeper.ts";
+import type { RacerOrder, RacerReport } from "./client-process.ts";
+import type { Contestant } from "./client-spec.ts";
+import type { ServerReport } from "./limit-enforcer.ts";
 import { shareOf } from "./limits.ts";
 import { WARM_PATH } from "./paths.ts";
 import { Child } from "./processes.ts";
-import type { RacerOrder, RacerReport } from "./racer.ts";
 import type { Outcome, Run } from "./result.ts";
 import { courseOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
 
@@ -57,7 +57,7 @@ async function runRacers(orders: readonly RacerOrder[]): Promise<readonly RacerR
     LEAST_REPORT_MS,
     ...orders.map(({ scenario, limitMs }) => (scenario.isVirtual ? 0 : limitMs * 2)),
   );
-  const children = orders.map(order => racers.use(new Child("racer.ts", order)));
+  const children = orders.map(order => racers.use(new Child("client-process.ts", order)));
   await Promise.all(children.map(child => child.heard(START_MS)));
   const reports = Promise.all(children.map(child => child.heard(reportMs) as Promise<RacerReport>));
   for (const child of children) child.send("go");

@@ -1,6 +1,6 @@
 import type { Course, Interval } from "./bound.ts";
 import type { Counting } from "./counters.ts";
-import type { ServerRule } from "./doorkeeper.ts";
+import type { ServerRule } from "./limit-enforcer.ts";
 import type { Limits, Role } from "./limits.ts";
 
 /** An event loop that stands still: from when on, counted from the start, and for how long. */

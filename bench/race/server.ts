@@ -1,7 +1,7 @@
 /** The server of a scenario, in a process of its own: `server.ts <rule as JSON>`. Says its port; reports when asked. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Doorkeeper, type ServerRule } from "./doorkeeper.ts";
+import { Doorkeeper, type ServerRule } from "./limit-enforcer.ts";
 import { roleOfPath, WARM_PATH } from "./paths.ts";
 
 const rule = JSON.parse(process.argv[2] ?? "{}") as ServerRule;

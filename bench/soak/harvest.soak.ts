@@ -1,7 +1,7 @@
 /** 200 works with the shipped limits against a simulated internet that enforces what its services document. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { harvest } from "../../test/content/harvest.ts";
+import { harvest } from "../../test/harvest/harvest.ts";
 
 test("a harvest of 200 works is never rejected, and takes at most 15 % more than the fastest schedule", async t => {
   const { internet, bound } = await harvest(t, 200);

@@ -1,11 +1,11 @@
 /** Acquires through a redis server, beside rate-limiter-flexible on the same one. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, type Figure } from "../kit/report.ts";
-import { type ContestOptions, contest, type Outcome, tableOf } from "./contest.ts";
-import { Crew } from "./crew.ts";
+import { type ContestOptions, contest, type Outcome, tableOf } from "./comparison.ts";
 import { PEER_COLUMNS, SINGLE, UNION } from "./peer.ts";
 import { EACH, TOGETHER } from "./round.ts";
 import { noServer, openServer } from "./server.ts";
+import { Crew } from "./worker-pool.ts";
 
 /** With two windows, beside one of theirs. */
 const SHARE_MIN = 0.9;

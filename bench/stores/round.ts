@@ -1,4 +1,4 @@
-import type { Silence } from "./pulse.ts";
+import type { Silence } from "./loop-monitor.ts";
 
 /** What the bench and its processes say to each other. */
 export interface RoundOrder {

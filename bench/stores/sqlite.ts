@@ -2,10 +2,10 @@
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, atMost, type Figure } from "../kit/report.ts";
 import { median } from "../kit/statistics.ts";
-import { type ContestOptions, contest, type Outcome, tableOf } from "./contest.ts";
-import { Crew } from "./crew.ts";
+import { type ContestOptions, contest, type Outcome, tableOf } from "./comparison.ts";
 import { openFolder } from "./folder.ts";
 import { EACH, NOTHING, TOGETHER } from "./round.ts";
+import { Crew } from "./worker-pool.ts";
 
 const PER_SECOND_MIN = 10_000;
 const STALL_MS_MAX = 20;

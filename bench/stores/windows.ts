@@ -1,13 +1,13 @@
 /** What an exchange costs under limits of 10 to 30,000, its windows full of stamps: it must not matter. */
 
-import { RedisStore } from "../../src/stores/redis-store.ts";
-import { SqliteStore } from "../../src/stores/sqlite-store.ts";
+import { RedisStore } from "../../src/stores/redis/redis-store.ts";
+import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { Ask, BudgetStore, StoreClaim } from "../../src/stores/store.ts";
 import { SystemTime } from "../../src/time/system-time.ts";
 import type { Timer } from "../../src/time/time.ts";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { type Contestant, type RaceOptions, type RaceResult, race } from "../kit/race.ts";
 import { atMost, type Figure, type Table } from "../kit/report.ts";
+import { type Contestant, type RaceOptions, type RaceResult, race } from "../kit/timing.ts";
 import { acquireEach, one, writeUnits } from "./acquire.ts";
 import { openFolder } from "./folder.ts";
 import { openPeer, PEER_COLUMNS, SINGLE, UNION } from "./peer.ts";

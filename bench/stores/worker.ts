@@ -3,8 +3,8 @@ import { StoreError } from "../../src/errors.ts";
 import type { BudgetStore } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { type Acquire, acquireEach, acquireNothing, acquireTogether, nextKey, roomyClaim } from "./acquire.ts";
+import { Pulse } from "./loop-monitor.ts";
 import { openPeer, SINGLE, UNION } from "./peer.ts";
-import { Pulse } from "./pulse.ts";
 import { EACH, NOTHING, type RoundOrder, type RoundResult, TOGETHER } from "./round.ts";
 
 const [, , kind = "", place = ""] = process.argv;
@@ -23,10 +23,10 @@ process.send?.("ready");
 
 async function openStore(): Promise<BudgetStore> {
   if (kind === "redis") {
-    const { RedisStore } = await import("../../src/stores/redis-store.ts");
+    const { RedisStore } = await import("../../src/stores/redis/redis-store.ts");
     return RedisStore.open(place);
   }
-  const { SqliteStore } = await import("../../src/stores/sqlite-store.ts");
+  const { SqliteStore } = await import("../../src/stores/sqlite/sqlite-store.ts");
   return SqliteStore.open(place, { time: systemTime });
 }
 

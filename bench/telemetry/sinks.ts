@@ -13,12 +13,12 @@ import { prometheusSink } from "../../src/telemetry/sinks/prometheus-sink.ts";
 import { sqliteSink } from "../../src/telemetry/sinks/sqlite-sink.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 import { CALLERS, hubRequest, oneUrl } from "../hub/callers.ts";
-import { Entrant } from "../hub/entrant.ts";
 import { EventCount, roomyHub } from "../hub/hubs.ts";
 import { InstantWire } from "../hub/instant-wire.ts";
+import { Entrant } from "../hub/request-case.ts";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { race, raceOptions } from "../kit/race.ts";
 import { atMost } from "../kit/report.ts";
+import { race, raceOptions } from "../kit/timing.ts";
 
 const QUIET = "nobody listens";
 const BARE = "a listener that counts";

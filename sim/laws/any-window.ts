@@ -1,6 +1,6 @@
 import type { Fact, Sending } from "../facts.ts";
 import type { Plan } from "../plan.ts";
-import { scaled } from "../told-policy.ts";
+import { scaled } from "../policy.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 import { hostOf, JITTER_US, logOf, scopesOf } from "./scopes.ts";
 import type { StampLog } from "./stamp-log.ts";

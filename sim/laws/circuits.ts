@@ -1,4 +1,4 @@
-import type { CircuitState } from "../../src/gate/breaker-events.ts";
+import type { CircuitState } from "../../src/breaker/breaker-events.ts";
 import type { Fact, Sending } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";

@@ -1,13 +1,13 @@
-import { breaker } from "./breaker.ts";
-import { demo } from "./demo.ts";
-import { limits } from "./limits.ts";
-import { policy } from "./policy.ts";
+import { breaker } from "./docstokg/breaker.ts";
+import { demo } from "./docstokg/demo.ts";
+import { limits } from "./docstokg/limits.ts";
+import { policy } from "./docstokg/policy.ts";
+import { report } from "./docstokg/report.ts";
+import { retry } from "./docstokg/retry.ts";
+import { run } from "./docstokg/run.ts";
+import { status } from "./docstokg/status.ts";
+import { why } from "./docstokg/why.ts";
 import { type Program, runAsProcess } from "./program.ts";
-import { report } from "./report.ts";
-import { retry } from "./retry.ts";
-import { run } from "./run.ts";
-import { status } from "./status.ts";
-import { why } from "./why.ts";
 
 export const docstokg: Program = {
   name: "docstokg",

@@ -1,12 +1,12 @@
-import { demo } from "./onto-demo.ts";
-import { doctor } from "./onto-doctor.ts";
-import { init } from "./onto-init.ts";
-import { plan } from "./onto-plan.ts";
-import { prune } from "./onto-prune.ts";
-import { pull } from "./onto-pull.ts";
-import { rl } from "./onto-rl.ts";
-import { show } from "./onto-show.ts";
-import { validate } from "./onto-validate.ts";
+import { demo } from "./ontofetch/demo.ts";
+import { doctor } from "./ontofetch/doctor.ts";
+import { init } from "./ontofetch/init.ts";
+import { plan } from "./ontofetch/plan.ts";
+import { prune } from "./ontofetch/prune.ts";
+import { pull } from "./ontofetch/pull.ts";
+import { rl } from "./ontofetch/rl.ts";
+import { show } from "./ontofetch/show.ts";
+import { validate } from "./ontofetch/validate.ts";
 import { type Program, runAsProcess } from "./program.ts";
 
 export const ontofetch: Program = {

@@ -1,10 +1,11 @@
 /** What is decided about a request before anything is taken: what it weighs, whether it may wait, how it is refused. */
+
+import type { Denial } from "../breaker/denial.ts";
 import { BusyError, RateLimitExceeded, type RejectedError } from "../errors.ts";
-import type { Budget, Lane } from "./budget.ts";
-import type { Denial } from "./denial.ts";
-import type { EntryRequest } from "./entry-request.ts";
-import type { Refusal } from "./grant.ts";
-import type { Turnstile } from "./turnstile.ts";
+import type { Lane } from "../limiter/budget.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Refusal } from "../limiter/grant.ts";
+import type { Turnstile } from "../limiter/scheduler.ts";
 
 /**
  * A known end may be waited for within the bound. A half-open circuit's probe ends nobody knows when: only a call that
@@ -26,31 +27,6 @@ export function wantedBy(turnstile: Turnstile, lane: Lane, units: number): numbe
 export function rejection(lane: Lane, { constraint, retryAfterMs }: Refusal, maxWaitMs: number): RejectedError {
   const details = { host: lane.name, role: lane.role, constraint, maxWaitMs };
   return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
-}
-
-export function unitsOf({ method, weight = 1 }: EntryRequest, lane: Lane): number {
-  if (method !== undefined && !lane.policy.countsHead && method.toUpperCase() === "HEAD") return 0;
-  if (weight !== 1) checkWeight(weight, lane);
-  return weight;
-}
-
-/** A weight that no window could ever grant is the caller's mistake, not an endless wait (law L6). */
-export function checkWeight(weight: number, lane: Lane): void {
-  if (!Number.isSafeInteger(weight) || weight < 1)
-    throw new RangeError(`weight must be a whole number from 1, not ${weight}`);
-  const error = impossible(weight, lane);
-  if (error !== undefined) throw error;
-}
-
-/** What is wrong with a weight that some window on the way can never grant. */
-export function impossible(weight: number, lane: Lane): RangeError | undefined {
-  for (let at: Budget | undefined = lane; at; at = at.above) {
-    for (const [index, { limit }] of at.windows.entries()) {
-      if (weight > limit)
-        return new RangeError(`weight ${weight} can never pass ${at.policy.labels[index]} of ${at.name}`);
-    }
-  }
-  return undefined;
 }
 
 /** The bounds that a call brings with it. */

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
-import { evenSpacingUs } from "../core/guard.ts";
-import { parseRates } from "../core/rate.ts";
-import { makeWindow, type Window, WindowLog } from "../core/window-log.ts";
+import { evenSpacingUs } from "../core/limits/guard.ts";
+import { parseRates } from "../core/limits/rate.ts";
+import { makeWindow, type Window, WindowLog } from "../core/limits/window-log.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
 import { limitsFrom } from "../policy/limits.ts";
-import type { RatelimitsOptions } from "../policy/schema.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
-import type { GateEvent } from "./gate-events.ts";
-import type { Grant } from "./grant.ts";
-import { RateLimiter } from "./limiter.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 
 const host = "api.example.org";
 const role = "metadata";

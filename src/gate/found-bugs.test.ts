@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
 import { limitsFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { BreakerRegistry } from "./breakers.ts";
 import { Gate } from "./gate.ts";
-import type { GateEvent } from "./gate-events.ts";
-import type { Grant } from "./grant.ts";
-import { RateLimiter } from "./limiter.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 
 // Bugs that were found once, each with what it takes to see it again.
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { outcomeOfResponse } from "../core/classify.ts";
+import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Grant } from "../limiter/grant.ts";
 import { limitsFrom } from "../policy/limits.ts";
-import type { RatelimitsOptions } from "../policy/schema.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { BreakerRegistry } from "./breakers.ts";
-import type { EntryRequest } from "./entry-request.ts";
 import { Gate } from "./gate.ts";
-import type { Grant } from "./grant.ts";
 
 const host = "api.example.org";
 

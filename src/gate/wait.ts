@@ -1,9 +1,9 @@
+import type { Lane } from "../limiter/budget.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { Waiter } from "../limiter/wait-queue.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
-import type { Lane } from "./budget.ts";
-import type { EntryRequest } from "./entry-request.ts";
-import type { Grant } from "./grant.ts";
-import type { Waiter } from "./waiting-line.ts";
 
 /** Timers come late; who was promised a turn is not sent away for the last few milliseconds. */
 const LEAST_GRACE_MS = 5;

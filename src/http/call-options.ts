@@ -1,4 +1,4 @@
-import type { CallOptions } from "./exchange.ts";
+import type { CallOptions } from "./stages/stage.ts";
 
 /** A call, and since when its deadline runs where that is not now: fetch follows redirects with one deadline for all. */
 export interface StampedCall extends CallOptions {

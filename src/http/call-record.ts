@@ -1,4 +1,4 @@
-import type { Outcome } from "../core/classify.ts";
+import type { Outcome } from "../core/breaker/classify.ts";
 
 /**
  * How the cache took part. `off`: there is none, or it does not apply to this request. `offline`: it had nothing, and the

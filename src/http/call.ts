@@ -2,8 +2,8 @@ import { type Duplex, Readable } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import { DeadlineExceeded } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./exchange.ts";
-import type { Ongoing, UnderWay } from "./under-way.ts";
+import type { Ongoing, UnderWay } from "./active-requests.ts";
+import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./stages/stage.ts";
 
 /** What every call of a hub works with. */
 export interface CallRoom {

@@ -1,4 +1,4 @@
-import { nearest } from "../core/nearest.ts";
+import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { CALL_KEYS } from "./call-options.ts";
 import type { HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./hub-options.ts";

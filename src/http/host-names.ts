@@ -1,4 +1,4 @@
-import { canonicalHost, urlHost } from "../core/host.ts";
+import { canonicalHost, urlHost } from "../core/text/host.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 
 /** Origins are few beside requests, and a crawler's many are not worth more memory than this. */

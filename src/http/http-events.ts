@@ -1,4 +1,4 @@
-import type { CircuitState } from "../gate/breaker-events.ts";
+import type { CircuitState } from "../breaker/breaker-events.ts";
 import type { Role } from "../policy/roles.ts";
 
 /** What the hub itself tells; names and fields as the documents list them. No URL: its query may hold a key. */

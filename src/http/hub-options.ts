@@ -1,17 +1,17 @@
 import type { LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
-import type { BreakerEvent } from "../gate/breaker-events.ts";
-import type { GateEvent } from "../gate/gate-events.ts";
-import type { Listener } from "../gate/listeners.ts";
+import type { BreakerEvent } from "../breaker/breaker-events.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { Listener } from "../listeners.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { IdentitiesOptions } from "../policy/identity-schema.ts";
 import type { PolicyOverrides } from "../policy/load.ts";
-import type { RatelimitsOptions } from "../policy/schema.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import type { StoreName } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
-import type { CallOptions } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
-import type { StoreName } from "./open-store.ts";
+import type { CallOptions } from "./stages/stage.ts";
 
 /** Everything that a hub tells. */
 export type HubEvent = HttpEvent | GateEvent | BreakerEvent;

@@ -4,7 +4,7 @@ import { loadIdentities } from "../policy/identities.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
-import { Identifier } from "./identify.ts";
+import { Identifier } from "./stages/caller-identity.ts";
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string };
 

@@ -1,25 +1,25 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
+import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import type { HostStatus } from "../breaker/host-status.ts";
 import { HubClosedError, isDocstokgError } from "../errors.ts";
-import type { HostStatus } from "../gate/breaker-status.ts";
-import type { BreakerRegistry } from "../gate/breakers.ts";
 import type { Gate } from "../gate/gate.ts";
-import type { Listener, Listeners } from "../gate/listeners.ts";
-import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
+import { type LaneSnapshot, snapshotOf } from "../limiter/key-snapshot.ts";
+import type { Listener, Listeners } from "../listeners.ts";
+import { type PolicyRow, rowsOf } from "../policy/policy-row.ts";
 import { notARole, type Role } from "../policy/roles.ts";
-import { type PolicyRow, rowsOf } from "../policy/show.ts";
+import { withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallRoom } from "./call.ts";
 import { layered, ownOptions, type StampedCall } from "./call-options.ts";
 import { checkCallKeys, checkPolicyOptions } from "./check-options.ts";
-import type { CallOptions } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
 import type { HubEvent, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
-import { withoutStore } from "./open-store.ts";
-import { outgoingOf } from "./outgoing.ts";
+import { outgoingOf } from "./outgoing-request.ts";
+import type { CallOptions } from "./stages/stage.ts";
 
 /** What a hub is made of; `createHub` puts it together. */
 export interface HubParts {

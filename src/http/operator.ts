@@ -1,4 +1,4 @@
-import { canonicalHost } from "../core/host.ts";
+import type { CircuitState } from "../breaker/breaker-events.ts";
 import {
   circuitOf,
   cool,
@@ -7,11 +7,11 @@ import {
   runningCooldown,
   type SharedHost,
   UNKNOWN_HOST,
-} from "../core/shared-host.ts";
-import type { CircuitState } from "../gate/breaker-events.ts";
-import { PROCESS, type ProcessNote } from "../stores/process-note.ts";
+} from "../core/breaker/breaker-record.ts";
+import { canonicalHost } from "../core/text/host.ts";
+import { PROCESS, type ProcessNote } from "../stores/process-record.ts";
 import type { NoteSeen, Store } from "../stores/store.ts";
-import type { DeskSnapshot } from "./desk.ts";
+import type { DeskSnapshot } from "./status-publisher.ts";
 
 export interface CircuitReport {
   /** A role; empty for a resolver. */

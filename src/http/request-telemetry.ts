@@ -1,10 +1,10 @@
-import { textHash } from "../core/text-hash.ts";
+import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { textHash } from "../core/text/text-hash.ts";
 import { BreakerOpenError, type StoreError } from "../errors.ts";
-import type { BreakerRegistry } from "../gate/breakers.ts";
-import type { Listeners } from "../gate/listeners.ts";
+import type { Listeners } from "../listeners.ts";
 import type { Time } from "../time/time.ts";
-import type { Outgoing } from "./exchange.ts";
 import type { HttpEvent } from "./http-events.ts";
+import type { Outgoing } from "./stages/stage.ts";
 
 /** Turns what happens to requests into events. Nobody listens most of the time: then nothing is built. */
 export class RequestTelemetry {

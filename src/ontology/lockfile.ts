@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
-import { writeWhole } from "../http/download/atomic-file.ts";
-import type { Manifest } from "./manifest.ts";
+import { writeWhole } from "../files/atomic-file.ts";
+import type { Manifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
 import { ontologyId } from "./sources-schema.ts";
 

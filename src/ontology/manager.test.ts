@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError, RateLimitExceeded } from "../errors.ts";
-import type { GateEvent } from "../gate/gate-events.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
+import { acquire, cooldownFor, initManager, OntologyManager, type OntologySettings } from "../ontology.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { acquire, cooldownFor, initManager, OntologyManager, type OntologySettings } from "./index.ts";
 
 function setUp(settings: OntologySettings = {}) {
   const time = new FakeTime();

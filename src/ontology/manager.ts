@@ -1,15 +1,15 @@
 import { join } from "node:path";
-import { canonicalHost } from "../core/host.ts";
+import { canonicalHost } from "../core/text/host.ts";
 import { Gate } from "../gate/gate.ts";
-import type { GateEvent } from "../gate/gate-events.ts";
-import type { Listener } from "../gate/listeners.ts";
-import { type LaneSnapshot, snapshotOf } from "../gate/snapshot.ts";
-import { fileStore } from "../http/open-store.ts";
+import { type LaneSnapshot, snapshotOf } from "../limiter/key-snapshot.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { Listener } from "../listeners.ts";
 import { type LanePolicy, type Limits, lanePolicy, NO_AIMD } from "../policy/limits.ts";
+import { fileStore } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { checkServiceName, type OntologySettings, parseOntologySettings } from "./settings.ts";
-import { SharedHolds } from "./shared-holds.ts";
+import { checkServiceName, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
+import { SharedHolds } from "./shared-cooldowns.ts";
 
 export interface OntologyManagerOptions {
   /** @default the clocks of this machine */

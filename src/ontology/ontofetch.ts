@@ -1,21 +1,21 @@
 import { join } from "node:path";
 import { DownloadError } from "../errors.ts";
-import { hashFile } from "../http/download/hash-file.ts";
+import { hashFile } from "../files/file-hash.ts";
+import { FileLock } from "../files/file-lock.ts";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { FileLock } from "./file-lock.ts";
-import { Follower } from "./follow.ts";
-import { planFromLock, strangersIn } from "./frozen.ts";
-import type { OntofetchSettings } from "./load-settings.ts";
+import { planFromLock, strangersIn } from "./frozen-plan.ts";
 import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
+import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { createOntologyHub } from "./ontology-hub.ts";
 import { OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { describeFailure, type PlanEntry, type PlanItem, Planner } from "./planner.ts";
 import { Puller, type PullerRoom } from "./puller.ts";
-import { appendTally, RateTally } from "./rate-tally.ts";
+import { appendTally, RateTally } from "./rate-usage.ts";
+import { Follower } from "./redirect-follower.ts";
 import type { Source } from "./resolver.ts";
 
 export interface OntofetchOptions extends Pick<PullerRoom, "onBytes" | "onBreak" | "onWait" | "signal"> {

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { formatRates, type Rate } from "../core/rate.ts";
+import { formatRates, type Rate } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { Hub } from "../http/hub.ts";
@@ -9,10 +9,10 @@ import type { Environment } from "../policy/environment.ts";
 import { readFileLayer } from "../policy/file-layer.ts";
 import { assemble } from "../policy/layer.ts";
 import { loadPolicy } from "../policy/load.ts";
-import type { RatelimitsOptions } from "../policy/schema.ts";
-import type { OntofetchSettings } from "./load-settings.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { SERVICES } from "./resolvers/all.ts";
-import type { OntologyRates } from "./settings.ts";
+import type { OntologyRates } from "./service-rates.ts";
 
 export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" | "time" | "userAgent"> {
   readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { moveInto, writeWhole } from "../http/download/atomic-file.ts";
-import { hashFile } from "../http/download/hash-file.ts";
-import { folderOf } from "./checks/version.ts";
-import { formatManifest, type Manifest, parseManifest } from "./manifest.ts";
+import { moveInto, writeWhole } from "../files/atomic-file.ts";
+import { hashFile } from "../files/file-hash.ts";
+import { folderOf } from "./checks/file-version.ts";
+import { formatManifest, type Manifest, parseManifest } from "./ontology-manifest.ts";
 
 /** A version that lies in the store. */
 export interface StoredVersion {

@@ -3,9 +3,8 @@ import { fieldLine } from "../http/headers.ts";
 import type { Hub } from "../http/hub.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { Time } from "../time/time.ts";
-import { type AgendaOptions, runAgenda, type WaitMode } from "./agenda.ts";
-import type { Follower } from "./follow.ts";
 import type { TargetFormat } from "./format.ts";
+import type { Follower } from "./redirect-follower.ts";
 import {
   ANY_FORMAT,
   type Answer,
@@ -16,6 +15,7 @@ import {
   type Source,
 } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
+import { type AgendaOptions, runAgenda, type WaitMode } from "./task-pool.ts";
 
 /** A file that a pull would fetch. */
 export interface PlanEntry {

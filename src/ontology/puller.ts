@@ -1,18 +1,18 @@
 import { rm } from "node:fs/promises";
 import { DownloadError } from "../errors.ts";
-import { removePartial } from "../http/download/partial-file.ts";
-import { type Saved, saveBody } from "../http/download/save-body.ts";
+import { FileLock } from "../files/file-lock.ts";
+import { removePartial } from "../files/partial-file.ts";
+import { type Saved, saveBody } from "../files/resumable-download.ts";
 import type { Time } from "../time/time.ts";
-import { FileLock } from "./file-lock.ts";
-import type { Follower } from "./follow.ts";
+import { type CheckDepth, inspectFile } from "./file-inspection.ts";
 import { targetOf } from "./format.ts";
-import { type CheckDepth, inspectFile } from "./inspect-file.ts";
-import type { Manifest } from "./manifest.ts";
-import { manifestOf } from "./manifest-of.ts";
+import { manifestOf } from "./manifest-builder.ts";
+import type { Manifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
-import { openPacked } from "./open-packed.ts";
 import type { PlanEntry } from "./planner.ts";
+import type { Follower } from "./redirect-follower.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
+import { openPacked } from "./unpacked-file.ts";
 
 export interface PullerRoom {
   readonly follower: Follower;

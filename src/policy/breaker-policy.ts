@@ -1,5 +1,5 @@
-import type { CircuitPolicy } from "../core/breaker.ts";
-import type { ClassifyRules } from "../core/classify.ts";
+import type { CircuitPolicy } from "../core/breaker/circuit.ts";
+import type { ClassifyRules } from "../core/breaker/classify.ts";
 import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
 import type { Role } from "./roles.ts";

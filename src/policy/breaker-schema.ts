@@ -1,8 +1,8 @@
 /** The shape of `breakers.yaml` and of the same as an object; keys as users write them. */
 import { z } from "zod";
-import { defaultClassifyRules } from "../core/classify.ts";
+import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
-import { hostName, mode, parseOptions } from "./schema.ts";
+import { hostName, mode, parseOptions } from "./ratelimit-schema.ts";
 
 const count = z.int().min(1).max(1_000_000);
 const seconds = z

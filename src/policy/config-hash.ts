@@ -1,4 +1,4 @@
-import { textHash } from "../core/text-hash.ts";
+import { textHash } from "../core/text/text-hash.ts";
 import type { LoadedPolicy } from "./load.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { nearest } from "../core/nearest.ts";
+import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
 import type { Assignment } from "./layer.ts";
 import {

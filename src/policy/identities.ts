@@ -3,9 +3,9 @@ import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { readFileLayer, readShippedLayer } from "./file-layer.ts";
 import { type IdentitiesOptions, identitiesSchema } from "./identity-schema.ts";
+import { fillTemplate, isOpenName, isPrintable, placeholdersOf } from "./identity-template.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
-import { fillTemplate, isOpenName, isPrintable, placeholdersOf } from "./template.ts";
-import { problemsOf } from "./validate.ts";
+import { problemsOf } from "./validation.ts";
 
 export interface IdentitySources {
   /** A file, or the same as an object; extends the shipped one. @default what DOCSTOKG_IDENTITIES_YAML names, if anything */

@@ -1,7 +1,7 @@
 /** The shape of `identities.yaml` and of the same as an object; keys as users write them. */
 import { z } from "zod";
-import { hostName } from "./schema.ts";
-import { templateProblem } from "./template.ts";
+import { templateProblem } from "./identity-template.ts";
+import { hostName } from "./ratelimit-schema.ts";
 
 /** Fields that say how a message is framed or where it goes; a wrong one breaks the connection, not the request. */
 const FRAMING = /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;

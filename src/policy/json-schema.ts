@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { breakersSchema } from "./breaker-schema.ts";
 import { identitiesSchema } from "./identity-schema.ts";
-import { ratelimitsSchema } from "./schema.ts";
+import { ratelimitsSchema } from "./ratelimit-schema.ts";
 
 /** What editors need to complete and check the policy files. Made from the schemas that check them here. */
 export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers" | "identities", object>> {

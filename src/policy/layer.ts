@@ -1,4 +1,4 @@
-import { canonicalHost } from "../core/host.ts";
+import { canonicalHost } from "../core/text/host.ts";
 
 /** One value at one place, and where it was said. */
 export interface Assignment {

@@ -1,11 +1,10 @@
-import type { AimdPolicy } from "../core/aimd.ts";
-import { evenSpacingUs } from "../core/guard.ts";
-import { canonicalHost } from "../core/host.ts";
-import { formatRates, parseRates, type Rate } from "../core/rate.ts";
-import { makeWindow, type Window } from "../core/window-log.ts";
+import type { AimdPolicy } from "../core/limits/aimd.ts";
+import { evenSpacingUs } from "../core/limits/guard.ts";
+import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
+import { makeWindow, type Window } from "../core/limits/window-log.ts";
+import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError } from "../errors.ts";
 import { DEFAULT_AIMD, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
-import { ROLES, type Role } from "./roles.ts";
 import {
   type AimdOptions,
   type BudgetOptions,
@@ -13,7 +12,8 @@ import {
   parseRatelimits,
   type RatelimitsOptions,
   type RoleOptions,
-} from "./schema.ts";
+} from "./ratelimit-schema.ts";
+import { ROLES, type Role } from "./roles.ts";
 
 /** What one budget allows, complete and frozen. */
 export interface BudgetPolicy {

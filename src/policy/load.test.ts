@@ -3,14 +3,14 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { formatRates } from "../core/rate.ts";
+import { formatRates } from "../core/limits/rate.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "./environment.ts";
-import { explainLane } from "./explain.ts";
+import { explainLane } from "./explanation.ts";
 import { jsonSchemas } from "./json-schema.ts";
 import { checkFile, type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
+import { policyRows, rowsOf } from "./policy-row.ts";
 import type { Role } from "./roles.ts";
-import { policyRows, rowsOf } from "./show.ts";
 import { warningsOf } from "./warnings.ts";
 
 const crossref = "api.crossref.org";

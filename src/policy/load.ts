@@ -9,8 +9,8 @@ import { loadIdentities } from "./identities.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
 import { type Limits, limitsFrom } from "./limits.ts";
 import { plainValue, readBreakerOverride, readBreakerRoleOverride, readFields, readRateOverride } from "./overrides.ts";
-import { type RatelimitsOptions, ratelimitsSchema } from "./schema.ts";
-import { problemsOf } from "./validate.ts";
+import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts";
+import { problemsOf } from "./validation.ts";
 import type { YamlLayer } from "./yaml-layer.ts";
 
 /** The third layer, as flags say it. */

@@ -1,5 +1,5 @@
 /** Overrides as they are written in the environment and on the command line: `rates:3/SECOND,count_head=false`. */
-import { canonicalHost } from "../core/host.ts";
+import { canonicalHost } from "../core/text/host.ts";
 import type { Assignment } from "./layer.ts";
 import { ROLES } from "./roles.ts";
 

@@ -1,8 +1,8 @@
-import type { Rate } from "../core/rate.ts";
+import type { Rate } from "../core/limits/rate.ts";
 import { type BudgetPolicy, groupName, type LanePolicy } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
+import { groupPlaces } from "./policy-row.ts";
 import { ROLES } from "./roles.ts";
-import { groupPlaces } from "./show.ts";
 
 /** What a call usually takes, to judge whether a concurrency cap can reach its rate. */
 const TYPICAL_LATENCY_MS = 300;

@@ -1,5 +1,5 @@
 /** What a store does in one exchange, wherever its budgets lie. Pure but for the budgets that it is handed. */
-import type { SharedBudget } from "../core/shared-budget.ts";
+import type { SharedBudget } from "../core/limits/shared-budget.ts";
 import type { Answer, Ask, Settlement, StoreClaim } from "./store.ts";
 
 /** The budgets during one exchange. */

@@ -2,7 +2,7 @@
  * The seam behind which processes share their budgets. One call does everything that has come up: what was written or
  * comes back is settled first, then each question is answered, all at one instant of the store's own clock.
  */
-import type { BudgetClaim } from "../core/shared-budget.ts";
+import type { BudgetClaim } from "../core/limits/shared-budget.ts";
 
 /** One budget on a request's way, and what this process wants to be kept there. */
 export interface StoreClaim extends BudgetClaim {

@@ -1,7 +1,8 @@
 /** Every metric, and which events feed it. Prometheus and OpenTelemetry show the same ones. */
+
+import { Openings } from "./breaker-openings.ts";
+import { CALL_OUTCOMES, outcomeOf } from "./call-outcome.ts";
 import type { TelemetryEvent } from "./events.ts";
-import { Openings } from "./openings.ts";
-import { CALL_OUTCOMES, outcomeOf } from "./outcome.ts";
 
 export interface MetricSpec {
   readonly kind: "counter" | "histogram" | "gauge";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Time } from "../time/time.ts";
+import { serveMetrics } from "./metrics-server.ts";
 import { RUN_FILES } from "./reading/telemetry-file.ts";
-import { serveMetrics } from "./serve-metrics.ts";
 import type { Sink } from "./sink.ts";
 import { jsonlSink } from "./sinks/jsonl-sink.ts";
 import { prometheusSink } from "./sinks/prometheus-sink.ts";

@@ -1,5 +1,5 @@
 /** The tables of telemetry in SQLite: which event lies where, and what its columns are. */
-import type { FileFormat } from "../stores/sqlite-file.ts";
+import type { FileFormat } from "../stores/sqlite/database-file.ts";
 import type { EventType } from "./events.ts";
 
 const ENVELOPE =

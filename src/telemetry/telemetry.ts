@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
-import type { Listener } from "../gate/listeners.ts";
 import type { HubEvent } from "../http/hub-options.ts";
+import type { Listener } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import type { Fact, TelemetryEvent } from "./events.ts";
-import { redact } from "./redact.ts";
+import { redact } from "./redaction.ts";
 import type { Sink, Watched } from "./sink.ts";
 import { stampedId } from "./stamped-id.ts";
 

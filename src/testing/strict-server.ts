@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseRates } from "../core/rate.ts";
+import { parseRates } from "../core/limits/rate.ts";
 import { systemTime } from "../time/system-time.ts";
 
 export interface StrictServerOptions {

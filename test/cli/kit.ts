@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { type Io, runProgram } from "../../src/cli/program.ts";
-import type { StoreName } from "../../src/http/open-store.ts";
-import { storeFor } from "../../src/http/open-store.ts";
 import { loadPolicy } from "../../src/policy/load.ts";
+import type { StoreName } from "../../src/stores/open-store.ts";
+import { storeFor } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 
 /** A folder for a test, and a store in it that no program has used yet. */

@@ -3,11 +3,11 @@ import { existsSync, readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { compactPolicy } from "../../src/cli/docstokg/policy-table.ts";
+import { commandText } from "../../src/cli/docstokg/recorded-command.ts";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
-import { compactPolicy } from "../../src/cli/policy-table.ts";
 import { type CliCommand, type Program, runProgram } from "../../src/cli/program.ts";
-import { commandText } from "../../src/cli/run-command-text.ts";
 import { loadPolicy } from "../../src/policy/load.ts";
 import { folderFor, typed } from "./kit.ts";
 

@@ -17,7 +17,7 @@ async function scene(t: TestContext) {
   const { store } = await folderFor(t);
   const server = { status: 200 };
   const { origin } = await serve(t, (_, response) => response.writeHead(server.status).end());
-  const program = spawn(process.execPath, [join(import.meta.dirname, "harvester.ts"), store, origin], {
+  const program = spawn(process.execPath, [join(import.meta.dirname, "fetch-process.ts"), store, origin], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const lines = createInterface({ input: program.stdout })[Symbol.asyncIterator]();

@@ -10,7 +10,7 @@ import { type AddressInfo, createServer as createNetServer, type Socket } from "
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Agent, Dispatcher, getGlobalDispatcher, setGlobalDispatcher } from "undici";
-import { outcomeOfError } from "../../src/core/classify.ts";
+import { outcomeOfError } from "../../src/core/breaker/classify.ts";
 import { RateLimitExceeded } from "../../src/errors.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";

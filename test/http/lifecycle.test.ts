@@ -89,7 +89,7 @@ test("who waited finds himself in his own asynchronous context, and so does the 
   const server = await serve(t, (_, response) => response.end("ok"));
   const context = new AsyncLocalStorage<string>();
   const seen: unknown[] = [];
-  const { makeWire } = await import("../../src/http/wire.ts");
+  const { makeWire } = await import("../../src/http/wire/wire.ts");
   const wire = makeWire({ allowPrivate: true });
   t.after(() => wire.destroy());
   const dispatch = wire.dispatch.bind(wire);
@@ -239,7 +239,7 @@ async function run(t: TestContext, code: string, env: Record<string, string>, ..
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, "app.mjs");
   writeFileSync(file, code);
-  const register = resolve(import.meta.dirname, "../../src/http/register.ts");
+  const register = resolve(import.meta.dirname, "../../src/register.ts");
   const child = spawn(process.execPath, ["--import", register, file, ...args], { env: { ...process.env, ...env } });
   let stdout = "";
   let stderr = "";

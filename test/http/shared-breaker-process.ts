@@ -2,8 +2,9 @@
  * One of several processes that share breakers through a store, on a clock that the test steps:
  * `node shared-breaker-process.ts <store>`. Each message is an order, and each order gets one reply.
  */
+
+import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
 import { isDocstokgError } from "../../src/errors.ts";
-import { BreakerRegistry } from "../../src/gate/breakers.ts";
 import { assembleHub } from "../../src/http/create-hub.ts";
 import { HubPolicy } from "../../src/http/hub-policy.ts";
 import { openPatientStore } from "../stores/patient-store.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import { loadOntofetchSettings } from "../../src/ontology/load-settings.ts";
+import { loadOntofetchSettings } from "../../src/ontology/ontofetch-settings.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { serve } from "../http/kit.ts";
 import { folderFor, type Project, projectFor } from "./kit.ts";

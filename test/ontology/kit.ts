@@ -3,8 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { loadOntofetchSettings } from "../../src/ontology/load-settings.ts";
 import { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "../../src/ontology/ontofetch.ts";
+import { loadOntofetchSettings } from "../../src/ontology/ontofetch-settings.ts";
 import type { PlanItem } from "../../src/ontology/planner.ts";
 import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
 

@@ -3,8 +3,8 @@
  * of each source, when it wrote each request, how often it lost the shared store, and its peak memory.
  */
 import { resourceUsage } from "node:process";
-import { loadOntofetchSettings } from "../../src/ontology/load-settings.ts";
 import { Ontofetch } from "../../src/ontology/ontofetch.ts";
+import { loadOntofetchSettings } from "../../src/ontology/ontofetch-settings.ts";
 import { recordWrites } from "../http/write-stamps.ts";
 import { outcomes } from "./outcomes.ts";
 import type { PullReport } from "./pull-in-process.ts";

@@ -1,5 +1,5 @@
-import { RedisStore } from "../../src/stores/redis-store.ts";
-import { SqliteStore } from "../../src/stores/sqlite-store.ts";
+import { RedisStore } from "../../src/stores/redis/redis-store.ts";
+import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import type { Time } from "../../src/time/time.ts";
 

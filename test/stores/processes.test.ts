@@ -8,8 +8,8 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, type TestContext, test } from "node:test";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
+import { assertWithin } from "./store-contract.ts";
 import type { StoreProcessReport } from "./store-process.ts";
-import { assertWithin } from "./suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "docstokg-stores-"));
 const children: ChildProcess[] = [];

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { promisify } from "node:util";
-import { RedisStore } from "../../src/stores/redis-store.ts";
+import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { notesContract } from "./notes-suite.ts";
+import { notesContract } from "./record-contract.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
-import { contract, type TestedStore } from "./suite.ts";
+import { contract, type TestedStore } from "./store-contract.ts";
 
 const SLOTS = [
   [0, 5460],
@@ -82,7 +82,7 @@ test("a server that speaks TLS is met by its address alone", { skip: whyNoRedis(
   );
   t.after(() => server.stop());
   const script = `
-    import { RedisStore } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/stores/redis-store.ts"))};
+    import { RedisStore } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/stores/redis/redis-store.ts"))};
     const store = await RedisStore.open("rediss://localhost:${port}");
     const ask = { claims: [{ key: "k", windows: [{ limit: 1, windowUs: 1e6, spanUs: 1e6 }], spacingUs: 0 }], least: 1, most: 1 };
     console.log((await store.exchange([], [ask]))[0].kind);

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "@redis/client";
 import fc from "fast-check";
-import { SharedBudget } from "../../src/core/shared-budget.ts";
+import { SharedBudget } from "../../src/core/limits/shared-budget.ts";
 import { answerAll, type Budgets, settleAll } from "../../src/stores/exchange.ts";
-import { questionOf, RedisBatch } from "../../src/stores/redis-batch.ts";
-import { answersOf, callOf, readReply } from "../../src/stores/redis-call.ts";
-import { RedisLedger } from "../../src/stores/redis-ledger.ts";
-import { SCRIPT } from "../../src/stores/redis-script.ts";
+import { questionOf, RedisBatch } from "../../src/stores/redis/redis-batch.ts";
+import { RedisLedger } from "../../src/stores/redis/redis-ledger.ts";
+import { SCRIPT } from "../../src/stores/redis/redis-script.ts";
+import { answersOf, callOf, readReply } from "../../src/stores/redis/script-call.ts";
 import type { Answer, Ask, Settlement, StoreClaim } from "../../src/stores/store.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 

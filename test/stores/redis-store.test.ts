@@ -7,13 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { StoreError } from "../../src/errors.ts";
-import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis-store.ts";
+import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis/redis-store.ts";
 import type { Answer, Ask, BudgetStore } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { notesContract } from "./notes-suite.ts";
+import { notesContract } from "./record-contract.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
-import { contract, type TestedStore } from "./suite.ts";
+import { contract, type TestedStore } from "./store-contract.ts";
 
 function one(key: string, limit: number, windowMs = 60_000): Ask {
   const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
@@ -271,7 +271,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
         if (name === "@redis/client") throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
         return next(name, context);
       } });
-      const { RedisStore } = await import(${JSON.stringify(import.meta.resolve("../../src/stores/redis-store.ts"))});
+      const { RedisStore } = await import(${JSON.stringify(import.meta.resolve("../../src/stores/redis/redis-store.ts"))});
       await RedisStore.open("redis://127.0.0.1").catch(error => console.log(error.name, error.message));`;
     const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
     assert.match(stdout, /^StoreError .*npm install @redis\/client/);

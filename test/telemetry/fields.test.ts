@@ -1,12 +1,12 @@
 /** Numbers that events carry and the gate must know. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BreakerEvent } from "../../src/gate/breaker-events.ts";
-import { BreakerRegistry } from "../../src/gate/breakers.ts";
+import type { BreakerEvent } from "../../src/breaker/breaker-events.ts";
+import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
 import { Gate } from "../../src/gate/gate.ts";
-import type { Grant } from "../../src/gate/grant.ts";
+import type { Grant } from "../../src/limiter/grant.ts";
 import { limitsFrom } from "../../src/policy/limits.ts";
-import type { RatelimitsOptions } from "../../src/policy/schema.ts";
+import type { RatelimitsOptions } from "../../src/policy/ratelimit-schema.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { heard, hubFor, only, serve } from "../http/kit.ts";
 

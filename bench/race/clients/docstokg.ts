@@ -1,6 +1,6 @@
 import { createHub } from "../../../src/http/create-hub.ts";
 import type { HubOptions } from "../../../src/http/hub-options.ts";
-import type { RoleLimits } from "../../../src/policy/schema.ts";
+import type { RoleLimits } from "../../../src/policy/ratelimit-schema.ts";
 import type { Client, Setting } from "../client.ts";
 import { rateOf, type Window } from "../limits.ts";
 

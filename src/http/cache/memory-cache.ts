@@ -7,7 +7,7 @@ import {
   type StoredResponse,
   VARIANTS_MAX,
   variantId,
-} from "./store.ts";
+} from "./cache-store.ts";
 
 export interface MemoryCacheOptions {
   /** All bodies and heads together. @default 104_857_600, 100 MiB */

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { StoreError } from "../../errors.ts";
-import { isBusy, isDamage, isMoved } from "../../stores/sqlite-errors.ts";
-import { tellAside } from "../../stores/sqlite-opening.ts";
+import { tellAside } from "../../stores/sqlite/open-database.ts";
+import { isBusy, isDamage, isMoved } from "../../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../../time/time.ts";
-import { type BodyKey, CACHE_FORMAT, type CacheFile } from "./file.ts";
-import { type OpenedCache, type OpenOptions, openCacheFile } from "./open-file.ts";
-import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./store.ts";
-import { foundAfter, freshenWrite, putWrite, removeWrite } from "./write.ts";
-import { CacheWriter } from "./writer.ts";
+import { type BodyKey, CACHE_FORMAT, type CacheFile } from "./cache-file.ts";
+import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./cache-store.ts";
+import { foundAfter, freshenWrite, putWrite, removeWrite } from "./cache-write.ts";
+import { CacheWriter } from "./cache-writer.ts";
+import { type OpenedCache, type OpenOptions, openCacheFile } from "./open-cache-file.ts";
 
 export interface SqliteCacheOptions {
   readonly time: Time;

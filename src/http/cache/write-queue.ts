@@ -1,4 +1,4 @@
-import type { CacheWrite } from "./write.ts";
+import type { CacheWrite } from "./cache-write.ts";
 
 export interface WriteQueueLimits {
   readonly maxWrites: number;

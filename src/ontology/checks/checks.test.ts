@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
 import type { FileFormat } from "../format.ts";
-import { endingProblem } from "./ending.ts";
-import { parseFile } from "./parse.ts";
-import { folderOf, labelOf, versionOf } from "./version.ts";
+import { endingProblem } from "./file-ending.ts";
+import { parseFile } from "./file-parser.ts";
+import { folderOf, labelOf, versionOf } from "./file-version.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ontofetch-checks-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

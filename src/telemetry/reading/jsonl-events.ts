@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { asideFiles } from "../aside-files.ts";
 import { isEventType, misfit } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
-import { ReadingNotes } from "./reading-notes.ts";
+import { asideFiles } from "../rotated-files.ts";
+import { ReadingNotes } from "./skipped-events.ts";
 
 /** Ours are a few hundred bytes. */
 const LINE_BYTES_MAX = 2 ** 20;

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { EVENT_SPECS, type FieldSpec, isEventType, misfit } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES } from "../sqlite-tables.ts";
-import { ReadingNotes } from "./reading-notes.ts";
+import { ReadingNotes } from "./skipped-events.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -2,11 +2,11 @@ import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "../../errors.ts";
-import { messageOf } from "../../stores/sqlite-errors.ts";
+import { messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { jsonlEnvelopes, jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
-import { ReadingNotes } from "./reading-notes.ts";
+import { ReadingNotes } from "./skipped-events.ts";
 import { eventsOf } from "./sqlite-events.ts";
 
 /** What a run's folder holds: one of these. */

@@ -1,7 +1,7 @@
 import type { HostSummary } from "../summary/run-summary.ts";
 import { html, type Markup } from "./markup.ts";
+import { durationOf } from "./number-text.ts";
 import { round } from "./steps-chart.ts";
-import { durationOf } from "./words.ts";
 
 const ROWS_MAX = 20;
 const WIDTH = 1000;

@@ -1,8 +1,8 @@
 import type { RunSummary } from "../summary/run-summary.ts";
 import type { HostTimeline, Stretch } from "../summary/timeline.ts";
 import { html, type Markup } from "./markup.ts";
+import { clockOf, countOf, durationOf } from "./number-text.ts";
 import { type Axis, bars, round } from "./steps-chart.ts";
-import { clockOf, countOf, durationOf } from "./words.ts";
 
 const BARS = 46;
 const GAP = 6;

@@ -1,7 +1,7 @@
 import type { TelemetryFile } from "../reading/telemetry-file.ts";
 import type { RunSummary } from "../summary/run-summary.ts";
 import { RunTally } from "../summary/run-tally.ts";
-import { type PageNotes, reportPage } from "./page.ts";
+import { type PageNotes, reportPage } from "./report-page.ts";
 
 /** What one run came to, in numbers and as a page. */
 export interface RunReport {

@@ -1,6 +1,6 @@
-import { CALL_OUTCOMES, type CallOutcome } from "../outcome.ts";
+import { CALL_OUTCOMES, type CallOutcome } from "../call-outcome.ts";
 import { html, type Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf } from "./words.ts";
+import { clockOf, countOf, durationOf } from "./number-text.ts";
 
 export type Counts = Readonly<Record<CallOutcome, readonly number[]>>;
 

@@ -1,8 +1,8 @@
-import { CALL_OUTCOMES } from "../outcome.ts";
+import { CALL_OUTCOMES } from "../call-outcome.ts";
 import type { HostSummary, LaneSummary } from "../summary/run-summary.ts";
 import { html, type Markup } from "./markup.ts";
+import { clockOf, countOf, durationOf, percentOf } from "./number-text.ts";
 import { type Axis, type Counts, OUTCOME_WORDS } from "./steps-chart.ts";
-import { clockOf, countOf, durationOf, percentOf } from "./words.ts";
 
 /** Rows beyond these are for `--json`. */
 const ROWS_MAX = 200;

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
-import { asideFiles, asideName } from "../aside-files.ts";
 import type { TelemetryEvent } from "../events.ts";
+import { asideFiles, asideName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 

@@ -1,9 +1,9 @@
 /** The one file that knows `@opentelemetry/api`, which is loaded when a sink is made, and never before. */
 import type { Attributes } from "@opentelemetry/api";
 import { ConfigError } from "../../errors.ts";
+import { outcomeOf } from "../call-outcome.ts";
 import type { EventOf } from "../events.ts";
 import { DELAY_BUCKETS_MS, METRICS, type Meter, MetricFeed, type MetricName, type MetricSpec } from "../metrics.ts";
-import { outcomeOf } from "../outcome.ts";
 import type { Sink, Watched } from "../sink.ts";
 
 /**

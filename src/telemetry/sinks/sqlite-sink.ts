@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { backoffMs } from "../../core/backoff.ts";
-import { isBusy } from "../../stores/sqlite-errors.ts";
-import { inTransaction } from "../../stores/sqlite-file.ts";
-import { openWhenFree, pause } from "../../stores/sqlite-opening.ts";
+import { backoffMs } from "../../core/breaker/backoff.ts";
+import { inTransaction } from "../../stores/sqlite/database-file.ts";
+import { openWhenFree, pause } from "../../stores/sqlite/open-database.ts";
+import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import { EVENT_SPECS } from "../event-fields.ts";

@@ -1,5 +1,5 @@
+import { type Opening, Openings, REASONS, type ReasonKind } from "../breaker-openings.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
-import { type Opening, Openings, REASONS, type ReasonKind } from "../openings.ts";
 import { Distribution } from "./distribution.ts";
 import type { RunSummary } from "./run-summary.ts";
 

@@ -1,5 +1,5 @@
+import { CALL_OUTCOMES, type CallOutcome, outcomeOf } from "../call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
-import { CALL_OUTCOMES, type CallOutcome, outcomeOf } from "../outcome.ts";
 import { Distribution } from "./distribution.ts";
 import type { DelaySummary, HostSummary, LaneSummary } from "./run-summary.ts";
 

@@ -1,6 +1,6 @@
 /** What `docstokg report` says of a run, as numbers. Everything in milliseconds, shares from 0 to 1. */
-import type { ReasonKind } from "../openings.ts";
-import type { CallOutcome } from "../outcome.ts";
+import type { ReasonKind } from "../breaker-openings.ts";
+import type { CallOutcome } from "../call-outcome.ts";
 
 export interface DelaySummary {
   /** Calls that were sent. */

@@ -1,5 +1,5 @@
+import { CALL_OUTCOMES } from "../call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
-import { CALL_OUTCOMES } from "../outcome.ts";
 import { BreakerTally } from "./breaker-tally.ts";
 import { Distribution } from "./distribution.ts";
 import { delaySummary, type HostRow, HostTally, noOutcomes } from "./host-tally.ts";

@@ -1,7 +1,7 @@
-import type { CircuitState } from "../../gate/breaker-events.ts";
+import type { CircuitState } from "../../breaker/breaker-events.ts";
+import type { Opening } from "../breaker-openings.ts";
+import { CALL_OUTCOMES, type CallOutcome, outcomeOf } from "../call-outcome.ts";
 import type { TelemetryEvent } from "../events.ts";
-import type { Opening } from "../openings.ts";
-import { CALL_OUTCOMES, type CallOutcome, outcomeOf } from "../outcome.ts";
 
 /** For how long something was not as it should be. */
 export interface Stretch {

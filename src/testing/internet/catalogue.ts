@@ -1,10 +1,10 @@
 /** What there is in the simulated internet: works, their copies, and the pages where the copies lie. */
 import { type ArticlePlan, articleFile, digest } from "./article-file.ts";
 import type { Copy, SimulatedIds } from "./copy.ts";
-import { Dice } from "./dice.ts";
 import type { PlacedPage } from "./page.ts";
-import { type Story, TALES, type Tale } from "./tales.ts";
-import { titleOf } from "./words.ts";
+import { Dice } from "./seeded-random.ts";
+import { type Story, TALES, type Tale } from "./work-scenarios.ts";
+import { titleOf } from "./work-titles.ts";
 
 export interface SimulatedWork {
   readonly ids: SimulatedIds;

@@ -1,4 +1,4 @@
-import type { LimitLedger } from "./limit-count.ts";
+import type { LimitLedger } from "./limit-counter.ts";
 
 /** What one host has seen. Times are milliseconds since the internet started, by its own clock. */
 export interface HostLedger {

@@ -4,7 +4,7 @@
  * what we ship keeps within every one of these.
  */
 import { json, text, tooMany } from "./exchange.ts";
-import type { EnforcedLimit } from "./limit-count.ts";
+import type { EnforcedLimit } from "./limit-counter.ts";
 import {
   crossref,
   hasBearer,
@@ -16,7 +16,7 @@ import {
   retryAfter,
   semanticScholar,
   zenodo,
-} from "./pools.ts";
+} from "./limit-pools.ts";
 
 export const LIMITS: readonly EnforcedLimit[] = [
   crossref("public-single", "5/SECOND", 1),

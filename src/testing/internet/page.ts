@@ -1,7 +1,7 @@
 /** Addresses that are no API: articles' pages, files, redirects, and the traps that lie where a file should be. */
 import { type Article, articleFile } from "./article-file.ts";
 import { escapeXml, html, type Reply, redirect, reply, type Visit } from "./exchange.ts";
-import { fileReply } from "./file.ts";
+import { fileReply } from "./file-reply.ts";
 
 /** Where on an article's page its file is named. */
 export type Hint = "signposting" | "citation-meta" | "alternate" | "json-ld";

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Order, Ready, Response, WorkerOptions } from "./messages.ts";
+import type { Order, Ready, Response, WorkerOptions } from "./servers-messages.ts";
 
 interface Waiting {
   readonly resolve: (result: Response["result"]) => void;

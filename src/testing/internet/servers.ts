@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { createSecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { Identity } from "./certificate.ts";
-import type { Site } from "./site.ts";
-import type { ServerAnswer, ServerRequest } from "./wire.ts";
+import type { ServerAnswer, ServerRequest } from "./node-http.ts";
+import type { Site } from "./request-handler.ts";
 
 export interface Servers {
   /** Where everything of port 443 is answered. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseRates, type Rate } from "../../core/rate.ts";
+import { parseRates, type Rate } from "../../core/limits/rate.ts";
 import type { Limits } from "../../policy/limits.ts";
 import { loadPolicy } from "../../policy/load.ts";
-import type { EnforcedLimit } from "./limit-count.ts";
+import type { EnforcedLimit } from "./limit-counter.ts";
 import { LIMITS } from "./limits.ts";
 
 const { ratelimits } = await loadPolicy({ env: {} });

@@ -9,8 +9,8 @@ import { connect, type TLSSocket } from "node:tls";
 import { Agent } from "undici";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
-import { makeWire } from "../../http/wire.ts";
-import type { Act } from "./script.ts";
+import { makeWire } from "../../http/wire/wire.ts";
+import type { Act } from "./script-runner.ts";
 import { ServersThread } from "./servers-thread.ts";
 import { type Internet, type InternetOptions, startInternet } from "./start-internet.ts";
 
@@ -305,7 +305,7 @@ test("when its thread dies, whoever waits is told, and why", async () => {
 
 test("a process that closes it ends by itself", () => {
   const program = `
-    import { startInternet } from "./src/testing/index.ts";
+    import { startInternet } from "./src/testing.ts";
     const internet = await startInternet({ works: 3 });
     const port = internet.network.connectTo[1].split(":").at(-1);
     await fetch("http://127.0.0.1:" + port + "/");

@@ -1,8 +1,8 @@
 import type { SimulatedWork } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
-import type { WorkerOptions } from "./messages.ts";
-import type { SimulatedOntology } from "./ontologies.ts";
-import { type Act, checkAct } from "./script.ts";
+import type { SimulatedOntology } from "./ontology-catalogue.ts";
+import { type Act, checkAct } from "./script-runner.ts";
+import type { WorkerOptions } from "./servers-messages.ts";
 import { ServersThread } from "./servers-thread.ts";
 
 export interface InternetOptions {

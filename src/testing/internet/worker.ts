@@ -2,10 +2,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemTime } from "../../time/system-time.ts";
 import { makeIdentity } from "./certificate.ts";
-import type { Numbered, Ready, Response, WorkerOptions } from "./messages.ts";
+import { makeWorld } from "./host-directory.ts";
+import { Site } from "./request-handler.ts";
 import { startServers } from "./servers.ts";
-import { Site } from "./site.ts";
-import { makeWorld } from "./world.ts";
+import type { Numbered, Ready, Response, WorkerOptions } from "./servers-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this file is the servers' thread; call startInternet instead");

@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import type { Library } from "../catalogue-index.ts";
 import { escapeXml, html, type Reply, redirect, reply, type Service, type Visit } from "../exchange.ts";
-import type { Library } from "../library.ts";
 import { pageReply } from "../page.ts";
 
 /** export.arxiv.org and arxiv.org: the Atom API, abstracts and files, the same on both. */

@@ -1,5 +1,5 @@
 import { json, type Reply, type Service, text, type Visit } from "../exchange.ts";
-import type { OntologyShelf, SimulatedOntology } from "../ontologies.ts";
+import type { OntologyShelf, SimulatedOntology } from "../ontology-catalogue.ts";
 import { placeReply } from "./ontology-files.ts";
 
 /** data.bioontology.org: submissions and their files, to those with a key; some files to nobody. */

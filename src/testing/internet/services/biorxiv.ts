@@ -1,5 +1,5 @@
+import { isKnownTo, type Library } from "../catalogue-index.ts";
 import { decoded, json, type Service } from "../exchange.ts";
-import { isKnownTo, type Library } from "../library.ts";
 
 /** api.biorxiv.org: the versions of a preprint. */
 export function biorxiv(library: Library): Service {

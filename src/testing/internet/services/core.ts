@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
 import { json, type Service } from "../exchange.ts";
-import { copiesVia, isKnownTo, type Library } from "../library.ts";
 
 /** api.core.ac.uk: the search for works, to those with a key. Without one it fails, as the real one was seen to do. */
 export function core(library: Library): Service {

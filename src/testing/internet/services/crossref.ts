@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, type Library } from "../catalogue-index.ts";
 import { decoded, json, type Reply, redirect, reply, type Service, text, type Visit } from "../exchange.ts";
-import { copiesVia, type Library } from "../library.ts";
 
 /** api.crossref.org: one record, lists with filters and cursors, and which agency registered a DOI. */
 export function crossref(library: Library): Service {

@@ -1,5 +1,5 @@
+import type { Library } from "../catalogue-index.ts";
 import { decoded, json, type Service } from "../exchange.ts";
-import type { Library } from "../library.ts";
 
 /** api.datacite.org: the DOIs that Crossref has not registered. */
 export function datacite(library: Library): Service {

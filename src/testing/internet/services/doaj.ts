@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
 import { decoded, html, json, type Service } from "../exchange.ts";
-import { copiesVia, isKnownTo, type Library } from "../library.ts";
 
 /** doaj.org/api: articles of open journals, mostly by their pages. Whoever calls himself a bot is shown the door. */
 export function doaj(library: Library): Service {

@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, type Library } from "../catalogue-index.ts";
 import { decoded, json, type Reply, reply, type Service, type Visit, xml } from "../exchange.ts";
-import { copiesVia, type Library } from "../library.ts";
 import { jats } from "./pmc.ts";
 
 /** www.ebi.ac.uk/europepmc: the search, and the text of open articles as XML. */

@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
 import { json, type Service, type Visit } from "../exchange.ts";
-import { copiesVia, isKnownTo, type Library } from "../library.ts";
 import { pages } from "./pages.ts";
 
 /** api.figshare.com: articles by DOI, one article with its files, and the redirect to where they lie. */

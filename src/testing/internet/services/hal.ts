@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
 import { json, type Service } from "../exchange.ts";
-import { copiesVia, isKnownTo, type Library } from "../library.ts";
 
 /** api.archives-ouvertes.fr: Solr, with the fields one asks for. */
 export function hal(library: Library): Service {

@@ -1,6 +1,6 @@
 import { html, type Reply, redirect, type Service, type Visit } from "../exchange.ts";
-import { fileReply } from "../file.ts";
-import type { OntologyPlace, OntologyShelf } from "../ontologies.ts";
+import { fileReply } from "../file-reply.ts";
+import type { OntologyPlace, OntologyShelf } from "../ontology-catalogue.ts";
 
 const TYPES = {
   owl: "application/rdf+xml",

@@ -2,8 +2,8 @@
 import { gzipSync } from "node:zlib";
 import { digest } from "../article-file.ts";
 import { json, type Reply, reply, type Service, text, type Visit } from "../exchange.ts";
-import { fileReply } from "../file.ts";
-import type { OntologyServiceName, OntologyShelf, SimulatedOntology } from "../ontologies.ts";
+import { fileReply } from "../file-reply.ts";
+import type { OntologyServiceName, OntologyShelf, SimulatedOntology } from "../ontology-catalogue.ts";
 import { ontologyFiles } from "./ontology-files.ts";
 
 const CC_BY = "https://creativecommons.org/licenses/by/4.0/";

@@ -1,7 +1,7 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, type Library } from "../catalogue-index.ts";
 import type { Copy } from "../copy.ts";
 import { decoded, html, json, type Reply, redirect, type Service, type Visit } from "../exchange.ts";
-import { copiesVia, type Library } from "../library.ts";
 
 /** api.openalex.org: one work under any of its names, and lists by filters, page by page or by cursor. */
 export function openalex(library: Library): Service {

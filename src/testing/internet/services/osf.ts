@@ -1,7 +1,7 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { isKnownTo, type Library } from "../catalogue-index.ts";
 import { json, type Reply, type Service } from "../exchange.ts";
-import { isKnownTo, type Library } from "../library.ts";
-import { guidOf } from "../repository-tales.ts";
+import { guidOf } from "../repository-scenarios.ts";
 
 const TYPE = {
   "content-type": "application/vnd.api+json; charset=utf-8",

@@ -1,5 +1,5 @@
+import type { Library } from "../catalogue-index.ts";
 import { html, type Reply, type Service, text } from "../exchange.ts";
-import type { Library } from "../library.ts";
 import { pageReply } from "../page.ts";
 
 /** Every host that is no API: whatever the catalogue has put at the address. */

@@ -1,8 +1,8 @@
 import { digest } from "../article-file.ts";
 import type { SimulatedWork } from "../catalogue.ts";
+import { isKnownTo, type Library } from "../catalogue-index.ts";
 import { escapeXml, html, json, type Reply, type Service, type Visit, xml } from "../exchange.ts";
-import { fileReply } from "../file.ts";
-import { isKnownTo, type Library } from "../library.ts";
+import { fileReply } from "../file-reply.ts";
 import { pageReply } from "../page.ts";
 
 const BUCKET = "pmc-oa-opendata";

@@ -1,7 +1,7 @@
 import { digest } from "../article-file.ts";
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, type Library } from "../catalogue-index.ts";
 import { decoded, json, type Reply, type Service, type Visit } from "../exchange.ts";
-import { copiesVia, type Library } from "../library.ts";
 
 const FIELDS = ["paperId", "externalIds", "url", "title", "year", "authors", "isOpenAccess", "openAccessPdf", "venue"];
 

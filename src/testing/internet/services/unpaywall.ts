@@ -1,7 +1,7 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, type Library } from "../catalogue-index.ts";
 import type { Copy } from "../copy.ts";
 import { decoded, json, type Reply, type Service } from "../exchange.ts";
-import { copiesVia, type Library } from "../library.ts";
 
 /** api.unpaywall.org: what is open of a DOI, to those who leave a real mail address. */
 export function unpaywall(library: Library): Service {

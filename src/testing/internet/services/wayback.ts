@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { copiesVia, type Library } from "../catalogue-index.ts";
 import { html, json, type Reply, redirect, type Service, text, type Visit } from "../exchange.ts";
-import { copiesVia, type Library } from "../library.ts";
 import { pageReply } from "../page.ts";
 
 /** What the archive has kept of an address. */

@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
+import { isKnownTo, type Library } from "../catalogue-index.ts";
 import { decoded, json, type Reply, type Service, type Visit } from "../exchange.ts";
-import { isKnownTo, type Library } from "../library.ts";
 import { pages } from "./pages.ts";
 
 /** What the record of a work with the story "wrong-checksum" says of its file. */

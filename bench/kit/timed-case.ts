@@ -1,0 +1,83 @@
+/** Contestants of the race for nanoseconds, from a call that takes a host. */
+import type { Contestant } from "./timing.ts";
+
+/** What a table says about a contestant, its name first. */
+interface Kind {
+  readonly name: string;
+}
+
+/** Every call goes through a closure that no compiler inlines here: as from a program, not as from an empty loop. */
+export function syncEntrant<Entrant extends Kind>(
+  kind: Entrant,
+  hosts: readonly string[],
+  call: (host: string) => boolean,
+  isGranted: boolean,
+): Entrant & Contestant {
+  let at = 0;
+  return {
+    ...kind,
+    run(calls) {
+      let granted = 0;
+      for (let made = 0; made < calls; made += 1) {
+        at = at + 1 < hosts.length ? at + 1 : 0;
+        if (call(hosts[at] as string)) granted += 1;
+      }
+      check(kind.name, granted, isGranted ? calls : 0);
+    },
+  };
+}
+
+/** One call after the other, each awaited: what its callers pay. A refusal is a rejection. */
+export function asyncEntrant<Entrant extends Kind>(
+  kind: Entrant,
+  hosts: readonly string[],
+  call: (host: string) => unknown,
+  isGranted: boolean,
+): Entrant & Contestant {
+  let at = 0;
+  return {
+    ...kind,
+    async run(calls) {
+      let granted = 0;
+      for (let made = 0; made < calls; made += 1) {
+        at = at + 1 < hosts.length ? at + 1 : 0;
+        try {
+          await call(hosts[at] as string);
+          granted += 1;
+        } catch (refusal) {
+          // A slip in the bench itself is not to be timed as a refusal.
+          if (refusal instanceof TypeError) throw refusal;
+        }
+      }
+      check(kind.name, granted, isGranted ? calls : 0);
+    },
+  };
+}
+
+/** Many calls at once, for a peer that starts every job from a timer: one by one, it would be the timer that is timed. */
+export function batchEntrant<Entrant extends Kind>(
+  kind: Entrant,
+  hosts: readonly string[],
+  call: (host: string) => Promise<unknown>,
+): Entrant & Contestant {
+  const batch = 20;
+  let at = 0;
+  return {
+    ...kind,
+    leastCalls: batch,
+    async run(calls) {
+      for (let left = calls; left > 0; left -= batch) {
+        const running: Promise<unknown>[] = [];
+        while (running.length < Math.min(batch, left)) {
+          at = at + 1 < hosts.length ? at + 1 : 0;
+          running.push(call(hosts[at] as string));
+        }
+        await Promise.all(running);
+      }
+    },
+  };
+}
+
+function check(name: string, granted: number, expected: number): void {
+  if (granted !== expected) throw new Error(`${name} granted ${granted} calls where ${expected} were due`);
+}

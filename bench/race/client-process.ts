@@ -1,0 +1,147 @@
+/**
+ * One process of one client: `racer.ts <order as JSON>`. Opens the client, says that it is ready, starts when it is told
+ * to, reports, and leaves when the parent hangs up.
+ */
+import { collectGarbage } from "../kit/heap.ts";
+import type { Interval } from "./bound.ts";
+import type { Client, Setting } from "./client.ts";
+import { moduleOf } from "./client-spec.ts";
+import { Doorkeeper, type ServerReport } from "./limit-enforcer.ts";
+import { type HostsReport, meetHosts } from "./many-hosts.ts";
+import { roleOfPath, WARM_PATH } from "./paths.ts";
+import { randomFrom } from "./random.ts";
+import { ruleOf, type Scenario } from "./scenario.ts";
+import { NearWire } from "./scripted-wire.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+import { fetchAll, type Tally } from "./workload.ts";
+
+export interface RacerOrder {
+  readonly client: string;
+  readonly scenario: Scenario;
+  /** Which of the processes it is. */
+  readonly index: number;
+  readonly origin: string;
+  readonly seed: string;
+  readonly limits: Setting["limits"];
+  readonly store?: string;
+  /** When it stops and reports what it has. */
+  readonly limitMs: number;
+}
+
+export interface RacerReport extends Tally {
+  /** Of a clock that all processes of the machine share; of the virtual one where there is one. */
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly cpuMs: number;
+  /** The most that the process held at once, less what it held before the client was loaded. */
+  readonly memoryMb: number;
+  readonly stalls: readonly Interval[];
+  /** From the server that sat in this process. */
+  readonly server?: ServerReport;
+  readonly hosts?: HostsReport;
+}
+
+const MB = 1e6;
+const WARM_REQUESTS = 2;
+// Taken before a client replaces it.
+const { hrtime } = process;
+
+await main(JSON.parse(process.argv[2] ?? "{}") as RacerOrder);
+
+async function main(order: RacerOrder): Promise<void> {
+  // The parent hangs up when it has the report. Peers leave timers behind that would keep this process for an hour.
+  process.once("disconnect", () => process.exit());
+  collectGarbage("major");
+  const idleBytes = process.memoryUsage.rss();
+  const { scenario } = order;
+  const clock = scenario.isVirtual ? new VirtualClock() : undefined;
+  const { open } = await moduleOf(order.client);
+  const doorkeeper = new Doorkeeper(ruleOf(scenario));
+  clock?.install();
+  const wire = clock
+    ? new NearWire(path => doorkeeper.arrive(clock.nowMs, roleOfPath(path)))
+    : scenario.hosts && new NearWire(() => ({ status: 200, headers: {} }));
+  const client = await open({
+    limits: order.limits,
+    random: randomFrom(`${order.seed} ${order.index}`),
+    processes: scenario.loads.length,
+    ...(order.store !== undefined && { store: order.store }),
+    ...(wire && { wire }),
+    ...(clock && { time: clock.time() }),
+  });
+  if (wire === undefined) await warmUp(client, order);
+  const go = new Promise(resolve => process.once("message", resolve));
+  process.send?.("ready");
+  await go;
+  const run = await (scenario.hosts ? runHosts(client, scenario.hosts) : runLoad(client, order, clock));
+  const memoryMb = Math.max(0, process.resourceUsage().maxRSS * 1024 - idleBytes) / MB;
+  const report: RacerReport = { ...run, memoryMb, ...(clock && { server: doorkeeper.report() }) };
+  process.send?.(report);
+}
+
+/**
+ * Code is loaded, and a store is opened, before the race begins. By another name of the server, which every limiter takes
+ * for another host: nothing of it counts, and the connections of the race are new ones.
+ */
+async function warmUp(client: Client, { origin }: RacerOrder): Promise<void> {
+  for (let asked = 0; asked < WARM_REQUESTS; asked += 1)
+    await client.get(`${origin.replace("127.0.0.1", "localhost")}${WARM_PATH}`, "metadata");
+}
+
+type Run = Omit<RacerReport, "memoryMb" | "server">;
+
+async function runLoad(client: Client, order: RacerOrder, clock: VirtualClock | undefined): Promise<Run> {
+  const { scenario, origin, index, limitMs } = order;
+  const nowMs = () => clock?.nowMs ?? machineMs();
+  const tally: Tally = { succeeded: 0, failed: 0, putBack: 0 };
+  const load = scenario.loads[index] ?? {};
+  const { metadata = 0, artifact = 0 } = load;
+  const before = process.cpuUsage();
+  const startedMs = nowMs();
+  const stalls = stallsOf(scenario, startedMs);
+  const work = fetchAll(client, origin, load, tally);
+  if (clock) await clock.runUntil(work);
+  else await Promise.race([work, new Promise(resolve => setTimeout(resolve, limitMs))]);
+  const endedMs = nowMs();
+  const { user, system } = process.cpuUsage(before);
+  // The time that it spent standing still on purpose is not the client's.
+  const stalledMs = stalls.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
+  const failed = metadata + artifact - tally.succeeded;
+  return { ...tally, failed, startedMs, endedMs, cpuMs: (user + system) / 1000 - stalledMs, stalls };
+}
+
+async function runHosts(client: Client, hosts: number): Promise<Run> {
+  const before = process.cpuUsage();
+  const startedMs = machineMs();
+  const met = await meetHosts(client, hosts);
+  const endedMs = startedMs + met.tookMs;
+  const { user, system } = process.cpuUsage(before);
+  return {
+    succeeded: met.met,
+    failed: 0,
+    putBack: 0,
+    startedMs,
+    endedMs,
+    cpuMs: (user + system) / 1000,
+    stalls: [],
+    hosts: met,
+  };
+}
+
+/** Stands still as it is told to, and remembers when that was. */
+function stallsOf({ stalls = [] }: Scenario, startedMs: number): Interval[] {
+  const stood: Interval[] = [];
+  for (const { atMs, ms } of stalls) {
+    setTimeout(() => {
+      const fromMs = machineMs();
+      while (machineMs() < fromMs + ms);
+      stood.push({ fromMs: fromMs - startedMs, toMs: machineMs() - startedMs });
+    }, atMs);
+  }
+  return stood;
+}
+
+/** The same for every process of the machine. */
+function machineMs(): number {
+  return Number(hrtime.bigint()) / 1e6;
+}

@@ -1,0 +1,142 @@
+/** Contestants in turns, in short rounds, with one process or several; the ratios are taken within a round. */
+import { availableParallelism } from "node:os";
+import type { Table } from "../kit/report.ts";
+import { median, percentile } from "../kit/statistics.ts";
+import type { RoundResult } from "./round.ts";
+import type { Crew } from "./worker-pool.ts";
+
+export interface Setting {
+  readonly processes: number;
+  readonly callers: number;
+  readonly keys: number;
+}
+
+export interface ContestOptions {
+  readonly rounds: number;
+  readonly ms: number;
+}
+
+const UNRECORDED_ROUNDS = 4;
+
+/** One contestant's rounds. */
+export class Score {
+  readonly perSecond: number[] = [];
+  readonly #p50Us: number[] = [];
+  readonly #p99Us: number[] = [];
+  readonly #stallMs: number[] = [];
+  readonly #stallCpuMs: number[] = [];
+  #maxUs = 0;
+  #failed = 0;
+
+  add(results: readonly RoundResult[]): void {
+    const tookUs = results.flatMap(result => [...result.tookUs]);
+    this.perSecond.push(results.reduce((sum, result) => sum + result.perSecond, 0));
+    this.#p50Us.push(percentile(tookUs, 50));
+    this.#p99Us.push(percentile(tookUs, 99));
+    this.#maxUs = Math.max(this.#maxUs, percentile(tookUs, 100));
+    this.#stallMs.push(Math.max(...results.map(({ stallMs }) => stallMs)));
+    this.#stallCpuMs.push(Math.max(...results.map(({ stallCpuMs }) => stallCpuMs)));
+    this.#failed += results.reduce((sum, { failed }) => sum + failed, 0);
+  }
+
+  /** How many times as many units in the same round. */
+  times(other: Score): number {
+    return median(this.perSecond.map((rate, round) => rate / (other.perSecond[round] ?? Number.NaN)));
+  }
+
+  get longestStallMs(): number {
+    return Math.max(...this.#stallMs);
+  }
+
+  get longestStallCpuMs(): number {
+    return Math.max(...this.#stallCpuMs);
+  }
+
+  cells(): readonly number[] {
+    return [
+      median(this.perSecond),
+      median(this.#p50Us) / 1000,
+      median(this.#p99Us) / 1000,
+      this.#maxUs / 1000,
+      median(this.#stallMs),
+      this.longestStallMs,
+      this.longestStallCpuMs,
+      this.#failed,
+    ];
+  }
+}
+
+export class Outcome {
+  readonly setting: Setting;
+  readonly scores: ReadonlyMap<string, Score>;
+
+  constructor(setting: Setting, scores: ReadonlyMap<string, Score>) {
+    this.setting = setting;
+    this.scores = scores;
+  }
+
+  score(entrant: string): Score {
+    const score = this.scores.get(entrant);
+    if (score === undefined) throw new RangeError(`${entrant} took no part`);
+    return score;
+  }
+
+  get title(): string {
+    const { processes, callers, keys } = this.setting;
+    return `${many(processes, "process", "es")}, ${many(callers, "caller")} each, ${many(keys, "key")}`;
+  }
+}
+
+export async function contest(
+  crew: Crew,
+  entrants: readonly string[],
+  setting: Setting,
+  { rounds, ms }: ContestOptions,
+): Promise<Outcome> {
+  const { callers, keys } = setting;
+  const scores = new Map(entrants.map(entrant => [entrant, new Score()]));
+  for (let round = -UNRECORDED_ROUNDS; round < rounds; round += 1) {
+    // Nobody always comes after the same one.
+    for (const entrant of round % 2 === 0 ? entrants : entrants.toReversed()) {
+      const results = await crew.run({ entrant, callers, keys, ms });
+      if (round >= 0) scores.get(entrant)?.add(results);
+    }
+  }
+  return new Outcome(setting, scores);
+}
+
+/** With a column for each of the `others`, by its heading: how many times as many units. */
+export function tableOf(
+  outcome: Outcome,
+  { rounds, ms }: ContestOptions,
+  others: ReadonlyMap<string, string> = new Map(),
+): Table {
+  return {
+    title: outcome.title,
+    notes: [
+      `milliseconds; medians over ${rounds} rounds of ${ms} ms, in turns; the longest of all rounds where it says so`,
+      `stall: of the event loop, among ${many(outcome.setting.processes, "process", "es")} on ${many(availableParallelism(), "core")}, up to 1 ms more than it was`,
+      "its CPU: the most that a process itself used between two beats of its loop, whatever else the machine did",
+    ],
+    columns: [
+      "contestant",
+      "acquires/s",
+      ...Array.from(others.values(), heading => `times ${heading}`),
+      "p50",
+      "p99",
+      "longest",
+      "stall",
+      "longest stall",
+      "its CPU",
+      "failed",
+    ],
+    rows: Array.from(outcome.scores, ([entrant, score]) => {
+      const [perSecond, ...rest] = score.cells();
+      return [entrant, perSecond, ...Array.from(others.keys(), other => score.times(outcome.score(other))), ...rest];
+    }),
+  };
+}
+
+function many(count: number, what: string, plural = "s"): string {
+  return `${count} ${what}${count === 1 ? "" : plural}`;
+}

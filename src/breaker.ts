@@ -1,0 +1,28 @@
+/** `docstokg/breaker`: the breakers alone, for those who want only that. */
+
+export type { BreakerEvent, CircuitState } from "./breaker/breaker-events.ts";
+export {
+  type AllowRequest,
+  BreakerRegistry,
+  type BreakerRegistryOptions,
+  type CallFacts,
+  type FailureReport,
+} from "./breaker/breaker-registry.ts";
+export type { Denial } from "./breaker/denial.ts";
+export type { HostStatus, RoleStatus } from "./breaker/host-status.ts";
+export type { Permit } from "./breaker/permit.ts";
+export type { CallResult } from "./core/breaker/call-result.ts";
+export type { Outcome } from "./core/breaker/classify.ts";
+export { type ReceivedAt, retryAfterMs } from "./core/breaker/retry-after.ts";
+export {
+  BreakerOpenError,
+  ConfigError,
+  type Constraint,
+  isDocstokgError,
+  type OpenReason,
+  RejectedError,
+} from "./errors.ts";
+export type { Listener } from "./listeners.ts";
+export type { BreakersOptions } from "./policy/breaker-schema.ts";
+export type { Role } from "./policy/roles.ts";
+export type { Time, Timer } from "./time/time.ts";

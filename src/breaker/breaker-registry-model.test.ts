@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { runSteps, steps } from "../../test/breaker-model.ts";
+
+test("the breakers do what a plain model of them does, whatever happens in whatever order", async () => {
+  let total = 0;
+  await fc.assert(
+    fc.asyncProperty(steps, async list => {
+      total += list.length;
+      await runSteps(list);
+    }),
+    { numRuns: 1500 },
+  );
+  assert.ok(total > 100_000, `${total} steps`);
+});

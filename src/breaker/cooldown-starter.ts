@@ -1,0 +1,56 @@
+import type { CircuitPolicy } from "../core/breaker/circuit.ts";
+import { wallDeadlineMs } from "../core/breaker/deadline.ts";
+import type { OpenReason } from "../errors.ts";
+import type { Time } from "../time/time.ts";
+import type { BreakerTeller } from "./breaker-emitter.ts";
+import type { BreakerTable } from "./breaker-table.ts";
+import type { HostBreaker } from "./host-breaker.ts";
+
+/**
+ * Decides when a whole host is left alone: because it asked, because it failed too often, because somebody ordered it.
+ * `lastPermit` is the number of the last permit issued: only a later one's success may end the cooldown (law B5).
+ */
+export class HostCooler {
+  readonly #table: BreakerTable;
+  readonly #time: Time;
+  readonly #teller: BreakerTeller;
+  readonly #cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void;
+
+  constructor(
+    table: BreakerTable,
+    time: Time,
+    teller: BreakerTeller,
+    cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void,
+  ) {
+    this.#table = table;
+    this.#time = time;
+    this.#teller = teller;
+    this.#cooled = cooled;
+  }
+
+  /** Retry-After: for as long as it asked, up to the cap. One that keeps asking for longer than its reset raises that. */
+  heed(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number, lastPermit: number): void {
+    const { isAdaptive, retryAfterCapMs } = this.#table.policies;
+    const ms = Math.min(retryAfterMs, retryAfterCapMs(host.name));
+    this.cool(host, ms, "retry-after", lastPermit);
+    const oldUs = Math.max(policy.resetUs, host.learnedResetUs);
+    if (isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
+      this.#teller.resetRaised(host.name, oldUs, host.learnedResetUs);
+    }
+  }
+
+  /** The rolling window (law B6). */
+  countFailure(host: HostBreaker, nowUs: number, lastPermit: number): void {
+    const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
+    if (enabled && host.failures.add(nowUs, threshold, windowUs))
+      this.cool(host, cooldownMs, "rolling-window", lastPermit);
+  }
+
+  cool(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number): void {
+    const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
+    const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
+    if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
+    this.#cooled(host, untilUs, reason);
+    this.#teller.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
+  }
+}

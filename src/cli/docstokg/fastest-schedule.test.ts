@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseRates } from "../../core/limits/rate.ts";
+import type { HubEvent } from "../../http/hub-options.ts";
+import { limitsFrom } from "../../policy/limits.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { FastestSchedule, shortestUs } from "./fastest-schedule.ts";
+
+test("so many requests take so long at best, under every window at once", () => {
+  assert.equal(shortestUs(0, parseRates("1/SECOND")), 0);
+  assert.equal(shortestUs(1, parseRates("1/SECOND")), 0);
+  assert.equal(shortestUs(10, parseRates("10/SECOND")), 0);
+  assert.equal(shortestUs(11, parseRates("10/SECOND")), 1e6);
+  assert.equal(shortestUs(13, parseRates("8/SECOND+12/MINUTE")), 60e6);
+  assert.equal(shortestUs(100, []), 0);
+});
+
+test("the budget that takes longest is the bound, shared ones counted over all who share them", async () => {
+  const time = new FakeTime();
+  const limits = limitsFrom(
+    {
+      hosts: { "a.example": { metadata: { rates: "2/SECOND" } } },
+      groups: { g: { members: ["b.example", "c.example"], total: { rates: "1/SECOND" } } },
+    },
+    "test",
+  );
+  const fastest = new FastestSchedule(limits, time);
+  assert.equal(fastest.bound(), undefined);
+  const granted = (key: string, role: "metadata" | "artifact", outcome: "granted" | "refused" = "granted") =>
+    fastest.listener({
+      event_type: "ratelimit.acquire",
+      key,
+      role,
+      rates: "",
+      weight: 1,
+      mode: "fail",
+      blocked_ms: 0,
+      outcome,
+    } as HubEvent);
+  for (let count = 0; count < 4; count += 1) granted("a.example", "metadata");
+  granted("group g", "metadata");
+  granted("group g", "artifact");
+  granted("group g", "artifact", "refused");
+  await time.advance(2500);
+  granted("group g", "artifact");
+  const bound = fastest.bound();
+  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["group g in all", 3, "1/SECOND"]);
+  assert.deepEqual([bound?.fastestMs, bound?.tookMs, bound?.runMs], [2000, 2500, 2500]);
+});

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { Progress } from "./progress.ts";
+import { RunTally } from "./run-counts.ts";
+
+const lanes = [{ host: "api.example.org", role: "metadata", underWay: 2, waiting: 14, freeInMs: 800 }];
+
+function progressOn(isTTY: boolean, isQuiet = false, hasColour = false) {
+  const time = new FakeTime();
+  const tally = new RunTally();
+  const written: string[] = [];
+  const out = { write: (text: string) => written.push(text), isTTY, columns: 60 };
+  const progress = new Progress({ out, time, tally, lanes: () => lanes, isQuiet, hasColour });
+  return { time, tally, progress, written };
+}
+
+test("on a terminal a few lines are drawn over: how far, how fast, how long, and the busiest hosts", async () => {
+  const { time, tally, progress, written } = progressOn(true);
+  tally.wanted = 40;
+  progress.start();
+  for (let count = 0; count < 9; count += 1) tally.settled("done", "ok", 1000);
+  tally.settled("failed", "no-copy", 0);
+  await time.advance(200);
+  assert.deepEqual(written, [
+    "██████░░░░░░░░░░░░░░░░░░ 10/40, 1 failed, 50/s, 9.0 kB, 0.6 s left\n" +
+      "  api.example.org metadata: 2 under way, 14 waiting, next in 0.8 s\n".slice(0, 59).concat("\n"),
+  ]);
+  await time.advance(200);
+  assert.equal(written[1], "\u001b[2A\u001b[J");
+  progress.log("stdin:3: not a name");
+  assert.ok(written.includes("stdin:3: not a name\n"));
+  progress.stop();
+  assert.equal(time.armedTimers, 0);
+});
+
+test("elsewhere it is a plain line now and then, without colours or control characters", async () => {
+  const { time, tally, progress, written } = progressOn(false, false, false);
+  tally.wanted = 2;
+  progress.start();
+  await time.advance(4999);
+  assert.deepEqual(written, []);
+  tally.settled("done", "ok", 10);
+  await time.advance(5001);
+  assert.deepEqual(written, ["1/2, 0 failed, 0.2/s, 10 B, 5.0 s left\n", "1/2, 0 failed, 0.1/s, 10 B, 10 s left\n"]);
+  progress.stop();
+});
+
+test("a quiet run draws nothing, and says what must be said", async () => {
+  const { time, progress, written } = progressOn(true, true);
+  progress.start();
+  await time.advance(60_000);
+  progress.log("core is left out");
+  progress.stop();
+  assert.deepEqual(written, ["core is left out\n"]);
+});

@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, rm, statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ConfigError } from "../../errors.ts";
+import { readLock } from "../../ontology/lockfile.ts";
+import { ONTOFETCH_VARIABLES } from "../../ontology/ontofetch-environment.ts";
+import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
+import { OntologyStore } from "../../ontology/ontology-store.ts";
+import { RESOLVERS } from "../../ontology/resolvers/all.ts";
+import { ExitCode } from "../exit-code.ts";
+import { formatTable } from "../output/table.ts";
+import type { CliCommand, Io } from "../program.ts";
+import { addOntofetchFlags, printJson, settingsOf, sizeText } from "./settings-flags.ts";
+
+interface Finding {
+  readonly what: string;
+  readonly verdict: "ok" | "warning" | "problem";
+  readonly detail: string;
+}
+
+/** Less than this, and the larger ontologies do not fit. */
+const ROOM_BYTES = 5_000_000_000;
+
+/** `ontofetch doctor`: whether a pull could work here, without asking anybody anything. */
+export const doctor: CliCommand = {
+  name: "doctor",
+  summary: "look at environment, keys, disk and store",
+  configure: command => {
+    command.option("--json", "print JSON");
+    addOntofetchFlags(command);
+  },
+  run: async (_args, options, io) => {
+    const findings: Finding[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
+    try {
+      const settings = await settingsOf(options, io);
+      const { file, sources } = settings;
+      const verdict = sources.length === 0 ? "warning" : "ok";
+      findings.push({ what: "sources", verdict, detail: `${sources.length} in ${file}` });
+      findings.push(...keys(settings, io), ...(await folders(settings)), await locked(settings));
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      for (const { where, path, message } of error.problems) {
+        findings.push({
+          what: "settings",
+          verdict: "problem",
+          detail: `${where}: ${path ? `${path}: ` : ""}${message}`,
+        });
+      }
+    }
+    if (options["json"]) printJson(io, { findings });
+    else
+      io.stdout.write(
+        formatTable(
+          ["", "", ""],
+          findings.map(({ what, verdict, detail }) => [what, verdict, detail]),
+        ).trimStart(),
+      );
+    return findings.some(({ verdict }) => verdict === "problem") ? ExitCode.partial : ExitCode.ok;
+  },
+};
+
+/** Names only: a value may be a secret. */
+function environment({ env }: Io): Finding {
+  const set = ONTOFETCH_VARIABLES.filter(name => env[name]);
+  return {
+    what: "environment",
+    verdict: "ok",
+    detail: set.length === 0 ? "no variable of ours is set" : set.join(", "),
+  };
+}
+
+function keys({ sources }: OntofetchSettings, { env }: Io): readonly Finding[] {
+  const used = [...RESOLVERS.values()].filter(({ name }) => sources.some(({ resolver }) => resolver === name));
+  const found = used.flatMap(({ name, keyVariable }): readonly Finding[] => {
+    if (keyVariable === undefined) return [];
+    const isSet = Boolean(env[keyVariable]);
+    const detail = isSet ? `${keyVariable} is set` : `${name} needs a key in ${keyVariable}`;
+    return [{ what: "key", verdict: isSet ? "ok" : "problem", detail }];
+  });
+  const mailto = Boolean(env["DOCSTOKG_MAILTO"]);
+  const detail = mailto ? "DOCSTOKG_MAILTO is set" : "DOCSTOKG_MAILTO is not set: services cannot write to you";
+  return [...found, { what: "contact", verdict: mailto ? "ok" : "warning", detail }];
+}
+
+async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly Finding[]> {
+  const findings = [await writable("store", store)];
+  if (sharedDir === undefined) {
+    findings.push({
+      what: "shared_dir",
+      verdict: "warning",
+      detail: "not set: several processes would not share limits",
+    });
+  } else findings.push(await writable("shared_dir", sharedDir));
+  if (findings[0]?.verdict !== "ok") return findings;
+  const { bavail, bsize } = await statfs(store);
+  const free = bavail * bsize;
+  const verdict = free < ROOM_BYTES ? "warning" : "ok";
+  return [...findings, { what: "disk", verdict, detail: `${sizeText(free)} free` }];
+}
+
+async function writable(what: string, folder: string): Promise<Finding> {
+  const probe = join(folder, `.${randomUUID()}.tmp`);
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(probe, "", { flag: "wx" });
+    await rm(probe);
+    return { what, verdict: "ok", detail: folder };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return { what, verdict: "problem", detail: `${folder} cannot be written to (${code})` };
+  }
+}
+
+async function locked({ lockfile, store: root, sources }: OntofetchSettings): Promise<Finding> {
+  const lock = await readLock(lockfile);
+  const store = new OntologyStore(root);
+  const missing: string[] = [];
+  for (const [id, { sha256 }] of lock) if ((await store.holding(id, sha256)) === undefined) missing.push(id);
+  const unlocked = sources.filter(({ id }) => !lock.has(id)).map(({ id }) => id);
+  const notes = [
+    `${lock.size} locked`,
+    ...(missing.length > 0 ? [`not in the store: ${missing.join(", ")}`] : []),
+    ...(unlocked.length > 0 ? [`not locked yet: ${unlocked.join(", ")}`] : []),
+  ];
+  return {
+    what: "lockfile",
+    verdict: missing.length + unlocked.length > 0 ? "warning" : "ok",
+    detail: notes.join("; "),
+  };
+}

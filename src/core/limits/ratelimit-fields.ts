@@ -1,0 +1,201 @@
+import {
+  type BareItem,
+  type Item,
+  isInnerList,
+  parseDictionary,
+  parseItem,
+  parseList,
+  Token,
+} from "structured-headers";
+import { parseHttpDate } from "../text/http-date.ts";
+
+/**
+ * One limit that a response speaks of. What is malformed or absurd is absent, each field for itself, so whatever is
+ * here can be acted on. At least one of `limit`, `remaining` and `concurrency` is present.
+ */
+export interface Announcement {
+  /** The family of fields that said so. */
+  readonly source: "ratelimit" | "ratelimit-dictionary" | "ratelimit-triple" | "x-ratelimit" | "x-rate-limit";
+  /** The server's own name for the policy, printable ASCII. Only the newest form has one. */
+  readonly name?: string;
+  /** Requests per window, 1 to 1e9. Without `windowUs` it is no rate: the server did not say per what. */
+  readonly limit?: number;
+  /** The window that `limit` is counted in, up to 31 days. Never without `limit`. */
+  readonly windowUs?: number;
+  /**
+   * Requests left, 0 to 1e9. Zero can hold a key only together with `resetMs`: NCBI sends a zero and no reset with
+   * ordinary answers. It may exceed a `limit` that has a window (a burst on top), so never subtract the two.
+   */
+  readonly remaining?: number;
+  /** From the response until `remaining` is filled up, 0 to 31 days. Some servers send the window's length instead. */
+  readonly resetMs?: number;
+  /** Requests that may be under way at once, 1 to 1e9. */
+  readonly concurrency?: number;
+}
+
+type Fields = { readonly [Key in keyof Omit<Announcement, "source">]: Announcement[Key] | undefined };
+type Header = (name: string) => string | undefined;
+
+const FIELD_CHARS_MAX = 4096;
+/** More policies than any server has, so that one response cannot make work for thousands. */
+const POLICIES_MAX = 32;
+const COUNT_MAX = 1e9;
+const SPAN_MS_MAX = 31 * 86_400_000;
+/** From here on a reset is epoch milliseconds (since 1973); below, epoch seconds (until the year 5138). */
+const EPOCH_MS_MIN = 1e11;
+
+/**
+ * Every limit that a response announces, in whichever of the five forms. Never throws, whatever the fields hold.
+ * @param header looks a field up by its name in lower case; repeated fields are joined with a comma.
+ * @param wallMs our clock, for an epoch reset in a response without a usable `Date`.
+ */
+export function announcedLimits(header: Header, wallMs: number): readonly Announcement[] {
+  const field: Header = name => {
+    const text = header(name);
+    return text !== undefined && text.length <= FIELD_CHARS_MAX ? text.trim() : undefined;
+  };
+  const nowMs = () => parseHttpDate(field("date") ?? "", wallMs) ?? wallMs;
+  const prefixed = (prefix: string, misspelt?: string): Fields => ({
+    remaining: count(item(field(`${prefix}remaining`) ?? (misspelt && field(misspelt)))),
+    resetMs: resetMs(item(field(`${prefix}reset`)), nowMs),
+  });
+
+  const policies = items(field("ratelimit-policy"));
+  const [triple, ...triplePolicies] = countedQuotas(items(field("ratelimit-limit")));
+  // The two older forms share the policy field; a server sends one of them.
+  const [ofDictionary, ofTriple] = triple ? [[], countedQuotas(policies)] : [countedQuotas(policies), []];
+  return [
+    ...namedQuotas(policies, items(field("ratelimit"))),
+    ...joined("ratelimit-dictionary", dictionaryState(field("ratelimit")), ofDictionary),
+    ...joined("ratelimit-triple", { ...triple, ...prefixed("ratelimit-") }, [...triplePolicies, ...ofTriple]),
+    ...announcement("x-ratelimit", {
+      limit: positive(item(field("x-ratelimit-limit"))),
+      ...prefixed("x-ratelimit-", "x-ratelimitremaining"), // CORE leaves out the hyphen.
+    }),
+    ...announcement("x-rate-limit", {
+      limit: positive(item(field("x-rate-limit-limit"))),
+      windowUs: intervalUs(field("x-rate-limit-interval")),
+      concurrency: positive(item(field("x-concurrency-limit"))),
+      ...prefixed("x-rate-limit-"),
+    }),
+  ];
+}
+
+/** Draft 10: `RateLimit-Policy: "burst";q=100;w=60` and `RateLimit: "burst";r=50;t=30`, joined by name. */
+function namedQuotas(policies: readonly Item[], states: readonly Item[]): readonly Announcement[] {
+  const statesByName = new Map(states.map(([value, parameters]) => [word(value), parameters]));
+  const names = new Set(policies.map(([value]) => word(value)));
+  const strays = states.filter(([value]) => !names.has(word(value)));
+  return [...policies, ...strays].flatMap(([value, policy]) => {
+    const name = word(value);
+    if (name === undefined) return [];
+    const quota = positive(policy.get("q"));
+    const unit = policy.has("qu") ? word(policy.get("qu")) : "requests";
+    // Slots in use are no rate: their `r` must not hold a key until their `t`.
+    if (unit === "concurrent-requests") return announcement("ratelimit", { name, concurrency: quota });
+    if (unit !== "requests") return [];
+    const state = statesByName.get(name);
+    const now = { remaining: count(state?.get("r")), resetMs: spanMs(state?.get("t")) };
+    return announcement("ratelimit", { name, limit: quota, windowUs: windowUs(policy.get("w")), ...now });
+  });
+}
+
+/** Draft 7: `RateLimit: limit=100, remaining=50, reset=5`. */
+function dictionaryState(text: string | undefined): Fields {
+  const members = text === undefined ? undefined : attempt(() => parseDictionary(text));
+  const value = (key: string) => members?.get(key)?.[0];
+  return { limit: positive(value("limit")), remaining: count(value("remaining")), resetMs: spanMs(value("reset")) };
+}
+
+/** `100, 100;w=60, 5000;w=3600`: quotas without a name. */
+function countedQuotas(members: readonly Item[]): readonly Fields[] {
+  return members.flatMap(([value, parameters]) =>
+    typeof value === "number" ? [{ limit: positive(value), windowUs: windowUs(parameters.get("w")) }] : [],
+  );
+}
+
+/** A state belongs to the policy with its limit, or to the only one; the other policies stand for themselves. */
+function joined(source: Announcement["source"], state: Fields, policies: readonly Fields[]): readonly Announcement[] {
+  const isOnly = state.limit === undefined && policies.length === 1;
+  const own = policies.find(({ limit }) => isOnly || (limit !== undefined && limit === state.limit));
+  const whole = { ...state, limit: state.limit ?? own?.limit, windowUs: state.windowUs ?? own?.windowUs };
+  return [whole, ...policies.filter(policy => policy !== own)].flatMap(fields => announcement(source, fields));
+}
+
+/** A list of one, or of none when nothing useful is left. */
+function announcement(source: Announcement["source"], fields: Fields): readonly Announcement[] {
+  const { name, windowUs, remaining, resetMs, concurrency } = fields;
+  // OpenAlex sent a limit of 5 with 9 remaining while it granted 10: a bare limit that its own counter contradicts is
+  // dropped. One with a window is a policy in itself and stands.
+  const isContradicted = windowUs === undefined && (remaining ?? 0) > (fields.limit ?? 0);
+  const limit = isContradicted ? undefined : fields.limit;
+  if (limit === undefined && remaining === undefined && concurrency === undefined) return [];
+  return [
+    {
+      source,
+      ...(name !== undefined && { name }),
+      ...(limit !== undefined && { limit }),
+      ...(limit !== undefined && windowUs !== undefined && { windowUs }),
+      ...(remaining !== undefined && { remaining }),
+      ...(resetMs !== undefined && { resetMs }),
+      ...(concurrency !== undefined && { concurrency }),
+    },
+  ];
+}
+
+function count(value: unknown): number | undefined {
+  return Number.isInteger(value) ? within(Number(value), COUNT_MAX) : undefined;
+}
+
+function positive(value: unknown): number | undefined {
+  return count(value) || undefined;
+}
+
+/** Structured decimals have three places at most, so the product is rounded to exactly what was written. */
+function spanMs(seconds: unknown): number | undefined {
+  return typeof seconds === "number" ? within(Math.round(seconds * 1000), SPAN_MS_MAX) : undefined;
+}
+
+function windowUs(seconds: unknown): number | undefined {
+  return (Number.isInteger(seconds) && (spanMs(seconds) ?? 0) * 1000) || undefined;
+}
+
+/** Told apart by magnitude alone: servers send a delay, epoch seconds (Zenodo) or epoch milliseconds. */
+function resetMs(value: unknown, nowMs: () => number): number | undefined {
+  if (typeof value !== "number" || value * 1000 <= SPAN_MS_MAX) return spanMs(value);
+  const untilMs = value < EPOCH_MS_MIN ? Math.round(value * 1000) : value;
+  return within(Math.ceil(untilMs - nowMs()), SPAN_MS_MAX);
+}
+
+/** Crossref's `1s`. */
+function intervalUs(text: string | undefined): number | undefined {
+  const [, digits, unit] = /^(\d{1,9}) ?([smh])?$/.exec(text ?? "") ?? [];
+  return windowUs(Number(digits) * (unit === "h" ? 3600 : unit === "m" ? 60 : 1));
+}
+
+/** `abs`, because `-0` is a legal number in a field and would be a surprising one further in. */
+function within(value: number, max: number): number | undefined {
+  return value >= 0 && value <= max ? Math.abs(value) : undefined;
+}
+
+function word(value: BareItem | undefined): string | undefined {
+  return value instanceof Token ? value.toString() : typeof value === "string" ? value : undefined;
+}
+
+function item(text: string | undefined): BareItem | undefined {
+  return text ? attempt(() => parseItem(text)[0]) : undefined;
+}
+
+function items(text: string | undefined): readonly Item[] {
+  const members = text ? attempt(() => parseList(text)) : undefined;
+  return members?.filter(member => !isInnerList(member)).slice(0, POLICIES_MAX) ?? [];
+}
+
+/** The parser throws on what is no structured field, and the standard says to ignore such a field as a whole. */
+function attempt<Value>(parse: () => Value): Value | undefined {
+  try {
+    return parse();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Whether half a file may be gone on with (RFC 9110, 13 and 14): pure, so that every odd answer is a line in a test.
+ * Two halves belong together only when the server vouches for it by a strong validator.
+ */
+import { parseHttpDate } from "../core/text/http-date.ts";
+import { fieldLine } from "../http/headers.ts";
+import type { HeaderFields } from "../http/stages/stage.ts";
+
+/** Decides the century of dates with two digits for a year, which nobody has sent for decades: 2026. */
+const THIS_CENTURY_MS = 1_767_225_600_000;
+
+/** What is at hand of a file. */
+export interface HalfFile {
+  readonly bytes: number;
+  /** An ETag or a date that stands for exactly these bytes. */
+  readonly validator: string;
+  /** Undefined where the server never said. */
+  readonly totalBytes: number | undefined;
+}
+
+/** What an answer brings. */
+export type Arrival =
+  /** The file from its beginning, whatever is at hand. */
+  | { readonly kind: "whole"; readonly totalBytes: number | undefined }
+  /** What is missing, to be put behind what is at hand. */
+  | { readonly kind: "rest"; readonly totalBytes: number | undefined }
+  /** Nothing: all of it is at hand. */
+  | { readonly kind: "complete" }
+  /** Nothing: the condition of the request holds. */
+  | { readonly kind: "unchanged" }
+  /** A part that does not fit: to be asked for from the beginning. */
+  | { readonly kind: "misfit"; readonly reason: string }
+  /** No file at all. */
+  | { readonly kind: "other" };
+
+/**
+ * The validator that may stand in `If-Range`: an ETag that is not weak, or a Last-Modified that is older than its answer
+ * by a second or more, so that no second change can hide in it.
+ */
+export function strongValidator(headers: HeaderFields): string | undefined {
+  const etag = fieldLine(headers["etag"]);
+  if (etag !== undefined) return /^"[^"]*"$/.test(etag) ? etag : undefined;
+  const modified = fieldLine(headers["last-modified"]);
+  const servedMs = parseHttpDate(fieldLine(headers["date"]) ?? "", THIS_CENTURY_MS);
+  const modifiedMs = parseHttpDate(modified ?? "", THIS_CENTURY_MS);
+  if (modifiedMs === undefined || servedMs === undefined) return undefined;
+  return servedMs - modifiedMs >= 1000 ? modified : undefined;
+}
+
+/** The fields that ask for the rest; none where there is nothing to go on with. */
+export function rangeFields(half: HalfFile | undefined): Readonly<Record<string, string>> {
+  if (half === undefined || half.bytes === 0) return {};
+  return { range: `bytes=${half.bytes}-`, "if-range": half.validator };
+}
+
+/** `half` is what the request named in its `Range`; undefined when it had none. */
+export function judgeArrival(status: number, headers: HeaderFields, half: HalfFile | undefined): Arrival {
+  if (status === 200) return { kind: "whole", totalBytes: contentLength(headers) };
+  if (status === 304) return { kind: "unchanged" };
+  if (status === 206) return judgePart(headers, half);
+  if (status === 416 && half !== undefined) {
+    const [, total] = /^bytes \*\/(\d+)$/.exec(fieldLine(headers["content-range"]) ?? "") ?? [];
+    // Of the same length, and of the length that was announced with its validator: nothing is missing.
+    if (total !== undefined && Number(total) === half.bytes && half.totalBytes === half.bytes) {
+      return { kind: "complete" };
+    }
+    return { kind: "misfit", reason: `the server has no bytes from ${half.bytes} on` };
+  }
+  return { kind: "other" };
+}
+
+function judgePart(headers: HeaderFields, half: HalfFile | undefined): Arrival {
+  if (half === undefined) return { kind: "misfit", reason: "a part that nobody asked for" };
+  const field = fieldLine(headers["content-range"]) ?? "";
+  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(field) ?? [];
+  if (first === undefined) return { kind: "misfit", reason: `a part without a place: ${JSON.stringify(field)}` };
+  if (Number(first) !== half.bytes) return { kind: "misfit", reason: `a part from ${first} instead of ${half.bytes}` };
+  const validator = strongValidator(headers);
+  if (validator?.startsWith('"') && validator !== half.validator) {
+    return { kind: "misfit", reason: "a part of another version" };
+  }
+  const totalBytes = total === "*" || total === undefined ? undefined : Number(total);
+  if (half.totalBytes !== undefined && totalBytes !== undefined && totalBytes !== half.totalBytes) {
+    return { kind: "misfit", reason: `a part of ${totalBytes} bytes in all instead of ${half.totalBytes}` };
+  }
+  // A server may give less than was asked for; the rest is asked for again.
+  return Number(last) < Number(first)
+    ? { kind: "misfit", reason: "a part that ends before it begins" }
+    : { kind: "rest", totalBytes: totalBytes ?? half.totalBytes };
+}
+
+/** Undefined for a body in another encoding of transfer, and for what is no number. */
+function contentLength(headers: HeaderFields): number | undefined {
+  const text = fieldLine(headers["content-length"]);
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { BreakerEvent } from "../breaker/breaker-events.ts";
+import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
+import { limitsFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { Gate } from "./gate.ts";
+
+const HOST = "a.example";
+const LIMITS = { rates: "2/SECOND", guard_ms: 0, max_delay_ms: 500 };
+
+function scene(limits: RatelimitsOptions, breakers: BreakersOptions = {}, isShared = false) {
+  const time = new FakeTime();
+  const events: (GateEvent | BreakerEvent)[] = [];
+  const listener = (event: GateEvent | BreakerEvent) => {
+    events.push(event);
+  };
+  const registry = new BreakerRegistry(breakers, { time, random: () => 0, listener });
+  const store = isShared ? new MemoryStore(time).member("p") : undefined;
+  const gate = new Gate(limitsFrom(limits, "test"), time, { breakers: registry, listener, store });
+  const send = async (host = HOST): Promise<Grant> => {
+    const grant = await gate.enter({ host, role: "metadata" });
+    grant.written();
+    return grant;
+  };
+  const told = (type: string) => events.filter(({ event_type }) => event_type === type);
+  return { time, gate, registry, send, told };
+}
+
+for (const isShared of [false, true]) {
+  test(`in shadow mode nothing is held, and what would have been is told${isShared ? ", with a store, too" : ""}`, async () => {
+    const { time, send, told } = scene({ mode: "shadow", defaults: { metadata: LIMITS } }, {}, isShared);
+    for (let n = 0; n < 2; n += 1) (await send()).release();
+    await time.advance(600);
+    (await send()).release();
+    (await send()).release();
+    await time.advance(100);
+    const last = await send();
+    assert.equal(last.waitedMs, 0);
+    last.release();
+    assert.deepEqual(
+      told("ratelimit.shadow").map(event => "would" in event && [event.would, event.wait_ms, event.constraint]),
+      [
+        ["wait", 400, "2/SECOND of a.example"],
+        ["wait", 400, "2/SECOND of a.example"],
+        ["refuse", 900, "2/SECOND of a.example"],
+      ],
+    );
+    assert.equal(time.monotonicUs(), 700_000, "nobody waited");
+  });
+}
+
+test("a slot that is missing would have been waited for, nobody knows how long", async () => {
+  const { send, told } = scene({ mode: "shadow", defaults: { metadata: { ...LIMITS, max_concurrent: 1 } } });
+  const first = await send();
+  const second = await send();
+  const [event] = told("ratelimit.shadow");
+  assert.deepEqual(event, {
+    event_type: "ratelimit.shadow",
+    key: HOST,
+    role: "metadata",
+    would: "wait",
+    wait_ms: undefined,
+    constraint: "max_concurrent 1 of a.example",
+  });
+  first.release();
+  second.release();
+});
+
+test("one host may be in shadow mode, and the others not; or the other way round", async () => {
+  const one = scene({
+    defaults: { metadata: { ...LIMITS, max_delay_ms: 0 } },
+    hosts: { [HOST]: { metadata: { mode: "shadow" } } },
+  });
+  for (let n = 0; n < 3; n += 1) (await one.send()).release();
+  for (let n = 0; n < 2; n += 1) (await one.send("b.example")).release();
+  await assert.rejects(one.send("b.example"), RateLimitExceeded);
+  const all = scene({
+    mode: "shadow",
+    defaults: { metadata: { ...LIMITS, max_delay_ms: 0 } },
+    hosts: { [HOST]: { metadata: { mode: "enforce" } } },
+  });
+  for (let n = 0; n < 2; n += 1) (await all.send()).release();
+  await assert.rejects(all.send(), RateLimitExceeded);
+});
+
+test("a circuit in shadow mode opens and closes, and refuses nobody", async () => {
+  const circuit = { fail_max: 2, reset_timeout_s: 10 };
+  const { time, send, told, registry } = scene(
+    { defaults: { metadata: { ...LIMITS, rates: "1000/s" } } },
+    {
+      mode: "shadow",
+      defaults: { ...circuit, roles: { metadata: circuit } },
+      advanced: { adaptive_reset: { enabled: false } },
+    },
+  );
+  const end = (grant: Grant, isWell: boolean) => {
+    grant.report({ outcome: isWell ? { kind: "success" } : { kind: "failure", cause: "status", throttled: false } });
+    grant.release();
+  };
+  for (let n = 0; n < 2; n += 1) end(await send(), false);
+  assert.equal(registry.state(HOST).state, "open");
+  await time.advance(4000);
+  end(await send(), false);
+  assert.deepEqual(told("breaker_shadow"), [
+    { event_type: "breaker_shadow", host: HOST, role: "metadata", reason: "failures", remaining_ms: 6000 },
+  ]);
+  assert.equal(registry.check({ host: HOST }), undefined, "whoever asks beforehand is not sent away, either");
+  await time.advance(6000);
+  end(await send(), true);
+  assert.equal(registry.state(HOST).state, "closed");
+});
+
+test("limits in shadow mode leave the breakers as they are", async () => {
+  const { send, registry } = scene({ mode: "shadow", defaults: { metadata: LIMITS } });
+  registry.open(HOST, 60);
+  await assert.rejects(send(), BreakerOpenError);
+});
+
+test("a success ends the pause that a host in shadow mode asked for, if it was sent after that", async () => {
+  const { send, registry } = scene({ defaults: { metadata: { ...LIMITS, rates: "1000/s" } } }, { mode: "shadow" });
+  const [asked, before] = [await send(), await send()];
+  asked.report({ outcome: { kind: "failure", cause: "status", throttled: true }, retryAfterMs: 60_000 });
+  assert.equal(registry.state(HOST).state, "open");
+  before.report({ outcome: { kind: "success" } });
+  assert.equal(registry.state(HOST).state, "open");
+  const later = await send();
+  later.report({ outcome: { kind: "success" } });
+  assert.equal(registry.state(HOST).state, "closed");
+  for (const grant of [asked, before, later]) grant.release();
+});

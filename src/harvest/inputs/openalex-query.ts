@@ -1,0 +1,151 @@
+/** Works by a search in OpenAlex: what to ask, what an answer says, what to ask next. */
+import { z } from "zod";
+import { idsOfAddress, idsOfDoi, openalexOf, workOf } from "../identifiers/identifiers.ts";
+import { type Trouble, unreadable, verdictOf } from "../resolvers/finding.ts";
+import { aside, listOf, readJson, text, yearAside } from "../resolvers/json-response.ts";
+import { address } from "../resolvers/request-url.ts";
+import type { Question, ResolverAnswer } from "../resolvers/resolver.ts";
+import type { Work } from "../work.ts";
+
+export interface OpenAlexQuery {
+  readonly text: string;
+  readonly fromYear?: number | undefined;
+  readonly toYear?: number | undefined;
+  /** Only works of which it knows an open copy. @default false */
+  readonly isOpenOnly?: boolean | undefined;
+  /** At most so many works; each page of up to a hundred costs part of the day's budget. @default 100 */
+  readonly max?: number | undefined;
+}
+
+/** What is wrong with a query, each with the flag it was given by; nothing for one that can be asked. */
+export function problemsOfQuery({ text: words, fromYear, toYear, max }: OpenAlexQuery): readonly string[] {
+  const isYear = (year: number) => Number.isInteger(year) && year >= 1000 && year <= 2999;
+  const problems: string[] = [];
+  if (words.trim() === "") problems.push("--query is empty; expected words to search for");
+  if (words.length > QUERY_CHARS_MAX) problems.push(`--query has more than ${QUERY_CHARS_MAX} characters`);
+  if (fromYear !== undefined && !isYear(fromYear))
+    problems.push(`--from-year: expected a year such as 2020, found ${fromYear}`);
+  if (toYear !== undefined && !isYear(toYear))
+    problems.push(`--to-year: expected a year such as 2024, found ${toYear}`);
+  if (fromYear !== undefined && toYear !== undefined && fromYear > toYear)
+    problems.push(`--from-year ${fromYear} is after --to-year ${toYear}`);
+  if (max !== undefined && (!Number.isInteger(max) || max < 1))
+    problems.push(`--max: expected a number above 0, found ${max}`);
+  return problems;
+}
+
+const QUERY_CHARS_MAX = 2000;
+const PAGE_WORKS_MAX = 100;
+export const QUERY_WORKS_DEFAULT = 100;
+
+/**
+ * How far page numbers reach. Beyond, pages follow one another by cursors, which OpenAlex gives to those with a key only
+ * (401 without, since October 2026).
+ */
+const NUMBERED_WORKS_MAX = 10_000;
+
+/** @param at the number of the page, or the cursor that the page before gave. */
+export function questionOf(query: OpenAlexQuery, at?: string): Question {
+  const filters = [
+    query.fromYear !== undefined ? `from_publication_date:${query.fromYear}-01-01` : [],
+    query.toYear !== undefined ? `to_publication_date:${query.toYear}-12-31` : [],
+    query.isOpenOnly === true ? "open_access.is_oa:true" : [],
+  ].flat();
+  return {
+    url: address("https://api.openalex.org/works", {
+      search: query.text.trim(),
+      ...(filters.length > 0 ? { filter: filters.join(",") } : {}),
+      select: "id,doi,title,publication_year,ids",
+      // The same for each page of a query, also for the last: numbers and cursors belong to the size they were made with.
+      per_page: String(pageSizeOf(query)),
+      ...(isNumbered(query) ? { page: at ?? "1" } : { cursor: at ?? "*" }),
+    }),
+    role: "metadata",
+  };
+}
+
+function pageSizeOf({ max = QUERY_WORKS_DEFAULT }: OpenAlexQuery): number {
+  return Math.min(PAGE_WORKS_MAX, max);
+}
+
+function isNumbered({ max = QUERY_WORKS_DEFAULT }: OpenAlexQuery): boolean {
+  return max <= NUMBERED_WORKS_MAX;
+}
+
+export type QueryPage =
+  | {
+      readonly works: readonly Work[];
+      /** How many it knows in all. */
+      readonly count: number;
+      /** Undefined where there is nothing more, or no more is wanted. */
+      readonly next?: Question | undefined;
+    }
+  | { readonly trouble: Trouble };
+
+const page = z.object({
+  meta: z.object({
+    count: z.number(),
+    page: z.number().int().positive().nullish().catch(undefined),
+    next_cursor: text,
+  }),
+  results: listOf(
+    z.object({
+      id: text,
+      doi: text,
+      title: aside,
+      publication_year: yearAside,
+      ids: z.object({ pmid: text, pmcid: text }).nullish(),
+    }),
+    PAGE_WORKS_MAX,
+  ),
+});
+
+/** @param had how many works the pages before gave. */
+export function readPage(answer: ResolverAnswer, query: OpenAlexQuery, had: number): QueryPage {
+  const verdict = verdictOf(answer);
+  // No search is "not found".
+  if (verdict !== undefined)
+    return { trouble: verdict.kind === "trouble" ? verdict : unreadable(answer, `${answer.status}`) };
+  const read = readJson(answer, page);
+  if ("trouble" in read) return read;
+  const { meta, results } = read.data;
+  const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - had);
+  const works = results.flatMap(workIn).slice(0, wanted);
+  // After an empty page there is none, whatever it says of a next one.
+  const at = results.length > 0 && works.length < wanted ? nextOf(meta, query, had) : undefined;
+  return { works, count: meta.count, ...(at ? { next: questionOf(query, at) } : {}) };
+}
+
+function nextOf(meta: z.infer<typeof page>["meta"], query: OpenAlexQuery, had: number): string | null | undefined {
+  if (!isNumbered(query)) return meta.next_cursor;
+  const size = pageSizeOf(query);
+  const number = meta.page ?? Math.ceil(had / size) + 1;
+  return number * size < Math.min(meta.count, NUMBERED_WORKS_MAX) ? String(number + 1) : undefined;
+}
+
+type Result = z.infer<typeof page>["results"][number];
+
+function workIn({ id, doi, title, publication_year, ids }: Result): readonly Work[] {
+  const openalex = openalexOf(id?.split("/").at(-1) ?? "");
+  const names = {
+    ...(openalex === undefined ? {} : { openalex }),
+    ...namesAt(ids?.pmid),
+    ...namesAt(ids?.pmcid),
+    ...idsOfDoi((doi ?? "").replace(/^https?:\/\/doi\.org\//i, "")),
+  };
+  if (Object.keys(names).length === 0) return [];
+  const year = Number(publication_year);
+  return [
+    workOf(names, {
+      ...(title ? { title: title.slice(0, 500) } : {}),
+      ...(Number.isInteger(year) && year >= 1000 ? { year } : {}),
+    }),
+  ];
+}
+
+/** `https://pubmed.ncbi.nlm.nih.gov/17183658`; what is no name of PubMed or PMC is left out. */
+function namesAt(address: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
+  const ids = idsOfAddress(address ?? "");
+  if (typeof ids === "string") return {};
+  return { ...(ids.pmid ? { pmid: ids.pmid } : {}), ...(ids.pmcid ? { pmcid: ids.pmcid } : {}) };
+}

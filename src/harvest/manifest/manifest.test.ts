@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Work } from "../work.ts";
+import { type Manifest, openManifest } from "./manifest.ts";
+import { holdManifest } from "./manifest-file.ts";
+import { type Arrival, placeOf } from "./manifest-files.ts";
+import { exportLines, reportOf } from "./manifest-report.ts";
+
+function fileFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-manifest-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, "manifest.sqlite");
+}
+
+async function manifestFor(t: TestContext, path = fileFor(t)): Promise<Manifest> {
+  const manifest = await openManifest(path, new FakeTime());
+  t.after(() => manifest.close());
+  return manifest;
+}
+
+const works = (...names: readonly string[]): readonly Work[] =>
+  names.map(name => ({ key: `doi:10.1/${name}`, ids: { doi: `10.1/${name}` } }));
+const keys = (list: readonly Work[]) => list.map(({ key }) => key);
+const everything = () => true;
+
+const ARRIVAL: Arrival = {
+  sha256: "ab".repeat(32),
+  path: "doi_10.1_a.pdf",
+  bytes: 10,
+  mediaType: "application/pdf",
+  place: placeOf("https://x.example/a.pdf"),
+  url: "https://x.example/a.pdf",
+  resolver: "openalex",
+  etag: '"1"',
+};
+
+test("a work is listed once, however often it is named, and stays where it was in the list", async t => {
+  const manifest = await manifestFor(t);
+  const run = manifest.beginRun("run");
+  assert.deepEqual(manifest.want(run, works("a", "b", "a"), everything), { pending: 2, present: 0, failed: 0 });
+  assert.deepEqual(keys(manifest.pending(run, 0, 10)), ["doi:10.1/a", "doi:10.1/b"]);
+});
+
+test("another run takes up what is pending, leaves what is done, and what failed", async t => {
+  const manifest = await manifestFor(t);
+  const first = manifest.beginRun("run");
+  manifest.want(first, works("a", "b", "c"), everything);
+  const [a, b] = manifest.pending(first, 0, 2);
+  assert.ok(a && b);
+  manifest.finish(first, a.id, "ok", ARRIVAL);
+  manifest.fail(b.id, "no-copy", undefined);
+  const second = manifest.beginRun("run");
+  assert.deepEqual(manifest.want(second, works("a", "b", "c"), everything), { pending: 1, present: 1, failed: 1 });
+  assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/c"]);
+  assert.deepEqual(reportOf(manifest.db, second).works, { total: 3, done: 1, failed: 1, pending: 1 });
+});
+
+test("a work whose file has gone is pending again", async t => {
+  const manifest = await manifestFor(t);
+  const first = manifest.beginRun("run");
+  manifest.want(first, works("a"), everything);
+  manifest.finish(first, 1, "ok", ARRIVAL);
+  const second = manifest.beginRun("run");
+  assert.deepEqual(
+    manifest.want(second, works("a"), () => false),
+    { pending: 1, present: 0, failed: 0 },
+  );
+});
+
+test("those that failed are taken up on demand, all of them or for one reason", async t => {
+  const manifest = await manifestFor(t);
+  const first = manifest.beginRun("run");
+  manifest.want(first, works("a", "b", "c"), everything);
+  for (const [index, { id }] of manifest.pending(first, 0, 2).entries())
+    manifest.fail(id, index === 0 ? "no-copy" : "network", undefined);
+  assert.equal(manifest.wantUnfinished(manifest.beginRun("retry"), undefined), 1);
+  const second = manifest.beginRun("retry");
+  assert.equal(manifest.wantUnfinished(second, { reason: "network" }), 2);
+  assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/b", "doi:10.1/c"]);
+  assert.equal(manifest.wantUnfinished(manifest.beginRun("retry"), {}), 3);
+});
+
+test("a list that is taken back leaves nothing of it, and everything else", async t => {
+  const manifest = await manifestFor(t);
+  const earlier = manifest.beginRun("run");
+  manifest.want(earlier, works("old"), everything);
+  const run = manifest.beginRun("run");
+  manifest.beginList();
+  manifest.want(run, works("old", "new"), everything);
+  manifest.forsakeList();
+  assert.equal(reportOf(manifest.db).works.total, 1);
+  assert.deepEqual(keys(manifest.pending(earlier, 0, 10)), ["doi:10.1/old"]);
+  manifest.beginList();
+  manifest.want(run, works("new"), everything);
+  manifest.keepList();
+  manifest.endRun(run, "ended");
+  assert.equal(reportOf(manifest.db).works.total, 2);
+});
+
+test("the export has every work with everything that was tried, and no secret of an address", async t => {
+  const manifest = await manifestFor(t);
+  const run = manifest.beginRun("run");
+  manifest.want(run, works("a", "b"), everything);
+  const url = "https://x.example/a.pdf?token=s3cret";
+  manifest.note(run, 1, { step: "fetch", resolver: "openalex", url, status: 503, reason: "http-status", elapsedMs: 3 });
+  manifest.note(run, 1, {
+    step: "fetch",
+    resolver: "openalex",
+    url,
+    status: 200,
+    reason: "ok",
+    bytes: 10,
+    elapsedMs: 4,
+  });
+  manifest.finish(run, 1, "ok", ARRIVAL);
+  const text = [...exportLines(manifest.db)].join("");
+  assert.doesNotMatch(text, /s3cret/);
+  const [a, b] = text
+    .trimEnd()
+    .split("\n")
+    .map(line => JSON.parse(line));
+  assert.deepEqual(
+    [a.key, a.state, a.reason, a.ids, a.file.path],
+    ["doi:10.1/a", "done", "ok", { doi: "10.1/a" }, ARRIVAL.path],
+  );
+  assert.deepEqual(
+    a.attempts.map((each: { status: number; reason: string }) => [each.status, each.reason]),
+    [
+      [503, "http-status"],
+      [200, "ok"],
+    ],
+  );
+  assert.deepEqual([b.state, b.file, b.attempts], ["pending", null, []]);
+});
+
+test("a run that was killed is told from one that ended", async t => {
+  const manifest = await manifestFor(t);
+  const killed = manifest.beginRun("run");
+  const ended = manifest.beginRun("run");
+  manifest.endRun(ended, "ended");
+  assert.deepEqual(
+    reportOf(manifest.db).runs.map(({ id, state }) => [id, state]),
+    [
+      [ended, "ended"],
+      [killed, "interrupted"],
+    ],
+  );
+});
+
+test("a file that is no manifest of ours is left as it is, and said so", async t => {
+  const path = fileFor(t);
+  writeFileSync(path, "my notes, not a database; long enough to be looked at as one");
+  await assert.rejects(openManifest(path, systemTime), {
+    name: "ConfigError",
+    message: /cannot be used as a manifest: it is damaged, or no database at all; it was left as it is/,
+  });
+  assert.match(readFileSync(path, "utf8"), /^my notes/);
+  const other = fileFor(t);
+  const foreign = new DatabaseSync(other);
+  foreign.exec("CREATE TABLE theirs (x)");
+  foreign.close();
+  const before = readFileSync(other);
+  await assert.rejects(openManifest(other, systemTime), /it belongs to another program/);
+  assert.deepEqual(readFileSync(other), before);
+});
+
+test("one run holds a manifest at a time, and lets go when it is over", async t => {
+  const path = fileFor(t);
+  const first = await holdManifest(path);
+  assert.ok(first);
+  assert.equal(await holdManifest(path), undefined);
+  first.release();
+  const second = await holdManifest(path);
+  assert.ok(second);
+  second.release();
+});

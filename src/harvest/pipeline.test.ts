@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { type TestContext, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { BreakerOpenError, BusyError, RateLimitExceeded, type RejectionDetails } from "../errors.ts";
+import type { Hub } from "../http/hub.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { Reason } from "./reason.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
+import { type ContentRun, openRun, type RunOptions } from "./run.ts";
+import type { Work } from "./work.ts";
+
+/** When each request went, in milliseconds, by host. */
+type Sent = Map<string, number[]>;
+
+const detailsOf = (host: string): RejectionDetails => ({
+  host,
+  role: "metadata",
+  constraint: { kind: "window", owner: host, limit: "a limit" },
+});
+
+/** Answers every question with 404; `refuse` says what a host does to one that comes now. */
+function gateOf(time: FakeTime, sent: Sent, refuse: (host: string, nowMs: number, earlier: readonly number[]) => void) {
+  let underWay = 0;
+  const most = { underWay: 0 };
+  const request = async (url: string | URL) => {
+    const { host } = new URL(url);
+    const nowMs = time.monotonicUs() / 1000;
+    const earlier = sent.get(host) ?? [];
+    refuse(host, nowMs, earlier);
+    sent.set(host, [...earlier, nowMs]);
+    underWay += 1;
+    most.underWay = Math.max(most.underWay, underWay);
+    await setImmediate();
+    underWay -= 1;
+    return { statusCode: 404, headers: {}, body: Readable.from([Buffer.from("no")]) };
+  };
+  return { hub: { request } as unknown as Pick<Hub, "request">, most };
+}
+
+function asker(name: string, host: (work: Work) => string): Resolver {
+  return {
+    name,
+    needs: [],
+    ask: work => ({ url: `https://${host(work)}/${work.key}`, role: "metadata" }),
+    read: () => ({ kind: "none", reason: "unknown-work" }),
+  };
+}
+
+const works = (count: number) =>
+  Array.from({ length: count }, (_, index): Work => ({ key: `doi:10.1/${index}`, ids: { doi: `10.1/${index}` } }));
+const isEven = ({ key }: Work) => Number(key.split("/")[1]) % 2 === 0;
+
+interface Played {
+  readonly run: ContentRun;
+  readonly settled: Map<string, Reason>;
+}
+
+/** Lets time pass whenever nothing but time is missing, until all is settled. */
+async function play(
+  t: TestContext,
+  time: FakeTime,
+  wanted: readonly Work[],
+  options: Pick<RunOptions, "hub" | "resolvers"> & Partial<RunOptions>,
+): Promise<Played> {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-pipeline-"));
+  const settled = new Map<string, Reason>();
+  const run = await openRun({
+    time,
+    folder,
+    manifest: join(folder, "manifest.sqlite"),
+    command: "test",
+    order: () => options.resolvers,
+    onSettled: ({ key }, _, reason) => settled.set(key, reason),
+    ...options,
+  });
+  t.after(() => {
+    run.close("ended");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  run.want(wanted);
+  run.pipeline.fed();
+  let isOver = false;
+  const ended = run.pipeline.run().finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await setImmediate();
+    if (run.pipeline.inFlight > 0) continue;
+    const nextMs = time.nextTimerMs;
+    if (nextMs !== undefined) await time.advance(nextMs);
+  }
+  await ended;
+  return { run, settled };
+}
+
+test("a refusal is the time to come back at, and a slow host is in nobody's way", async t => {
+  const time = new FakeTime();
+  const sent: Sent = new Map();
+  const { hub } = gateOf(time, sent, (host, nowMs, earlier) => {
+    const freeMs = (earlier.at(-1) ?? Number.NEGATIVE_INFINITY) + 3000;
+    if (host === "slow.example" && nowMs < freeMs) {
+      throw new RateLimitExceeded({ ...detailsOf(host), retryAfterMs: freeMs - nowMs, maxWaitMs: 100 });
+    }
+  });
+  const one = asker("one", work => (isEven(work) ? "slow.example" : "quick.example"));
+  const { settled, run } = await play(t, time, works(10), { hub, resolvers: [one] });
+  assert.deepEqual(sent.get("slow.example"), [0, 3000, 6000, 9000, 12_000]);
+  assert.deepEqual(sent.get("quick.example"), [0, 0, 0, 0, 0]);
+  assert.deepEqual(new Set(settled.values()), new Set(["unknown-work"]));
+  const attempts = run.manifest.db.prepare("SELECT count(*) AS count FROM attempts").get()?.["count"];
+  assert.equal(attempts, 10, "what was not sent is no attempt");
+  assert.equal(time.armedTimers, 0);
+});
+
+test("a host that is cut off is asked again when it says, others meanwhile, and given up when that is too late", async t => {
+  const time = new FakeTime();
+  const sent: Sent = new Map();
+  const { hub } = gateOf(time, sent, (host, nowMs) => {
+    const untilMs = host === "down.example" ? 5000 : host === "dead.example" ? 1e6 : 0;
+    if (nowMs >= untilMs) return;
+    throw new BreakerOpenError({ ...detailsOf(host), reason: "failures", cooldownRemainingMs: untilMs - nowMs });
+  });
+  const first = asker("first", work => (isEven(work) ? "down.example" : "dead.example"));
+  const second = asker("second", () => "well.example");
+  const { settled } = await play(t, time, works(4), { hub, resolvers: [first, second], patienceMs: 60_000 });
+  assert.deepEqual(sent.get("well.example"), [0, 0, 0, 0]);
+  assert.deepEqual(sent.get("down.example"), [5000, 5000]);
+  assert.equal(sent.get("dead.example"), undefined);
+  assert.deepEqual([...settled.values()].sort(), ["breaker-open", "breaker-open", "unknown-work", "unknown-work"]);
+});
+
+test("where every slot is taken, whoever finishes lets the next one in", async t => {
+  const time = new FakeTime();
+  const sent: Sent = new Map();
+  let inside = 0;
+  const { hub } = gateOf(time, sent, host => {
+    if (inside > 0) throw new BusyError({ ...detailsOf(host), maxWaitMs: 100 });
+    inside += 1;
+    void setImmediate().then(() => {
+      inside -= 1;
+    });
+  });
+  const { settled } = await play(t, time, works(6), { hub, resolvers: [asker("one", () => "narrow.example")] });
+  assert.equal(settled.size, 6);
+  assert.equal(sent.get("narrow.example")?.length, 6);
+});
+
+test("never more requests under way than workers, nor more works open than there is room for", async t => {
+  const time = new FakeTime();
+  const sent: Sent = new Map();
+  const { hub, most } = gateOf(time, sent, () => undefined);
+  const opened = new Set<string>();
+  let mostOpen = 0;
+  const resolvers = [asker("one", ({ key }) => `h${key.length}.example`), asker("two", () => "two.example")];
+  const settledHere = new Map<string, Reason>();
+  const { run } = await play(t, time, works(200), {
+    hub,
+    resolvers,
+    workers: 3,
+    maxOpen: 7,
+    // Asked for whenever a work is taken up, or goes on.
+    order: ({ key }) => {
+      opened.add(key);
+      mostOpen = Math.max(mostOpen, opened.size);
+      return resolvers;
+    },
+    onSettled: ({ key }, _, reason) => {
+      opened.delete(key);
+      settledHere.set(key, reason);
+    },
+  });
+  assert.equal(settledHere.size, 200);
+  assert.equal(most.underWay, 3);
+  assert.equal(run.pipeline.open, 0);
+  assert.equal(mostOpen, 7);
+});

@@ -1,0 +1,148 @@
+/** Whatever comes back, a resolver says what it makes of it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { heard, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import type { Work } from "../work.ts";
+import { RESOLVERS } from "./order.ts";
+import type { Finding } from "./resolver.ts";
+
+const work: Work = {
+  key: "doi:10.1234/abc",
+  ids: {
+    doi: "10.1234/abc",
+    arxiv: "2401.00001",
+    pmid: "123",
+    pmcid: "PMC123",
+    openalex: "W1",
+    url: "https://example.org/paper",
+  },
+};
+
+/** Fields that services use, so that the shapes come near to theirs. */
+const field = fc.constantFrom(
+  ..."message link URL content-type results result resultList bibjson identifier id doi DOI pmcid pmid url files key".split(
+    " ",
+  ),
+  ..."metadata data attributes links download embeds primary_file type instances urls response docs collection".split(
+    " ",
+  ),
+  ..."version locations best_oa_location pdf_url oa_locations url_for_pdf openAccessPdf externalIds records files_s".split(
+    " ",
+  ),
+);
+const leaf = fc.oneof(
+  fc.string(),
+  fc.integer(),
+  fc.boolean(),
+  fc.constantFrom<unknown>(null, "10.1234/ABC", "PMC123", "https://example.org/a.pdf", "s3://pmc-oa-opendata/x", "doi"),
+  fc.constantFrom(
+    "javascript:alert(1)",
+    "https://a:b@example.org/x.pdf",
+    "//example.org",
+    "file:///etc/passwd",
+    "files",
+  ),
+);
+const { json } = fc.letrec<{ json: unknown }>(tie => ({
+  json: fc.oneof(
+    { depthSize: "small" },
+    leaf,
+    fc.array(tie("json"), { maxLength: 4 }),
+    fc.array(fc.tuple(field, tie("json")), { maxLength: 6 }).map(entries => Object.fromEntries(entries)),
+  ),
+}));
+const tag = fc.constantFrom(
+  "<meta ",
+  "<link ",
+  'name="citation_pdf_url" ',
+  'content="',
+  "a.pdf",
+  '">',
+  "<entry>",
+  "</entry>",
+  "<feed>",
+  "<Prefix>",
+  "<base href=",
+  "<script type=application/ld+json>",
+  "{",
+  "&amp;",
+  "<![CDATA[",
+  "<id>http://arxiv.org/abs/2401.00001</id>",
+  "http://[",
+  "%",
+);
+const body = fc.oneof(
+  json.map(value => JSON.stringify(value)),
+  fc.string(),
+  fc.array(tag, { maxLength: 20 }).map(all => all.join("")),
+);
+const url = fc.oneof(
+  fc.constantFrom(
+    "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/?ids=1",
+    "https://pmc-oa-opendata.s3.amazonaws.com/?list-type=2",
+    "https://api.osf.io/v2/nodes/abcde/files/osfstorage/",
+    "https://api.biorxiv.org/details/medrxiv/10.1101/1/na/json",
+    "https://example.org/",
+  ),
+  fc.string(),
+);
+const headers = fc.dictionary(fc.constantFrom("link", "content-type", "cf-mitigated"), fc.string());
+const status = fc.constantFrom(200, 200, 200, 202, 204, 301, 400, 401, 403, 404, 410, 422, 429, 500, 503);
+
+for (const resolver of RESOLVERS) {
+  test(`${resolver.name} never throws, and names only addresses that can be asked`, () => {
+    fc.assert(
+      fc.property(status, url, headers, body, (statusCode, from, fields, text) => {
+        check(resolver.read({ url: from, status: statusCode, headers: fields, body: text }, work));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test(`${resolver.name} tells a service that is away from one that refuses us and one we cannot read`, () => {
+    const token = tokens[resolver.name] ?? "10.1234/abc";
+    assert.match(told(heard(resolver, token, { status: 429 })), /^unavailable: \S+ answered 429$/);
+    assert.match(told(heard(resolver, token, { status: 503, body: "<html>" })), /^unavailable: \S+ answered 503$/);
+    assert.match(told(heard(resolver, token, { status: 401 })), /^refused: \S+ answered 401$/);
+    assert.equal(
+      told(heard(resolver, token, { status: 410 })),
+      resolver.name === "biorxiv"
+        ? "ask: https://api.biorxiv.org/details/medrxiv/10.1101/2020.03.03.974402/na/json"
+        : "none: unknown-work",
+    );
+    if (resolver.name === "landing_page") return;
+    assert.match(
+      told(heard(resolver, token, { body: "<html><title>Maintenance</title>" })),
+      /^unreadable: \S+ answered /,
+    );
+  });
+
+  test(`${resolver.name} asks about what it can know, over https`, () => {
+    const question = resolver.ask(workNamed(tokens[resolver.name] ?? "10.1234/abc"));
+    assert.equal(new URL(question?.url ?? "").protocol, "https:");
+    assert.equal(resolver.ask({ key: "", ids: {} }), undefined);
+    assert.equal(resolver.know?.({ key: "", ids: {} }), undefined);
+  });
+}
+
+const tokens: Readonly<Record<string, string>> = {
+  arxiv: "2401.00001",
+  pmc: "PMC123",
+  zenodo: "10.5281/zenodo.12345",
+  figshare: "10.6084/m9.figshare.12345",
+  osf: "10.31219/osf.io/abcde",
+  biorxiv: "10.1101/2020.03.03.974402",
+  wayback: "https://example.org/a.pdf",
+};
+
+function check(finding: Finding): void {
+  if (finding.kind === "ask") assert.equal(new URL(finding.question.url).protocol, "https:");
+  if (finding.kind === "trouble") assert.ok(finding.message.length > 0 && finding.message.length < 500);
+  if (finding.kind !== "found") return;
+  assert.ok(finding.candidates.length > 0 && finding.candidates.length <= 25);
+  for (const candidate of finding.candidates) {
+    const { protocol, username, href } = new URL(candidate.url);
+    assert.ok((protocol === "https:" || protocol === "http:") && username === "" && href === candidate.url);
+  }
+}

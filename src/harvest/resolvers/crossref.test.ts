@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { crossref } from "./crossref.ts";
+
+const link = (URL: string, type: string, application: string, version = "vor") => ({
+  URL,
+  "content-type": type,
+  "content-version": version,
+  "intended-application": application,
+});
+
+test("crossref is asked for one record by its DOI", () => {
+  assert.equal(asked(crossref, "10.1234/A<B>"), "https://api.crossref.org/works/10.1234/a%3Cb%3E");
+  assert.equal(asked(crossref, "2401.00001"), undefined);
+});
+
+test("crossref gives what is meant for text mining and syndication, with the licence of that version", () => {
+  const message = {
+    DOI: "10.1234/abc",
+    title: ["T"],
+    issued: { "date-parts": [[2021, 4]] },
+    license: [
+      { URL: "https://example.org/tdm", "content-version": "tdm" },
+      { URL: "https://creativecommons.org/licenses/by/4.0/", "content-version": "vor" },
+    ],
+    link: [
+      link("https://p.example/similarity.pdf", "application/pdf", "similarity-checking"),
+      link("https://p.example/a.xml", "text/xml", "text-mining"),
+      link("https://p.example/a.pdf", "application/pdf", "syndication"),
+      link("https://p.example/am/pdf", "unspecified", "text-mining", "am"),
+      link("https://p.example/page", "unspecified", "text-mining"),
+    ],
+  };
+  const finding = heard(crossref, "10.1234/abc", { body: { status: "ok", message } });
+  const by = "https://creativecommons.org/licenses/by/4.0/";
+  assert.deepEqual(candidatesIn(finding), [
+    { url: "https://p.example/a.pdf", kind: "pdf", version: "published", licence: by },
+    { url: "https://p.example/a.xml", kind: "xml", version: "published", licence: by },
+    { url: "https://p.example/am/pdf", kind: "pdf", version: "accepted", licence: "https://example.org/tdm" },
+  ]);
+  assert.ok(finding.kind === "found" && finding.year === 2021);
+});
+
+test("crossref without links has no copy; without a message it is not read", () => {
+  assert.equal(told(heard(crossref, "10.1234/abc", { body: { message: { DOI: "10.1234/abc" } } })), "none: no-copy");
+  assert.equal(
+    told(heard(crossref, "10.1234/abc", { status: 404, body: "Resource not found." })),
+    "none: unknown-work",
+  );
+  assert.match(told(heard(crossref, "10.1234/abc", { body: { status: "ok" } })), /^unreadable: .*: message: /);
+  assert.match(
+    told(heard(crossref, "10.1234/abc", { body: { message: { link: [{ URL: 1 }] } } })),
+    /message\.link\.0\.URL/,
+  );
+});

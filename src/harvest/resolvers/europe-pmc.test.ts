@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { europePmc } from "./europe-pmc.ts";
+
+const page = (...result: readonly unknown[]) => ({ hitCount: result.length, resultList: { result } });
+
+test("europe_pmc is asked by the most exact name", () => {
+  const query = (token: string) => new URL(asked(europePmc, token) ?? "").searchParams.get("query");
+  assert.equal(query("PMC1"), "PMCID:PMC1");
+  assert.equal(query("pmid:12"), "EXT_ID:12 AND SRC:MED");
+  assert.equal(query('10.1234/a"b'), 'DOI:"10.1234/a\\"b"');
+  assert.equal(asked(europePmc, "2401.00001"), undefined);
+});
+
+test("europe_pmc gives the XML of open articles and free copies elsewhere, not those it renders no more", () => {
+  const hit = {
+    doi: "10.1234/ABC",
+    pmcid: "PMC1",
+    pmid: "12",
+    title: "T",
+    pubYear: "2020",
+    isOpenAccess: "Y",
+    license: "cc by",
+    fullTextUrlList: {
+      fullTextUrl: [
+        { availabilityCode: "OA", documentStyle: "pdf", url: "https://europepmc.org/articles/PMC1?pdf=render" },
+        { availabilityCode: "F", documentStyle: "pdf", url: "https://p.example/a.pdf" },
+        { availabilityCode: "S", documentStyle: "pdf", url: "https://p.example/paid.pdf" },
+      ],
+    },
+  };
+  const finding = heard(europePmc, "10.1234/abc", { body: page({ doi: "10.9999/other" }, hit) });
+  assert.deepEqual(candidatesIn(finding), [
+    { url: "https://p.example/a.pdf", kind: "pdf", licence: "cc by" },
+    { url: "https://www.ebi.ac.uk/europepmc/webservices/rest/PMC1/fullTextXML", kind: "xml", licence: "cc by" },
+  ]);
+  assert.ok(finding.kind === "found");
+  assert.deepEqual(finding.ids, { pmcid: "PMC1", pmid: "12", doi: "10.1234/abc" });
+});
+
+test("europe_pmc without a hit, with another's hit, and with an error in XML", () => {
+  assert.equal(told(heard(europePmc, "10.1234/abc", { body: page() })), "none: unknown-work");
+  assert.equal(told(heard(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abcd" }) })), "none: unknown-work");
+  assert.equal(told(heard(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abc" }) })), "none: no-copy");
+  assert.match(
+    told(heard(europePmc, "10.1234/abc", { body: "<errorBean><errCode>404</errCode></errorBean>" })),
+    /^unreadable: .*not JSON/,
+  );
+  assert.match(told(heard(europePmc, "10.1234/abc", { body: { hitCount: 0 } })), /^unreadable: .*resultList/);
+});

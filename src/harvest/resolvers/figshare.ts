@@ -1,0 +1,85 @@
+import { z } from "zod";
+import type { WorkIds } from "../work.ts";
+import { documentsFirst, kindByName } from "./file-names.ts";
+import { figshareFile, findingOf, idsFrom, md5, type Place, verdictOf } from "./finding.ts";
+import { aside, listOf, readJson, text } from "./json-response.ts";
+import { address } from "./request-url.ts";
+import type { Question, Resolver } from "./resolver.ts";
+
+const API = "https://api.figshare.com/v2/articles";
+
+const file = z.object({
+  id: z.number().int(),
+  name: z.string(),
+  size: z.number().nullish(),
+  is_link_only: z.boolean().nullish(),
+  supplied_md5: text,
+  computed_md5: text,
+});
+const article = z.object({
+  doi: text,
+  title: aside,
+  published_date: aside,
+  license: z.object({ name: aside }).nullish().catch(undefined),
+  files: listOf(file),
+});
+/** A search by DOI answers with a list, an id with the article. */
+const answered = z.union([z.array(z.object({ id: z.number().int() })).max(1000), article]);
+
+export const figshare: Resolver = {
+  name: "figshare",
+  needs: [],
+  ask({ ids }) {
+    const id = articleOf(ids);
+    if (id !== undefined) return articleAt(id);
+    return ids.doi?.startsWith("10.6084/") ? { url: address(API, { doi: ids.doi }), role: "metadata" } : undefined;
+  },
+  read(answer, work) {
+    const verdict = verdictOf(answer);
+    if (verdict !== undefined) return verdict;
+    const read = readJson(answer, answered);
+    if ("trouble" in read) return read.trouble;
+    const { data } = read;
+    if (Array.isArray(data)) {
+      const [first] = data;
+      return first === undefined
+        ? { kind: "none", reason: "unknown-work" }
+        : { kind: "ask", question: articleAt(String(first.id)) };
+    }
+    const files = data.files.filter(({ is_link_only }) => is_link_only !== true);
+    const places = documentsFirst(files, ({ name, size }) => ({ name, bytes: size })).map(
+      ({ id, name, size, computed_md5, supplied_md5 }): Place => ({
+        url: figshareFile(id),
+        kind: kindByName(name) ?? "pdf",
+        licence: data.license?.name,
+        checksum: md5(computed_md5) ?? md5(supplied_md5),
+        bytes: size ?? undefined,
+      }),
+    );
+    return findingOf(work, places, {
+      otherwise: "no-copy",
+      ids: idsFrom({ doi: data.doi?.replace(/\.v\d+$/, "") }),
+      title: data.title,
+      year: data.published_date,
+    });
+  },
+};
+
+function articleAt(id: string): Question {
+  return { url: `${API}/${id}`, role: "metadata" };
+}
+
+/** Ids end a DOI, `10.6084/m9.figshare.123.v2`, and an address, `…/articles/preprint/Some_title/123/2`. */
+function articleOf({ doi, url }: WorkIds): string | undefined {
+  const [, id, version] =
+    /^10\.\d+\/m9\.figshare\.(?:c\.)?(\d{1,12})(?:\.v(\d{1,4}))?$/.exec(doi ?? "") ??
+    /^https?:\/\/(?:[\w-]+\.)*figshare\.com\/articles\/(?:[^/?#]+\/){0,2}(\d{1,12})(?:\/(\d{1,4}))?\/?(?:\?|$)/.exec(
+      url ?? "",
+    ) ??
+    [];
+  return id === undefined || doi?.includes(".figshare.c.")
+    ? undefined
+    : version === undefined
+      ? id
+      : `${id}/versions/${version}`;
+}

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { candidatesIn, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import { findingOf, idsFrom, md5, type Place } from "./finding.ts";
+
+const work = workNamed("10.1234/abc");
+const about = { otherwise: "no-copy" } as const;
+
+function urlsOf(...urls: readonly (string | null | undefined)[]): readonly string[] {
+  const finding = findingOf(
+    work,
+    urls.map((url): Place => ({ url, kind: "landing" })),
+    about,
+  );
+  return finding.kind === "found" ? finding.candidates.map(({ url }) => url) : [];
+}
+
+test("only absolute addresses over http are candidates, without fragments and passwords", () => {
+  assert.deepEqual(urlsOf("HTTPS://P.example:443/a#b", "http://p.example/c"), [
+    "https://p.example/a",
+    "http://p.example/c",
+  ]);
+  assert.deepEqual(
+    urlsOf(null, undefined, "", "/a", "//p.example/a", "ftp://p.example/a", "https://u:p@p.example/a", "javascript:1"),
+    [],
+  );
+  assert.deepEqual(urlsOf(`https://p.example/${"x".repeat(5000)}`), []);
+});
+
+test("challenged downloads of figshare become those of its API", () => {
+  const api = "https://api.figshare.com/v2/file/download/77";
+  assert.deepEqual(urlsOf("https://figshare.com/ndownloader/files/77"), [api]);
+  assert.deepEqual(urlsOf("https://figshare.com/ndownloader/articles/5/files/77"), [api]);
+  assert.deepEqual(urlsOf("https://monash.figshare.com/ndownloader/files/77"), [api]);
+  assert.deepEqual(urlsOf("https://notfigshare.com/ndownloader/files/77"), [
+    "https://notfigshare.com/ndownloader/files/77",
+  ]);
+});
+
+test("pages of PMC, Europe PMC, PubMed and OpenAlex are names and no candidates", () => {
+  const pages = [
+    "https://pmc.ncbi.nlm.nih.gov/articles/PMC1/",
+    "https://pubmed.ncbi.nlm.nih.gov/2/",
+    "https://openalex.org/W3",
+  ];
+  const finding = findingOf(
+    work,
+    pages.map((url): Place => ({ url, kind: "pdf" })),
+    about,
+  );
+  assert.deepEqual(finding, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", pmid: "2", openalex: "W3" } });
+  assert.deepEqual(
+    urlsOf("https://europepmc.org/articles/PMC1?pdf=render", "https://europepmc.org/api/fulltextRepo?pprId=1"),
+    ["https://europepmc.org/api/fulltextRepo?pprId=1"],
+  );
+});
+
+test("the work's own DOI is left to landing_page, another's is a page like any", () => {
+  assert.deepEqual(urlsOf("https://doi.org/10.1234/ABC", "http://dx.doi.org/10.5555/other"), [
+    "http://dx.doi.org/10.5555/other",
+  ]);
+  assert.deepEqual(urlsOf("https://p.example/doi/10.1234/abc"), ["https://p.example/doi/10.1234/abc"]);
+});
+
+test("a DOI in an address says nothing about the work", () => {
+  const finding = findingOf(work, [{ url: "https://p.example/doi/10.5555/supplement", kind: "pdf" }], about);
+  assert.ok(finding.kind === "found" && finding.ids === undefined);
+});
+
+test("labels are cut to a length, and numbers that cannot be are left out", () => {
+  const place: Place = { url: "https://p.example/a", kind: "pdf", licence: "x".repeat(500), bytes: -1 };
+  const finding = findingOf(work, [place], { ...about, title: ` ${"word ".repeat(1000)}`, year: 99999 });
+  const [candidate] = candidatesIn(finding);
+  assert.equal(candidate?.licence?.length, 200);
+  assert.equal(candidate?.bytes, undefined);
+  assert.ok(finding.kind === "found" && finding.title?.length === 500 && finding.year === undefined);
+  assert.equal(told(findingOf(work, [], about)), "none: no-copy");
+});
+
+test("of thousands of places a few are kept", () => {
+  const places = Array.from(
+    { length: 5000 },
+    (_, index): Place => ({ url: `https://p.example/${index}`, kind: "pdf" }),
+  );
+  assert.equal(candidatesIn(findingOf(work, places, about)).length, 25);
+});
+
+test("names come in many spellings, and malformed ones not at all", () => {
+  assert.deepEqual(idsFrom({ doi: "https://doi.org/10.1234/ABC", pmid: 12, pmcid: "pmc34", arxiv: "2401.00001" }), {
+    pmid: "12",
+    pmcid: "PMC34",
+    arxiv: "2401.00001",
+    doi: "10.1234/abc",
+  });
+  assert.deepEqual(idsFrom({ doi: "none", pmid: "x", pmcid: "34", arxiv: "" }), {});
+  assert.deepEqual(idsFrom({ doi: "10.48550/arXiv.2401.00001" }), { arxiv: "2401.00001" });
+});
+
+test("a checksum has thirty-two digits", () => {
+  assert.deepEqual(md5(`md5:${"A".repeat(32)}`), { algorithm: "md5", hex: "a".repeat(32) });
+  for (const text of ["", null, undefined, "a".repeat(31), "sha1:abc", "-"]) assert.equal(md5(text), undefined);
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asked, candidatesIn, heard, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import { landingPage } from "./landing-page.ts";
+
+const PAGE = "https://p.example/articles/7";
+const html = (head: string) =>
+  `<!doctype html><html><head>${head}</head><body><a href="/ads.pdf">PDF</a></body></html>`;
+
+function addressesIn(head: string, headers: Readonly<Record<string, string>> = {}): readonly string[] {
+  const finding = heard(landingPage, "10.1234/abc", { url: PAGE, headers, body: html(head) });
+  return finding.kind === "found" ? finding.candidates.map(({ url, kind }) => `${kind} ${url}`) : [told(finding)];
+}
+
+test("the page is the address that was given, or where the DOI leads", () => {
+  assert.equal(asked(landingPage, "10.1234/a<b"), "https://doi.org/10.1234/a%3Cb");
+  assert.equal(asked(landingPage, "https://p.example/doi/10.1234/abc"), "https://p.example/doi/10.1234/abc");
+  assert.equal(asked(landingPage, "2401.00001"), "https://doi.org/10.48550/arxiv.2401.00001");
+  assert.equal(asked(landingPage, "PMC1"), undefined);
+  const question = landingPage.ask(workNamed("10.1234/abc"));
+  assert.equal(question?.role, "landing");
+  assert.match(question?.headers?.["accept"] ?? "", /^text\/html/);
+});
+
+test("signposts come first, then what the page tells search engines", () => {
+  const link =
+    '</files/7.pdf>; rel="item"; type="application/pdf", </x>; rel=cite-as, </data.csv>; rel="item"; type="text/csv"';
+  const head =
+    '<META NAME="Citation_PDF_URL" CONTENT="/articles/7.pdf?a=1&amp;b=2"><link rel="alternate" type="application/pdf" href="other.pdf"/>';
+  assert.deepEqual(addressesIn(head, { link }), [
+    "pdf https://p.example/files/7.pdf",
+    "pdf https://p.example/articles/7.pdf?a=1&b=2",
+    "pdf https://p.example/articles/other.pdf",
+  ]);
+});
+
+test("other ways to name the text: bepress, XML, JSON-LD, a base for all of them", () => {
+  assert.deepEqual(
+    addressesIn(`<base href="https://cdn.example/x/"><meta name="bepress_citation_pdf_url" content="a.pdf">
+      <meta name="citation_xml_url" content="a.xml"><link rel="item alternate" type="text/xml" href="b.xml">
+      <script type="application/ld+json">{"@graph":[{"encoding":[{"encodingFormat":"application/pdf","contentUrl":"c.pdf"}]}]}</script>
+      <script type="application/ld+json">{"encoding":{"fileFormat":"application/pdf","contentUrl":"d.pdf"}}</script>
+      <script type="application/ld+json">{"encoding":</script>`),
+    [
+      "pdf https://cdn.example/x/a.pdf",
+      "pdf https://cdn.example/x/c.pdf",
+      "pdf https://cdn.example/x/d.pdf",
+      "xml https://cdn.example/x/a.xml",
+      "xml https://cdn.example/x/b.xml",
+    ],
+  );
+});
+
+test("what the page says of the work is kept: title, year, licence, and a DOI where none is known", () => {
+  const body =
+    html(`<meta name="citation_pdf_url" content="a.pdf"><meta name="citation_title" content="A &quot;title&quot;">
+    <meta name="citation_publication_date" content="2021/03/04"><meta name="citation_doi" content="doi:10.1234/ABC">
+    <link rel="license" href="https://creativecommons.org/licenses/by/4.0/">`);
+  const finding = heard(landingPage, "https://p.example/articles/7", { body });
+  assert.deepEqual(finding, {
+    kind: "found",
+    candidates: [
+      { url: "https://p.example/articles/a.pdf", kind: "pdf", licence: "https://creativecommons.org/licenses/by/4.0/" },
+    ],
+    ids: { doi: "10.1234/abc" },
+    title: 'A "title"',
+    year: 2021,
+  });
+  const other = heard(landingPage, "10.9999/mine", { url: PAGE, body });
+  assert.ok(other.kind === "found" && other.ids === undefined, "a page cannot rename a work");
+});
+
+test("a page without a word about its text has no copy, however many anchors it has", () => {
+  assert.deepEqual(addressesIn("<title>Paper</title>"), ["none: no-copy"]);
+  assert.deepEqual(
+    addressesIn(`<meta name="citation_fulltext_html_url" content="${PAGE}">`),
+    ["none: no-copy"],
+    "itself",
+  );
+  assert.deepEqual(addressesIn('<meta name="citation_pdf_url" content="javascript:alert(1)">'), ["none: no-copy"]);
+  assert.deepEqual(addressesIn('<meta name="citation_pdf_url" content="">'), ["none: no-copy"]);
+});
+
+test("an address that promises a file is tried as one, without looking at it as a page first", () => {
+  const known = (token: string) => landingPage.know?.(workNamed(token));
+  const file = known("https://p.example/doi/pdf/10.1234/abc");
+  assert.ok(file !== undefined);
+  assert.deepEqual(candidatesIn(file), [{ url: "https://p.example/doi/pdf/10.1234/abc", kind: "pdf" }]);
+  assert.equal(known("https://p.example/doi/10.1234/abc"), undefined);
+  assert.equal(known("10.1234/abc"), undefined);
+});
+
+test("where the address is the file itself, it is the candidate", () => {
+  const headers = { "content-type": "application/pdf;charset=binary" };
+  assert.deepEqual(candidatesIn(heard(landingPage, "https://p.example/7.pdf", { headers, body: "%PDF-1.7" })), [
+    { url: "https://p.example/7.pdf", kind: "pdf" },
+  ]);
+  const image = { "content-type": "image/png" };
+  assert.equal(
+    told(
+      heard(landingPage, "https://p.example/7.png", {
+        headers: image,
+        body: html('<meta name="citation_pdf_url" content="a.pdf">'),
+      }),
+    ),
+    "none: no-copy",
+  );
+});
+
+test("pages that want a browser are left alone", () => {
+  const challenges = [
+    { status: 403, body: "<html><title>Just a moment...</title>" },
+    { status: 403, headers: { "cf-mitigated": "challenge" } },
+    { status: 202, headers: { "x-amzn-waf-action": "challenge" } },
+    { status: 202 },
+    { status: 200, body: "<html><head><title>Making sure you&#39;re not a bot!</title>" },
+    { status: 200, body: "<html><head><title>Preparing to download ...</title>" },
+  ];
+  for (const challenge of challenges)
+    assert.match(
+      told(heard(landingPage, "10.1234/abc", { url: PAGE, ...challenge })),
+      /^refused: p\.example wants a browser/,
+    );
+});
+
+test("a page is read in time that grows with its length, and to a depth", () => {
+  const deep = `${"<div>".repeat(200_000)}<meta name="citation_pdf_url" content="a.pdf">`;
+  assert.equal(told(heard(landingPage, "10.1234/abc", { url: PAGE, body: deep })), "none: no-copy");
+  const late = `${"<p>x</p>".repeat(200_000)}<meta name="citation_pdf_url" content="a.pdf">`;
+  assert.equal(
+    told(heard(landingPage, "10.1234/abc", { url: PAGE, body: late })),
+    "none: no-copy",
+    "behind a megabyte",
+  );
+  const many = '<meta name="citation_pdf_url" content="a.pdf">'.repeat(10_000);
+  assert.equal(candidatesIn(heard(landingPage, "10.1234/abc", { url: PAGE, body: many })).length, 1);
+});

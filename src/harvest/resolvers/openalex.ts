@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
+import { openalexOf } from "../identifiers/identifiers.ts";
+import { kindByAddress } from "../identifiers/web-url.ts";
+import type { WorkIds } from "../work.ts";
+import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
+import { anyOf, aside, readJson, text, yearAside } from "./json-response.ts";
+import { address, inPath } from "./request-url.ts";
+import type { Resolver } from "./resolver.ts";
+
+const location = z.object({
+  is_oa: z.boolean().nullish(),
+  pdf_url: text,
+  landing_page_url: text,
+  license: aside,
+  version: aside,
+});
+
+const record = z.object({
+  id: text,
+  doi: text,
+  title: aside,
+  publication_year: yearAside,
+  ids: z.object({ pmid: text, pmcid: text }).nullish(),
+  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }),
+  best_oa_location: location.nullish(),
+  locations: anyOf(location),
+});
+
+const FIELDS = "id,doi,title,publication_year,ids,open_access,best_oa_location,locations";
+
+/** The copies that OpenAlex itself keeps (`content_urls`) are left out: each costs money. */
+export const openalex: Resolver = {
+  name: "openalex",
+  needs: [],
+  ask({ ids }) {
+    const name = nameOf(ids);
+    return name === undefined
+      ? undefined
+      : { url: address(`https://api.openalex.org/works/${name}`, { select: FIELDS }), role: "metadata" };
+  },
+  read(answer, work) {
+    const verdict = verdictOf(answer);
+    if (verdict !== undefined) return verdict;
+    const read = readJson(answer, record);
+    if ("trouble" in read) return read.trouble;
+    const { data } = read;
+    const openLocations = [data.best_oa_location, ...data.locations.filter(each => each.is_oa === true)];
+    const oaUrl = data.open_access.oa_url;
+    return findingOf(
+      work,
+      [
+        ...openLocations.flatMap(each => (each ? placesOf(each) : [])),
+        { url: oaUrl, kind: kindByAddress(oaUrl ?? "") },
+      ],
+      {
+        otherwise: data.open_access.is_oa === false ? "not-open" : "no-copy",
+        ids: {
+          ...idsFrom({ doi: data.doi, pmid: tail(data.ids?.pmid), pmcid: pmcidIn(data.ids?.pmcid) }),
+          ...openalexIds(data.id),
+        },
+        title: data.title,
+        year: data.publication_year,
+      },
+    );
+  },
+};
+
+function nameOf({ openalex, doi, arxiv, pmid, pmcid }: WorkIds): string | undefined {
+  if (openalex !== undefined) return openalex;
+  if (doi !== undefined) return `doi:${inPath(doi)}`;
+  if (arxiv !== undefined) return `doi:${inPath(doiOfArxivId(arxiv))}`;
+  if (pmid !== undefined) return `pmid:${pmid}`;
+  return pmcid === undefined ? undefined : `pmcid:${pmcid}`;
+}
+
+function placesOf({ pdf_url, landing_page_url, license, version }: z.infer<typeof location>): readonly Place[] {
+  const stated = { licence: license, version: versionOf(version) };
+  return [
+    { url: pdf_url, kind: "pdf", ...stated },
+    { url: landing_page_url, kind: "landing", ...stated },
+  ];
+}
+
+/** Names come as addresses: `https://pubmed.ncbi.nlm.nih.gov/17183658`. */
+function tail(name: string | null | undefined): string | undefined {
+  return name?.split("/").at(-1);
+}
+
+function pmcidIn(name: string | null | undefined): string | undefined {
+  const last = tail(name);
+  return last === undefined || /^PMC/i.test(last) ? last : `PMC${last}`;
+}
+
+function openalexIds(id: string | null | undefined): WorkIds {
+  const openalexId = openalexOf(tail(id) ?? "");
+  return openalexId === undefined ? {} : { openalex: openalexId };
+}

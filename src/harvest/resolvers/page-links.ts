@@ -1,0 +1,103 @@
+/** What a page says in its markup of where the text is, and of what it is about. */
+import { webAddress } from "../identifiers/web-url.ts";
+import type { Place } from "./finding.ts";
+import { eachElement } from "./markup.ts";
+
+export interface PageLinks {
+  /** In the order in which they are worth trying. */
+  readonly places: readonly Place[];
+  readonly title?: string | undefined;
+  readonly date?: string | undefined;
+  readonly doi?: string | undefined;
+  readonly licence?: string | undefined;
+}
+
+/** What matters is in the head; pages with the full text behind it are long. */
+const PAGE_CHARS_MAX = 1024 * 1024;
+const LINKS_MAX = 50;
+
+const META_KINDS: Readonly<Record<string, Place["kind"]>> = {
+  citation_pdf_url: "pdf",
+  bepress_citation_pdf_url: "pdf",
+  eprints_document_url: "pdf",
+  citation_xml_url: "xml",
+  citation_fulltext_html_url: "html",
+};
+const META_FACTS: Readonly<Record<string, "title" | "date" | "doi">> = {
+  citation_title: "title",
+  bepress_citation_title: "title",
+  citation_publication_date: "date",
+  citation_date: "date",
+  bepress_citation_date: "date",
+  citation_doi: "doi",
+  bepress_citation_doi: "doi",
+};
+
+export function linksOfPage(html: string, pageUrl: string): PageLinks {
+  let base = pageUrl;
+  const named: Place[] = [];
+  const facts: { title?: string; date?: string; doi?: string; licence?: string | undefined } = {};
+  const add = (href: string | undefined, kind: Place["kind"]) => {
+    const place = { url: webAddress(href ?? null, base), kind };
+    if (href && place.url !== undefined && named.length < LINKS_MAX) named.push(place);
+  };
+  eachElement(html, "html", { chars: PAGE_CHARS_MAX }, ({ name, attributes, text }) => {
+    if (name === "base") base = webAddress(attributes["href"], pageUrl) ?? base;
+    if (name === "meta") {
+      const meta = (attributes["name"] ?? attributes["property"] ?? "").toLowerCase();
+      const content = attributes["content"]?.trim() ?? "";
+      const fact = META_FACTS[meta];
+      if (fact !== undefined && content !== "") facts[fact] ??= content;
+      const kind = META_KINDS[meta];
+      if (kind !== undefined && content !== "") add(content, kind);
+    }
+    if (name === "link") {
+      const relations = (attributes["rel"] ?? "").toLowerCase().split(/\s+/);
+      const kind = kindOfType(attributes["type"]);
+      if (kind !== undefined && (relations.includes("alternate") || relations.includes("item")))
+        add(attributes["href"], kind);
+      if (relations.includes("license")) facts.licence ??= webAddress(attributes["href"], base);
+    }
+    if (name === "script" && attributes["type"]?.toLowerCase() === "application/ld+json")
+      for (const contentUrl of encodingsIn(text)) add(contentUrl, "pdf");
+  });
+  return { places: named, ...facts };
+}
+
+export function kindOfType(type: string | undefined): "pdf" | "xml" | undefined {
+  const essence = type?.split(";")[0]?.trim().toLowerCase();
+  if (essence === "application/pdf" || essence === "application/x-pdf") return "pdf";
+  return essence === "application/xml" || essence === "text/xml" || essence === "application/jats+xml"
+    ? "xml"
+    : undefined;
+}
+
+/** `encoding[].contentUrl` of schema.org, where its format is PDF. */
+function encodingsIn(jsonLd: string): readonly string[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(jsonLd);
+  } catch {
+    // Pages are written by hand, and their JSON by templates.
+    return [];
+  }
+  const graph = fieldOf(value, "@graph");
+  const things = [value, ...listed(value), ...listed(graph)].slice(0, LINKS_MAX);
+  return things
+    .flatMap(thing => [fieldOf(thing, "encoding"), ...listed(fieldOf(thing, "encoding"))])
+    .filter(each => /pdf/i.test(String(textOf(fieldOf(each, "encodingFormat")) ?? textOf(fieldOf(each, "fileFormat")))))
+    .flatMap(each => textOf(fieldOf(each, "contentUrl")) ?? [])
+    .slice(0, LINKS_MAX);
+}
+
+function listed(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

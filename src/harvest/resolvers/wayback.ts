@@ -1,0 +1,49 @@
+import { findingOf, type Place, unreadable, verdictOf } from "./finding.ts";
+import { ANSWER_CHARS_MAX } from "./json-response.ts";
+import { address } from "./request-url.ts";
+import type { Resolver } from "./resolver.ts";
+
+/** urlkey, timestamp, original, mimetype, statuscode, digest, length. */
+const CAPTURE = /^\S+ (\d{14}) (https?:\/\/\S+) (\S+) (\d{3}|-) \S+ \S+$/;
+
+/**
+ * The last resort: what the Internet Archive once saw at an address. It is asked for addresses only, because DOIs are
+ * redirects and have no captures of their own. The digest is left alone: it is that of the bytes on their way to the
+ * archive, compressed at times.
+ */
+export const wayback: Resolver = {
+  name: "wayback",
+  needs: [],
+  ask({ ids: { url } }) {
+    if (url === undefined) return undefined;
+    const query = { url, limit: "-3" };
+    const filters = ["statuscode:200", "mimetype:application/pdf"].map(each => `&filter=${encodeURIComponent(each)}`);
+    return { url: `${address("https://web.archive.org/cdx/search/cdx", query)}${filters.join("")}`, role: "metadata" };
+  },
+  read(answer, work) {
+    const verdict = verdictOf(answer);
+    if (verdict !== undefined) return verdict;
+    const lines = answer.body
+      .slice(0, ANSWER_CHARS_MAX)
+      .split("\n", 1000)
+      .filter(line => line.trim() !== "");
+    const captures = lines.flatMap(line => {
+      const [, timestamp, original, type, status] = CAPTURE.exec(line.trim()) ?? [];
+      return timestamp === undefined ? [] : [{ timestamp, original, type, status }];
+    });
+    const [first] = lines;
+    if (first !== undefined && captures.length === 0)
+      return unreadable(answer, `no list of captures: ${JSON.stringify(first.slice(0, 60))}`);
+    const places = captures
+      .filter(({ type, status }) => type === "application/pdf" && status === "200")
+      .toSorted((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
+      // With `id_` come the bytes as they were, without the archive's own frame.
+      .map(
+        ({ timestamp, original }): Place => ({
+          url: `https://web.archive.org/web/${timestamp}id_/${original}`,
+          kind: "pdf",
+        }),
+      );
+    return findingOf(work, places, { otherwise: "no-copy" });
+  },
+};

@@ -1,0 +1,222 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import type { FileFormat } from "../../stores/sqlite/database-file.ts";
+import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./cache-store.ts";
+import type { CacheWrite } from "./cache-write.ts";
+
+/**
+ * Heads and bodies lie apart, so that looking at a head or renewing it does not touch a megabyte behind it. Numbers of
+ * entries are never used twice, so that a body which is asked for late is the right one or gone. Totals are kept by
+ * triggers, since counting would read every entry.
+ */
+const SCHEMA = `
+  CREATE TABLE responses (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    url TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    head TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    requested_ms INTEGER NOT NULL,
+    received_ms INTEGER NOT NULL,
+    body_bytes INTEGER NOT NULL,
+    body_crc INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    used_ms INTEGER NOT NULL,
+    UNIQUE (url, variant)
+  );
+  CREATE INDEX responses_by_use ON responses (used_ms, id);
+  CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+  CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+  INSERT INTO totals VALUES (0, 0);
+  CREATE TRIGGER response_came AFTER INSERT ON responses BEGIN
+    UPDATE totals SET entries = entries + 1, bytes = bytes + NEW.bytes;
+  END;
+  CREATE TRIGGER response_changed AFTER UPDATE OF bytes ON responses BEGIN
+    UPDATE totals SET bytes = bytes + NEW.bytes - OLD.bytes;
+  END;
+  CREATE TRIGGER response_went AFTER DELETE ON responses BEGIN
+    DELETE FROM bodies WHERE id = OLD.id;
+    UPDATE totals SET entries = entries - 1, bytes = bytes - OLD.bytes;
+  END;
+`;
+
+/** "dtkg" in its head tells our files from those of others. */
+export const CACHE_FORMAT: FileFormat = { applicationId: 0x64_74_6b_67, migrations: [SCHEMA] };
+
+/** A use is noted when the last note of one is older than this: recency to the minute is plenty, and spares writes. */
+const USE_NOTED_MS = 60_000;
+/** While nothing can be written, no more uses than this are remembered. */
+const UNNOTED_MAX = 1000;
+/** Eviction goes in steps of so many entries and bytes, so that making room never stalls the event loop. */
+const EVICTED_AT_ONCE = 256;
+const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
+
+/** Where a body lies, and what it must add up to. */
+export interface BodyKey {
+  readonly id: number;
+  readonly crc: number;
+}
+
+/** An open file. Every method may throw what SQLite throws, and leaves no transaction behind. */
+export class CacheFile {
+  readonly #db: DatabaseSync;
+  readonly #maxBytes: number;
+  /** Entries that were used, to be noted with the next write. */
+  readonly #used = new Map<number, number>();
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #heads: StatementSync;
+  readonly #body: StatementSync;
+  readonly #totals: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #insertBody: StatementSync;
+  readonly #renew: StatementSync;
+  readonly #note: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #removeVariant: StatementSync;
+  readonly #isThere: StatementSync;
+  readonly #removeSurplus: StatementSync;
+  readonly #leastUsed: StatementSync;
+  readonly #removeOne: StatementSync;
+
+  constructor(db: DatabaseSync, maxBytes: number) {
+    this.#db = db;
+    this.#maxBytes = maxBytes;
+    // A transaction that began as a reader could not become a writer once another has written: so from the start.
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#commit = db.prepare("COMMIT");
+    this.#heads = db.prepare(
+      `SELECT id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms FROM responses
+       WHERE url = ? ORDER BY received_ms DESC, id DESC`,
+    );
+    this.#body = db.prepare("SELECT body FROM bodies WHERE id = ?");
+    this.#totals = db.prepare("SELECT entries, bytes FROM totals");
+    this.#insert = db.prepare(
+      `INSERT INTO responses (url, variant, head, status, requested_ms, received_ms, body_bytes, body_crc, bytes,
+         used_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#insertBody = db.prepare("INSERT INTO bodies (id, body) VALUES (?, ?)");
+    this.#renew = db.prepare(
+      `UPDATE responses SET variant = ?, head = ?, status = ?, requested_ms = ?, received_ms = ?,
+         bytes = body_bytes + ?, used_ms = ?
+       WHERE url = ? AND variant = ? AND requested_ms = ? AND received_ms = ? AND status = ?`,
+    );
+    this.#note = db.prepare("UPDATE responses SET used_ms = ? WHERE id = ?");
+    this.#remove = db.prepare("DELETE FROM responses WHERE url = ?");
+    this.#removeVariant = db.prepare("DELETE FROM responses WHERE url = ? AND variant = ?");
+    this.#isThere = db.prepare(
+      "SELECT 1 FROM responses WHERE url = ? AND variant = ? AND requested_ms = ? AND received_ms = ? AND status = ?",
+    );
+    this.#removeSurplus = db.prepare(
+      `DELETE FROM responses WHERE id IN
+         (SELECT id FROM responses WHERE url = ? ORDER BY received_ms DESC, id DESC LIMIT -1 OFFSET ${VARIANTS_MAX})`,
+    );
+    this.#leastUsed = db.prepare(`SELECT id, bytes FROM responses ORDER BY used_ms, id LIMIT ${EVICTED_AT_ONCE}`);
+    this.#removeOne = db.prepare("DELETE FROM responses WHERE id = ?");
+  }
+
+  /** @param bodyOf reads the body of an entry, when somebody wants it. */
+  find(url: string, nowMs: number, bodyOf: (body: BodyKey) => Buffer | undefined): readonly FoundResponse[] {
+    const rows = this.#heads.all(url);
+    if (rows.length === 0) return NONE;
+    return rows.flatMap(({ id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms }) => {
+      const key = { id: Number(id), crc: Number(body_crc) };
+      if (nowMs - Number(used_ms) > USE_NOTED_MS && this.#used.size < UNNOTED_MAX) this.#used.set(key.id, nowMs);
+      const response = parsed(String(head));
+      if (response === undefined) return [];
+      const times = { requestedMs: Number(requested_ms), receivedMs: Number(received_ms) };
+      return [{ ...response, ...times, bodyBytes: Number(body_bytes), body: () => bodyOf(key) }];
+    });
+  }
+
+  /** Undefined also when it is not what was stored: a disk that lost power may hold something else, and not know. */
+  body({ id, crc }: BodyKey): Buffer | undefined {
+    const body = this.#body.get(id)?.["body"];
+    if (!(body instanceof Uint8Array) || crc32(body) !== crc) return undefined;
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  }
+
+  get stats(): CacheStats {
+    const row = this.#totals.get();
+    return { entries: Number(row?.["entries"] ?? 0), bytes: Number(row?.["bytes"] ?? 0) };
+  }
+
+  /** How many uses wait to be noted. */
+  get unnoted(): number {
+    return this.#used.size;
+  }
+
+  /** All of them or none; with them the noted uses, and one step of making room. Answers how many bytes are too many. */
+  write(writes: readonly CacheWrite[], nowMs: number): number {
+    this.#begin.run();
+    try {
+      for (const [id, usedMs] of this.#used) this.#note.run(usedMs, id);
+      for (const write of writes) this.#apply(write, nowMs);
+      const surplusBytes = this.#evict();
+      this.#commit.run();
+      this.#used.clear();
+      return surplusBytes;
+    } catch (error) {
+      // SQLite has rolled back by itself after some errors.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #apply(write: CacheWrite, nowMs: number): void {
+    const { url } = write;
+    if (write.kind === "remove") {
+      this.#remove.run(url);
+      return;
+    }
+    const { response, bytes } = write;
+    const { status, requestedMs, receivedMs } = response;
+    const variant = variantId(response);
+    const head = JSON.stringify({ ...response, requestedMs: undefined, receivedMs: undefined });
+    if (write.kind === "freshen") {
+      const { old } = write;
+      const was = [url, variantId(old), old.requestedMs, old.receivedMs, old.status] as const;
+      // A 304 may change what a response varies on; it then takes the place of whatever is called so already.
+      if (variant !== variantId(old) && this.#isThere.get(...was)) this.#removeVariant.run(url, variant);
+      this.#renew.run(variant, head, status, requestedMs, receivedMs, bytes, nowMs, ...was);
+      return;
+    }
+    const { body } = write;
+    this.#removeVariant.run(url, variant);
+    const sizes = [body.length, crc32(body), bytes] as const;
+    const { lastInsertRowid } = this.#insert.run(url, variant, head, status, requestedMs, receivedMs, ...sizes, nowMs);
+    this.#insertBody.run(lastInsertRowid, body);
+    this.#removeSurplus.run(url);
+  }
+
+  #evict(): number {
+    const surplusBytes = this.stats.bytes - this.#maxBytes;
+    if (surplusBytes <= 0) return 0;
+    let freedBytes = 0;
+    for (const { id, bytes } of this.#leastUsed.all()) {
+      this.#removeOne.run(Number(id));
+      freedBytes += Number(bytes);
+      if (freedBytes >= Math.min(surplusBytes, EVICTED_BYTES_AT_ONCE)) break;
+    }
+    return Math.max(0, surplusBytes - freedBytes);
+  }
+}
+
+const NONE: readonly FoundResponse[] = Object.freeze([]);
+
+type Head = Omit<StoredResponse, "requestedMs" | "receivedMs">;
+
+/** Undefined for what is not ours; then the entry is passed over, and replaced by the next answer. */
+function parsed(text: string): Head | undefined {
+  try {
+    const head: Head = JSON.parse(text);
+    return Array.isArray(head.varyNames) && typeof head.headers === "object" ? head : undefined;
+  } catch {
+    return undefined;
+  }
+}

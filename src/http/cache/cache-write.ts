@@ -1,0 +1,80 @@
+import {
+  concealed,
+  digest,
+  type FoundResponse,
+  headBytes,
+  isUnchanged,
+  type StoredResponse,
+  VARIANTS_MAX,
+  variantId,
+} from "./cache-store.ts";
+
+/** A change to a shared cache, which may have to wait. By then nothing in it can be read by whoever finds the file. */
+export type CacheWrite = PutWrite | FreshenWrite | RemoveWrite;
+
+interface PutWrite {
+  readonly kind: "put";
+  /** A digest, as URLs may hold keys. */
+  readonly url: string;
+  readonly response: StoredResponse;
+  readonly body: Buffer;
+  /** What it weighs, with its head. */
+  readonly bytes: number;
+}
+
+interface FreshenWrite {
+  readonly kind: "freshen";
+  readonly url: string;
+  readonly old: StoredResponse;
+  readonly response: StoredResponse;
+  readonly bytes: number;
+}
+
+interface RemoveWrite {
+  readonly kind: "remove";
+  readonly url: string;
+  readonly bytes: 0;
+}
+
+export function putWrite(url: string, response: StoredResponse, body: Buffer): PutWrite {
+  const kept = keyless(response);
+  return { kind: "put", url: digest(url), response: kept, body, bytes: body.length + headBytes("", kept) };
+}
+
+export function freshenWrite(url: string, old: StoredResponse, fresh: StoredResponse): FreshenWrite {
+  const kept = keyless(fresh);
+  return { kind: "freshen", url: digest(url), old: keyless(old), response: kept, bytes: headBytes("", kept) };
+}
+
+export function removeWrite(url: string): RemoveWrite {
+  return { kind: "remove", url: digest(url), bytes: 0 };
+}
+
+/** What will be found once these are written, so that a process reads what it wrote, whether it had to wait or not. */
+export function foundAfter(stored: readonly FoundResponse[], writes: Iterable<CacheWrite>): readonly FoundResponse[] {
+  let found = stored;
+  for (const write of writes) found = write.kind === "remove" ? [] : withResponse(found, write);
+  return found;
+}
+
+function withResponse(found: readonly FoundResponse[], write: PutWrite | FreshenWrite): readonly FoundResponse[] {
+  const next = write.kind === "put" ? fromBody(write) : fromFound(found, write);
+  if (next === undefined) return found;
+  const gone = new Set([variantId(write.response), ...(write.kind === "freshen" ? [variantId(write.old)] : [])]);
+  return [next, ...found.filter(one => !gone.has(variantId(one)))].slice(0, VARIANTS_MAX);
+}
+
+function fromBody({ response, body }: PutWrite): FoundResponse {
+  return { ...response, bodyBytes: body.length, body: () => body };
+}
+
+function fromFound(found: readonly FoundResponse[], { old, response }: FreshenWrite): FoundResponse | undefined {
+  const id = variantId(old);
+  const same = found.find(one => variantId(one) === id && isUnchanged(one, old));
+  return same && { ...response, bodyBytes: same.bodyBytes, body: () => same.body() };
+}
+
+function keyless(response: StoredResponse): StoredResponse {
+  const { status, statusText, headers, requestedMs, receivedMs, varyNames, varyKey } = response;
+  return { status, statusText, headers, requestedMs, receivedMs, varyNames, varyKey: concealed(varyKey) };
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { serve } from "../../test/http/kit.ts";
+import { BreakerOpenError } from "../errors.ts";
+import { loadPolicy } from "../policy/load.ts";
+import { storeFor } from "../stores/open-store.ts";
+import { systemTime } from "../time/system-time.ts";
+import { createHub } from "./create-hub.ts";
+import { Operator } from "./operator.ts";
+
+/** What a hub has heard a moment ago it need not ask again; on a machine as busy as can be, for so long. */
+const HEARD_MS = 450;
+const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
+
+/** A hub in a program that runs, and an operator who has nothing but the file. */
+async function scene(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-operator-"));
+  const store = `sqlite:${join(folder, "shared.db")}` as const;
+  const policy = {
+    ratelimits: { extends: "none", defaults: { metadata: LIMITS } },
+    breakers: { extends: "none" },
+  } as const;
+  const hub = await createHub({ env: {}, store, cache: false, retry: false, policy });
+  const room = { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: Math.random };
+  const shared = storeFor(store, room);
+  assert.ok(shared !== undefined);
+  t.after(async () => {
+    await hub.close();
+    await shared.close();
+    await rm(folder, { recursive: true });
+  });
+  return { hub, operator: new Operator(shared) };
+}
+
+test("an operator shuts a host for a running hub, and opens it again", async t => {
+  const { hub, operator } = await scene(t);
+  const { origin } = await serve(t, (_, response) => response.end("hello"));
+  assert.equal((await hub.fetch(origin)).status, 200);
+  const opened = await operator.open("127.0.0.1", 300, "maintenance");
+  assert.equal(opened.state, "open");
+  assert.ok(opened.remainingMs > 299_000 && opened.remainingMs <= 300_000);
+  await systemTime.sleep(HEARD_MS);
+  const refused = await hub.fetch(origin).catch(reason => reason);
+  assert.ok(refused instanceof BreakerOpenError);
+  assert.equal(refused.reason, "cli-open:maintenance");
+  const [listed] = await operator.hosts();
+  assert.equal(listed?.name, "127.0.0.1");
+  assert.equal(listed?.reason, "cli-open:maintenance");
+  assert.equal((await operator.close("127.0.0.1")).state, "closed");
+  await systemTime.sleep(HEARD_MS);
+  assert.equal((await hub.fetch(origin)).status, 200, "the next request goes through");
+});
+
+test("what a hub counts as failures, an operator sees as an open circuit, and may forgive", async t => {
+  const { hub, operator } = await scene(t);
+  let status = 503;
+  const { origin } = await serve(t, (_, response) => response.writeHead(status).end());
+  for (let n = 0; n < 5; n += 1) await (await hub.fetch(origin)).arrayBuffer();
+  await assert.rejects(hub.fetch(origin), BreakerOpenError);
+  const report = await operator.host("127.0.0.1");
+  assert.equal(report.state, "open");
+  assert.equal(report.reason, "failures");
+  assert.deepEqual(
+    report.circuits.map(({ name, state }) => [name, state]),
+    [["metadata", "open"]],
+  );
+  status = 200;
+  await operator.close("127.0.0.1");
+  await systemTime.sleep(HEARD_MS);
+  assert.equal((await hub.fetch(origin)).status, 200);
+});
+
+test("a hub shows how it stands while it has something to do, and takes it away when it closes", async t => {
+  const { hub, operator } = await scene(t);
+  const { promise: isEnough, resolve: enough } = Promise.withResolvers<void>();
+  const { origin } = await serve(t, (_, response) => void isEnough.then(() => response.end("slow")));
+  const slow = hub.fetch(origin);
+  let [process] = await operator.processes();
+  while (process === undefined) {
+    await systemTime.sleep(50);
+    [process] = await operator.processes();
+  }
+  assert.equal(process?.pid, globalThis.process.pid);
+  assert.equal(process?.snapshot.calls, 1);
+  assert.equal(process?.snapshot.lanes[0]?.host, "127.0.0.1");
+  assert.equal(process?.snapshot.lanes[0]?.inFlight, 1);
+  enough();
+  await (await slow).text();
+  await hub.close();
+  assert.deepEqual(await operator.processes(), []);
+});

@@ -1,0 +1,56 @@
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
+import { stringify } from "node:querystring";
+import type { Dispatcher } from "undici";
+import { checkCall, type StampedCall } from "./call-options.ts";
+import { CallRecord } from "./call-record.ts";
+import { flatHeaders } from "./headers.ts";
+import type { HostNames } from "./host-names.ts";
+import type { Outgoing } from "./stages/stage.ts";
+
+export interface OutgoingRoom {
+  readonly hostNames: HostNames;
+  readonly nowUs: number;
+  /** For calls without a deadline of their own. */
+  readonly deadlineMs: number;
+}
+
+/** A request as undici's callers put it, in the form that our stages know. Throws what is wrong with it. */
+export function outgoingOf(
+  options: Dispatcher.DispatchOptions,
+  handler: Dispatcher.DispatchHandler,
+  call: StampedCall,
+  { hostNames, nowUs, deadlineMs }: OutgoingRoom,
+): Outgoing {
+  checkCall(call);
+  const origin = hostNames.known(typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""));
+  const { onBodySent, onRequestSent, onResponseStarted } = handler;
+  return {
+    origin,
+    host: hostNames.of(origin),
+    role: call.role ?? "metadata",
+    path: options.query === undefined ? options.path : withQuery(options.path, options.query),
+    method: options.method,
+    headers: flatHeaders(options.headers),
+    body: options.body,
+    options,
+    call,
+    startedUs: nowUs,
+    deadlineUs: (call.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
+    isSingle: false,
+    within: contextOf(handler),
+    isAstray: false,
+    record: new CallRecord(),
+    observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
+  };
+}
+
+/** undici's own handlers have kept the context already; to keep it once more for each request would cost a microsecond. */
+function contextOf(handler: Dispatcher.DispatchHandler): Outgoing["within"] {
+  return handler instanceof AsyncResource ? work => handler.runInAsyncScope(work) : AsyncLocalStorage.snapshot();
+}
+
+/** Here, before a cache or a redirect looks at the path; behind a query that is there already, which undici refuses. */
+function withQuery(path: string, query: object): string {
+  const text = stringify(query as Record<string, string>);
+  return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
+}

@@ -1,0 +1,22 @@
+import { withHeaders } from "../headers.ts";
+import { rewritten } from "./rewritten-head.ts";
+import type { ResponseHead, Send } from "./stage.ts";
+
+/**
+ * Artifacts are wanted byte for byte: they are asked for as they are, and where a server compresses them all the same,
+ * its `content-encoding` is moved to `x-content-encoding`, so that nothing further out decodes them unasked.
+ */
+export function asStored(next: Send): Send {
+  return (request, sink) => {
+    if (request.role !== "artifact") return next(request, sink);
+    const headers = withHeaders(request.headers, { "accept-encoding": "identity" });
+    return next({ ...request, headers }, rewritten(sink, undecoded));
+  };
+}
+
+function undecoded(head: ResponseHead): ResponseHead {
+  const { "content-encoding": encoding, ...rest } = head.headers;
+  if (encoding === undefined || encoding === "identity") return head;
+  const headers = { ...rest, "x-content-encoding": encoding };
+  return { ...head, headers, rawHeaders: headers };
+}

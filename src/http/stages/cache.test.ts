@@ -1,0 +1,319 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Handler, heard, hubFor, only, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+
+async function world(t: Parameters<typeof serve>[0], handler: Handler, options: TestHubOptions = {}) {
+  const time = new FakeTime();
+  const server = await serve(t, handler);
+  const hub = await hubFor(t, { time, random: () => 0, retry: false, ...options });
+  const events = heard(hub);
+  const get = async (path = "/", init: Parameters<typeof hub.fetch>[1] = {}) => {
+    const response = await hub.fetch(`${server.origin}${path}`, init);
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  };
+  const verdicts = () =>
+    only(events, "http_request").map(({ from_cache, revalidated, stale, coalesced }) =>
+      coalesced ? "coalesced" : revalidated ? "revalidated" : stale ? "stale" : from_cache ? "hit" : "miss",
+    );
+  return { time, server, hub, events, get, verdicts };
+}
+
+const fresh: Handler = (_, response, number) => response.setHeader("cache-control", "max-age=60").end(`body ${number}`);
+
+/** Answers with a 304 to whoever has what it has. */
+const tagged: (control: string) => Handler = control => (request, response, number) => {
+  response.setHeader("cache-control", control).setHeader("etag", '"one"').setHeader("x-number", `${number}`);
+  if (request.headers["if-none-match"] === '"one"') response.writeHead(304).end();
+  else response.end("tagged");
+};
+
+test("a fresh hit costs no request, no token and no notice of the breaker", async t => {
+  const { server, events, get, verdicts } = await world(t, fresh);
+  assert.equal((await get()).text, "body 1");
+  const before = events.length;
+  const second = await get();
+  assert.equal(second.text, "body 1");
+  assert.equal(second.headers.get("age"), "0");
+  assert.equal(second.headers.get("cache-status"), "docstokg; hit");
+  assert.equal(server.requests.length, 1);
+  assert.deepEqual(
+    events.slice(before).map(event => event.event_type),
+    ["http_request"],
+  );
+  assert.deepEqual(verdicts(), ["miss", "hit"]);
+});
+
+test("an answer is served while it is fresh, with its age, and not a second longer", async t => {
+  const { time, server, get } = await world(t, fresh);
+  await get();
+  await time.advance(59_999);
+  assert.equal((await get()).headers.get("age"), "59");
+  await time.advance(1);
+  assert.equal((await get()).text, "body 2");
+  assert.equal(server.requests.length, 2);
+});
+
+test("an age that an answer brought along is no sign of a hit", async t => {
+  const { get, verdicts } = await world(t, (_, response) =>
+    response.setHeader("age", "30").setHeader("cache-control", "max-age=60").end(),
+  );
+  await get();
+  assert.deepEqual(verdicts(), ["miss"]);
+});
+
+test("a fresh hit is served while the host is cut off", async t => {
+  const { hub, server, get, events } = await world(t, (request, response) => {
+    if (request.url === "/") fresh(request, response, 1);
+    else response.writeHead(503, { "retry-after": "300" }).end();
+  });
+  await get();
+  await get("/broken");
+  assert.equal(hub.snapshot().hosts[0]?.state, "open");
+  assert.equal((await get()).text, "body 1");
+  await assert.rejects(get("/other"));
+  assert.equal(server.requests.length, 2);
+  assert.equal(only(events, "breaker_success").length, 1);
+});
+
+test("a revalidation costs a token, is a success for the breaker, and keeps the entry for the next time", async t => {
+  const { time, server, get, events, verdicts } = await world(t, tagged("max-age=60"));
+  await get();
+  await time.advance(60_000);
+  const second = await get();
+  assert.deepEqual({ status: second.status, text: second.text }, { status: 200, text: "tagged" });
+  assert.equal(second.headers.get("x-number"), "2", "the fields of the 304 replace the stored ones");
+  assert.equal((await get()).text, "tagged");
+  assert.equal(server.requests.length, 2);
+  assert.equal(only(events, "ratelimit.acquire").length, 2);
+  assert.equal(only(events, "breaker_success").length, 2);
+  assert.deepEqual(verdicts(), ["miss", "revalidated", "hit"]);
+});
+
+test("a 304 about something else than we have is not taken for ours", async t => {
+  const { time, server, get } = await world(t, (request, response, number) => {
+    response.setHeader("cache-control", "max-age=60");
+    if (request.headers["if-none-match"] !== undefined) response.setHeader("etag", '"two"').writeHead(304).end();
+    else response.setHeader("etag", '"one"').end(`body ${number}`);
+  });
+  await get();
+  await time.advance(60_000);
+  assert.equal((await get()).text, "body 3");
+  assert.equal(server.requests.length, 3);
+});
+
+const trouble: Record<string, { readonly handler: Handler; readonly options?: TestHubOptions }> = {
+  "the answer is a 503": { handler: (_, response) => response.writeHead(503).end("down") },
+  "the answer is a 429": { handler: (_, response) => response.writeHead(429).end("slow down") },
+  "the connection breaks": { handler: request => request.socket.resetAndDestroy() },
+};
+
+for (const [what, { handler }] of Object.entries(trouble)) {
+  test(`stale-if-error serves the older answer when ${what}`, async t => {
+    const { time, get, verdicts } = await world(t, (request, response, number) => {
+      if (number > 1) handler(request, response, number);
+      else response.setHeader("cache-control", "max-age=60, stale-if-error=600").end("older");
+    });
+    await get();
+    await time.advance(100_000);
+    const answer = await get();
+    assert.deepEqual({ status: answer.status, text: answer.text }, { status: 200, text: "older" });
+    assert.equal(answer.headers.get("age"), "100");
+    await time.advance(560_001);
+    await get().then(
+      ({ status }) => assert.notEqual(status, 200),
+      () => undefined,
+    );
+    assert.deepEqual(verdicts(), ["miss", "stale", "miss"]);
+  });
+}
+
+test("stale-if-error serves the older answer when the breaker is open or the limiter refuses, with no request sent", async t => {
+  const { time, server, hub, get, verdicts } = await world(
+    t,
+    (request, response, number) => {
+      if (request.url === "/") response.setHeader("cache-control", "max-age=60, stale-if-error=6000").end("older");
+      else response.writeHead(number === 2 ? 200 : 503, { "retry-after": "300" }).end();
+    },
+    { limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } } },
+  );
+  await get();
+  await time.advance(60_000);
+  await get("/takes the token");
+  assert.equal((await get()).text, "older");
+  await time.advance(1000);
+  await get("/opens");
+  assert.equal(hub.snapshot().hosts[0]?.state, "open");
+  assert.equal((await get()).text, "older");
+  assert.equal(server.requests.length, 3);
+  assert.deepEqual(verdicts(), ["miss", "miss", "stale", "miss", "stale"]);
+});
+
+test("with an older answer at hand nobody waits for further attempts", async t => {
+  const { time, server, get } = await world(
+    t,
+    (_, response, number) => {
+      if (number > 1) response.writeHead(503).end();
+      else response.setHeader("cache-control", "max-age=60, stale-if-error=600").end("older");
+    },
+    { retry: { attempts: 5 } },
+  );
+  await get();
+  await time.advance(60_000);
+  assert.equal((await get()).text, "older");
+  assert.equal(server.requests.length, 2);
+});
+
+test("stale-while-revalidate serves everybody at once and asks once", async t => {
+  const { time, server, hub, get, verdicts } = await world(t, tagged("max-age=60, stale-while-revalidate=600"));
+  await get();
+  await time.advance(61_000);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => get()));
+  assert.deepEqual(new Set(answers.map(({ text }) => text)), new Set(["tagged"]));
+  await until(() => hub.snapshot().calls === 0);
+  assert.equal(server.requests.length, 2);
+  assert.deepEqual(verdicts(), ["miss", ...Array(10).fill("stale")]);
+  assert.equal((await get()).headers.get("age"), "0");
+  assert.equal(server.requests.length, 2);
+});
+
+test("only-if-cached and offline never touch the network", async t => {
+  const { time, server, get } = await world(t, fresh);
+  assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).status, 504);
+  const offline = await get("/", { offline: true });
+  assert.deepEqual(
+    { status: offline.status, verdict: offline.headers.get("cache-status"), text: offline.text },
+    {
+      status: 504,
+      verdict: "docstokg; detail=offline",
+      text: "docstokg: not in the cache, and the network was not to be asked\n",
+    },
+  );
+  await get();
+  assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).text, "body 1");
+  await time.advance(60_000);
+  assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).status, 504);
+  assert.equal((await get("/", { offline: true })).text, "body 1", "who is offline takes what there is");
+  assert.equal((await get("/", { offline: true, role: "artifact" })).status, 504);
+  assert.equal(server.requests.length, 1);
+});
+
+test("offline means no network without a cache, too", async t => {
+  const { server, get } = await world(t, fresh, { cache: false });
+  assert.equal((await get("/", { offline: true })).status, 504);
+  assert.equal(server.requests.length, 0);
+});
+
+test("what a request asks of the cache is honoured", async t => {
+  const { time, server, get } = await world(t, fresh);
+  const having = (control: string) => get("/", { headers: { "cache-control": control } });
+  assert.equal((await having("no-store")).text, "body 1");
+  assert.equal((await get()).text, "body 2", "nothing of a no-store request was kept");
+  await time.advance(30_000);
+  assert.equal((await having("max-age=30")).text, "body 2");
+  assert.equal((await having("max-age=29")).text, "body 3");
+  await time.advance(30_000);
+  assert.equal((await having("min-fresh=30")).text, "body 3");
+  assert.equal((await having("min-fresh=31")).text, "body 4");
+  await time.advance(90_000);
+  assert.equal((await having("max-stale=30")).text, "body 4");
+  assert.equal((await having("no-cache")).text, "body 5");
+  assert.equal(server.requests.length, 5);
+});
+
+test("a request that changes something makes what was stored void", async t => {
+  const { server, get } = await world(t, (request, response, number) =>
+    request.resume().on("end", () => fresh(request, response, number)),
+  );
+  await get();
+  await get("/", { method: "POST", body: "x" });
+  assert.equal((await get()).text, "body 3");
+  assert.equal(server.requests.length, 3);
+});
+
+test("artifacts are not cached", async t => {
+  const { server, get } = await world(t, fresh);
+  await get("/", { role: "artifact" });
+  await get("/", { role: "artifact" });
+  assert.equal(server.requests.length, 2);
+});
+
+test("variants are kept apart by the fields that the server names, and by who asks", async t => {
+  const { server, get } = await world(t, (request, response, number) => {
+    response.setHeader("vary", "accept");
+    fresh(request, response, number);
+  });
+  const as = (headers: Record<string, string>) => get("/", { headers });
+  assert.equal((await as({ accept: "a/b" })).text, "body 1");
+  assert.equal((await as({ accept: "c/d" })).text, "body 2");
+  assert.equal((await as({ accept: "a/b", authorization: "Bearer one" })).text, "body 3");
+  assert.equal((await as({ accept: "a/b", authorization: "Bearer two" })).text, "body 4");
+  assert.equal((await as({ accept: "a/b" })).text, "body 1");
+  assert.equal((await as({ accept: "a/b", authorization: "Bearer one" })).text, "body 3");
+  assert.equal(server.requests.length, 4);
+});
+
+test("a HEAD is answered from a stored GET", async t => {
+  const { server, get } = await world(t, fresh);
+  await get();
+  const head = await get("/", { method: "HEAD" });
+  assert.deepEqual({ status: head.status, text: head.text }, { status: 200, text: "" });
+  assert.equal(server.requests.length, 1);
+});
+
+test("a body that came in half is not kept", async t => {
+  let cut: () => unknown = () => assert.fail("no request came");
+  const { server, get } = await world(t, (_, response, number) => {
+    response.writeHead(200, { "cache-control": "max-age=60", "content-length": "10" }).write("half");
+    if (number > 1) response.end(" whole");
+    cut = () => response.destroy();
+  });
+  const first = get();
+  await until(() => server.requests.length === 1);
+  cut();
+  await assert.rejects(first);
+  assert.equal((await get()).text, "half whole");
+});
+
+test("what asks for a part, or makes conditions of its own, goes past the cache", async t => {
+  const { server, get } = await world(t, fresh);
+  await get();
+  await get("/", { headers: { range: "bytes=0-1" } });
+  await get("/", { headers: { "if-none-match": '"mine"' } });
+  assert.equal(server.requests.length, 3);
+});
+
+test("a cache in a file outlives its hub, and is shared by two", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-cache-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const cache = `sqlite:${join(folder, "http.db")}` as const;
+  const first = await world(t, tagged("max-age=60"), { cache });
+  await first.get();
+  const second = await hubFor(t, { time: first.time, cache });
+  const shared = await second.fetch(`${first.server.origin}/`);
+  assert.equal(shared.headers.get("cache-status"), "docstokg; hit");
+  assert.equal(await shared.text(), "tagged");
+  await first.hub.close();
+  await second.close();
+  await first.time.advance(60_000);
+  const third = await hubFor(t, { time: first.time, cache });
+  const revalidated = await third.fetch(`${first.server.origin}/`);
+  assert.equal(revalidated.headers.get("cache-status"), "docstokg; fwd=stale; fwd-status=304");
+  assert.equal((await third.fetch(`${first.server.origin}/`)).headers.get("cache-status"), "docstokg; hit");
+  assert.equal(first.server.requests.length, 2);
+});
+
+test("a cache file that cannot be had is told of, and everything goes on without it", async t => {
+  const troubles: string[] = [];
+  const server = await serve(t, fresh);
+  const hub = await hubFor(t, {
+    cache: `sqlite:${join(import.meta.filename, "not-a-folder.db")}`,
+    telemetry: [event => void (event.event_type === "cache_trouble" && troubles.push(event.message))],
+  });
+  assert.equal(await (await hub.fetch(server.origin)).text(), "body 1");
+  assert.equal(await (await hub.fetch(server.origin)).text(), "body 2");
+  assert.equal(troubles.length, 1);
+});

@@ -1,0 +1,321 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { inspect } from "node:util";
+import fc from "fast-check";
+import { type IdentitySources, loadIdentities } from "../../policy/identities.ts";
+import { Identifier } from "./caller-identity.ts";
+import type { HeaderFields, ResponseHead } from "./stage.ts";
+
+const mailto = "you@example.org";
+const key = "k3y/with+odd&chars=";
+const encodedKey = encodeURIComponent(key);
+const ours = {
+  "api.example.org": { query: { mailto: "{mailto}", api_key: "{A_KEY}" }, headers: { "x-token": "Bearer {A_TOKEN}" } },
+  localhost: { headers: { "x-token": "{A_TOKEN}" } },
+  "127.0.0.1": { headers: { "x-token": "{A_TOKEN}" } },
+  "[::1]": { headers: { "x-token": "{A_TOKEN}" } },
+  "port.example:8443": { headers: { "x-token": "{A_TOKEN}" } },
+  "const.example": { query: { source: "constant" } },
+  "part.example": { path: "/api", query: { mailto: "{mailto}" } },
+};
+const env = { A_KEY: key, A_TOKEN: "t0ken-of-ours" };
+
+async function identifier(sources: IdentitySources = {}, userAgent?: string): Promise<Identifier> {
+  const identities = await loadIdentities({ identities: { hosts: ours }, env, mailto, ...sources });
+  return new Identifier({ identities, version: "0.1.0", userAgent });
+}
+
+function request(origin: string, path = "/works", headers: readonly string[] = []) {
+  return { origin, path, headers };
+}
+
+function fields(headers: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ""]] : [])));
+}
+
+const agent = `docstokg/0.1.0 (mailto:${mailto})`;
+
+describe("the User-Agent", () => {
+  test("names the program, its version and a contact, and only the first two when there is no contact", async () => {
+    const known = (await identifier()).applied(request("https://elsewhere.example"));
+    assert.deepEqual(known.headers, ["user-agent", agent]);
+    const unknown = (await identifier({ mailto: "" })).applied(request("https://elsewhere.example"));
+    assert.deepEqual(unknown.headers, ["user-agent", "docstokg/0.1.0"]);
+    assert.doesNotMatch(agent, /bot|spider/i);
+  });
+
+  test("replaces what a runtime calls itself, in its place, and leaves a caller's own alone", async () => {
+    const some = await identifier();
+    const given = (name: string) => request("https://elsewhere.example", "/", ["accept", "*/*", "user-agent", name]);
+    for (const runtime of ["node", "undici"])
+      assert.deepEqual(some.applied(given(runtime)).headers, ["accept", "*/*", "user-agent", agent]);
+    const own = given("mine/1.0");
+    assert.equal(some.applied(own), own);
+  });
+
+  test("of one's own choice is sent in place of ours; one that cannot be sent is refused", async () => {
+    const { headers } = (await identifier({}, "mine/2.0")).applied(request("https://elsewhere.example"));
+    assert.deepEqual(headers, ["user-agent", "mine/2.0"]);
+    await assert.rejects(identifier({}, "mine\r\nx: y"), /^RangeError: userAgent must be printable ASCII/);
+    await assert.rejects(identifier({}, ""), RangeError);
+  });
+
+  test("for DOAJ holds no contact, because an address with bot in it would be refused there", async () => {
+    const { headers } = (await identifier({ mailto: "abbott@example.org" })).applied(
+      request("https://doaj.org", "/api"),
+    );
+    assert.deepEqual(headers, ["user-agent", "docstokg"]);
+  });
+});
+
+describe("what a host is told", () => {
+  test("its query fields are appended, encoded, and its headers added", async () => {
+    const sent = (await identifier()).applied(request("https://api.example.org", "/works?a=1", ["accept", "*/*"]));
+    assert.equal(sent.path, `/works?a=1&mailto=you%40example.org&api_key=${encodedKey}`);
+    assert.deepEqual(sent.headers, ["accept", "*/*", "x-token", "Bearer t0ken-of-ours", "user-agent", agent]);
+  });
+
+  test("what the caller has set himself is left alone, empty or not", async () => {
+    const some = await identifier();
+    const own = ["x-token", "node", "user-agent", "his"];
+    const given = request("https://api.example.org", "/works?mailto=&api%5Fkey=his", own);
+    assert.equal(some.applied(given), given);
+  });
+
+  test("the query stays before a fragment, and separators are not doubled", async () => {
+    const some = await identifier({ env: {} });
+    const path = (given: string) => some.applied(request("https://api.example.org", given)).path;
+    assert.equal(path("/"), "/?mailto=you%40example.org");
+    assert.equal(path("/a#f?x"), "/a?mailto=you%40example.org#f?x");
+    assert.equal(path("/a?"), "/a?mailto=you%40example.org");
+    assert.equal(path("/a?b&#f"), "/a?b&mailto=you%40example.org#f");
+    assert.equal(path("/a?sig=%2f%2F+~%zz"), "/a?sig=%2f%2F+~%zz&mailto=you%40example.org");
+    assert.equal(path("/a??mailto=x"), "/a??mailto=x&mailto=you%40example.org");
+  });
+
+  test("a field whose variable is missing or empty is not sent, and the others are", async () => {
+    for (const without of [{}, { A_KEY: "", A_TOKEN: "" }]) {
+      const sent = (await identifier({ env: without })).applied(request("https://api.example.org"));
+      assert.equal(sent.path, "/works?mailto=you%40example.org");
+      assert.deepEqual(sent.headers, ["user-agent", agent]);
+    }
+    const nothing = (await identifier({ env: {}, mailto: "" })).applied(request("https://api.example.org"));
+    assert.equal(nothing.path, "/works");
+  });
+
+  test("an entry with a path is for what lies at or below it", async () => {
+    const some = await identifier();
+    const isTold = (path: string) => some.applied(request("https://part.example", path)).path !== path;
+    for (const path of ["/api", "/api?x", "/api/", "/api/v1?x=/"]) assert.ok(isTold(path), path);
+    for (const path of ["/", "/apis", "/x/api", "/API", "/api/../oai", "/api/%2e%2E/oai", "/api/..%2Foai", "/?/api"])
+      assert.ok(!isTold(path), path);
+  });
+
+  test("a spelling of the host changes nothing", async () => {
+    const some = await identifier();
+    for (const origin of ["https://API.example.org", "https://api.example.org.", "https://api.example.org:443"])
+      assert.ok(some.applied(request(origin)).path.includes("api_key="), origin);
+  });
+});
+
+describe("nobody else is told", () => {
+  test("no other host, subdomain, parent, look-alike or proxy gets anything but the User-Agent", async () => {
+    const some = await identifier();
+    for (const origin of [
+      "https://example.org",
+      "https://www.api.example.org",
+      "https://xapi.example.org",
+      "https://api.example.org.evil.example",
+      "https://api.example.org@evil.example",
+      "https://evil.example",
+      "https://port.example",
+      "ftp://api.example.org",
+      "api.example.org",
+      "",
+    ]) {
+      const { path, headers } = some.applied(request(origin));
+      assert.equal(path, "/works", origin);
+      assert.deepEqual(headers, ["user-agent", agent], origin);
+    }
+    const proxied = some.applied(request("https://api.example.org", "http://evil.example/"));
+    assert.equal(proxied.path, "http://evil.example/");
+    assert.deepEqual(proxied.headers, ["user-agent", agent]);
+  });
+
+  test("for each shipped host, neither its subdomains nor its parent are told", async () => {
+    const anyKey = new Proxy({}, { get: (_, name) => (String(name).startsWith("DOCSTOKG_") ? undefined : "key") });
+    const identities = await loadIdentities({ mailto, env: anyKey });
+    const some = new Identifier({ identities, version: "0.1.0" });
+    for (const host of identities.hosts) {
+      const path = identities.of(host, 443)?.path ?? "/";
+      const sent = some.applied(request(`https://${host}`, path));
+      assert.ok(sent.path !== path || sent.headers[1] !== agent, host);
+      for (const other of [`https://x.${host}`, `https://${host.slice(host.indexOf(".") + 1)}`, `https://${host}.x`]) {
+        assert.deepEqual(some.applied(request(other, path)).headers, ["user-agent", agent], other);
+        assert.equal(some.applied(request(other, path)).path, path, other);
+      }
+    }
+  });
+
+  test("keys and constants go over https only, an address over http too", async () => {
+    const some = await identifier();
+    const plain = some.applied(request("http://api.example.org"));
+    assert.equal(plain.path, "/works?mailto=you%40example.org");
+    assert.deepEqual(plain.headers, ["user-agent", agent]);
+    assert.equal(some.applied(request("http://const.example")).path, "/works");
+    assert.equal(some.applied(request("https://const.example")).path, "/works?source=constant");
+  });
+
+  test("keys go to the standard port, or to the one that the policy names", async () => {
+    const some = await identifier();
+    const token = (origin: string) => fields(some.applied(request(origin)).headers)["x-token"];
+    assert.equal(token("https://api.example.org:8443"), undefined);
+    assert.equal(token("https://port.example:8443"), env.A_TOKEN);
+    assert.equal(token("http://port.example:8443"), undefined);
+  });
+
+  test("on this machine keys go over http as well, at any port", async () => {
+    const some = await identifier();
+    for (const origin of ["http://localhost:3000", "http://127.0.0.1:3000", "http://[::1]:3000", "https://localhost"])
+      assert.equal(fields(some.applied(request(origin)).headers)["x-token"], env.A_TOKEN, origin);
+  });
+
+  test("more origins than are remembered change nothing", async () => {
+    const some = await identifier();
+    for (let index = 0; index < 3000; index += 1) some.applied(request(`https://h${index}.example`));
+    assert.ok(some.applied(request("https://api.example.org")).path.includes("api_key="));
+    assert.equal(some.applied(request("https://h1.example")).path, "/works");
+  });
+});
+
+describe("redirects", () => {
+  const head = (location: string | string[], status = 302): ResponseHead => {
+    const headers: HeaderFields = { location, "x-other": "kept" };
+    return { status, statusText: "", headers, rawHeaders: [] };
+  };
+
+  test("what we had added is taken out of a Location, and nothing else is touched", async () => {
+    const some = await identifier();
+    const before = request("https://api.example.org", "/works?a=1");
+    const after = some.applied(before);
+    for (const given of [before, after]) {
+      const clean = (location: string) => some.scrubbed(head(location), given).headers["location"];
+      const cdn = "https://cdn.example/f?sig=%2f%2F+";
+      assert.equal(clean(`${cdn}&mailto=you%40example.org&api_key=${encodedKey}&z=1#f`), `${cdn}&z=1#f`);
+      assert.equal(clean(`https://cdn.example/f?api_key=${encodedKey}`), "https://cdn.example/f");
+      assert.equal(clean(`/elsewhere?api_key=${encodedKey}#f`), "/elsewhere#f");
+      assert.equal(clean("https://cdn.example/f?mailto=you@example.org"), "https://cdn.example/f");
+    }
+  });
+
+  test("a key is found under another name, inside another URL, and when it came from a header", async () => {
+    const some = await identifier({ env: { A_KEY: "0123456789abcdef/", A_TOKEN: "t0ken-of-ours" } });
+    const given = request("https://api.example.org");
+    const clean = (query: string) =>
+      some.scrubbed(head(`https://cdn.example/?x=1&${query}`), given).headers["location"];
+    const nested = `https://api.example.org/?api_key=${encodeURIComponent("0123456789abcdef/")}`;
+    for (const query of [
+      "k=0123456789abcdef%2F",
+      `return=${encodeURIComponent(nested)}`,
+      "auth=Bearer+t0ken-of-ours",
+      "0123456789abcdef/",
+    ])
+      assert.equal(clean(query), "https://cdn.example/?x=1", query);
+  });
+
+  test("the next hop to the same host is told again, another one is not", async () => {
+    const some = await identifier();
+    const first = some.applied(request("https://api.example.org"));
+    const { location } = some.scrubbed(head(`https://api.example.org/v2?b=2&api_key=${encodedKey}`), first).headers;
+    const { origin, pathname, search } = new URL(String(location));
+    assert.equal(`${pathname}${search}`, "/v2?b=2");
+    assert.ok(some.applied(request(origin, `${pathname}${search}`)).path.endsWith(`&api_key=${encodedKey}`));
+    assert.equal(some.applied(request("https://cdn.example", `${pathname}${search}`)).path, "/v2?b=2");
+  });
+
+  test("the head itself comes back when there is nothing of ours in it", async () => {
+    const some = await identifier();
+    const echo = `https://cdn.example/?api_key=${encodedKey}`;
+    const ourHost = request("https://api.example.org");
+    const without = { status: 302, statusText: "", headers: {}, rawHeaders: [] };
+    assert.equal(some.scrubbed(without, ourHost), without);
+    for (const [answer, given] of [
+      [head("https://cdn.example/?mailto=other&k=short"), ourHost],
+      [head("https://cdn.example/"), ourHost],
+      [head(echo, 201), ourHost],
+      [head(echo, 401), ourHost],
+      [head(echo), request("https://elsewhere.example")],
+    ] as const)
+      assert.equal(some.scrubbed(answer, given), answer);
+  });
+
+  test("fields beside the Location stay, and the raw ones agree with them", async () => {
+    const some = await identifier();
+    const answer = head([`https://a.example/?api_key=${encodedKey}`, "https://b.example/"]);
+    const clean = some.scrubbed(answer, request("https://api.example.org"));
+    assert.deepEqual(clean.headers, { location: ["https://a.example/", "https://b.example/"], "x-other": "kept" });
+    assert.equal(clean.rawHeaders, clean.headers);
+    assert.equal(clean.status, 302);
+  });
+
+  test("a short secret is looked for as a whole, so that it takes no other word with it", async () => {
+    const some = await identifier({ env: { A_KEY: "ab" } });
+    const clean = (query: string) =>
+      some.scrubbed(head(`/?${query}`), request("https://api.example.org")).headers["location"];
+    assert.equal(clean("x=about&y=ab&ab"), "/?x=about");
+  });
+});
+
+describe("for any path", () => {
+  const path = fc
+    .array(fc.constantFrom("a", "%2F", "+", "/", "?", "&", "=", "#", "mailto", "api_key", "%6d", "é", ";", "%"), {
+      maxLength: 24,
+    })
+    .map(parts => `/${parts.join("")}`);
+
+  test("what was there stays in front of what is added, and every parameter keeps its value", async () => {
+    const some = await identifier();
+    fc.assert(
+      fc.property(path, given => {
+        const sent = some.applied(request("https://api.example.org", given)).path;
+        const [before = "", ...fragment] = given.split("#");
+        assert.ok(sent.startsWith(before));
+        assert.equal(sent.split("#").slice(1).join("#"), fragment.join("#"));
+        const parameters = (text: string) => [
+          ...new URLSearchParams(`&${text.split("#")[0]?.split(/\?(.*)/s)[1] ?? ""}`),
+        ];
+        const was = parameters(given);
+        assert.deepEqual(parameters(sent).slice(0, was.length), was);
+        const added = parameters(sent).slice(was.length);
+        const named = (name: string) => was.some(([known]) => known === name);
+        const expected = [
+          ...(named("mailto") ? [] : [["mailto", mailto]]),
+          ...(named("api_key") ? [] : [["api_key", key]]),
+        ];
+        assert.deepEqual(added, expected);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("telling twice is telling once, and scrubbing an echo gives back what was asked", async () => {
+    const some = await identifier();
+    fc.assert(
+      fc.property(path, given => {
+        const once = some.applied(request("https://api.example.org", given));
+        assert.equal(some.applied(once), once);
+        const answer = { status: 302, statusText: "", headers: { location: once.path }, rawHeaders: [] };
+        const { location } = some.scrubbed(answer, once).headers;
+        assert.equal(String(location).replace(/[?&]*(?=#|$)/, ""), given.replace(/[?&]*(?=#|$)/, ""));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+test("no inspection, serialisation or text of an identifier shows a value", async () => {
+  const some = await identifier();
+  some.applied(request("https://api.example.org"));
+  const shown = [inspect(some, { depth: 9, showHidden: true }), JSON.stringify(some), String(some)].join("\n");
+  assert.doesNotMatch(shown, /k3y|t0ken|you@/);
+});

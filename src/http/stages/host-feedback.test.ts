@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createSecureServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { PrivateAddressError, RateLimitExceeded } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { createHub } from "../create-hub.ts";
+
+const folder = join(import.meta.dirname, "../../../test/fixtures/tls");
+const cert = readFileSync(join(folder, "cert.pem"), "utf8");
+const key = readFileSync(join(folder, "key.pem"), "utf8");
+
+/** Speaks HTTP/2 and HTTP/1.1 over TLS for example.org, and counts what is under way at once. */
+async function secure(t: TestContext) {
+  const seen = { versions: new Set<string>(), connections: 0, most: 0, now: 0, headers: [] as object[] };
+  const server = createSecureServer({ cert, key, allowHTTP1: true }, (request, response) => {
+    seen.versions.add(request.httpVersion);
+    seen.headers.push({ ...request.headers });
+    seen.now += 1;
+    seen.most = Math.max(seen.most, seen.now);
+    setImmediate(() => {
+      seen.now -= 1;
+      response.end("secure");
+    });
+  });
+  server.on("secureConnection", socket => {
+    seen.connections += 1;
+    t.after(() => socket.destroy());
+  });
+  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(seen, { port });
+}
+
+test("a smaller limit that a server announces holds from then on, and is told", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) =>
+    response
+      .writeHead(200, { "x-rate-limit-limit": "2", "x-rate-limit-interval": "1s", "x-concurrency-limit": "1" })
+      .end(),
+  );
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  const events = heard(hub);
+  await (await hub.fetch(server.origin)).text();
+  await (await hub.fetch(server.origin)).text();
+  await assert.rejects(hub.request(server.origin), error => {
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.equal(error.constraint.limit, "2/SECOND");
+    return true;
+  });
+  assert.deepEqual(
+    only(events, "limit_learned").map(({ what, old, new: learned }) => ({ what, old, learned })),
+    [
+      { what: "rate", old: "10/SECOND", learned: "2/SECOND" },
+      { what: "concurrency", old: "none", learned: "max_concurrent 1" },
+    ],
+  );
+});
+
+test("a quota that is spent holds the key until its reset, and nothing is learned from a stored answer", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) =>
+    response.writeHead(200, { ratelimit: "limit=100, remaining=0, reset=30", "cache-control": "max-age=600" }).end("x"),
+  );
+  const hub = await hubFor(t, { time });
+  const events = heard(hub);
+  await (await hub.fetch(`${server.origin}/a`)).text();
+  await assert.rejects(hub.request(`${server.origin}/b`), { name: "RateLimitExceeded", retryAfterMs: 30_000 });
+  await time.advance(30_000);
+  await (await hub.fetch(`${server.origin}/a`)).text();
+  assert.equal(only(events, "ratelimit.cooldown").length, 1);
+  await (await hub.fetch(`${server.origin}/c`)).text();
+  assert.equal(server.requests.length, 2);
+});
+
+test("a 429 although the limit was kept widens the guard", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(429).end());
+  const hub = await hubFor(t, {
+    retry: false,
+    limits: { defaults: { metadata: { rates: "10/SECOND", guard_ms: 25 } } },
+  });
+  const events = heard(hub);
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual(
+    only(events, "guard_adjust").map(event => [event.old, event.new]),
+    [[25, 50]],
+  );
+});
+
+test("a status that an archive replays is not its own", async t => {
+  const server = await serve(t, (_, response) =>
+    response.writeHead(503, { "memento-datetime": "Thu, 01 Jan 2015 00:00:00 GMT", "retry-after": "600" }).end(),
+  );
+  const hub = await hubFor(t, { breakers: { defaults: { fail_max: 1 } } });
+  await (await hub.fetch(server.origin)).text();
+  assert.equal((await hub.fetch(server.origin)).status, 503);
+  assert.equal(server.requests.length, 2);
+});
+
+test("artifacts are asked for and delivered as they are; everything else may be compressed on the way", async t => {
+  const packed = gzipSync("hello");
+  const server = await serve(t, (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(packed));
+  const hub = await hubFor(t);
+  const artifact = await hub.fetch(server.origin, { role: "artifact" });
+  assert.deepEqual(Buffer.from(await artifact.arrayBuffer()), packed);
+  assert.equal(artifact.headers.get("x-content-encoding"), "gzip");
+  assert.equal(server.requests[0]?.headers["accept-encoding"], "identity");
+  assert.equal(await (await hub.fetch(server.origin)).text(), "hello");
+  assert.match(server.requests[1]?.headers["accept-encoding"] ?? "", /gzip/);
+});
+
+test("HTTP/2 is spoken where it is offered, over one connection, and the gate caps what is under way", async t => {
+  const server = await secure(t);
+  const hub = await hubFor(t, {
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1000/SECOND", max_concurrent: 7 } } },
+    network: { connectTo: [`example.org:443:127.0.0.1:${server.port}`], tls: { ca: cert } },
+  });
+  const answers = await Promise.all(
+    Array.from(
+      { length: 50 },
+      async (_, n) => (await (n % 2 ? hub.fetch : hub.request)(`https://example.org/${n}`)).body,
+    ),
+  );
+  await until(() => hub.snapshot().inFlight === 0);
+  assert.equal(answers.length, 50);
+  assert.deepEqual([...server.versions], ["2.0"]);
+  assert.equal(server.connections, 1);
+  assert.ok(server.most <= 7, `${server.most} at once`);
+});
+
+test("a host is told who calls, with its key, and another one that it redirects to is not", async t => {
+  const server = await secure(t);
+  const other = await serve(t, (_, response) => response.end("other"));
+  const hub = await createHub({
+    env: { EXAMPLE_KEY: "s3cret-key", DOCSTOKG_MAILTO: "you@example.org" },
+    policy: {
+      identities: {
+        hosts: { "example.org": { query: { mailto: "{mailto}" }, headers: { "x-api-key": "{EXAMPLE_KEY}" } } },
+      },
+    },
+    network: { connectTo: [`example.org:443:127.0.0.1:${server.port}`], tls: { ca: cert } },
+  });
+  t.after(() => hub.destroy());
+  const events = heard(hub);
+  await (await hub.fetch("https://example.org/x?a=b")).text();
+  await (await hub.fetch(other.origin)).text();
+  const [told] = server.headers as Record<string, string>[];
+  assert.equal(told?.["x-api-key"], "s3cret-key");
+  assert.equal(told?.[":path"] ?? "/x?a=b&mailto=you%40example.org", "/x?a=b&mailto=you%40example.org");
+  assert.match(told?.["user-agent"] ?? "", /^docstokg\/\S+ \(mailto:you@example\.org\)$/);
+  assert.equal(other.requests[0]?.headers["x-api-key"], undefined);
+  assert.equal(other.requests[0]?.url, "/");
+  assert.ok(!JSON.stringify([events, hub.snapshot()]).includes("s3cret-key"));
+});
+
+test("a hub for programs refuses private addresses, at every hop, without counting it against the host", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(302, { location: `http://localhost:${server.port}/end` }).end();
+    else response.end("reached");
+  });
+  const hub = await hubFor(t, {
+    network: { allowPrivate: false, connectTo: [`example.org:80:127.0.0.1:${server.port}`] },
+  });
+  const events = heard(hub);
+  await assert.rejects(hub.request(server.origin), PrivateAddressError);
+  await assert.rejects(hub.request("http://example.org/start", { maxRedirections: 3 }), PrivateAddressError);
+  assert.equal(server.requests.length, 1);
+  assert.equal(only(events, "breaker_failure").length, 0);
+  assert.equal(only(events, "http_retry").length, 0);
+});

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { RedirectError } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+
+test("each hop is charged to its own host: when the second fails, only the second is cut off", async t => {
+  const far = await serve(t, (_, response) => response.writeHead(503).end("down"));
+  const near = await serve(t, (_, response) =>
+    response.writeHead(302, { location: `http://far.example:${far.port}/file` }).end(),
+  );
+  const hub = await hubFor(t, {
+    retry: false,
+    breakers: { defaults: { fail_max: 5 } },
+    network: { connectTo: [`near.example::127.0.0.1:${near.port}`, `far.example::127.0.0.1:${far.port}`] },
+  });
+  for (let call = 0; call < 5; call += 1) {
+    const send = call % 2 ? hub.fetch : (url: string) => hub.request(url, { maxRedirections: 3 });
+    await send(`http://near.example:${near.port}/start`);
+  }
+  const states = Object.fromEntries(hub.snapshot().hosts.map(({ host, state }) => [host, state]));
+  assert.deepEqual(states, { "near.example": "closed", "far.example": "open" });
+  assert.equal(near.requests.length, 5);
+});
+
+test("across origins no credentials go along, in whichever field; on the same origin they do", async t => {
+  const far = await serve(t, (_, response) => response.end("there"));
+  const near = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(301, { location: "/middle" }).end();
+    else response.writeHead(307, { location: `http://localhost:${far.port}/end` }).end();
+  });
+  const hub = await hubFor(t);
+  const headers = {
+    authorization: "Bearer a",
+    cookie: "b=c",
+    "x-api-key": "d",
+    "crossref-plus-api-token": "e",
+    accept: "text/plain",
+  };
+  const { body } = await hub.request(`${near.origin}/start`, { headers, maxRedirections: 5 });
+  assert.equal(await body.text(), "there");
+  assert.equal(near.requests[1]?.headers["authorization"], "Bearer a");
+  const { authorization, cookie, accept, ...rest } = far.requests[0]?.headers ?? {};
+  assert.deepEqual(
+    { authorization, cookie, accept },
+    { authorization: undefined, cookie: undefined, accept: "text/plain" },
+  );
+  assert.equal(rest["x-api-key"], undefined);
+  assert.equal(rest["crossref-plus-api-token"], undefined);
+});
+
+test("a loop is found out, and a chain has an end", async t => {
+  const server = await serve(t, (request, response) => {
+    const number = Number(request.url?.slice(1)) || 0;
+    response.writeHead(302, { location: request.url === "/loop" ? "/loop" : `/${number + 1}` }).end();
+  });
+  const hub = await hubFor(t);
+  await assert.rejects(hub.request(`${server.origin}/loop`, { maxRedirections: 20 }), RedirectError);
+  assert.equal(server.requests.length, 1);
+  await assert.rejects(hub.request(`${server.origin}/0`, { maxRedirections: 3 }), /more than 3 redirects/);
+  assert.equal(server.requests.length, 5);
+  assert.equal(hub.snapshot().inFlight, 0);
+});
+
+test("without being told to, request does not follow", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(302, { location: "/x" }).end());
+  const hub = await hubFor(t);
+  assert.equal((await hub.request(server.origin)).statusCode, 302);
+});
+
+test("a POST becomes a GET by 302 and 303, and stays a POST by 307, with its body", async t => {
+  const bodies: string[] = [];
+  const server = await serve(t, (request, response) => {
+    let body = "";
+    request.on("data", chunk => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      bodies.push(`${request.method} ${body} ${request.headers["content-type"] ?? ""}`.trim());
+      const status = Number(request.url?.slice(1));
+      if (status > 0) response.writeHead(status, { location: "/done" }).end();
+      else response.end("done");
+    });
+  });
+  const hub = await hubFor(t);
+  const options = { method: "POST", body: "x", headers: { "content-type": "a/b" }, maxRedirections: 2 } as const;
+  for (const status of [302, 303, 307]) await (await hub.request(`${server.origin}/${status}`, options)).body.text();
+  assert.deepEqual(bodies, ["POST x a/b", "GET", "POST x a/b", "GET", "POST x a/b", "POST x a/b"]);
+});
+
+test("a redirect to what is not the web is an error", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(302, { location: "file:///etc/passwd" }).end());
+  const hub = await hubFor(t);
+  await assert.rejects(hub.request(server.origin, { maxRedirections: 2 }), RedirectError);
+});
+
+test("a redirect is stored like any answer, and its page is dropped without holding anything", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start")
+      response.writeHead(301, { location: "/end", "cache-control": "max-age=60" }).end("x".repeat(30_000));
+    else response.end("there");
+  });
+  const hub = await hubFor(t, { limits: { global: { max_inflight: 1 } } });
+  const events = heard(hub);
+  for (let call = 0; call < 2; call += 1) {
+    const { body } = await hub.request(`${server.origin}/start`, { maxRedirections: 2 });
+    assert.equal(await body.text(), "there");
+  }
+  assert.deepEqual(
+    server.requests.map(({ url }) => url),
+    ["/start", "/end", "/end"],
+  );
+  assert.equal(only(events, "http_request").length, 2);
+});
+
+test("a redirect with an endless page of its own is followed all the same", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/end") {
+      response.end("there");
+      return;
+    }
+    response.writeHead(302, { location: "/end" });
+    const more = () => {
+      while (response.write(Buffer.alloc(65_536)));
+    };
+    response.on("drain", more);
+    more();
+  });
+  const hub = await hubFor(t, { limits: { global: { max_inflight: 1 } } });
+  const { body } = await hub.request(`${server.origin}/start`, { maxRedirections: 2 });
+  assert.equal(await body.text(), "there");
+});
+
+test("a hop waits at the gate of its own host, and an abort reaches it there", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(302, { location: "/end" }).end();
+    else response.end("there");
+  });
+  const hub = await hubFor(t, {
+    time,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 5000 } } },
+  });
+  const controller = new AbortController();
+  const answer = hub.request(`${server.origin}/start`, { maxRedirections: 2, signal: controller.signal });
+  await until(() => hub.snapshot().waiting === 1);
+  controller.abort(new Error("enough"));
+  await assert.rejects(answer, /enough/);
+  assert.equal(hub.snapshot().waiting, 0);
+  await time.advance(5000);
+  assert.equal(server.requests.length, 1);
+});

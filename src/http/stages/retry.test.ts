@@ -1,0 +1,279 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+
+/** Draws the longest pause, so that times are known. */
+const unlucky = () => 0.999_999_999;
+
+test("a 429 with Retry-After: 1 and then a 200 take one second, two tokens, and nobody sees the 429", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => {
+    if (number === 1) response.writeHead(429, { "retry-after": "1" }).end("slow down");
+    else response.end("ok");
+  });
+  const hub = await hubFor(t, {
+    time,
+    random: () => 0,
+    limits: { defaults: { metadata: { rates: "10/SECOND", guard_ms: 0 } } },
+  });
+  const events = heard(hub);
+  const answer = hub.fetch(`${server.origin}/x`);
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(999);
+  assert.equal(server.requests.length, 1);
+  await time.advance(1);
+  assert.equal((await answer).status, 200);
+  assert.equal(time.monotonicUs(), 1_000_000);
+  const acquired = only(events, "ratelimit.acquire");
+  assert.deepEqual(
+    acquired.map(({ blocked_ms, outcome }) => ({ blocked_ms, outcome })),
+    [
+      { blocked_ms: 0, outcome: "granted" },
+      { blocked_ms: 0, outcome: "granted" },
+    ],
+  );
+});
+
+test("pauses grow with each failure, and the last answer is handed over as it came", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => response.writeHead(500).end(`failure ${number}`));
+  const hub = await hubFor(t, {
+    time,
+    random: unlucky,
+    retry: { attempts: 3, baseMs: 100 },
+    breakers: { advanced: { rolling_window: { enabled: false } } },
+  });
+  const events = heard(hub);
+  const answer = hub.fetch(server.origin);
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(100);
+  await until(() => only(events, "http_retry").length === 2);
+  await time.advance(200);
+  const response = await answer;
+  assert.equal(response.status, 500);
+  assert.equal(await response.text(), "failure 3");
+  assert.deepEqual(
+    only(events, "http_retry").map(({ attempt, delay_ms, status }) => ({ attempt, delay_ms, status })),
+    [
+      { attempt: 1, delay_ms: 100, status: 500 },
+      { attempt: 2, delay_ms: 200, status: 500 },
+    ],
+  );
+});
+
+test("a connection that is reset is tried again", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response, number) => {
+    if (number === 1) request.socket.resetAndDestroy();
+    else response.end("ok");
+  });
+  const hub = await hubFor(t, { time, random: unlucky });
+  const events = heard(hub);
+  const answer = hub.fetch(server.origin);
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(500);
+  assert.equal(await (await answer).text(), "ok");
+});
+
+test("a Retry-After beyond the deadline is not waited for: the 429 is the answer, at once", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "121" }).end("later"));
+  const hub = await hubFor(t, { time });
+  const response = await hub.fetch(server.origin);
+  assert.equal(response.status, 429);
+  assert.equal(await response.text(), "later");
+  assert.equal(server.requests.length, 1);
+});
+
+test("a Retry-After above the cap of cooldowns is still never cut short", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => {
+    if (number === 1) response.writeHead(503, { "retry-after": "2000" }).end();
+    else response.end("ok");
+  });
+  const hub = await hubFor(t, { time, random: () => 0 });
+  const events = heard(hub);
+  const answer = hub.fetch(server.origin, { deadlineMs: 3_000_000 });
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(1_999_999);
+  assert.equal(server.requests.length, 1);
+  await time.advance(1);
+  assert.equal((await answer).status, 200);
+});
+
+test("our own refusals are never tried again, whether by the limiter or by the breaker", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 100 } } },
+  });
+  const events = heard(hub);
+  await (await hub.fetch(server.origin)).text();
+  await assert.rejects(hub.fetch(server.origin), RateLimitExceeded);
+  await assert.rejects(hub.request(server.origin), RateLimitExceeded);
+  assert.equal(server.requests.length, 1);
+
+  const failing = await serve(t, (_, response) => response.writeHead(503).end());
+  const cut = await hubFor(t, { time, retry: false, breakers: { defaults: { fail_max: 2 } } });
+  for (let call = 0; call < 2; call += 1) await (await cut.fetch(failing.origin)).text();
+  await assert.rejects(cut.request(failing.origin), BreakerOpenError);
+  assert.equal(failing.requests.length, 2);
+  assert.equal(only(events, "http_retry").length, 0);
+  const { inFlight, waiting } = cut.snapshot();
+  assert.deepEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 });
+});
+
+test("when the failures of a call have opened the circuit, it gets its last answer and does not wait for the circuit", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(503).end("down"));
+  const hub = await hubFor(t, { time, random: () => 0, breakers: { defaults: { fail_max: 2 } } });
+  const events = heard(hub);
+  const answer = hub.fetch(server.origin);
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(1);
+  const response = await answer;
+  assert.equal(await response.text(), "down");
+  assert.equal(server.requests.length, 2);
+});
+
+test("in an outage the attempts stay within 1.2 times the calls plus 3", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(500).end());
+  const hub = await hubFor(t, {
+    time,
+    random: () => 0,
+    breakers: { defaults: { fail_max: 1e6 }, advanced: { rolling_window: { enabled: false } } },
+  });
+  const calls = 50;
+  for (let call = 0; call < calls; call += 1) {
+    const answer = hub.fetch(server.origin);
+    let isOver = false;
+    answer.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      await until(() => isOver || time.armedTimers > 0);
+      await time.advance(1);
+    }
+    await (await answer).text();
+  }
+  assert.ok(server.requests.length <= 1.2 * calls + 3, `${server.requests.length} attempts`);
+  assert.ok(server.requests.length >= 1.2 * calls, `${server.requests.length} attempts`);
+});
+
+test("what is not safe to repeat is sent once, unless its caller says that it is", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => request.resume().on("end", () => response.writeHead(500).end()));
+  const hub = await hubFor(t, { time, random: () => 0 });
+  const events = heard(hub);
+  const post = await hub.request(server.origin, { method: "POST", body: "x" });
+  await post.body.text();
+  assert.equal(server.requests.length, 1);
+  const marked = hub.request(server.origin, { method: "POST", body: "x", idempotent: true });
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(1);
+  await until(() => only(events, "http_retry").length === 2);
+  await time.advance(1);
+  await until(() => only(events, "http_retry").length === 3);
+  await time.advance(1);
+  await (await marked).body.text();
+  assert.equal(server.requests.length, 5);
+});
+
+test("a body that can be read only once is sent only once", async t => {
+  const server = await serve(t, (request, response) => request.resume().on("end", () => response.writeHead(500).end()));
+  const hub = await hubFor(t);
+  const { statusCode } = await hub.request(server.origin, {
+    method: "PUT",
+    idempotent: true,
+    body: Readable.from(["once"]),
+  });
+  assert.equal(statusCode, 500);
+  assert.equal(server.requests.length, 1);
+});
+
+test("between two attempts neither a slot nor a connection is held", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => {
+    if (number === 1) response.writeHead(503).end("x".repeat(10_000));
+    else response.end("ok");
+  });
+  const hub = await hubFor(t, {
+    time,
+    random: unlucky,
+    limits: { defaults: { metadata: { rates: "1000/SECOND", max_concurrent: 1 } } },
+  });
+  const events = heard(hub);
+  const first = hub.fetch(`${server.origin}/first`);
+  await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
+  // undici takes a connection back a turn of the loop later.
+  await new Promise(resolve => setImmediate(resolve));
+  const second = await hub.fetch(`${server.origin}/second`);
+  assert.equal(await second.text(), "ok");
+  assert.equal(server.connections, 1);
+  await time.advance(500);
+  assert.equal(await (await first).text(), "ok");
+});
+
+test("an abort between two attempts ends the call and leaves no timer", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(503).end());
+  const hub = await hubFor(t, { time, random: unlucky });
+  const events = heard(hub);
+  const controller = new AbortController();
+  const answer = hub.fetch(server.origin, { signal: controller.signal });
+  await until(() => only(events, "http_retry").length === 1);
+  controller.abort(new Error("enough"));
+  await assert.rejects(answer, /enough/);
+  assert.equal(time.armedTimers, 0);
+  assert.equal(hub.snapshot().calls, 0);
+  await time.advance(10_000);
+  assert.equal(server.requests.length, 1);
+});
+
+test("a call that waits out its Retry-After gets the 429 it had when the circuit opens meanwhile", async t => {
+  const time = new FakeTime();
+  const failing: (() => unknown)[] = [];
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/throttled") response.writeHead(429, { "retry-after": "1" }).end("slow down");
+    else failing.push(() => response.writeHead(500).end());
+  });
+  const hub = await hubFor(t, {
+    time,
+    random: () => 0,
+    retry: { attempts: 2 },
+    breakers: { defaults: { fail_max: 3 }, advanced: { rolling_window: { enabled: false } } },
+  });
+  const events = heard(hub);
+  // Under way before anything was known.
+  const others = [1, 2].map(n => hub.request(`${server.origin}/${n}`, { idempotent: false }));
+  await until(() => failing.length === 2);
+  const throttled = hub.request(`${server.origin}/throttled`);
+  await until(() => only(events, "http_retry").length === 1);
+  for (const fail of failing) fail();
+  await Promise.all(others);
+  assert.equal(hub.snapshot().hosts[0]?.roles[0]?.state, "open");
+  await time.advance(1000);
+  const { statusCode, body } = await throttled;
+  assert.equal(statusCode, 429);
+  assert.equal(await body.text(), "slow down");
+  assert.equal(server.requests.length, 3);
+});
+
+test("a burst of 429s that were under way together is one failure, not one for each", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+  const hub = await hubFor(t, { retry: false, cache: false, breakers: { defaults: { fail_max: 3 } } });
+  await Promise.all(Array.from({ length: 8 }, () => hub.request(server.origin)));
+  const [host] = hub.snapshot().hosts;
+  assert.equal(host?.reason, "retry-after");
+  assert.equal(host?.windowFailures, 1);
+  assert.deepEqual(
+    host?.roles.map(({ state, failures }) => ({ state, failures })),
+    [{ state: "closed", failures: 1 }],
+  );
+});

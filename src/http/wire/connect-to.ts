@@ -1,0 +1,84 @@
+/**
+ * "Who wants that host gets this one": curl's `--connect-to`, for staging servers, mirrors and tests. Only the
+ * connection goes elsewhere; the URL, the Host header, the TLS name and the policy stay those of the host asked for.
+ */
+import { canonicalHost } from "../../core/text/host.ts";
+
+/** Where to dial. An IPv6 address has no brackets here, as `net.connect` wants it. */
+export interface DialTarget {
+  readonly hostname: string;
+  readonly port: number;
+  /** The entry says whom to dial; one that changes the port alone does not vouch for the host. */
+  readonly isNamed: boolean;
+}
+
+/** What is undefined matches all on the left side, and stays as it is on the right. */
+interface Mapping {
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+  readonly toHostname: string | undefined;
+  readonly toPort: number | undefined;
+}
+
+const FORM = /^(\[[^[\]]*\]|[^:[\]]*):([^:]*):(\[[^[\]]*\]|[^:[\]]*):([^:]*)$/;
+
+export class ConnectTo {
+  readonly #mappings: readonly Mapping[];
+
+  /**
+   * @param entries `host:port:address:port`, IPv6 in brackets. An empty host or port matches any; an empty address or
+   * second port stays as it was.
+   * @throws RangeError that names the entry.
+   */
+  constructor(entries: readonly string[]) {
+    this.#mappings = entries.map(parseMapping);
+  }
+
+  /** By the first entry that matches; undefined when none does. */
+  target(hostname: string, port: number): DialTarget | undefined {
+    if (this.#mappings.length === 0) return undefined;
+    const host = canonicalHost(hostname);
+    const found = this.#mappings.find(mapping => (mapping.host ?? host) === host && (mapping.port ?? port) === port);
+    if (found === undefined) return undefined;
+    return {
+      hostname: found.toHostname ?? hostname,
+      port: found.toPort ?? port,
+      isNamed: found.toHostname !== undefined,
+    };
+  }
+}
+
+function parseMapping(text: string): Mapping {
+  const [whole, host = "", port = "", toHost = "", toPort = ""] = FORM.exec(text) ?? [];
+  if (whole === undefined) throw notAMapping(text, "it has not four parts");
+  return {
+    host: parseHost(text, host),
+    port: parsePort(text, port),
+    toHostname: parseHost(text, toHost)?.replace(/^\[|\]$/g, ""),
+    toPort: parsePort(text, toPort),
+  };
+}
+
+function parseHost(text: string, part: string): string | undefined {
+  if (part === "") return undefined;
+  try {
+    return canonicalHost(part);
+  } catch (cause) {
+    throw notAMapping(text, `${JSON.stringify(part)} is not a host`, { cause });
+  }
+}
+
+function parsePort(text: string, part: string): number | undefined {
+  if (part === "") return undefined;
+  const port = /^\d{1,5}$/.test(part) ? Number(part) : 0;
+  if (port < 1 || port > 65_535) throw notAMapping(text, `${JSON.stringify(part)} is not a port from 1 to 65535`);
+  return port;
+}
+
+function notAMapping(text: string, why: string, options?: ErrorOptions): RangeError {
+  return new RangeError(
+    `connectTo: ${JSON.stringify(text)} is not a mapping: ${why}; expected host:port:address:port, each of which may ` +
+      `be empty, such as "example.org:443:127.0.0.1:8443" or "::[::1]:8443"`,
+    options,
+  );
+}

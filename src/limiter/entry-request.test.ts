@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { outcomeOfResponse } from "../core/breaker/classify.ts";
+import { BreakerOpenError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import { limitsFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import type { Grant } from "./grant.ts";
+
+const host = "api.example.org";
+const role = "metadata";
+const forever = Number.POSITIVE_INFINITY;
+
+const limits = (rates: string, more: RatelimitsOptions = {}): RatelimitsOptions => ({
+  defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 1000 } },
+  ...more,
+});
+
+function setUp(options: RatelimitsOptions) {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry(
+    {
+      defaults: { fail_max: 1, reset_timeout_s: 60 },
+      advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
+    },
+    { time, random: () => 0 },
+  );
+  const gate = new Gate(limitsFrom(options, "test"), time, { breakers });
+  const log: string[] = [];
+  const start = (name: string, request: Partial<EntryRequest> = {}) => {
+    const enter = async () => gate.enter({ host, role, ...request });
+    return enter().then(
+      grant => {
+        log.push(`${name} went at ${time.monotonicUs() / 1000}`);
+        return grant;
+      },
+      (error: Error) => {
+        log.push(`${name} ${error.name} at ${time.monotonicUs() / 1000}`);
+        return error;
+      },
+    );
+  };
+  const answer = (grant: Grant, status: number) => {
+    grant.report({ outcome: outcomeOfResponse({ status }), status });
+    grant.release();
+  };
+  const take = (request: Partial<EntryRequest> = {}) => gate.enter({ host, role, maxWaitMs: 0, ...request }) as Grant;
+  return { time, breakers, gate, log, start, answer, take };
+}
+
+describe("maxCutOffMs", () => {
+  test("lets a call wait for its rate as long as it takes, and for an outage only so long", async () => {
+    const { time, breakers, take, start, log } = setUp(limits("1/100s"));
+    take().release();
+    start("patient", { maxWaitMs: forever, maxCutOffMs: 5000 });
+    breakers.open("other.example", 5);
+    start("short outage", { host: "other.example", maxWaitMs: forever, maxCutOffMs: 5000 });
+    breakers.open("third.example", 5.001);
+    start("long outage", { host: "third.example", maxWaitMs: forever, maxCutOffMs: 5000 });
+    await time.advance(100_000);
+    assert.deepEqual(log, ["long outage BreakerOpenError at 0", "short outage went at 5000", "patient went at 100000"]);
+  });
+
+  test("is counted from when the call meets the denial, not from when it came", async () => {
+    const { time, breakers, take, start, log } = setUp(limits("1/10s"));
+    take().release();
+    start("a", { maxWaitMs: forever, maxCutOffMs: 3000 });
+    start("b", { maxWaitMs: forever, maxCutOffMs: 2999 });
+    await time.advance(9000);
+    breakers.open(host, 4);
+    await time.advance(30_000);
+    assert.deepEqual(log, ["b BreakerOpenError at 10000", "a went at 13000"]);
+  });
+
+  test("goes for a half-open circuit, too: by the end of the lease of the probe in the way", async () => {
+    const { time, breakers, start, answer, log } = setUp(limits("9/s"));
+    breakers.onFailure({ host, status: 503 });
+    await time.advance(60_000);
+    const probe = (await start("probe", { timeoutMs: 10_000 })) as Grant;
+    const leaseMs = breakers.check({ host })?.remainingMs;
+    assert.ok(leaseMs !== undefined && leaseMs >= 10_000);
+    await start("hasty", { maxWaitMs: forever, maxCutOffMs: leaseMs - 1 });
+    start("patient", { maxWaitMs: forever, maxCutOffMs: leaseMs });
+    await start("bounded", { maxWaitMs: leaseMs - 1, maxCutOffMs: forever });
+    await time.advance(100);
+    answer(probe, 200);
+    await time.advance(0);
+    assert.deepEqual(log, [
+      "probe went at 60000",
+      "hasty BreakerOpenError at 60000",
+      "bounded BreakerOpenError at 60000",
+      "patient went at 60100",
+    ]);
+  });
+
+  test("never lets a call wait longer than its maxWaitMs, or the policy's bound", () => {
+    const { breakers, gate } = setUp(limits("9/s"));
+    breakers.open(host, 5);
+    assert.throws(() => gate.enter({ host, role, maxWaitMs: 4000, maxCutOffMs: forever }), BreakerOpenError);
+    assert.throws(() => gate.enter({ host, role, maxCutOffMs: forever }), BreakerOpenError);
+    assert.throws(() => gate.enter({ host, role, maxWaitMs: forever, maxCutOffMs: 0 }), BreakerOpenError);
+    assert.equal(gate.waiting, 0);
+  });
+
+  test("must be 0 or more", () => {
+    const { gate } = setUp(limits("9/s"));
+    for (const maxCutOffMs of [-1, Number.NaN]) {
+      assert.throws(
+        () => gate.enter({ host, role, maxCutOffMs }),
+        new RangeError(`maxCutOffMs must be 0 or more, not ${maxCutOffMs}`),
+      );
+    }
+  });
+});
+
+describe("service", () => {
+  const groups = (rates: string): RatelimitsOptions =>
+    limits("9/s", {
+      groups: {
+        ols: { members: ["ols.example"], metadata: { rates, guard_ms: 0 }, total: { rates: "4/s", guard_ms: 0 } },
+      },
+    });
+
+  test("draws on the lanes of its group instead of those of its host", () => {
+    const { gate, take } = setUp(groups("2/s"));
+    const grant = take({ service: "ols" });
+    assert.equal(grant.host, "group ols");
+    take({ host: "ols.example" });
+    const refusal = gate.tryEnter({ host, role, service: "ols" });
+    assert.ok(!refusal.isGranted);
+    assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols", limit: "2/SECOND" });
+    assert.equal(gate.tryEnter({ host, role }).isGranted, true);
+  });
+
+  test("draws on what stands above the group, too", () => {
+    const { gate, take } = setUp(groups("9/s"));
+    for (let call = 0; call < 4; call += 1) take({ service: "ols", host: `h${call}.example` });
+    assert.equal(gate.tryEnter({ host, role, service: "ols" }).isGranted, false);
+  });
+
+  test("leaves the breaker to the host", async () => {
+    const { breakers, gate, take } = setUp(groups("9/s"));
+    take({ service: "ols" }).report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
+    assert.equal(breakers.state(host).state, "open");
+    assert.equal(breakers.state("ols.example").state, "closed");
+    assert.throws(() => gate.enter({ host, role, service: "ols" }), BreakerOpenError);
+    take({ host: "ols.example" });
+  });
+
+  test("that is limited per host has a budget for each, over its roles, below what the host allows", () => {
+    const { gate, take } = setUp(
+      limits("9/s", {
+        hosts: { "small.example": { total: { rates: "1/s", guard_ms: 0 } } },
+        groups: { ols: { per_host: true, total: { rates: "2/s", guard_ms: 0 } } },
+      }),
+    );
+    const ask = (at: string, asRole: typeof role | "artifact" = role) =>
+      gate.tryEnter({ host: at, role: asRole, service: "ols" });
+    assert.equal(take({ service: "ols", host: "a.example" }).host, "group ols:a.example");
+    assert.equal(ask("a.example", "artifact").isGranted, true);
+    const refusal = ask("a.example");
+    assert.ok(!refusal.isGranted);
+    assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols:a.example", limit: "2/SECOND" });
+    assert.equal(ask("b.example").isGranted, true);
+
+    assert.equal(ask("small.example").isGranted, true);
+    const below = ask("small.example");
+    assert.ok(!below.isGranted);
+    assert.equal(below.constraint.owner, "small.example");
+    assert.throws(
+      () => setUp(limits("9/s", { groups: { ols: { per_host: true, members: ["a.example"] } } })),
+      /groups\.ols\.members: a group that is limited per host has no members/,
+    );
+  });
+
+  test("that the policy does not name is an error that says so", () => {
+    const { gate } = setUp(groups("9/s"));
+    for (const service of ["bioportal", "", "group ols", host])
+      assert.throws(
+        () => gate.tryEnter({ host, role, service }),
+        new RangeError(`${JSON.stringify(service)} is no group of the policy`),
+      );
+    assert.throws(() => gate.enter({ host, role, service: "bioportal" }), RangeError);
+    assert.throws(() => gate.enter({ host, role: "x" as "metadata", service: "ols" }), /is no role/);
+  });
+
+  test("is where its callers stay when they wait and the policy is loaded anew", async () => {
+    const { time, gate, take, start, log } = setUp(groups("1/s"));
+    take({ service: "ols" }).release();
+    start("a", { service: "ols", maxWaitMs: forever, stamp: "granted" });
+    start("b", { service: "ols", maxWaitMs: forever, stamp: "granted" });
+    gate.follow(limitsFrom(groups("1/2s"), "test"));
+    await time.advance(5000);
+    assert.deepEqual(log, ["a went at 2000", "b went at 4000"]);
+  });
+
+  test("is where its callers go back to when their host was cut off", async () => {
+    const { time, breakers, take, start, log } = setUp(groups("1/s"));
+    breakers.open(host, 5);
+    start("a", { service: "ols", maxWaitMs: forever });
+    await time.advance(4500);
+    take({ host: "ols.example" }).release();
+    await time.advance(5000);
+    assert.deepEqual(log, ["a went at 5500"]);
+  });
+
+  test("that a new policy no longer names refuses those who wait for it", async () => {
+    const { time, gate, take, start, log } = setUp(groups("1/s"));
+    take({ service: "ols" }).release();
+    const waiting = start("a", { service: "ols", maxWaitMs: forever });
+    gate.follow(limitsFrom(limits("9/s"), "test"));
+    await time.advance(0);
+    assert.deepEqual(log, ["a RangeError at 0"]);
+    assert.equal(((await waiting) as Error).message, '"ols" is no group of the policy');
+    assert.equal(gate.waiting, 0);
+    assert.equal(time.armedTimers, 0);
+  });
+});

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RateLimiter } from "../gate/rate-limiter.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const host = "api.example.org";
+
+function scene(options: RatelimitsOptions) {
+  const time = new FakeTime();
+  const limiter = new RateLimiter(options, { time });
+  const shown = () => {
+    const lane = limiter.snapshot().keys.find(key => key.host === host && key.role === "metadata");
+    assert.ok(lane !== undefined);
+    return lane;
+  };
+  return { time, limiter, shown };
+}
+
+test("a lane with room shows no constraint, and one that is full the window that binds", async () => {
+  const limits = { rates: "2/SECOND+3/MINUTE", max_delay_ms: 60_000, guard_ms: 0 };
+  const { time, limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
+  await limiter.acquire({ host });
+  assert.deepEqual([shown().nextFreeMs, shown().newcomerMs, shown().constraint], [0, 0, undefined]);
+  await limiter.acquire({ host });
+  assert.equal(shown().nextFreeMs, 1000);
+  assert.deepEqual(shown().constraint, { kind: "window", owner: host, limit: "2/SECOND" });
+  await time.advance(1000);
+  await limiter.acquire({ host });
+  assert.equal(shown().nextFreeMs, 59_000);
+  assert.deepEqual(shown().constraint, { kind: "window", owner: host, limit: "3/MINUTE" });
+});
+
+test("who comes now is told of those who wait already; the next free time is the first one's", async () => {
+  const limits = { rates: "1/SECOND", max_delay_ms: 60_000, guard_ms: 0 };
+  const { time, limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
+  const calls = [1, 2, 3].map(() => limiter.acquire({ host }));
+  await calls[0];
+  assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().newcomerMs], [2, 1000, 3000]);
+  await time.advance(2000);
+  await Promise.all(calls);
+  assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().newcomerMs], [0, 1000, 1000]);
+});
+
+test("a total above the lane counts for its next free time, and is named", async () => {
+  const roomy = { rates: "100/SECOND", max_delay_ms: 60_000, guard_ms: 0 };
+  const total = { rates: "1/MINUTE", guard_ms: 0 };
+  const { limiter, shown } = scene({ hosts: { [host]: { metadata: roomy, landing: roomy, total } } });
+  await limiter.acquire({ host });
+  assert.equal(shown().nextFreeMs, 60_000);
+  assert.deepEqual(shown().constraint, { kind: "window", owner: host, limit: "1/MINUTE" });
+});
+
+test("a missing slot is a constraint although every window has room", async () => {
+  const limits = { rates: "100/SECOND", max_delay_ms: 0, guard_ms: 0, max_concurrent: 1 };
+  const { limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
+  const grant = await limiter.acquire({ host });
+  assert.deepEqual([shown().nextFreeMs, shown().inFlight, shown().maxConcurrent], [0, 1, 1]);
+  assert.deepEqual(shown().constraint, { kind: "concurrency", owner: host, limit: "max_concurrent 1" });
+  grant.release();
+  assert.equal(shown().constraint, undefined);
+});
+
+test("the ceiling over everything is named where it is what is in the way", async () => {
+  const { limiter, shown } = scene({ defaults: { metadata: { rates: "9/SECOND" } }, global: { max_inflight: 1 } });
+  await limiter.acquire({ host });
+  assert.deepEqual(shown().constraint, { kind: "concurrency", owner: "global", limit: "max_inflight 1" });
+});

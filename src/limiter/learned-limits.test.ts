@@ -1,0 +1,752 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { parseRates } from "../core/limits/rate.ts";
+import type { Announcement } from "../core/limits/ratelimit-fields.ts";
+import { RateLimitExceeded } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import { limitsFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import type { Grant } from "./grant.ts";
+import { snapshotOf } from "./key-snapshot.ts";
+import type { GateEvent } from "./limiter-events.ts";
+
+const host = "api.example.org";
+const role = "metadata";
+const forever = Number.POSITIVE_INFINITY;
+const hourMs = 3_600_000;
+
+const lane = (options: object, more: RatelimitsOptions = {}): RatelimitsOptions => ({
+  defaults: { metadata: { guard_ms: 0, max_delay_ms: 0, ...options } },
+  ...more,
+});
+
+function gateOf(limits: RatelimitsOptions) {
+  const time = new FakeTime();
+  const events: GateEvent[] = [];
+  const gate = new Gate(limitsFrom(limits, "test"), time, { listener: event => events.push(event) });
+  /** Sends one request and answers it, with what its server announces. */
+  const exchange = (
+    announced: readonly Announcement[] = [],
+    entry: Partial<EntryRequest> = {},
+    isThrottled = false,
+  ) => {
+    const grant = gate.enter({ host, role, maxWaitMs: 0, ...entry }) as Grant;
+    grant.written();
+    grant.answered({ isThrottled, announced });
+    grant.release();
+  };
+  const take = (entry: Partial<EntryRequest> = {}) => gate.enter({ host, role, maxWaitMs: 0, ...entry }) as Grant;
+  /** How many requests go at once, up to twenty. */
+  const burst = (entry: Partial<EntryRequest> = {}) => {
+    for (let count = 0; count < 20; count += 1) {
+      const grant = gate.tryEnter({ host, role, ...entry });
+      if (!grant.isGranted) return count;
+      grant.release();
+    }
+    return 20;
+  };
+  const refusal = (entry: Partial<EntryRequest> = {}) => {
+    const answer = gate.tryEnter({ host, role, ...entry });
+    assert.ok(!answer.isGranted, "refused");
+    return answer;
+  };
+  const log: (number | string)[] = [];
+  /** Waits as long as it takes, and notes when it went, or the error's name. */
+  const pass = (entry: Partial<EntryRequest> = {}) =>
+    (async () => gate.enter({ host, role, maxWaitMs: forever, ...entry }))().then(
+      grant => {
+        log.push(time.monotonicUs() / 1000);
+        grant.release();
+      },
+      (error: Error) => {
+        log.push(`${error.name}: ${error.message}`);
+      },
+    );
+  const table = (name = host) => {
+    const found = [...gate.lanes()].find(each => each.name === name && each.role === role);
+    assert.ok(found !== undefined, `${name} has a lane`);
+    return snapshotOf(found, gate, time.monotonicUs());
+  };
+  const learned = () =>
+    events.flatMap(event =>
+      event.event_type === "limit_learned" ? [`${event.what}: ${event.old} -> ${event.new} (${event.source})`] : [],
+    );
+  return { gate, time, events, exchange, take, burst, refusal, log, pass, table, learned };
+}
+
+/** As a server announces it: `5/s`, or several. */
+function rates(text: string): readonly Announcement[] {
+  return parseRates(text).map(rate => ({ source: "ratelimit", ...rate }));
+}
+
+function concurrency(slots: number): readonly Announcement[] {
+  return [{ source: "x-rate-limit", concurrency: slots }];
+}
+
+describe("an announced rate", () => {
+  test("that is tighter than the policy's counts from now on, together with what was sent before", async () => {
+    const { time, exchange, burst, refusal } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("4/s"));
+    assert.equal(burst(), 3);
+    assert.deepEqual(refusal().constraint, { kind: "window", owner: host, limit: "4/SECOND" });
+    assert.equal(refusal().retryAfterMs, 1000);
+    await time.advance(1000);
+    assert.equal(burst(), 4);
+  });
+
+  test("that is looser than the policy's, or the same, changes nothing", () => {
+    const { exchange, burst, learned } = gateOf(lane({ rates: "4/s" }));
+    exchange(rates("4/s"));
+    exchange(rates("50/s"));
+    assert.equal(burst(), 2);
+    assert.deepEqual(learned(), []);
+  });
+
+  test("without a window is no rate", () => {
+    const { exchange, burst, learned } = gateOf(lane({ rates: "4/s" }));
+    exchange([{ source: "x-ratelimit", limit: 1, remaining: 1, resetMs: 9000 }]);
+    assert.equal(burst(), 3);
+    assert.deepEqual(learned(), []);
+  });
+
+  test("over another time than the policy's is kept beside it", async () => {
+    const { time, exchange, burst, learned } = gateOf(lane({ rates: "4/s" }));
+    exchange(rates("6/min"));
+    assert.deepEqual(learned(), ["rate: none -> 6/MINUTE (ratelimit)"]);
+    assert.equal(burst(), 3);
+    await time.advance(1000);
+    assert.equal(burst(), 2);
+    await time.advance(59_000);
+    assert.equal(burst(), 4);
+  });
+
+  test("that the policy keeps anyway is no news", () => {
+    const { exchange, learned } = gateOf(lane({ rates: "1/3s" }));
+    exchange(rates("1/s+20/min"));
+    assert.deepEqual(learned(), []);
+    const other = gateOf(lane({ rates: "1/3s" }));
+    other.exchange(rates("19/min"));
+    assert.deepEqual(other.learned(), ["rate: none -> 19/MINUTE (ratelimit)"]);
+  });
+
+  test("holds where the policy has none", () => {
+    const { exchange, burst } = gateOf({ hosts: { [host]: { metadata: { rates: "1000000/s" } } } });
+    exchange(rates("3/s"));
+    assert.equal(burst(), 2);
+  });
+
+  test("is not loosened by another endpoint's larger number", async () => {
+    const { time, exchange, burst, learned } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("3/s"));
+    exchange(rates("8/s"));
+    exchange(rates("3/s"));
+    await time.advance(1000);
+    assert.equal(burst(), 3);
+    assert.deepEqual(learned(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
+  });
+
+  test("counts once more when it is tightened once more", async () => {
+    const { time, exchange, burst, learned } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("4/s"));
+    exchange(rates("2/s"));
+    await time.advance(1000);
+    assert.equal(burst(), 2);
+    assert.deepEqual(learned(), ["rate: 10/SECOND -> 4/SECOND (ratelimit)", "rate: 4/SECOND -> 2/SECOND (ratelimit)"]);
+  });
+
+  test("is one of four at the most that a lane holds beside its policy", () => {
+    const { exchange, table } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("9/2s+9/3s+9/4s+9/5s+9/6s"));
+    assert.deepEqual(
+      table().windows.map(({ rate }) => rate),
+      ["10/SECOND", "9/2SECOND", "9/3SECOND", "9/4SECOND", "9/5SECOND"],
+    );
+  });
+
+  test("is not thought kept because another learned one would keep it: what was sent before knew neither", async () => {
+    const { time, take, exchange, burst } = gateOf(lane({ rates: "20/s" }));
+    for (let call = 0; call < 9; call += 1) take().release();
+    exchange(rates("1/s"));
+    await time.advance(1000);
+    exchange(rates("11/10s"));
+    await time.advance(1000);
+    // Eleven went within ten seconds, although one a second alone would be ten.
+    assert.equal(burst(), 0);
+  });
+
+  test("is learned by the lane that was asked, and by no budget above it", () => {
+    const limits = lane({ rates: "10/s" }, { hosts: { [host]: { total: { rates: "10/s", guard_ms: 0 } } } });
+    const { exchange, burst } = gateOf({
+      ...limits,
+      defaults: { ...limits.defaults, artifact: { rates: "10/s", guard_ms: 0 } },
+    });
+    exchange(rates("3/s"));
+    assert.equal(burst(), 2);
+    assert.equal(burst({ role: "artifact" }), 7);
+  });
+
+  test("never lets a smooth key's sends come closer than before", async () => {
+    const { time, exchange, refusal, table } = gateOf(lane({ rates: "300/min", shape: "smooth" }));
+    exchange(rates("10/s"));
+    assert.equal(table().windows.length, 2);
+    assert.equal(refusal().retryAfterMs, 202);
+    await time.advance(202);
+    exchange(rates("5/s"));
+    assert.equal(refusal().retryAfterMs, 334);
+  });
+
+  test("never lets the sends of a key that 429s have made smooth come closer than before", async () => {
+    const { gate, time, exchange, refusal } = gateOf(lane({ rates: "300/min", guard_ms: 250 }));
+    gate.record(host, role, true);
+    exchange();
+    assert.equal(refusal().retryAfterMs, 202);
+    await time.advance(202);
+    exchange(rates("10/s"));
+    assert.equal(refusal().retryAfterMs, 202);
+  });
+});
+
+describe("a spent quota", () => {
+  test("holds the lane until its reset, and is told of", async () => {
+    const { time, exchange, burst, refusal, events } = gateOf(lane({ rates: "9/s" }));
+    exchange([{ source: "ratelimit", remaining: 0, resetMs: 5000 }]);
+    assert.equal(refusal().constraint.kind, "cooldown");
+    assert.equal(refusal().retryAfterMs, 5000);
+    assert.deepEqual(
+      events.filter(({ event_type }) => event_type === "ratelimit.cooldown"),
+      [{ event_type: "ratelimit.cooldown", key: host, role, seconds: 5 }],
+    );
+    await time.advance(5000);
+    assert.equal(burst(), 9);
+  });
+
+  test("without a reset, or with one that is over, is an ordinary answer", () => {
+    const { exchange, burst, events } = gateOf(lane({ rates: "9/s" }));
+    exchange([{ source: "x-ratelimit", limit: 3, remaining: 0 }]);
+    exchange([{ source: "x-ratelimit", remaining: 0, resetMs: 0 }]);
+    exchange([{ source: "x-ratelimit", remaining: 1, resetMs: 9000 }]);
+    assert.equal(burst(), 6);
+    assert.ok(events.every(({ event_type }) => event_type === "ratelimit.acquire"));
+  });
+
+  test("holds until the latest of several resets", () => {
+    const { exchange, refusal } = gateOf(lane({ rates: "9/s" }));
+    exchange([
+      { source: "ratelimit", name: "hour", remaining: 0, resetMs: 9000 },
+      { source: "ratelimit", name: "burst", remaining: 0, resetMs: 1000 },
+    ]);
+    assert.equal(refusal().retryAfterMs, 9000);
+  });
+
+  test("lets nobody slip through while the same answer changes the pace", async () => {
+    const { time, take, pass, log } = gateOf(lane({ rates: "1/s" }));
+    const grant = take();
+    grant.written();
+    const announced = [{ source: "ratelimit", remaining: 0, resetMs: 4000 }] as const;
+    time.setTimer(900, () => grant.answered({ isThrottled: true, announced }));
+    pass();
+    // Both timers are late: the answer is there first, when the window has long been free.
+    await time.stall(1500);
+    await time.advance(9000);
+    assert.deepEqual(log, [5500]);
+  });
+});
+
+describe("an announced concurrency", () => {
+  test("below the policy's counts from now on", () => {
+    const { exchange, take, refusal, learned } = gateOf(lane({ rates: "99/s", max_concurrent: 5 }));
+    exchange(concurrency(9));
+    exchange(concurrency(2));
+    exchange(concurrency(4));
+    take();
+    take();
+    assert.deepEqual(refusal().constraint, { kind: "concurrency", owner: host, limit: "max_concurrent 2" });
+    assert.deepEqual(learned(), ["concurrency: max_concurrent 5 -> max_concurrent 2 (x-rate-limit)"]);
+  });
+
+  test("counts where the policy has none", () => {
+    const { exchange, take, refusal, learned } = gateOf({ hosts: { [host]: { metadata: { rates: "99/s" } } } });
+    exchange(concurrency(1));
+    take();
+    assert.equal(refusal().constraint.limit, "max_concurrent 1");
+    assert.deepEqual(learned(), ["concurrency: none -> max_concurrent 1 (x-rate-limit)"]);
+  });
+
+  test("below what is in flight lets nobody in until it has fallen", async () => {
+    const { time, take, pass, log } = gateOf(lane({ rates: "99/s", max_concurrent: 4 }));
+    const grants = [take(), take(), take(), take()];
+    pass();
+    grants[0]?.answered({ isThrottled: false, announced: concurrency(2) });
+    for (const [index, grant] of grants.entries()) {
+      await time.advance(100);
+      grant.release();
+      await time.advance(0);
+      assert.deepEqual(log, index < 2 ? [] : [300]);
+    }
+    assert.equal(log.length, 1);
+  });
+});
+
+describe("those who wait when something is learned", () => {
+  test("stay in line and go by the new limit", async () => {
+    const { time, take, pass, log } = gateOf(lane({ rates: "3/s" }));
+    const grants = [take(), take(), take()];
+    for (const grant of grants) grant.release();
+    for (let call = 0; call < 4; call += 1) pass();
+    await time.advance(500);
+    grants[0]?.answered({ isThrottled: false, announced: rates("2/s") });
+    await time.advance(5000);
+    assert.deepEqual(log, [1000, 1000, 2000, 2000]);
+  });
+
+  test("are forecast anew for those who come after them", async () => {
+    const { time, exchange, take, pass, log, gate } = gateOf(lane({ rates: "2/s" }));
+    const grant = take();
+    exchange();
+    grant.written();
+    for (let call = 0; call < 4; call += 1) pass();
+    grant.answered({ isThrottled: false, announced: rates("1/s") });
+    grant.release();
+    // Four ahead at one a second: the fifth goes at 5 s, and who may wait less is told at once.
+    assert.throws(
+      () => gate.enter({ host, role, maxWaitMs: 4999 }),
+      (error: unknown) => error instanceof RateLimitExceeded && error.retryAfterMs === 5000,
+    );
+    pass({ maxWaitMs: 5000 });
+    await time.advance(6000);
+    assert.deepEqual(log, [1000, 2000, 3000, 4000, 5000]);
+  });
+
+  test("are told at once when their weight can never be granted any more, and keep nobody behind them", async () => {
+    const { time, gate, take, pass, log } = gateOf(lane({ rates: "5/s" }));
+    const grant = take({ weight: 3 });
+    grant.written();
+    pass({ weight: 4 });
+    pass({ weight: 2 });
+    pass({ weight: 3 });
+    grant.answered({ isThrottled: false, announced: rates("2/s") });
+    grant.release();
+    await time.advance(0);
+    const refused = (weight: number) => `RangeError: weight ${weight} can never pass 2/SECOND of ${host}`;
+    assert.deepEqual(log, [refused(4), refused(3)]);
+    assert.throws(() => gate.enter({ host, role, weight: 3 }), RangeError);
+    await time.advance(1000);
+    assert.deepEqual(log.slice(2), [1000]);
+    assert.equal(time.armedTimers, 0);
+  });
+});
+
+describe("what was learned", () => {
+  test("is shown in tables, and told apart from the policy", () => {
+    const { exchange, table } = gateOf(lane({ rates: "10/s+100/min", max_concurrent: 9 }));
+    exchange();
+    assert.equal(table().maxConcurrent, 9);
+    assert.deepEqual(
+      table().windows.map(({ isLearned }) => isLearned),
+      [false, false],
+    );
+    exchange([...rates("4/s+500/h"), ...concurrency(3)]);
+    assert.deepEqual(table().windows, [
+      { rate: "4/SECOND", used: 2, limit: 4, isLearned: true },
+      { rate: "100/MINUTE", used: 2, limit: 100, isLearned: false },
+      { rate: "500/HOUR", used: 2, limit: 500, isLearned: true },
+    ]);
+    assert.equal(table().maxConcurrent, 3);
+  });
+
+  test("is stretched by the pace, and keeps its guard", async () => {
+    const { gate, time, exchange, refusal } = gateOf(
+      lane({ rates: "10/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
+    );
+    exchange(rates("1/s"));
+    for (let answers = 0; answers < 10; answers += 1) gate.record(host, role, true);
+    await time.advance(60_000);
+    gate.tick();
+    exchange();
+    // 1 s at a multiplier of 0.8, and a guard of 25 ms.
+    assert.equal(refusal().retryAfterMs, 1275);
+    await time.advance(1275);
+    exchange(rates("1/2s"));
+    assert.equal(refusal().retryAfterMs, 2525);
+  });
+
+  test("is kept when the policy is loaded anew, and never loosens it", async () => {
+    const { gate, time, exchange, burst, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+    exchange([...rates("4/s+30/min"), ...concurrency(3)]);
+    gate.follow(limitsFrom(lane({ rates: "20/s", max_concurrent: 8 }), "test"));
+    assert.equal(burst(), 3);
+    assert.equal(table().maxConcurrent, 3);
+    gate.follow(limitsFrom(lane({ rates: "2/s+20/min", max_concurrent: 2 }), "test"));
+    assert.deepEqual(
+      table().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
+      ["2/SECOND false", "20/MINUTE false"],
+    );
+    assert.equal(table().maxConcurrent, 2);
+    await time.advance(1000);
+    assert.equal(burst(), 2);
+    gate.follow(limitsFrom(lane({ rates: "99/h" }), "test"));
+    assert.deepEqual(
+      table().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
+      ["99/HOUR false", "4/SECOND true", "30/MINUTE true"],
+    );
+  });
+
+  test("goes on holding those back who wait for it when the policy is loaded anew", async () => {
+    const { gate, time, exchange, pass, log } = gateOf(lane({ rates: "5/s+9/min" }));
+    exchange(rates("8/min"), { weight: 5 });
+    pass({ weight: 5 });
+    gate.follow(limitsFrom(lane({ rates: "99/s" }), "test"));
+    await time.advance(60_000);
+    assert.deepEqual(log, [60_000]);
+  });
+
+  test("is not left out because a new policy would keep it: what was sent knew only the old one", async () => {
+    const { gate, time, exchange, take, burst } = gateOf(lane({ rates: "20/s" }));
+    for (let call = 0; call < 9; call += 1) exchange();
+    const grant = take();
+    grant.written();
+    gate.follow(limitsFrom(lane({ rates: "1/s" }), "test"));
+    grant.answered({ isThrottled: false, announced: rates("10/10s") });
+    grant.release();
+    await time.advance(9999);
+    assert.equal(burst(), 0);
+    await time.advance(1);
+    assert.equal(burst(), 1);
+  });
+});
+
+describe("forgetting", () => {
+  const crowd = (gate: Gate, name: string, count = 30) => {
+    for (let visit = 0; visit < count; visit += 1)
+      (gate.enter({ host: `${name}${visit}.example`, role }) as Grant).giveBack();
+  };
+
+  test("spares a lane that has learned something within the last hour", async () => {
+    const { gate, time, exchange, burst } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("3/s"));
+    await time.advance(hourMs / 2);
+    exchange(rates("3/s"));
+    await time.advance(hourMs - 1);
+    crowd(gate, "h");
+    assert.equal(burst(), 3);
+  });
+
+  test("spares a lane whose slots were learned within the last hour", async () => {
+    const { gate, time, exchange, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+    exchange(concurrency(2));
+    await time.advance(hourMs - 1);
+    crowd(gate, "h");
+    assert.equal(table().maxConcurrent, 2);
+  });
+
+  test("is not noticed: what nobody has repeated for an hour lapses, whether its idle lane is there or not", async () => {
+    for (const isCrowded of [false, true]) {
+      const { gate, time, exchange, burst, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+      exchange([...rates("3/s+9/min"), ...concurrency(1)]);
+      await time.advance(hourMs);
+      if (isCrowded) crowd(gate, "h");
+      assert.equal(
+        [...gate.lanes()].some(({ name }) => name === host),
+        !isCrowded,
+      );
+      assert.equal(burst(), 10);
+      assert.equal(table().maxConcurrent, 9);
+    }
+  });
+
+  test("does not loosen a lane that is in use, however long ago the server said it", async () => {
+    const { time, take, exchange, burst } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("3/s"));
+    const grant = take();
+    await time.advance(2 * hourMs);
+    assert.equal(burst(), 2);
+    grant.release();
+  });
+
+  test("waits until the learned windows are spent, too", async () => {
+    const { gate, time, exchange, burst } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("3/day"));
+    await time.advance(24 * hourMs - 1);
+    crowd(gate, "h");
+    assert.equal(burst(), 2);
+  });
+
+  test("keeps no more of ten thousand hosts that announced something than of the last hour", async () => {
+    const { gate, time, exchange } = gateOf(lane({ rates: "10/s" }));
+    for (let each = 0; each < 10_000; each += 1) exchange(rates("3/s"), { host: `h${each}.example` });
+    assert.ok([...gate.lanes()].length >= 10_000);
+    await time.advance(hourMs);
+    crowd(gate, "new", 10_000);
+    assert.ok([...gate.lanes()].length < 200, `${[...gate.lanes()].length} lanes`);
+  });
+
+  test("tells that a learned limit has lapsed when the next request finds it so", async () => {
+    const { time, exchange, learned } = gateOf(lane({ rates: "10/s" }));
+    exchange([...rates("3/s+9/min"), ...concurrency(1)]);
+    await time.advance(hourMs);
+    exchange();
+    assert.deepEqual(learned().slice(3), [
+      "rate: 3/SECOND -> 10/SECOND (lapsed)",
+      "rate: 9/MINUTE -> none (lapsed)",
+      "concurrency: max_concurrent 1 -> none (lapsed)",
+    ]);
+  });
+
+  test("makes a lane a fresh one, whose policy vouches for all it has sent", async () => {
+    const { gate, time, exchange, learned } = gateOf(lane({ rates: "10/s" }));
+    exchange(rates("3/s"));
+    gate.follow(limitsFrom(lane({ rates: "1/s" }), "test"));
+    await time.advance(hourMs);
+    exchange(rates("60/min"));
+    assert.deepEqual(learned(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
+  });
+
+  test("does not lose an answer that comes when its lane is gone", async () => {
+    const { gate, time, take, burst } = gateOf(lane({ rates: "10/s" }));
+    const grant = take();
+    grant.release();
+    await time.advance(2000);
+    crowd(gate, "h");
+    assert.ok(![...gate.lanes()].some(({ name }) => name === host));
+    grant.answered({ isThrottled: false, announced: rates("3/s") });
+    assert.equal(burst(), 3);
+  });
+
+  test("by a reload hands a late answer to the lane that serves its host now, if there is one", () => {
+    const group = (rate: string): RatelimitsOptions =>
+      lane({ rates: "10/s" }, { groups: { pair: { members: [host], metadata: { rates: rate, guard_ms: 0 } } } });
+    const { gate, take, burst } = gateOf(lane({ rates: "10/s" }));
+    const early = take();
+    gate.follow(limitsFrom(group("9/s"), "test"));
+    early.answered({ isThrottled: false, announced: rates("3/s") });
+    assert.equal(burst(), 3);
+    const late = take({ host: "other.example" });
+    const ofGroup = gate.tryEnter({ host, role });
+    assert.equal(ofGroup.isGranted, false);
+    gate.follow(limitsFrom(lane({ rates: "10/s" }), "test"));
+    late.answered({ isThrottled: false, announced: rates("2/s") });
+    assert.equal(burst({ host: "other.example" }), 1);
+    assert.equal(burst(), 10);
+  });
+});
+
+describe("an answer", () => {
+  test("counts for the pace of its lane as a recorded one does", () => {
+    const { exchange, table } = gateOf(lane({ rates: "10/s" }));
+    exchange();
+    assert.equal(table().guardMs, 0);
+    exchange(undefined, {}, true);
+    assert.equal(table().guardMs, 25);
+  });
+
+  test("that says nothing leaves nothing behind", () => {
+    const { gate, take } = gateOf(lane({ rates: "10/s" }));
+    const grant = take();
+    grant.answered({ isThrottled: false });
+    grant.answered({ isThrottled: false, announced: [] });
+    const [only] = [...gate.lanes()];
+    assert.deepEqual([only?.pace, only?.learned], [undefined, undefined]);
+  });
+
+  test("slows its lane down where AIMD is on", async () => {
+    const { time, exchange, table } = gateOf(
+      lane({ rates: "99/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
+    );
+    for (let call = 0; call < 10; call += 1) exchange([], {}, true);
+    await time.advance(60_000);
+    exchange();
+    assert.equal(table().multiplier, 0.8);
+  });
+});
+
+// --- Random announcements on random schedules ----------------------------------------------------------------------
+
+interface Limit {
+  readonly limit: number;
+  readonly ms: number;
+  /** How many requests had been granted when it was announced: the later ones must keep it. */
+  readonly afterGrants: number;
+}
+
+interface Sent {
+  readonly us: number;
+  readonly units: number;
+  readonly order: number;
+}
+
+/** The law by hand: the most units in any interval with this one in it, those granted later left out. */
+function mostAround(sent: Sent, all: readonly Sent[], spanUs: number): number {
+  const before = all.filter(({ order }) => order <= sent.order);
+  let most = 0;
+  for (const { us: fromUs } of before) {
+    if (sent.us < fromUs || sent.us >= fromUs + spanUs) continue;
+    const inside = before.filter(({ us }) => us >= fromUs && us < fromUs + spanUs);
+    most = Math.max(
+      most,
+      inside.reduce((sum, { units }) => sum + units, 0),
+    );
+  }
+  return most;
+}
+
+const shape = fc.record({ limit: fc.integer({ min: 1, max: 6 }), ms: fc.constantFrom(10, 40, 60, 100, 200, 300, 700) });
+const which = fc.nat({ max: 30 });
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("enter" as const), weight: fc.constantFrom(1, 1, 1, 2) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom("write" as const, "release" as const), which }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("giveBack" as const), which }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("announce" as const), which, rate: fc.nat({ max: 3 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("slots" as const), which, slots: fc.integer({ min: 1, max: 4 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("throttled" as const), which }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("spent" as const), which, ms: fc.integer({ min: 1, max: 90 }) }),
+  },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("advance" as const), ms: fc.integer({ min: 0, max: 150 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("stall" as const), ms: fc.integer({ min: 50, max: 900 }) }) },
+);
+
+interface Call {
+  readonly units: number;
+  grant: Grant | undefined;
+  order: number;
+  state: "waiting" | "granted" | "written" | "returned" | "impossible";
+  isReleased: boolean;
+}
+
+test("whatever is announced and when, no limit heard so far is exceeded, and everybody is served or told why not", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(shape, { minLength: 1, maxLength: 3 }),
+      // As many lengths as a lane learns at the most.
+      fc.array(fc.constantFrom(10, 30, 40, 90, 100, 250, 600), { minLength: 4, maxLength: 4 }),
+      fc.array(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 4 }), {
+        minLength: 4,
+        maxLength: 4,
+      }),
+      fc.record({ guardMs: fc.constantFrom(0, 3), cap: fc.constantFrom(2, 5, undefined), isSmooth: fc.boolean() }),
+      fc.array(step, { maxLength: 60, size: "max" }),
+      async (policy, lengths, numbers, { guardMs, cap, isSmooth }, steps) => {
+        const time = new FakeTime();
+        const options = {
+          rates: policy.map(({ limit, ms }) => `${Math.max(2, limit)}/${ms}ms`),
+          guard_ms: guardMs,
+          shape: isSmooth ? "smooth" : "burst",
+          max_concurrent: cap,
+        } as const;
+        const limits = limitsFrom(
+          { hosts: { [host]: { metadata: options } }, aimd: { enabled: true, window_s: 1 } },
+          "test",
+        );
+        const gate = new Gate(limits, time);
+        const calls: Call[] = [];
+        const sent: Sent[] = [];
+        const inForce: Limit[] = policy.map(({ limit, ms }) => ({ limit: Math.max(2, limit), ms, afterGrants: 0 }));
+        let slots = cap ?? forever;
+        let heldUntilUs = 0;
+        let grants = 0;
+        let heard = 0;
+        const held = () => calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
+        const granted = (call: Call, grant: Grant) => {
+          grants += 1;
+          call.grant = grant;
+          call.order = grants;
+          call.state = "granted";
+          assert.ok(held().length <= slots, "above the announced concurrency");
+          assert.ok(time.monotonicUs() >= heldUntilUs, "granted although the quota was spent");
+        };
+        const failed = (call: Call, error: unknown) => {
+          assert.ok(error instanceof RangeError, String(error));
+          assert.ok(
+            inForce.some(({ limit }) => limit < call.units),
+            error.message,
+          );
+          call.state = "impossible";
+        };
+        const enter = (weight: number) => {
+          const call: Call = { units: weight, grant: undefined, order: 0, state: "waiting", isReleased: false };
+          calls.push(call);
+          try {
+            const entered = gate.enter({ host, role, weight, maxWaitMs: forever });
+            if (entered instanceof Promise)
+              entered.then(
+                grant => granted(call, grant),
+                error => failed(call, error),
+              );
+            else granted(call, entered);
+          } catch (error) {
+            failed(call, error);
+          }
+        };
+        const end = (call: Call, how: "write" | "release" | "giveBack") => {
+          if (call.state === "granted") {
+            if (how === "giveBack") call.state = "returned";
+            else {
+              call.state = "written";
+              sent.push({ us: time.monotonicUs(), units: call.units, order: call.order });
+            }
+          }
+          if (how === "write") return call.grant?.written();
+          call.isReleased = true;
+          return how === "release" ? call.grant?.release() : call.grant?.giveBack();
+        };
+        const check = () => {
+          const pending = calls.filter(({ state }) => state === "granted");
+          const all = [...sent, ...pending.map(({ units, order }) => ({ us: time.monotonicUs(), units, order }))];
+          for (const { limit, ms, afterGrants } of inForce) {
+            for (const each of all) {
+              if (each.order <= afterGrants) continue;
+              const most = mostAround(each, all, (ms + guardMs) * 1000);
+              assert.ok(most <= limit, `${most} in ${ms} ms where ${limit} were announced`);
+            }
+          }
+        };
+        for (const act of steps) {
+          const call = "which" in act ? held()[act.which % Math.max(1, held().length)] : undefined;
+          if (act.do === "enter") enter(act.weight);
+          else if (act.do === "advance") await time.advance(act.ms);
+          else if (act.do === "stall") await time.stall(act.ms);
+          else if (call?.grant !== undefined) {
+            if (act.do === "announce") {
+              const list = numbers[act.rate] ?? [];
+              const [limit, ms] = [list[heard++ % list.length] ?? 1, lengths[act.rate] ?? 10];
+              inForce.push({ limit, ms, afterGrants: grants });
+              call.grant.answered({
+                isThrottled: false,
+                announced: [{ source: "ratelimit", limit, windowUs: ms * 1000 }],
+              });
+            } else if (act.do === "slots") {
+              slots = Math.min(slots, act.slots);
+              call.grant.answered({ isThrottled: false, announced: concurrency(act.slots) });
+            } else if (act.do === "spent") {
+              heldUntilUs = Math.max(heldUntilUs, time.monotonicUs() + act.ms * 1000);
+              call.grant.answered({
+                isThrottled: false,
+                announced: [{ source: "ratelimit", remaining: 0, resetMs: act.ms }],
+              });
+            } else if (act.do === "throttled") call.grant.answered({ isThrottled: true });
+            else end(call, act.do);
+          }
+          await time.advance(0);
+          check();
+        }
+        for (let rounds = 0; rounds < 300 && gate.waiting + gate.inFlight > 0; rounds += 1) {
+          for (const call of held()) end(call, "release");
+          await time.advance(time.nextTimerMs ?? 1);
+          check();
+        }
+        assert.equal(gate.waiting + gate.inFlight, 0, "somebody waits for ever");
+        assert.equal(time.armedTimers, 0);
+        for (const { state } of calls) assert.match(state, /written|returned|impossible/);
+        for (const each of gate.lanes()) assert.equal(each.log.pending, 0);
+      },
+    ),
+    { numRuns: 3000 },
+  );
+});

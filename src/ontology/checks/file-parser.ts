@@ -1,0 +1,188 @@
+/**
+ * Reads a file to its end with a parser of its format. Nothing of it is kept: memory stays flat whatever its size.
+ * Parsers are loaded when they are needed: most programs need none of them, and few all.
+ */
+import { createReadStream } from "node:fs";
+import { type Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { SaxesTagNS } from "@rubensworks/saxes";
+import type { FileFormat } from "../format.ts";
+import { FunctionalText } from "./functional-syntax-checker.ts";
+import { OboLines } from "./obo-syntax-checker.ts";
+
+export type Parsed =
+  /** Triples, stanzas, axioms, elements or values, as the format counts. */
+  | { readonly isSound: true; readonly statements: number; readonly of: string }
+  | { readonly isSound: false; readonly problem: string };
+
+interface Check {
+  readonly of: string;
+  /** Resolves with how many statements there are, or rejects with what the parser says. */
+  run(bytes: Readable, signal: AbortSignal | undefined): Promise<number>;
+}
+
+/** Lists are written as elements within elements by some tools; what goes deeper was made to keep a parser busy for days. */
+const DEPTH_MAX = 2000;
+
+function checkDepth(depth: number, of: string): void {
+  if (depth > DEPTH_MAX) throw new Error(`more than ${DEPTH_MAX} ${of} within each other`);
+}
+
+/** A chunk is parsed in one go, and others wait for their turn meanwhile. */
+const CHUNK_BYTES = 65_536;
+
+export async function parseFile(path: string, format: FileFormat, signal?: AbortSignal): Promise<Parsed> {
+  const { of, run } = CHECKS[format];
+  const bytes = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  try {
+    const statements = await run(bytes, signal);
+    if (statements > 0) return { isSound: true, statements, of };
+    return { isSound: false, problem: `there are no ${of} in it` };
+  } catch (error) {
+    signal?.throwIfAborted();
+    // The disk's troubles are not the file's.
+    if (error instanceof Error && "syscall" in error) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    return { isSound: false, problem: message.replace(/\s+/g, " ").slice(0, 300) };
+  } finally {
+    bytes.destroy();
+  }
+}
+
+function quads(load: () => Promise<NodeJS.ReadWriteStream>): Check["run"] {
+  return async (bytes, signal) => {
+    let count = 0;
+    const sink = new Writable({
+      objectMode: true,
+      highWaterMark: 1024,
+      write: (_quad, _encoding, done) => {
+        count += 1;
+        done();
+      },
+    });
+    await pipeline(bytes, await load(), sink, { signal });
+    return count;
+  };
+}
+
+/** For parsers that are fed text. */
+function fed<Parser>(
+  load: () => Parser | Promise<Parser>,
+  write: (parser: Parser, text: string) => void,
+  end: (parser: Parser) => number,
+): Check["run"] {
+  return async (bytes, signal) => {
+    const parser = await load();
+    // Fatal, because a file that is no UTF-8 is damaged or mislabelled.
+    const decoder = new TextDecoder("utf-8", { fatal: true });
+    for await (const chunk of bytes) {
+      signal?.throwIfAborted();
+      write(parser, decoder.decode(chunk, { stream: true }));
+    }
+    write(parser, decoder.decode());
+    return end(parser);
+  };
+}
+
+const json: Check = {
+  of: "values",
+  run: async (bytes, signal) => {
+    const { JSONParser, TokenType } = await import("@streamparser/json");
+    // Paths that match nothing: values are parsed and let go.
+    const parser = new JSONParser({ paths: ["$.nothing-of-this-name"], keepStack: false });
+    let isOver = false;
+    let depth = 0;
+    parser.onToken = ({ token }) => {
+      if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) checkDepth(++depth, "values");
+      else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) depth -= 1;
+    };
+    parser.onValue = () => undefined;
+    parser.onEnd = () => {
+      isOver = true;
+    };
+    let chunks = 0;
+    for await (const chunk of bytes) {
+      signal?.throwIfAborted();
+      if (isOver && chunk.toString("utf8").trim() === "") continue;
+      parser.write(chunk);
+      chunks += 1;
+    }
+    if (!isOver) throw new Error("the text ends before the last value does");
+    return chunks;
+  },
+};
+
+const CHECKS: Readonly<Record<FileFormat, Check>> = {
+  "rdf-xml": {
+    of: "triples",
+    // Without the memory of every rdf:ID, which grows with the file.
+    run: quads(async () => {
+      const { RdfXmlParser } = await import("rdfxml-streaming-parser");
+      class ShallowRdfXmlParser extends RdfXmlParser {
+        protected override onTag(tag: SaxesTagNS): void {
+          // The tags that are open. It keeps them to itself; a test notices should it ever call them something else.
+          const open: unknown = Reflect.get(this, "activeTagStack");
+          if (Array.isArray(open)) checkDepth(open.length + 1, "elements");
+          super.onTag(tag);
+        }
+      }
+      return new ShallowRdfXmlParser({ allowDuplicateRdfIds: true, validateUri: false, baseIRI: "urn:base:" });
+    }),
+  },
+  turtle: {
+    of: "triples",
+    run: quads(async () => {
+      const { StreamParser } = await import("n3");
+      return new StreamParser({ baseIRI: "urn:base:" });
+    }),
+  },
+  "owl-xml": {
+    of: "elements",
+    run: fed(
+      async () => {
+        const { SaxesParser } = await import("@rubensworks/saxes");
+        const state = { parser: new SaxesParser({ xmlns: true }), elements: 0, depth: 0 };
+        state.parser.on("opentag", () => {
+          state.elements += 1;
+          checkDepth(++state.depth, "elements");
+        });
+        state.parser.on("closetag", () => {
+          state.depth -= 1;
+        });
+        state.parser.on("error", error => {
+          throw error;
+        });
+        return state;
+      },
+      ({ parser }, text) => parser.write(text),
+      state => {
+        state.parser.close();
+        return state.elements;
+      },
+    ),
+  },
+  obographs: json,
+  "json-ld": json,
+  obo: {
+    of: "stanzas",
+    run: fed(
+      () => new OboLines(),
+      (lines, text) => lines.write(text),
+      lines => {
+        lines.end();
+        return lines.stanzas;
+      },
+    ),
+  },
+  functional: {
+    of: "axioms",
+    run: fed(
+      () => new FunctionalText(),
+      (text, piece) => text.write(piece),
+      text => {
+        text.end();
+        return text.axioms;
+      },
+    ),
+  },
+};

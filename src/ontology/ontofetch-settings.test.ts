@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { formatRates } from "../core/limits/rate.ts";
+import { loadOntofetchSettings, type OntofetchFlags } from "./ontofetch-settings.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "ontofetch-settings-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function load(yaml: string, env: Readonly<Record<string, string>> = {}, flags: OntofetchFlags = {}) {
+  writeFileSync(join(folder, "sources.yaml"), yaml);
+  return loadOntofetchSettings({ sources: join(folder, "sources.yaml"), ...flags }, env, "/somewhere/else");
+}
+
+const problems = (yaml: string, env: Readonly<Record<string, string>> = {}, flags: OntofetchFlags = {}) =>
+  load(yaml, env, flags).then(
+    () => [],
+    error => error.message.replaceAll(`${folder}/`, "").split("\n"),
+  );
+
+test("a short file is enough: everything else has a default, beside the file", async () => {
+  const settings = await load("sources:\n  hp:\n");
+  assert.deepEqual(settings.sources, [{ id: "hp", resolver: "obo", targetFormats: [], extras: {} }]);
+  assert.equal(settings.store, join(folder, "ontologies"));
+  assert.equal(settings.lockfile, join(folder, "ontologies.lock.json"));
+  assert.equal(settings.sharedDir, undefined);
+  assert.equal(formatRates(settings.rates.default), "8/SECOND+300/MINUTE");
+});
+
+test("file, environment and flags, and the last word counts", async () => {
+  const yaml = "store: here\ncheck: end\nratelimit: { default: 2/second, shared_dir: shared }\nsources: { hp: {} }\n";
+  assert.equal((await load(yaml)).sharedDir, join(folder, "shared"));
+  const env = {
+    ONTOFETCH_STORE: "there",
+    ONTOFETCH_RATELIMIT_DEFAULT: "4/second",
+    ONTOFETCH_RATELIMIT_PER_SERVICE: "ols:1/second",
+    ONTOFETCH_RATELIMIT_SHARED_DIR: "common",
+    ONTOFETCH_CHECK: "",
+  };
+  const settings = await load(yaml, env, { rate: "6/second" });
+  assert.equal(settings.store, "/somewhere/else/there");
+  assert.equal(settings.check, "end");
+  assert.equal(settings.sharedDir, "/somewhere/else/common");
+  assert.equal(formatRates(settings.rates.default), "6/SECOND+300/MINUTE");
+  assert.equal(formatRates(settings.rates.perService.get("ols") ?? []), "1/SECOND");
+  const unlimited = await load(yaml, { ONTOFETCH_RATELIMIT_DEFAULT: "unlimited" });
+  assert.deepEqual(unlimited.rates.default, []);
+});
+
+test("a source inherits what it does not name", async () => {
+  const settings = await load(
+    "defaults: { resolver: ols, target_formats: [ttl] }\nsources:\n  a: {}\n  b: { resolver: direct, target_formats: [], extras: { url: 'https://x.example/b', version: 2 } }\n",
+  );
+  assert.deepEqual(settings.sources, [
+    { id: "a", resolver: "ols", targetFormats: ["ttl"], extras: {} },
+    { id: "b", resolver: "direct", targetFormats: [], extras: { url: "https://x.example/b", version: "2" } },
+  ]);
+});
+
+test("everything that is wrong is told at once, with its line and what was probably meant", async () => {
+  assert.deepEqual(
+    await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),
+    [
+      'sources.yaml:3: sources.Hp: "Hp" cannot be an id; use small letters, digits, ".", "_" and "-"',
+      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", found "obi"',
+      'sources.yaml:5: sources.../x: "../x" cannot be an id; use small letters, digits, ".", "_" and "-"',
+      "sources.yaml:1: storee: unknown key; did you mean store?",
+    ],
+  );
+  assert.deepEqual(
+    await problems(
+      "sources:\n  a: { resolver: bioprtal }\n  b: { resolver: direct, extras: { uri: x } }\n  c: { resolver: direct, extras: { url: 'https://x.example/?api_key=1' } }\nratelimit: { per_service: { olx: 1/second } }\n",
+    ),
+    [
+      'sources.yaml:2: sources.a.resolver: "bioprtal" is no resolver; did you mean bioportal?',
+      "sources.yaml:3: sources.b.extras.uri: the resolver direct has no such thing; did you mean url?",
+      "sources.yaml:3: sources.b.extras: the resolver direct needs url: where the file lies",
+      "sources.yaml:4: sources.c.extras.url: holds a secret, which would be written to lockfiles; say it by an identity instead",
+      'sources.yaml:5: ratelimit.per_service: there is no service "olx"; did you mean ols?',
+    ],
+  );
+});
+
+test("what is wrong in the environment and in flags is told by their names", async () => {
+  const [first = "", second = "", third = ""] = await problems(
+    "sources: { hp: {} }\n",
+    { ONTOFETCH_PARALLEL: "many", ONTOFETCH_RATELIMIT_DEFALT: "1/second" },
+    { check: "deeply" },
+  );
+  assert.equal(first, "ONTOFETCH_RATELIMIT_DEFALT: no variable of ours; did you mean ONTOFETCH_RATELIMIT_DEFAULT?");
+  assert.match(second, /^ONTOFETCH_PARALLEL: parallel: expected number, found "many"$/);
+  assert.match(third, /^--check: check: expected one of "full", "end", "none", found "deeply"$/);
+  const [rate = ""] = await problems("sources: { hp: {} }\n", { ONTOFETCH_RATELIMIT_DEFAULT: "8/fortnight" });
+  assert.match(rate, /^ONTOFETCH_RATELIMIT_DEFAULT: ratelimit\.default: "8\/fortnight" is not a rate/);
+});
+
+test("a file that is not there is told with how to make one", async () => {
+  const missing = loadOntofetchSettings({}, {}, join(folder, "empty"));
+  await assert.rejects(missing, { message: 'sources.yaml: there is no such file; "ontofetch init" makes one' });
+});

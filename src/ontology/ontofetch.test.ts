@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { internetFor, projectFor } from "../../test/ontology/kit.ts";
+import { outcomes } from "../../test/ontology/outcomes.ts";
+import type { Manifest } from "./ontology-manifest.ts";
+
+const GOOD = `
+  reed: { target_formats: [obo] }
+  marsh: { target_formats: [owl] }
+  kelp: {}
+  alder: { extras: { product: alder.owl.gz } }
+  finch: { resolver: ols }
+  fern: { resolver: bioregistry, target_formats: [json] }
+  otter: { resolver: bioportal }
+  badger: { resolver: bioportal }
+  moss: { resolver: lov }
+  fern-ofn: { resolver: direct, extras: { url: "https://files.ontologies.example/fern.ofn" } }
+  fern-owx: { resolver: direct, extras: { url: "https://files.ontologies.example/fern.owx" } }
+  fern-zip: { resolver: skos, extras: { url: "https://files.ontologies.example/fern.owl.zip" } }
+`;
+const BAD = `
+  heron: { resolver: bioportal }
+  lichen: { resolver: ols }
+  dusk: {}
+  sedge: {}
+  nobody: {}
+  kelp-obo: { resolver: direct, target_formats: [obo], extras: { url: "http://purl.obolibrary.org/obo/kelp.owl" } }
+`;
+const FORMATS: Readonly<Record<string, string>> = {
+  reed: "obo",
+  marsh: "rdf-xml",
+  kelp: "rdf-xml",
+  alder: "rdf-xml",
+  finch: "turtle",
+  fern: "obographs",
+  otter: "rdf-xml",
+  badger: "obo",
+  moss: "turtle",
+  "fern-ofn": "functional",
+  "fern-owx": "owl-xml",
+  "fern-zip": "rdf-xml",
+};
+
+test("every resolver's ontology is fetched, checked, stored and locked; what cannot be had says why", async t => {
+  const internet = await internetFor(t);
+  const project = await projectFor(t, internet, `ratelimit: { default: 100/second }\nsources:${GOOD}${BAD}`);
+  const results = await project.pull();
+  assert.deepEqual(outcomes(results), {
+    ...Object.fromEntries(Object.keys(FORMATS).map(id => [id, "fetched"])),
+    heron: "the licence of heron permits no download from BioPortal",
+    lichen: "OLS has lichen from a place that is not public (file:)",
+    dusk: "dusk is obsolete; reed replaces it",
+    sedge: "refused: it is a web page",
+    nobody: "the OBO registry has no nobody",
+    "kelp-obo": "refused: it is rdf-xml, and obo is wanted",
+  });
+
+  const store = join(project.folder, "ontologies");
+  for (const result of results) {
+    if (result.outcome === "failed") continue;
+    const { manifest, path } = result.stored;
+    const known = internet.ontologies.find(({ id }) => result.id.startsWith(id));
+    assert.equal(manifest.format, FORMATS[result.id]);
+    assert.equal(manifest.version, known?.version);
+    assert.equal(path, join(store, result.id, manifest.version, manifest.file));
+    const bytes = await readFile(path);
+    assert.equal(bytes.length, manifest.bytes);
+    assert.equal(createHash("sha256").update(bytes).digest("hex"), manifest.sha256);
+    const copy = known?.copies.find(({ url }) => url === manifest.url);
+    assert.equal(manifest.received?.sha256 ?? manifest.sha256, copy?.sha256);
+    const stored: Manifest = JSON.parse(await readFile(join(path, "..", "manifest.json"), "utf8"));
+    assert.deepEqual(stored, manifest);
+  }
+  assert.deepEqual((await readdir(store)).sort(), [".ontofetch", ...Object.keys(FORMATS).sort()]);
+  assert.deepEqual(await readdir(join(store, ".ontofetch", "partial")), []);
+  assert.deepEqual(await readdir(join(store, ".ontofetch", "drafts")), []);
+
+  // The signed address of a release is a key for an hour, and BioPortal's key is one for ever.
+  const lock = await readFile(join(project.folder, "ontologies.lock.json"), "utf8");
+  const marsh = await readFile(
+    join(store, "marsh", results[1]?.outcome === "fetched" ? results[1].stored.folder : "", "manifest.json"),
+    "utf8",
+  );
+  for (const text of [lock, marsh]) assert.doesNotMatch(text, /secret|sig=/);
+  assert.deepEqual(Object.keys(JSON.parse(lock).ontologies), Object.keys(FORMATS).sort());
+  assert.match(lock, /\}\n$/);
+
+  const { rejected, faults } = await internet.ledger();
+  assert.equal(rejected, 0);
+  assert.deepEqual(faults, []);
+});
+
+test("a second pull asks whether anything has changed, and nothing is sent again", async t => {
+  const internet = await internetFor(t);
+  const project = await projectFor(t, internet, `ratelimit: { default: 100/second }\nsources:${GOOD}`);
+  await project.pull();
+  const before = await readFile(join(project.folder, "ontologies.lock.json"), "utf8");
+  const earlier = await internet.ledger();
+  const again = outcomes(await project.pull());
+  assert.deepEqual(new Set(Object.values(again)), new Set(["unchanged"]));
+  assert.equal(await readFile(join(project.folder, "ontologies.lock.json"), "utf8"), before);
+  const later = await internet.ledger();
+  const files = [
+    "files.ontologies.example",
+    "current.geneontology.org",
+    "release-assets.githubusercontent.com",
+    "ftp.ebi.ac.uk",
+  ];
+  for (const host of files) {
+    const news = (status: string) =>
+      (later.hosts[host]?.statuses[status] ?? 0) - (earlier.hosts[host]?.statuses[status] ?? 0);
+    assert.ok(news("304") > 0, host);
+    assert.equal(news("206"), 0, host);
+    // A HEAD to see whether it answers over TLS brings no file.
+    assert.ok(news("200") === 0, `${host}: ${news("200")}`);
+  }
+});
+
+test("what is stored does not count for a format that is wanted now", async t => {
+  const internet = await internetFor(t);
+  const source = (formats: string) =>
+    `sources:\n  fern: { resolver: direct, target_formats: [${formats}], extras: { url: "https://files.ontologies.example/fern.ofn" } }\n`;
+  const project = await projectFor(t, internet, source("ofn"));
+  assert.deepEqual(outcomes(await project.pull()), { fern: "fetched" });
+  await project.write(source("owl"));
+  assert.deepEqual(outcomes(await project.pull()), { fern: "refused: it is functional, and owl is wanted" });
+});
+
+test("a file that breaks off is gone on with, and the halves fit", async t => {
+  const internet = await internetFor(t);
+  const project = await projectFor(t, internet, "sources:\n  alder: { target_formats: [owl] }\n");
+  const [result] = await project.pull();
+  assert.ok(result !== undefined && result.outcome === "fetched");
+  assert.equal(result.requests, 2);
+  assert.ok(result.resumedBytes > 0);
+  const known = internet.ontologies.find(({ id }) => id === "alder")?.copies[0];
+  assert.equal(result.stored.manifest.sha256, known?.sha256);
+});
+
+test("a run that was stopped in the middle leaves nothing broken, and the next one goes on", async t => {
+  const internet = await internetFor(t);
+  const project = await projectFor(
+    t,
+    internet,
+    'sources:\n  titan: { resolver: direct, extras: { url: "https://files.ontologies.example/titan.obo" } }\n',
+  );
+  const controller = new AbortController();
+  const stopped = project.pull({
+    signal: controller.signal,
+    onBytes: (_id, bytes) => {
+      if (bytes > 500_000) controller.abort(new Error("enough"));
+    },
+  });
+  await assert.rejects(stopped, { message: "enough" });
+  assert.deepEqual(await readdir(join(project.folder, "ontologies")), [".ontofetch"]);
+  assert.deepEqual((await readdir(join(project.folder, "ontologies", ".ontofetch", "partial"))).sort(), [
+    "titan.part",
+    "titan.part.json",
+  ]);
+  const [result] = await project.pull();
+  assert.ok(result !== undefined && result.outcome === "fetched", JSON.stringify(result));
+  assert.ok(result.resumedBytes >= 500_000);
+  assert.equal(result.stored.manifest.bytes, internet.ontologies.find(({ id }) => id === "titan")?.copies[1]?.bytes);
+});
+
+test("a server that asks for a pause is given it, once, and nobody hears of it", async t => {
+  const internet = await internetFor(t, {
+    script: [{ act: "throttle", host: "files.ontologies.example", retryAfterS: 1, times: 1 }],
+  });
+  const project = await projectFor(t, internet, "sources:\n  finch: { resolver: ols }\n");
+  assert.deepEqual(outcomes(await project.pull()), { finch: "fetched" });
+  const { hosts } = await internet.ledger();
+  const { statuses = {}, arrivalsMs = [] } = hosts["files.ontologies.example"] ?? {};
+  assert.deepEqual(statuses, { 200: 1, 429: 1 });
+  const [first = 0, second = 0] = arrivalsMs;
+  assert.ok(second - first >= 1000 && second - first < 1900, `${second - first}`);
+});
+
+test("an outage of the registry is not one of its permanent addresses", async t => {
+  const internet = await internetFor(t, { script: [{ act: "outage", host: "obofoundry.org", how: "reset" }] });
+  const project = await projectFor(t, internet, "sources:\n  reed: { target_formats: [obo] }\n");
+  assert.deepEqual(outcomes(await project.pull()), { reed: "fetched" });
+});

@@ -1,0 +1,336 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { BreakerEvent } from "../breaker/breaker-events.ts";
+import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { BreakerOpenError, StoreError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
+import { limitsFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const HOST = "a.example";
+const CIRCUIT = { fail_max: 2, reset_timeout_s: 10 };
+const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
+const BREAKERS: BreakersOptions = {
+  defaults: {
+    ...CIRCUIT,
+    roles: { metadata: CIRCUIT, landing: CIRCUIT, artifact: CIRCUIT },
+    half_open: { jitter_ms: 0, trial_calls: { metadata: 1, artifact: 2 } },
+  },
+  advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
+};
+
+interface Process {
+  readonly gate: Gate;
+  readonly breakers: BreakerRegistry;
+  readonly events: BreakerEvent[];
+  /** Lets a request in, at once or not at all. */
+  enter(call?: Partial<EntryRequest>): Promise<Grant>;
+}
+
+/** Several processes on one store, in a world where only the test moves the clock. */
+function world(count: number, wrap: (store: Store) => Store = store => store) {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const limits = limitsFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
+  const processes = Array.from({ length: count }, (_, index): Process => {
+    const events: BreakerEvent[] = [];
+    const breakers = new BreakerRegistry(BREAKERS, { time, random: () => 0, listener: event => events.push(event) });
+    const gate = new Gate(limits, time, { breakers, store: wrap(store.member(`p${index}`)), random: () => 0.5 });
+    const enter = async (call: Partial<EntryRequest> = {}) => gate.enter({ host: HOST, role: "metadata", ...call });
+    return { gate, breakers, events, enter };
+  });
+  const [a, b, c] = processes;
+  assert.ok(a !== undefined && b !== undefined);
+  return { time, a, b, c: c ?? b, processes, store };
+}
+
+function end(grant: Grant, kind: "success" | "failure" | "neutral", retryAfterMs?: number): void {
+  grant.written();
+  if (kind === "success") grant.report({ outcome: { kind }, status: 200 });
+  else if (kind === "failure")
+    grant.report({
+      outcome: { kind, cause: "status", throttled: retryAfterMs !== undefined },
+      status: 503,
+      retryAfterMs,
+    });
+  else grant.report({ outcome: { kind }, status: 404 });
+  grant.release();
+}
+
+async function fails(process: Process, times: number, call: Partial<EntryRequest> = {}): Promise<void> {
+  for (let n = 0; n < times; n += 1) end(await process.enter(call), "failure");
+}
+
+/** What a refusal says; undefined when there was none. */
+async function refusal(process: Process, call: Partial<EntryRequest> = {}): Promise<BreakerOpenError | undefined> {
+  try {
+    (await process.enter(call)).giveBack();
+    return undefined;
+  } catch (error) {
+    if (error instanceof BreakerOpenError) return error;
+    throw error;
+  }
+}
+
+const isNamed = (name: string) => (event: BreakerEvent) => event.event_type === name;
+
+test("what a host asks one process for, all give it, and for no longer", async () => {
+  const { time, a, b } = world(2);
+  assert.equal(await refusal(b), undefined);
+  end(await a.enter(), "failure", 4000);
+  await time.advance(50);
+  const denied = await refusal(b);
+  assert.equal(denied?.reason, "retry-after");
+  assert.equal(denied?.cooldownRemainingMs, 3950);
+  await time.advance(3949);
+  assert.equal((await refusal(b))?.cooldownRemainingMs, 1);
+  await time.advance(1);
+  assert.equal(await refusal(b), undefined);
+  assert.equal(b.events.filter(isNamed("breaker_cooldown_set")).length, 1, "told once there, too");
+  assert.equal(a.events.filter(isNamed("breaker_cooldown_set")).length, 1, "and nobody hears his own words as news");
+});
+
+test("of two cooldowns the later deadline counts for all", async () => {
+  const { time, a, b, c } = world(3);
+  const [first, second] = [await a.enter(), await b.enter()];
+  end(first, "failure", 9000);
+  end(second, "failure", 5000);
+  await time.advance(100);
+  for (const process of [a, b, c]) assert.equal((await refusal(process))?.cooldownRemainingMs, 8900);
+});
+
+test("a circuit that opens in one process is open in all, for that role alone", async () => {
+  const { time, a, b } = world(2);
+  await fails(a, 2);
+  await time.advance(25);
+  const denied = await refusal(b);
+  assert.equal(denied?.reason, "failures");
+  assert.equal(denied?.cooldownRemainingMs, 9975);
+  assert.equal(await refusal(b, { role: "landing" }), undefined);
+  assert.equal(await refusal(b, { host: "other.example" }), undefined);
+});
+
+test("after the reset one process probes, and the others wait for what comes of it", async () => {
+  const { time, a, b, c } = world(3);
+  await fails(a, 2);
+  await time.advance(10_000);
+  const grants = await Promise.allSettled([b.enter(), c.enter(), a.enter()]);
+  const probes = grants.flatMap(result => (result.status === "fulfilled" ? [result.value] : []));
+  assert.equal(probes.length, 1, "one in the whole fleet");
+  assert.equal((await refusal(a))?.constraint.limit, "the probe under way");
+  end(probes[0] as Grant, "success");
+  await time.advance(25);
+  for (const process of [a, b, c]) assert.equal(await refusal(process), undefined);
+});
+
+test("a probe that fails opens the circuit for all once more, in full", async () => {
+  const { time, a, b, c } = world(3);
+  await fails(a, 2);
+  await time.advance(10_000);
+  end(await b.enter(), "failure");
+  await time.advance(50);
+  for (const process of [a, b, c]) assert.equal((await refusal(process))?.cooldownRemainingMs, 9950);
+});
+
+test("a probe that says nothing leaves its place to another process at once", async () => {
+  const { time, a, b, c } = world(3);
+  await fails(a, 2);
+  await time.advance(10_000);
+  end(await b.enter(), "neutral");
+  await time.advance(50);
+  const probe = await c.enter();
+  assert.equal((await refusal(a))?.constraint.limit, "the probe under way");
+  end(probe, "success");
+  await time.advance(25);
+  assert.equal(await refusal(b), undefined);
+});
+
+test("callers who come together ask for leave to probe once", async () => {
+  let changes = 0;
+  const { time, a, b } = world(2, store => ({
+    party: store.party,
+    processes: 2,
+    exchange: (...about) => store.exchange(...about),
+    read: name => store.read(name),
+    change: (name, step) => {
+      changes += 1;
+      return store.change(name, step);
+    },
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  await fails(a, 2);
+  await time.advance(10_000);
+  changes = 0;
+  const both = await Promise.allSettled([b.enter(), b.enter()]);
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+  assert.equal(changes, 1);
+});
+
+test("as many probes as the policy says, over all processes", async () => {
+  const { time, a, b, c } = world(3);
+  await fails(a, 2, { role: "artifact" });
+  await time.advance(10_000);
+  const tries = [a, b, c, a, b, c].map(process => process.enter({ role: "artifact" }));
+  const granted = (await Promise.allSettled(tries)).filter(({ status }) => status === "fulfilled");
+  assert.equal(granted.length, 2);
+});
+
+test("a process that died over its probe is not waited for longer than its lease", async () => {
+  const { time, a, b } = world(2);
+  await fails(a, 2);
+  await time.advance(10_000);
+  await b.enter();
+  await time.advance(34_999);
+  assert.notEqual(await refusal(a), undefined);
+  await time.advance(1);
+  end(await a.enter(), "success");
+});
+
+test("who waits for a host that is cut off goes when another process has found it well", async () => {
+  const { time, a, b } = world(2);
+  await fails(a, 2);
+  await time.advance(10_000);
+  const probe = await b.enter();
+  const waiting = a.enter({ maxWaitMs: 60_000 });
+  await time.advance(3000);
+  end(probe, "success");
+  await time.advance(500);
+  const grant = await waiting;
+  assert.equal(grant.waitedMs <= 3500, true);
+  end(grant, "success");
+  await time.advance(120_000);
+  assert.equal(time.armedTimers, 0, "nobody looks on when nobody waits");
+});
+
+test("leave to probe that nobody uses goes back to the others", async () => {
+  const { time, a, b } = world(2);
+  await fails(a, 2);
+  await time.advance(10_000);
+  const abort = new AbortController();
+  const gone = assert.rejects(b.enter({ signal: abort.signal, maxWaitMs: 1000 }));
+  abort.abort(new Error("enough"));
+  await gone;
+  await time.advance(1100);
+  end(await a.enter(), "success");
+});
+
+test("an operator's order holds in every process until time or an operator ends it", async () => {
+  const { time, a, b, c } = world(3);
+  const early = await b.enter();
+  a.breakers.open(HOST, 300, "maintenance");
+  await time.advance(30);
+  end(early, "success");
+  assert.equal((await refusal(b))?.reason, "cli-open:maintenance");
+  assert.equal((await refusal(c))?.cooldownRemainingMs, 299_970);
+  c.breakers.close(HOST);
+  await time.advance(30);
+  assert.equal(await refusal(a), undefined, "closed where it was ordered");
+  assert.equal(await refusal(b), undefined);
+  assert.equal(b.events.filter(isNamed("breaker_cooldown_ended")).length, 1);
+});
+
+test("a success ends the cooldown that it came after, everywhere, and no later one", async () => {
+  const { time, a, b } = world(2);
+  end(await a.enter(), "failure", 60_000);
+  await time.advance(30);
+  assert.notEqual(await refusal(b), undefined);
+  a.breakers.onSuccess({ host: HOST });
+  await time.advance(30);
+  assert.notEqual(await refusal(b), undefined, "one of unknown age ends nothing");
+});
+
+test("a resolver's circuit is one for all processes, whatever its hosts", async () => {
+  const { time, a, b } = world(2);
+  for (let n = 0; n < 5; n += 1)
+    await fails(a, 1, { host: `h${n}.example`, role: "landing", resolver: "landing_page" }).catch(() => undefined);
+  await time.advance(30);
+  const denied = await refusal(b, { host: "new.example", role: "landing", resolver: "landing_page" });
+  assert.equal(denied?.constraint.owner, "resolver landing_page");
+  assert.equal(await refusal(b, { host: "new.example", role: "landing" }), undefined);
+});
+
+test("HEAD and lanes without windows hear of it, too", async () => {
+  const { time, a, b } = world(2);
+  end(await a.enter(), "failure", 4000);
+  await time.advance(30);
+  assert.notEqual(await refusal(b, { method: "HEAD" }), undefined);
+});
+
+test("while the store is away each process goes by what it knows, and tells the others when it is back", async () => {
+  let isAway = false;
+  const away = () => Promise.reject(new StoreError("nobody there"));
+  const { time, a, b } = world(2, store => ({
+    party: store.party,
+    processes: 2,
+    exchange: (...about) => (isAway ? away() : store.exchange(...about)),
+    read: name => (isAway ? away() : store.read(name)),
+    change: (name, step) => (isAway ? away() : store.change(name, step)),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  assert.equal(await refusal(a), undefined);
+  isAway = true;
+  await time.advance(1000);
+  end(await a.enter(), "failure", 60_000);
+  await time.advance(100);
+  assert.notEqual(await refusal(a), undefined, "it knows itself");
+  assert.equal(await refusal(b), undefined, "and nobody can tell the other");
+  isAway = false;
+  await time.advance(40_000);
+  await refusal(a);
+  await refusal(b);
+  await time.advance(100);
+  assert.equal((await refusal(b))?.cooldownRemainingMs, 60_000 - 40_200);
+});
+
+test("a store that has lost everything takes nothing from what a process knows", async () => {
+  const time = new FakeTime();
+  let store = new MemoryStore(time).member("p");
+  const limits = limitsFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
+  const breakers = new BreakerRegistry(BREAKERS, { time, random: () => 0 });
+  const gate = new Gate(limits, time, {
+    breakers,
+    store: {
+      party: "p",
+      processes: 1,
+      exchange: (...about) => store.exchange(...about),
+      read: name => store.read(name),
+      change: (name, step) => store.change(name, step),
+      list: prefix => store.list(prefix),
+      close: () => store.close(),
+    },
+  });
+  const grant = await gate.enter({ host: HOST, role: "metadata" });
+  end(grant, "failure", 60_000);
+  await time.advance(100);
+  store = new MemoryStore(time).member("p");
+  await time.advance(1000);
+  await assert.rejects(async () => gate.enter({ host: HOST, role: "metadata" }), BreakerOpenError);
+});
+
+test("asking costs one look at the store in a while, however many ask", async () => {
+  let looks = 0;
+  const { time, a } = world(2, store => ({
+    party: store.party,
+    processes: 2,
+    exchange: (...about) => store.exchange(...about),
+    read: name => {
+      looks += 1;
+      return store.read(name);
+    },
+    change: (name, step) => store.change(name, step),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  for (let ms = 0; ms < 100; ms += 1) {
+    await Promise.all(Array.from({ length: 3 }, () => refusal(a)));
+    await time.advance(1);
+  }
+  assert.equal(looks, 4);
+});

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import type { Grant } from "../limiter/grant.ts";
+import { limitsFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { LEASE_MS, type Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const HOST = "a.example";
+
+function world(count: number, slots: number, wrap: (store: Store) => Store = store => store) {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const limits = limitsFrom(
+    {
+      defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 60_000 } },
+      hosts: { [HOST]: { total: { max_concurrent: slots, shared: true } } },
+    },
+    "test",
+  );
+  const gates = Array.from(
+    { length: count },
+    (_, index) => new Gate(limits, time, { store: wrap(store.member(`p${index}`)), random: () => 0.5 }),
+  );
+  return { time, gates };
+}
+
+/** Requests that take so long each, as many as there are, and how many were under way at once. */
+class Load {
+  readonly time: FakeTime;
+  readonly perGate: number[] = [];
+  running = 0;
+  most = 0;
+
+  constructor(time: FakeTime) {
+    this.time = time;
+  }
+
+  async send(gate: Gate, index: number, ms: number): Promise<void> {
+    const grant: Grant = await gate.enter({ host: HOST, role: "metadata" });
+    grant.written();
+    this.running += 1;
+    this.most = Math.max(this.most, this.running);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.time.setTimer(ms, resolve);
+    await promise;
+    this.running -= 1;
+    this.perGate[index] = (this.perGate[index] ?? 0) + 1;
+    grant.release();
+  }
+}
+
+test("a cap that is shared counts over all processes, and is used in full", async () => {
+  const { time, gates } = world(3, 4);
+  const load = new Load(time);
+  const all = gates.flatMap((gate, index) => Array.from({ length: 20 }, () => load.send(gate, index, 200)));
+  await time.advance(5000);
+  assert.equal(load.most, 4);
+  await time.advance(60_000);
+  await Promise.all(all);
+  assert.deepEqual(load.perGate, [20, 20, 20]);
+});
+
+test("no process keeps a slot to itself while others want it", async () => {
+  const { time, gates } = world(2, 1);
+  const load = new Load(time);
+  const all = gates.flatMap((gate, index) => Array.from({ length: 30 }, () => load.send(gate, index, 100)));
+  await time.advance(4000);
+  const [a = 0, b = 0] = load.perGate;
+  assert.equal(load.most, 1);
+  assert.ok(a + b >= 20, `${a + b} went`);
+  assert.ok(Math.abs(a - b) <= 1, `${a} and ${b}`);
+  await time.advance(60_000);
+  await Promise.all(all);
+});
+
+test("the slots of a process that died are free when its lease is over", async () => {
+  const { time, gates } = world(2, 1);
+  const [dead, alive] = gates as [Gate, Gate];
+  // Its renewals die with it: nothing of this gate runs any more.
+  const lost = new MemoryStore(time);
+  const member = lost.member("dead");
+  const limits = limitsFrom({ hosts: { [HOST]: { total: { max_concurrent: 1, shared: true } } } }, "test");
+  const other = new Gate(limits, time, { store: lost.member("alive") });
+  await member.change("slots total a.example", ({ nowUs }) => ({
+    note: {
+      next: { dead: { held: 1, limit: 1, leaseUntilUs: nowUs + LEASE_MS * 1000 } },
+      keepUntilUs: nowUs + LEASE_MS * 1000,
+    },
+    result: undefined,
+  }));
+  let hasGone = false;
+  const waiting = Promise.resolve(other.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 })).then(grant => {
+    hasGone = true;
+    grant.release();
+  });
+  await time.advance(LEASE_MS - 1);
+  assert.equal(hasGone, false);
+  await time.advance(200);
+  await waiting;
+  assert.equal(hasGone, true);
+  await Promise.all([dead.close(), alive.close(), other.close()]);
+});
+
+test("a long request keeps its slot, and closing gives everything back", async () => {
+  const { time, gates } = world(2, 1);
+  const [a, b] = gates as [Gate, Gate];
+  const entering = Promise.resolve(a.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  const grant = await entering;
+  grant.written();
+  await time.advance(2.5 * LEASE_MS);
+  let hasGone = false;
+  const waiting = Promise.resolve(b.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 })).then(grant => {
+    hasGone = true;
+    grant.release();
+  });
+  await time.advance(1000);
+  assert.equal(hasGone, false);
+  await a.close();
+  await time.advance(200);
+  await waiting;
+});
+
+test("a process that closes takes no slot with it", async () => {
+  const { time, gates } = world(2, 1);
+  const [a, b] = gates as [Gate, Gate];
+  const entering = Promise.resolve(a.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  await entering;
+  await a.close();
+  let hasGone = false;
+  const next = Promise.resolve(b.enter({ host: HOST, role: "metadata" })).then(grant => {
+    hasGone = true;
+    grant.release();
+  });
+  await time.advance(0);
+  assert.equal(hasGone, true);
+  await next;
+});
+
+test("the caps of two roles and of their host are counted apart", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const rates = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 60_000 };
+  const capped = { ...rates, max_concurrent: 1, shared: true };
+  const total = { max_concurrent: 2, shared: true };
+  const limits = limitsFrom({ hosts: { [HOST]: { metadata: capped, landing: capped, total } } }, "test");
+  const [a, b] = ["a", "b"].map(name => new Gate(limits, time, { store: store.member(name), random: () => 0.5 }));
+  assert.ok(a !== undefined && b !== undefined);
+  const gone: string[] = [];
+  const go = (name: string, gate: Gate, role: "metadata" | "landing") =>
+    Promise.resolve(gate.enter({ host: HOST, role })).then(() => gone.push(name));
+  void go("a metadata", a, "metadata");
+  await time.advance(0);
+  void go("b metadata", b, "metadata");
+  void go("b landing", b, "landing");
+  await time.advance(1000);
+  assert.deepEqual(gone, ["a metadata", "b landing"]);
+});
+
+test("while the store is away each process has its share of the slots, at least one", async () => {
+  let isAway = false;
+  const away = () => Promise.reject(new StoreError("nobody there"));
+  const { time, gates } = world(2, 4, store => ({
+    party: store.party,
+    processes: 2,
+    exchange: (...about) => (isAway ? away() : store.exchange(...about)),
+    read: name => (isAway ? away() : store.read(name)),
+    change: (name, step) => (isAway ? away() : store.change(name, step)),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  isAway = true;
+  const load = new Load(time);
+  const all = gates.flatMap((gate, index) => Array.from({ length: 6 }, () => load.send(gate, index, 1000)));
+  await time.advance(500);
+  assert.equal(load.most, 4);
+  isAway = false;
+  await time.advance(60_000);
+  await Promise.all(all);
+  assert.deepEqual(load.perGate, [6, 6]);
+});

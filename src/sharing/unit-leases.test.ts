@@ -1,0 +1,370 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { RateLimitExceeded, StoreError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { GateEvent } from "../limiter/limiter-events.ts";
+import { limitsFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const HOST = "a.example";
+
+interface World {
+  readonly time: FakeTime;
+  readonly gates: readonly Gate[];
+  readonly events: GateEvent[];
+}
+
+/** Several gates that would live in processes of their own. */
+function world(count: number, rates: string, limits: RatelimitsOptions = {}, wrap = (store: Store) => store): World {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const events: GateEvent[] = [];
+  const policy = limitsFrom(
+    { defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 60_000 } }, ...limits },
+    "test",
+  );
+  const gates = Array.from(
+    { length: count },
+    (_, index) =>
+      new Gate(policy, time, {
+        store: wrap(store.member(`p${index}`)),
+        random: () => 0.5,
+        listener: event => {
+          events.push(event);
+        },
+      }),
+  );
+  return { time, gates, events };
+}
+
+/** A store whose exchanges are another's business. */
+function instead(store: Store, exchange: Store["exchange"]): Store {
+  return {
+    party: store.party,
+    processes: 2,
+    exchange,
+    read: name => store.read(name),
+    change: (name, step) => store.change(name, step),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  };
+}
+
+/** Sends at once, as soon as it may. */
+async function send(gate: Gate | undefined, time: FakeTime, options: object = {}): Promise<number> {
+  assert.ok(gate !== undefined);
+  const grant = await gate.enter({ host: HOST, role: "metadata", ...options });
+  grant.written();
+  grant.release();
+  return time.monotonicUs() / 1000;
+}
+
+test("processes that share a store keep one limit together", async () => {
+  const { time, gates } = world(2, "3/SECOND");
+  const sent: number[] = [];
+  for (const gate of gates) for (let n = 0; n < 3; n += 1) send(gate, time).then(ms => sent.push(ms));
+  await time.advance(0);
+  assert.deepEqual(sent, [0, 0, 0]);
+  await time.advance(999);
+  assert.equal(sent.length, 3);
+  await time.advance(100);
+  assert.equal(sent.length, 6);
+});
+
+test("within a process it stays first come, first served", async () => {
+  const { time, gates } = world(2, "2/SECOND");
+  const order: string[] = [];
+  for (let n = 0; n < 6; n += 1) {
+    send(gates[0], time).then(() => order.push(`a${n}`));
+    send(gates[1], time).then(() => order.push(`b${n}`));
+  }
+  await time.advance(10_000);
+  assert.equal(order.length, 12);
+  for (const name of ["a", "b"]) {
+    const own = order.filter(one => one.startsWith(name));
+    assert.deepEqual(own, own.toSorted());
+  }
+});
+
+test("nobody is starved: each process gets its share", async () => {
+  const { time, gates } = world(4, "8/SECOND");
+  const got = gates.map(() => 0);
+  for (const [index, gate] of gates.entries()) {
+    for (let n = 0; n < 100; n += 1) {
+      send(gate, time).then(() => {
+        got[index] = (got[index] ?? 0) + 1;
+      });
+    }
+  }
+  await time.advance(20_000);
+  const mean = got.reduce((sum, n) => sum + n, 0) / 4;
+  assert.ok(mean * 4 >= 8 * 20 * 0.97, `${got}`);
+  assert.ok(Math.max(...got) - Math.min(...got) <= mean / 4, `${got}`);
+});
+
+test("who may not wait is granted what is free, and refused at once what others have", async () => {
+  const { time, gates } = world(2, "1/SECOND");
+  const first = gates[0]?.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
+  const second = gates[1]?.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
+  const refused = assert.rejects(Promise.resolve(second), error => {
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.equal(error.constraint.limit, "1/SECOND of all processes together");
+    return true;
+  });
+  await time.advance(10);
+  (await first)?.release();
+  await refused;
+  assert.equal(time.armedTimers, 1, "only the lease of the other is renewed");
+});
+
+test("a refusal that is known costs no question", async () => {
+  let asked = 0;
+  const { time, gates } = world(2, "1/MINUTE", {}, store =>
+    instead(store, (settlements, asks) => {
+      asked += asks.length;
+      return store.exchange(settlements, asks);
+    }),
+  );
+  await send(gates[0], time);
+  const patient = send(gates[1], time);
+  await time.advance(1);
+  assert.equal(asked, 2);
+  for (let n = 0; n < 5; n += 1) {
+    await assert.rejects(send(gates[1], time, { maxWaitMs: 1000 }), RateLimitExceeded);
+  }
+  assert.equal(asked, 2);
+  await time.advance(60_000);
+  assert.equal(await patient, 60_000);
+});
+
+test("what is given to somebody who has left goes back", async () => {
+  const { time, gates } = world(2, "1/MINUTE");
+  const controller = new AbortController();
+  const left = gates[0]?.enter({ host: HOST, role: "metadata", signal: controller.signal });
+  const gone = assert.rejects(Promise.resolve(left));
+  controller.abort();
+  await gone;
+  await time.advance(1);
+  assert.equal(await send(gates[1], time), 1);
+});
+
+test("a grant that comes back unwritten is another process's at once", async () => {
+  const { time, gates } = world(2, "1/MINUTE");
+  const grant = await gates[0]?.enter({ host: HOST, role: "metadata" });
+  grant?.giveBack();
+  await time.advance(1);
+  assert.equal(await send(gates[1], time), 1);
+});
+
+test("totals and lanes are drawn from together or not at all, over all processes", async () => {
+  const host = { total: { rates: "3/SECOND", guard_ms: 0 }, metadata: { rates: "2/SECOND", guard_ms: 0 } };
+  const { time, gates } = world(2, "9/SECOND", {
+    hosts: { [HOST]: { ...host, landing: { rates: "2/SECOND", guard_ms: 0 } } },
+  });
+  const sent: string[] = [];
+  const patient = { maxWaitMs: Number.POSITIVE_INFINITY };
+  for (const [index, role] of (
+    ["metadata", "metadata", "metadata", "landing", "landing", "landing"] as const
+  ).entries()) {
+    send(gates[index % 2], time, { role, ...patient }).then(() => sent.push(role));
+  }
+  await time.advance(0);
+  assert.equal(sent.length, 3);
+  assert.ok(sent.filter(role => role === "metadata").length <= 2);
+  await time.advance(3000);
+  assert.equal(sent.length, 6);
+});
+
+test("when the store is away each process keeps to its share, says so once, and comes back by itself", async () => {
+  let isAway = false;
+  const { time, gates, events } = world(2, "4/SECOND", {}, store =>
+    instead(store, (settlements, asks) =>
+      isAway ? Promise.reject(new StoreError("nobody there")) : store.exchange(settlements, asks),
+    ),
+  );
+  await send(gates[0], time);
+  isAway = true;
+  await time.advance(1000);
+  const sent: number[] = [];
+  for (const gate of gates) for (let n = 0; n < 6; n += 1) send(gate, time).then(ms => sent.push(ms));
+  await time.advance(0);
+  assert.equal(sent.length, 4, "two each");
+  await time.advance(999);
+  assert.equal(sent.length, 4);
+  isAway = false;
+  await time.advance(5000);
+  assert.equal(sent.length, 12);
+  const told = events.map(event => event.event_type).filter(type => type.startsWith("store_"));
+  assert.deepEqual(told.toSorted(), ["store_away", "store_away", "store_back", "store_back"]);
+});
+
+test("a reload while the store is away gives a process its share of the new limits", async () => {
+  const { time, gates } = world(2, "4/SECOND", {}, store =>
+    instead(store, () => Promise.reject(new StoreError("nobody there"))),
+  );
+  const [gate] = gates;
+  await send(gate, time);
+  const defaults = { metadata: { rates: "8/SECOND", guard_ms: 0, max_delay_ms: 60_000 } };
+  gate?.follow(limitsFrom({ defaults }, "test"));
+  await time.advance(1000);
+  const sent: number[] = [];
+  for (let n = 0; n < 9; n += 1) send(gate, time).then(ms => sent.push(ms));
+  await time.advance(999);
+  assert.equal(sent.length, 4, "half of eight");
+  await time.advance(5000);
+  assert.equal(sent.length, 9);
+});
+
+test("another process's stricter policy counts, and is told of once", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const events: GateEvent[] = [];
+  const gateOf = (rates: string, name: string) =>
+    new Gate(limitsFrom({ defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 60_000 } } }, "test"), time, {
+      store: store.member(name),
+      listener: event => {
+        events.push(event);
+      },
+    });
+  const loose = gateOf("10/SECOND", "loose");
+  const strict = gateOf("1/SECOND", "strict");
+  await send(strict, time);
+  const waiting = [send(loose, time), send(loose, time)];
+  await time.advance(5000);
+  const [first = 0, second = 0] = await Promise.all(waiting);
+  assert.ok(first >= 1000 && second >= first + 1000, `${first} ${second}`);
+  assert.equal(events.filter(({ event_type }) => event_type === "limit_overruled").length, 1);
+});
+
+test("over all processes the any-window law holds, everybody is served, and nothing stays out", async () => {
+  const call = fc.record({
+    gate: fc.nat(2),
+    afterMs: fc.nat(400),
+    connectMs: fc.constantFrom(0, 0, 0, 50, 700),
+    fate: fc.constantFrom("sent", "sent", "sent", "sent", "returned", "aborted"),
+    weight: fc.constantFrom(1, 1, 1, 2),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(call, { maxLength: 40 }), async calls => {
+      const { time, gates } = world(3, "3/SECOND+7/3SECOND");
+      const writtenMs: number[] = [];
+      let open = 0;
+      for (const { gate, afterMs, connectMs, fate, weight } of calls) {
+        await time.advance(afterMs);
+        const controller = new AbortController();
+        const entered = gates[gate]?.enter({
+          host: HOST,
+          role: "metadata",
+          weight,
+          maxWaitMs: Number.POSITIVE_INFINITY,
+          signal: controller.signal,
+        });
+        open += 1;
+        const use = async (grant: Grant) => {
+          if (connectMs > 0) await time.sleep(connectMs);
+          if (fate === "returned") grant.giveBack();
+          else {
+            grant.written();
+            for (let unit = 0; unit < weight; unit += 1) writtenMs.push(time.monotonicUs() / 1000);
+            grant.release();
+          }
+        };
+        Promise.resolve(entered)
+          .then(grant => grant && use(grant))
+          .catch(error => assert.equal(error, controller.signal.reason))
+          .finally(() => {
+            open -= 1;
+          });
+        if (fate === "aborted") controller.abort();
+      }
+      await time.advance(120_000);
+      assert.equal(open, 0, "everybody has been served");
+      for (const [limit, windowMs] of [
+        [3, 1000],
+        [7, 3000],
+      ] as const) {
+        for (const from of writtenMs) {
+          const inside = writtenMs.filter(ms => ms >= from && ms < from + windowMs).length;
+          assert.ok(inside <= limit, `${inside} in ${windowMs} ms`);
+        }
+      }
+      for (const gate of gates) assert.equal(gate.waiting + gate.inFlight, 0);
+      assert.equal(time.armedTimers, 0);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("who may not wait is not kept by questions that are asked for others", async () => {
+  const ticking: { time?: FakeTime } = {};
+  // A store that takes its time, and gives one unit for each question.
+  const { time, gates } = world(1, "100/SECOND", {}, store =>
+    instead(store, async (settlements, asks) => {
+      await ticking.time?.sleep(100);
+      return store.exchange(
+        settlements,
+        asks.map(ask => ({ ...ask, most: ask.least })),
+      );
+    }),
+  );
+  ticking.time = time;
+  const [gate] = gates;
+  const patient = Array.from({ length: 8 }, () => send(gate, time, { maxWaitMs: Number.POSITIVE_INFINITY }));
+  await time.advance(10);
+  let refusedMs = Number.NaN;
+  const refused = assert.rejects(send(gate, time, { maxWaitMs: 0 }), RateLimitExceeded).then(() => {
+    refusedMs = time.monotonicUs() / 1000;
+  });
+  await time.advance(2000);
+  await refused;
+  await Promise.all(patient);
+  // The question that was out when it came, the first that counted it in, and the beat in which that is noticed.
+  assert.ok(refusedMs <= 210, `refused at ${refusedMs}`);
+});
+
+test("a question that came up while the store failed keeps nobody waiting", async () => {
+  let fail: (error: StoreError) => void = () => undefined;
+  const { time, gates } = world(
+    1,
+    "5/SECOND",
+    {
+      defaults: {
+        metadata: { rates: "5/SECOND", guard_ms: 0 },
+        landing: { rates: "5/SECOND", guard_ms: 0, count_head: false },
+      },
+      global: { max_inflight: 1 },
+    },
+    store =>
+      instead(store, () => {
+        const { promise, reject } = Promise.withResolvers<never>();
+        fail = reject;
+        return promise;
+      }),
+  );
+  const [gate] = gates;
+  assert.ok(gate !== undefined);
+  const first = gate.enter({ host: HOST, role: "landing", maxWaitMs: 60_000 });
+  assert.ok(first instanceof Promise);
+  await time.advance(1);
+  const second = assert.rejects(async () => gate.enter({ host: HOST, role: "metadata", maxWaitMs: 100 }), {
+    name: "BusyError",
+  });
+  let isRefused = false;
+  void second.then(() => {
+    isRefused = true;
+  });
+  await time.advance(1);
+  // Nothing is free any more, so that only the bound can end the wait.
+  const slot = gate.enter({ host: HOST, role: "landing", method: "HEAD" }) as Grant;
+  await time.advance(1);
+  fail(new StoreError("gone"));
+  await time.advance(150);
+  assert.equal(isRefused, true);
+  slot.release();
+  ((await first) as Grant).release();
+});

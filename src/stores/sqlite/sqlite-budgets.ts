@@ -1,0 +1,88 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { SharedBudget } from "../../core/limits/shared-budget.ts";
+import type { Budgets } from "../exchange.ts";
+import { type BudgetRow, budgetOf, type Moment, rowOf } from "./budget-row.ts";
+
+export const BUDGETS_TABLE = `
+  CREATE TABLE budgets (
+    key TEXT PRIMARY KEY NOT NULL,
+    state TEXT NOT NULL,
+    stamps BLOB NOT NULL,
+    boot TEXT NOT NULL,
+    machine_us INTEGER NOT NULL,
+    wall_ms INTEGER NOT NULL
+  );
+`;
+
+/** Every so many exchanges, so many rows are looked at, whether they may be forgotten: two new ones for each at most. */
+const SWEEP_EVERY = 8;
+const SWEPT_AT_ONCE = 16;
+
+/** The table of budgets. During a transaction each budget is read once, and written back at its end. */
+export class SqliteBudgets implements Budgets {
+  readonly #select: StatementSync;
+  readonly #upsert: StatementSync;
+  readonly #page: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #open = new Map<string, SharedBudget>();
+  #now: Moment = { boot: "", machineUs: 0, wallMs: 0 };
+  #exchanges = 0;
+  #sweptKey = "";
+
+  constructor(db: DatabaseSync) {
+    this.#select = db.prepare("SELECT key, state, stamps, boot, machine_us, wall_ms FROM budgets WHERE key = ?");
+    // In place: a row that is replaced moves to another page each time.
+    this.#upsert = db.prepare(
+      `INSERT INTO budgets (key, state, stamps, boot, machine_us, wall_ms) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (key) DO UPDATE SET state = excluded.state, stamps = excluded.stamps, boot = excluded.boot,
+          machine_us = excluded.machine_us, wall_ms = excluded.wall_ms`,
+    );
+    this.#page = db.prepare(
+      "SELECT key, state, stamps, boot, machine_us, wall_ms FROM budgets WHERE key > ? ORDER BY key LIMIT ?",
+    );
+    this.#delete = db.prepare("DELETE FROM budgets WHERE key = ?");
+  }
+
+  /** To be called when a transaction has begun. What one that failed has left behind is forgotten. */
+  begin(now: Moment): void {
+    this.#now = now;
+    this.#open.clear();
+  }
+
+  find(key: string): SharedBudget | undefined {
+    const known = this.#open.get(key);
+    if (known !== undefined) return known;
+    const row = this.#select.get(key) as BudgetRow | undefined;
+    if (row === undefined) return undefined;
+    const budget = budgetOf(row, this.#now);
+    this.#open.set(key, budget);
+    return budget;
+  }
+
+  open(key: string): SharedBudget {
+    const known = this.find(key);
+    if (known !== undefined) return known;
+    const budget = new SharedBudget();
+    this.#open.set(key, budget);
+    return budget;
+  }
+
+  /** Writes what has been looked at, and now and then forgets what is spent. */
+  save(): void {
+    for (const [key, budget] of this.#open) {
+      const { state, stamps, boot, machine_us, wall_ms } = rowOf(key, budget, this.#now);
+      this.#upsert.run(key, state, stamps, boot, machine_us, wall_ms);
+    }
+    this.#exchanges += 1;
+    if (this.#exchanges % SWEEP_EVERY === 0) this.#sweep();
+    this.#open.clear();
+  }
+
+  #sweep(): void {
+    const rows = this.#page.all(this.#sweptKey, SWEPT_AT_ONCE) as unknown as readonly BudgetRow[];
+    for (const row of rows) {
+      if (!this.#open.has(row.key) && budgetOf(row, this.#now).isSpent(this.#now.machineUs)) this.#delete.run(row.key);
+    }
+    this.#sweptKey = rows.length < SWEPT_AT_ONCE ? "" : (rows.at(-1)?.key ?? "");
+  }
+}

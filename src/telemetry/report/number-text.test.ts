@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { clockOf, countOf, durationOf, momentOf, percentOf, plainText } from "./number-text.ts";
+
+test("durations are as long as they must be, and never say 60 of anything", () => {
+  const said = [
+    [0, "0 ms"],
+    [0.25, "0.3 ms"],
+    [9.96, "10 ms"],
+    [340.4, "340 ms"],
+    [999.4, "999 ms"],
+    [999.5, "1 s"],
+    [1249, "1.2 s"],
+    [9949, "9.9 s"],
+    [9950, "10 s"],
+    [59_499, "59 s"],
+    [59_500, "1 min"],
+    [200_000, "3 min 20 s"],
+    [3_599_499, "59 min 59 s"],
+    [3_599_500, "1 h"],
+    [7_500_000, "2 h 5 min"],
+    [273_600_000, "3 d 4 h"],
+  ] as const;
+  for (const [ms, words] of said) assert.equal(durationOf(ms), words, String(ms));
+});
+
+test("shares keep the digits that tell them from nothing", () => {
+  assert.deepEqual([0, 0.0004, 0.0123, 0.09, 0.5, 1].map(percentOf), [
+    "0 %",
+    "0.04 %",
+    "1.2 %",
+    "9 %",
+    "50 %",
+    "100 %",
+  ]);
+  assert.equal(countOf(1_234_567), "1,234,567");
+});
+
+test("moments are UTC, clocks as fine as their steps, and a mad time is no crash", () => {
+  const ms = Date.UTC(2026, 10, 16, 2, 3, 4, 5);
+  assert.equal(momentOf(ms), "2026-11-16 02:03:04");
+  assert.deepEqual(
+    [1, 1000, 60_000, 86_400_000].map(step => clockOf(ms, step)),
+    ["02:03:04.005", "02:03:04", "02:03", "2026-11-16"],
+  );
+  assert.match(momentOf(1e300), /^\+275760-09-13/);
+});
+
+test("what moves a cursor or turns text around is a dot", () => {
+  assert.equal(plainText("a\u001b[1mb\u202ec\nd"), "a·[1mb·c·d");
+});

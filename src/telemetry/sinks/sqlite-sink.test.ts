@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { acquire, allOf, at, call, folderFor, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { EVENT_SPECS, type FieldSpec } from "../event-fields.ts";
+import type { EventType, TelemetryEvent } from "../events.ts";
+import { openTelemetryFile } from "../reading/telemetry-file.ts";
+import { TABLE_OF, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
+import { summarize } from "../summary/run-tally.ts";
+import { sqliteSink } from "./sqlite-sink.ts";
+
+/** An event of each type, with every field. */
+const oneOfEach: readonly TelemetryEvent[] = (Object.keys(EVENT_SPECS) as EventType[]).map((event_type, index) => {
+  const fields = Object.entries<FieldSpec>(EVENT_SPECS[event_type].fields).map(([name, [kind]], at) => {
+    const value = kind.startsWith("flag") ? at % 2 === 0 : kind.startsWith("text") ? `text ${at}` : at + 0.5;
+    return [name, value];
+  });
+  const envelope = { ts: START_MS + index, event_type, run_id: RUN, config_hash: "abc" };
+  return { ...envelope, ...Object.fromEntries(fields), config_hash: "abc" } as unknown as TelemetryEvent;
+});
+
+test("every table has a column for every field of its events", () => {
+  const db = new DatabaseSync(":memory:");
+  for (const migration of TELEMETRY_FORMAT.migrations) db.exec(migration);
+  for (const [type, table] of Object.entries(TABLE_OF) as [EventType, string][]) {
+    const columns = db.prepare(`SELECT name FROM pragma_table_info(?)`).all(table);
+    const names = new Set(columns.map(({ name }) => name));
+    const missing = Object.keys(EVENT_SPECS[type].fields).filter(field => !names.has(field));
+    assert.deepEqual(missing, [], `${table} lacks these of ${type}: add a migration`);
+  }
+});
+
+test("an event of every type is read back as it was, in the order in which they happened", async t => {
+  const file = join(folderFor(t), "telemetry.db");
+  const sink = await sqliteSink(file);
+  const sameTime = [at(99, "store_back", {}), call(99, "a.example"), acquire(99, "a.example", "granted")];
+  for (const event of [...oneOfEach, ...sameTime]) sink.take(event);
+  await sink.close?.();
+  const opened = await openTelemetryFile(file);
+  t.after(() => opened.close());
+  const read = await allOf(opened.events(RUN));
+  assert.deepEqual(read, JSON.parse(JSON.stringify([...oneOfEach, ...sameTime])));
+  assert.deepEqual(
+    (await opened.runs()).map(({ runId, events }) => [runId, events]),
+    [[RUN, oneOfEach.length + 3]],
+  );
+});
+
+test("the named tables can be asked with plain SQL, and closing leaves the summary", async t => {
+  const file = join(folderFor(t), "telemetry.db");
+  const sink = await sqliteSink(file);
+  const events = [
+    call(0, "a.example", { rate_delay_ms: 250 }),
+    call(1, "a.example", { from_cache: true, attempts: 0 }),
+    acquire(2, "a.example", "granted"),
+    acquire(3, "a.example", "refused"),
+    at(4, "breaker_cooldown_set", { host: "a.example", until: START_MS + 5000, reason: "retry-after" }),
+  ];
+  for (const event of events) sink.take(event);
+  await sink.close?.();
+  const db = new DatabaseSync(file, { readOnly: true });
+  t.after(() => db.close());
+  const one = (sql: string) => db.prepare(sql).get();
+  assert.equal(one("SELECT count(*) AS n FROM http_events WHERE from_cache")?.["n"], 1);
+  assert.equal(one("SELECT count(*) AS n FROM rate_events WHERE outcome = 'refused'")?.["n"], 1);
+  assert.equal(one("SELECT reason AS r FROM breaker_transitions")?.["r"], "retry-after");
+  const { summary, ...columns } = one("SELECT * FROM run_summary") ?? {};
+  assert.deepEqual(JSON.parse(String(summary)), JSON.parse(JSON.stringify(await summarize(events, RUN))));
+  assert.deepEqual(
+    [columns["calls"], columns["blocked"], columns["breaker_opens"], columns["rate_delay_p95_ms"]],
+    [2, 1, 1, 250],
+  );
+});
+
+test("while another process holds the file nobody waits, and everything is written once it is free", async t => {
+  const file = join(folderFor(t), "telemetry.db");
+  const sink = await sqliteSink(file, { delayMs: 0 });
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN IMMEDIATE");
+  for (let i = 0; i < 10; i += 1) sink.take(call(i, "a.example"));
+  const flushed = sink.flush?.();
+  // Turns of the loop go by: had SQLite slept on the lock, this would not return.
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(resolve => setImmediate(resolve));
+  other.exec("COMMIT");
+  await flushed;
+  await sink.close?.();
+  assert.equal(other.prepare("SELECT count(*) AS n FROM http_events").get()?.["n"], 10);
+  other.close();
+  assert.equal(sink.dropped, 0);
+});
+
+test("two sinks share one file", async t => {
+  const file = join(folderFor(t), "telemetry.db");
+  const sinks = await Promise.all([sqliteSink(file, { delayMs: 0 }), sqliteSink(file, { delayMs: 0 })]);
+  for (let i = 0; i < 600; i += 1) {
+    for (const [index, sink] of sinks.entries()) sink.take({ ...call(i, "a.example"), run_id: `run-${index}` });
+  }
+  await Promise.all(sinks.map(sink => sink.close?.()));
+  const opened = await openTelemetryFile(file);
+  t.after(() => opened.close());
+  assert.deepEqual((await opened.runs()).map(({ runId, events }) => [runId, events]).toSorted(), [
+    ["run-0", 600],
+    ["run-1", 600],
+  ]);
+});
+
+test("a database of another program is left alone, by the sink and by the report", async t => {
+  const file = join(folderFor(t), "other.db");
+  const db = new DatabaseSync(file);
+  db.exec("CREATE TABLE mine (x)");
+  db.close();
+  await assert.rejects(sqliteSink(file), /it belongs to another program/);
+  await assert.rejects(
+    openTelemetryFile(file),
+    /no telemetry can be read from this database: it belongs to another program/,
+  );
+});
+
+test("rows that a newer version or somebody else has written are skipped and counted", async t => {
+  const file = join(folderFor(t), "telemetry.db");
+  const sink = await sqliteSink(file);
+  sink.take(call(0, "a.example"));
+  await sink.close?.();
+  const db = new DatabaseSync(file);
+  const insert = "INSERT INTO http_events (ts, event_type, run_id, config_hash) VALUES (1, ?, ?, '')";
+  db.prepare(insert).run("from_the_future", RUN);
+  db.prepare(insert).run("http_request", RUN);
+  db.close();
+  const opened = await openTelemetryFile(file);
+  t.after(() => opened.close());
+  assert.equal((await allOf(opened.events(RUN))).length, 1);
+  assert.deepEqual([opened.notes.unreadable, [...opened.notes.unknown]], [1, [["from_the_future", 1]]]);
+});
+
+test("a folder without telemetry, and a file that is not there, are errors that say what would be valid", async t => {
+  const folder = folderFor(t);
+  await assert.rejects(openTelemetryFile(folder), /neither telemetry\.jsonl nor telemetry\.db/);
+  await assert.rejects(openTelemetryFile(join(folder, "nothing.jsonl")), /there is no such file/);
+  writeFileSync(join(folder, "telemetry.jsonl"), "");
+  assert.deepEqual(await (await openTelemetryFile(folder)).runs(), []);
+});

@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { acquire, at, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { Distribution } from "./distribution.ts";
+import { RunTally, summarize } from "./run-tally.ts";
+
+const HOUR_MS = 3_600_000;
+const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
+
+test("delays: nearest rank by host and role, of the calls that were sent", async () => {
+  const events = [
+    // 1 to 20 in no order, and a hit that never came to the gate.
+    ...[7, 3, 20, 1, 15, 9, 2, 18, 11, 5, 14, 8, 19, 4, 12, 10, 17, 6, 16, 13].map((delay, index) =>
+      call(index, "a.example", { rate_delay_ms: delay, rate_concurrency_wait_ms: 1 }),
+    ),
+    call(21, "a.example", { from_cache: true, attempts: 0 }),
+    call(22, "a.example", { role: "artifact", rate_delay_ms: 400 }),
+    call(23, "b.example", { rate_delay_ms: 0 }),
+  ];
+  const { hosts, delayMs, topByDelay } = await summarize(events, RUN);
+  assert.deepEqual(
+    hosts.map(({ host, role, calls, delayMs: { count, p50, p95, max, total }, slotWaitMs }) => [
+      host,
+      role,
+      calls,
+      count,
+      p50,
+      p95,
+      max,
+      total,
+      slotWaitMs,
+    ]),
+    [
+      ["a.example", "metadata", 21, 20, 10, 19, 20, 210, 20],
+      ["a.example", "artifact", 1, 1, 400, 400, 400, 400, 0],
+      ["b.example", "metadata", 1, 1, 0, 0, 0, 0, 0],
+    ],
+  );
+  assert.deepEqual([delayMs.count, delayMs.p50, delayMs.p95, delayMs.isExact], [22, 10, 20, true]);
+  assert.deepEqual(topByDelay, [{ host: "a.example", value: 610 }]);
+});
+
+test("acquired against blocked, skipped HEADs, AIMD's multipliers, and who was blocked most", async () => {
+  const events = [
+    acquire(0, "a.example", "granted"),
+    acquire(1, "a.example", "granted"),
+    acquire(2, "a.example", "refused"),
+    acquire(3, "a.example", "aborted"),
+    acquire(4, "a.example", "granted", 0),
+    at(4, "rate_head_skipped", { host: "a.example", role: "metadata" }),
+    acquire(5, "group arxiv", "refused"),
+    acquire(6, "group arxiv", "refused"),
+    at(7, "aimd_adjust", { host: "a.example", role: "metadata", old: 1, new: 0.8, reason: "429" }),
+    at(8, "aimd_adjust", { host: "a.example", role: "metadata", old: 0.8, new: 0.64, reason: "429" }),
+    at(9, "aimd_adjust", { host: "a.example", role: "metadata", old: 0.64, new: 0.69, reason: "calm" }),
+  ];
+  const { lanes, limiter, topByBlocks } = await summarize(events, RUN);
+  const own = { role: "metadata", aborted: 0, headSkipped: 0, multiplier: 1, leastMultiplier: 1 };
+  assert.deepEqual(lanes, [
+    {
+      ...own,
+      key: "a.example",
+      acquired: 2,
+      blocked: 1,
+      aborted: 1,
+      headSkipped: 1,
+      multiplier: 0.69,
+      leastMultiplier: 0.64,
+    },
+    { ...own, key: "group arxiv", acquired: 0, blocked: 2 },
+  ]);
+  assert.deepEqual(limiter, { acquired: 2, blocked: 3, headSkipped: 1 });
+  assert.deepEqual(topByBlocks, [
+    { host: "group arxiv", value: 2 },
+    { host: "a.example", value: 1 },
+  ]);
+});
+
+test("429 and 503 out of all attempts, each answer counted once", async () => {
+  const failure = { host: "a.example", role: "metadata", retry_after_s: undefined } as const;
+  const events = [
+    // Three attempts: 429, 503, and an answer.
+    at(0, "breaker_failure", { ...failure, status: 429 }),
+    at(1, "breaker_failure", { ...failure, status: 503 }),
+    call(2, "a.example", { attempts: 3 }),
+    // One attempt that ended in a 429.
+    at(3, "breaker_failure", { ...failure, status: 429 }),
+    call(4, "a.example", { status: 429, breaker_recorded: "failure" }),
+    // A 503 that the policy calls neutral.
+    call(5, "a.example", { status: 503, breaker_recorded: "neutral" }),
+    call(6, "a.example", { attempts: 3 }),
+  ];
+  const { throttles, outcomes } = await summarize(events, RUN);
+  assert.deepEqual(throttles, { attempts: 8, answers429: 2, answers503: 2, rate: 0.5 });
+  assert.deepEqual(outcomes, { answered: 2, cached: 0, throttled: 2, failed: 0, refused: 0 });
+});
+
+test("the cache's hit rate: what was answered without the network, out of all calls", async () => {
+  const events = [
+    call(0, "a.example"),
+    call(1, "a.example", { from_cache: true, attempts: 0 }),
+    call(2, "a.example", { from_cache: true, stale: true, attempts: 0 }),
+    call(3, "a.example", { from_cache: true, revalidated: true }),
+    call(4, "a.example", { coalesced: true, attempts: 0 }),
+  ];
+  const { cache, outcomes } = await summarize(events, RUN);
+  assert.deepEqual(cache, { hits: 2, stale: 1, revalidated: 1, coalesced: 1, hitRate: 0.4 });
+  assert.equal(outcomes.cached, 4);
+});
+
+test("opens per hour and the mix of reasons; what lengthens a cooldown is no opening", async () => {
+  const cooled = (ms: number, untilMs: number, reason: "retry-after" | "rolling-window" | "cli-open:x") =>
+    at(ms, "breaker_cooldown_set", { host: "a.example", until: START_MS + untilMs, reason });
+  const events = [
+    at(0, "run_started", { program: "test", version: "1" }),
+    at(1, "breaker_state_change", { ...change, host: "a.example", role: "metadata", old: "closed", new: "open" }),
+    at(2, "breaker_state_change", { ...change, resolver: "crossref", old: "closed", new: "open" }),
+    cooled(10, 1000, "retry-after"),
+    cooled(500, 2000, "retry-after"),
+    cooled(2000, 3000, "rolling-window"),
+    at(2500, "breaker_cooldown_ended", { host: "a.example", by: "operator" }),
+    cooled(2600, 9000, "cli-open:x"),
+    at(2 * HOUR_MS, "run_ended", {}),
+  ];
+  const { breaker, durationMs, hasEnded, program } = await summarize(events, RUN);
+  assert.deepEqual([durationMs, hasEnded, program], [2 * HOUR_MS, true, "test"]);
+  assert.equal(breaker.opens, 5);
+  assert.equal(breaker.opensPerHour, 2.5);
+  assert.deepEqual(breaker.opensByReason, { failures: 2, "retry-after": 1, "rolling-window": 1, "cli-open": 1 });
+});
+
+test("time saved: for each refused call what an attempt takes, or what was left of the break", async () => {
+  const refused = (ms: number, host: string, remainingMs: number) =>
+    call(ms, host, {
+      status: undefined,
+      error: "DOCSTOKG_BREAKER_OPEN",
+      attempts: 0,
+      breaker_recorded: undefined,
+      breaker_open_remaining_ms: remainingMs,
+    });
+  const events = [
+    // Two attempts and a pause of 500 between them: 2000 - 300 - 500 = 1200 for two, and 1200 for two more.
+    at(0, "http_retry", {
+      host: "a.example",
+      role: "metadata",
+      attempt: 1,
+      delay_ms: 500,
+      status: 503,
+      error: undefined,
+    }),
+    call(1, "a.example", { elapsed_ms: 2000, rate_delay_ms: 300, attempts: 2 }),
+    call(2, "a.example", { elapsed_ms: 600 }),
+    call(3, "a.example", { elapsed_ms: 600 }),
+    refused(4, "a.example", 10_000),
+    refused(5, "a.example", 601),
+    refused(6, "a.example", 250),
+    // Nobody knows what a call there takes: as long as one does on the whole.
+    refused(7, "never-reached.example", 10_000),
+    // What breakers say besides the calls is not counted twice.
+    at(8, "breaker_before_call", {
+      host: "a.example",
+      role: "metadata",
+      resolver: undefined,
+      allowed: false,
+      state: "open",
+      reason: "failures",
+      remaining_ms: 10_000,
+    }),
+    acquire(9, "a.example", "refused"),
+  ];
+  const { breaker, limiter, outcomes } = await summarize(events, RUN);
+  assert.equal(breaker.timeSavedMs, 600 + 600 + 250 + 600);
+  assert.deepEqual([breaker.denied, limiter.blocked, outcomes.refused], [4, 1, 4]);
+});
+
+test("without a hub the breakers' own refusals count", async () => {
+  const ask = { host: "a.example", role: "metadata", resolver: undefined, state: "open", reason: "failures" } as const;
+  const events = [1, 2, 3].map(ms => at(ms, "breaker_before_call", { ...ask, allowed: false, remaining_ms: 100 }));
+  const { breaker } = await summarize(events, RUN);
+  assert.deepEqual([breaker.denied, breaker.timeSavedMs], [3, 0]);
+});
+
+test("success after an opening: probes of circuits, and the first call after a cooldown", async () => {
+  const of = { ...change, host: "a.example", role: "metadata" } as const;
+  const result = { host: "b.example", role: "metadata", status: 200, retry_after_s: undefined } as const;
+  const events = [
+    at(0, "breaker_state_change", { ...of, old: "closed", new: "open" }),
+    at(1, "breaker_state_change", { ...of, old: "open", new: "half_open" }),
+    at(2, "breaker_state_change", { ...of, old: "half_open", new: "open" }),
+    at(3, "breaker_state_change", { ...of, old: "open", new: "half_open" }),
+    at(4, "breaker_state_change", { ...of, old: "half_open", new: "closed" }),
+    at(5, "breaker_cooldown_set", { host: "b.example", until: START_MS + 1000, reason: "retry-after" }),
+    // Was under way already.
+    at(6, "breaker_failure", { ...result, status: 503 }),
+    at(1000, "breaker_success", result),
+    at(1001, "breaker_failure", { ...result, status: 503 }),
+    at(1002, "breaker_cooldown_set", { host: "b.example", until: START_MS + 2000, reason: "retry-after" }),
+    at(2500, "breaker_success", result),
+  ];
+  const { breaker } = await summarize(events, RUN);
+  assert.deepEqual(breaker.afterOpen, { succeeded: 3, failed: 1, successRate: 0.75 });
+});
+
+test("no events make a summary of nothing, and dropped ones are said", async () => {
+  const nothing = await summarize([], RUN);
+  assert.deepEqual(
+    [nothing.calls, nothing.durationMs, nothing.breaker.opensPerHour, nothing.cache.hitRate],
+    [0, 0, 0, 0],
+  );
+  const lossy = await summarize([at(0, "telemetry_dropped", { sink: "jsonl", dropped: 3 })], RUN);
+  assert.equal(lossy.dropped, 3);
+});
+
+test("percentiles are those of a sorted list, whatever the values and their order", () => {
+  const values = fc.array(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e6, noNaN: true })), { minLength: 1 });
+  fc.assert(
+    fc.property(values, fc.double({ min: 0.01, max: 1, noNaN: true }), (list, share) => {
+      const distribution = new Distribution();
+      for (const value of list) distribution.add(value);
+      const sorted = list.toSorted((a, b) => a - b);
+      assert.equal(distribution.percentile(share), sorted[Math.max(1, Math.ceil(share * list.length)) - 1]);
+      assert.equal(distribution.max, sorted.at(-1));
+    }),
+  );
+});
+
+test("beyond 65,536 values percentiles are within one per cent, and memory no longer grows", () => {
+  const distribution = new Distribution();
+  const values = Array.from({ length: 200_000 }, (_, index) => 1 + ((index * 7919) % 200_000) / 10);
+  for (const value of values) distribution.add(value);
+  assert.equal(distribution.isExact, false);
+  const sorted = values.toSorted((a, b) => a - b);
+  for (const share of [0.01, 0.5, 0.95, 0.999]) {
+    const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+    assert.ok(Math.abs(distribution.percentile(share) / exact - 1) <= 0.01, `${share}`);
+  }
+  const bounded = values.reduce((sum, value) => sum + Math.min(value, 5000), 0);
+  assert.ok(Math.abs(distribution.sumUpTo(5000) / bounded - 1) <= 0.01);
+  assert.equal(distribution.max, sorted.at(-1));
+});
+
+test("the timeline keeps every call and the longest wait when steps are joined, however long the run is", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 50_000_000 }), { minLength: 1, maxLength: 200 }), times => {
+      const tally = new RunTally(RUN);
+      for (const ms of times) tally.take(call(ms, "a.example", { rate_delay_ms: ms }));
+      const { hosts, stepMs } = tally.timeline();
+      const [track] = hosts;
+      assert.equal(
+        track?.outcomes.answered.reduce((sum, count) => sum + count, 0),
+        times.length,
+      );
+      assert.equal(Math.max(...(track?.waitMs ?? [])), Math.max(...times));
+      assert.ok((track?.waitMs.length ?? 0) <= 240 && stepMs >= 50);
+    }),
+  );
+});
+
+test("the timeline knows when a host was open, on trial and cooling", () => {
+  const of = { ...change, host: "a.example", role: "metadata" } as const;
+  const tally = new RunTally(RUN);
+  for (const event of [
+    at(0, "breaker_state_change", { ...of, old: "closed", new: "open", reset_timeout_s: 10 }),
+    at(12_000, "breaker_state_change", { ...of, old: "open", new: "half_open" }),
+    at(13_000, "breaker_state_change", { ...of, old: "half_open", new: "closed" }),
+    at(14_000, "breaker_cooldown_set", { host: "a.example", until: START_MS + 15_000, reason: "retry-after" }),
+    at(14_500, "breaker_cooldown_set", { host: "a.example", until: START_MS + 19_000, reason: "retry-after" }),
+    at(18_000, "breaker_cooldown_ended", { host: "a.example", by: "operator" }),
+    at(20_000, "run_ended", {}),
+  ])
+    tally.take(event);
+  const stretches = tally.timeline().hosts[0]?.stretches ?? [];
+  assert.deepEqual(
+    stretches.map(({ kind, fromMs, toMs, about }) => [kind, fromMs - START_MS, toMs - START_MS, about]),
+    [
+      ["open", 0, 10_000, "metadata"],
+      ["half_open", 12_000, 13_000, "metadata"],
+      ["cooldown", 14_000, 18_000, "retry-after"],
+    ],
+  );
+});
+
+test("a million hosts are some thousand rows and one for the rest, and no call is lost", async () => {
+  function* crawl() {
+    for (let i = 0; i < 60_000; i += 1) yield call(i, `host-${i}.example`);
+  }
+  const { hosts, calls } = await summarize(crawl(), RUN);
+  assert.equal(calls, 60_000);
+  assert.equal(hosts.length, 20_001);
+  assert.deepEqual([hosts[0]?.host, hosts[0]?.calls], ["(other hosts)", 40_000]);
+});

@@ -1,0 +1,315 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { digest } from "./article-file.ts";
+import type { SimulatedWork } from "./catalogue.ts";
+import type { ServiceName } from "./copy.ts";
+import type { Reply, Visit } from "./exchange.ts";
+import { makeWorld } from "./host-directory.ts";
+import { TALES } from "./work-scenarios.ts";
+
+const world = makeWorld({ seed: 1, works: 2 * TALES.length, bigOntologyBytes: 1_000_000 });
+
+function ask(url: string, more: Partial<Visit> = {}): Reply {
+  const { protocol, host, pathname, search, searchParams } = new URL(url);
+  return world.answer({
+    method: "GET",
+    isTls: protocol === "https:",
+    host,
+    path: pathname,
+    search,
+    query: searchParams,
+    headers: {},
+    body: "",
+    earlier: 0,
+    wallMs: Date.UTC(2026, 10, 16, 12),
+    ...more,
+  });
+}
+
+function textOf({ body }: Reply): string {
+  assert.ok(body instanceof Uint8Array);
+  return Buffer.from(body).toString();
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what services answer is looked at, not typed
+function bodyOf(reply: Reply): any {
+  return JSON.parse(textOf(reply));
+}
+
+function workOf(story: SimulatedWork["story"]): SimulatedWork {
+  const work = world.works.find(each => each.story === story);
+  assert.ok(work !== undefined, story);
+  return work;
+}
+
+/** As a browser goes: the addresses on the way, and what lies at the end. */
+function follow(url: string, earlier = 0): { readonly hops: readonly string[]; readonly end: Reply } {
+  const hops = [url];
+  for (;;) {
+    const end = ask(hops.at(-1) ?? "", { earlier });
+    const { location } = end.headers;
+    if (location === undefined || hops.length > 8) return { hops, end };
+    hops.push(new URL(location, hops.at(-1)).href);
+  }
+}
+
+const KEY = { headers: { authorization: "Bearer key" } };
+
+/** How each service is asked for a work, and which addresses its answer names. */
+const QUESTIONS: Partial<Record<ServiceName, (work: SimulatedWork) => readonly string[]>> = {
+  crossref: ({ ids }) =>
+    bodyOf(ask(`https://api.crossref.org/works/${ids.doi}`)).message.link.map(({ URL }: { URL: string }) => URL),
+  openalex: ({ ids }) =>
+    bodyOf(ask(`https://api.openalex.org/works/doi:${ids.doi}`)).locations.map(
+      (each: { pdf_url: string; landing_page_url: string }) => each.pdf_url ?? each.landing_page_url,
+    ),
+  unpaywall: ({ ids }) =>
+    bodyOf(ask(`https://api.unpaywall.org/v2/${ids.doi}?email=me@example.org`)).oa_locations.map(
+      ({ url }: { url: string }) => url,
+    ),
+  arxiv: ({ ids }) => [
+    /href="([^"]+)v1" rel="related"/.exec(
+      textOf(ask(`https://export.arxiv.org/api/query?id_list=${ids.arxiv}`)),
+    )?.[1] ?? "",
+  ],
+  pmc: ({ ids }) => {
+    const { records } = bodyOf(
+      ask(`https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/?ids=${ids.doi}&format=json`),
+    );
+    const key = records[0].versions[0].pmcid;
+    const bucket = "https://pmc-oa-opendata.s3.amazonaws.com";
+    assert.match(
+      textOf(ask(`${bucket}/?list-type=2&prefix=${records[0].pmcid}.&delimiter=/`)),
+      new RegExp(`<Prefix>${key}/`),
+    );
+    const { pdf_url } = bodyOf(ask(`${bucket}/metadata/${key}.json`));
+    return [pdf_url.replace("s3://pmc-oa-opendata", bucket).replace(/\?md5=.*/, "")];
+  },
+  europe_pmc: ({ ids }) =>
+    bodyOf(
+      ask(`https://www.ebi.ac.uk/europepmc/webservices/rest/search?query=DOI:"${ids.doi}"&resultType=core&format=json`),
+    ).resultList.result[0].fullTextUrlList.fullTextUrl.map(({ url }: { url: string }) => url),
+  semantic_scholar: ({ ids }) => [
+    bodyOf(ask(`https://api.semanticscholar.org/graph/v1/paper/DOI:${ids.doi}?fields=openAccessPdf`)).openAccessPdf.url,
+  ],
+  doaj: ({ ids }) =>
+    bodyOf(
+      ask(`https://doaj.org/api/v4/search/articles/doi:${encodeURIComponent(ids.doi ?? "")}`),
+    ).results[0].bibjson.link.map(({ url }: { url: string }) => url),
+  zenodo: ({ ids }) =>
+    bodyOf(ask(`https://zenodo.org/api/records/${ids.doi?.split(".").at(-1)}`)).files.map(
+      ({ links }: { links: { self: string } }) => links.self,
+    ),
+  figshare: ({ ids }) => {
+    const [{ id }] = bodyOf(ask(`https://api.figshare.com/v2/articles?doi=${ids.doi}`));
+    const { files } = bodyOf(ask(`https://api.figshare.com/v2/articles/${id}`));
+    return [`https://api.figshare.com/v2/file/download/${files[0].id}`];
+  },
+  osf: ({ ids }) => {
+    const guid = ids.doi?.split("/").at(-1);
+    const { data } = bodyOf(ask(`https://api.osf.io/v2/preprints/${guid}/`));
+    const { href } = data.relationships.primary_file.links.related;
+    return [bodyOf(ask(href)).data.links.download];
+  },
+  core: ({ ids }) =>
+    bodyOf(ask(`https://api.core.ac.uk/v3/search/works?q=doi:"${ids.doi}"&limit=5`, KEY)).results[0].sourceFulltextUrls,
+  openaire: ({ ids }) =>
+    bodyOf(ask(`https://api.openaire.eu/graph/v2/researchProducts?pid=${ids.doi}`)).results[0].instances.flatMap(
+      ({ urls }: { urls: string[] }) => urls,
+    ),
+  hal: ({ ids }) =>
+    bodyOf(ask(`https://api.archives-ouvertes.fr/search/?q=doiId_s:"${ids.doi}"&fl=files_s,fileMain_s&wt=json`))
+      .response.docs[0].files_s,
+  biorxiv: ({ ids }) => {
+    const { collection } = bodyOf(ask(`https://api.biorxiv.org/details/biorxiv/${ids.doi}/na/json`));
+    return [`https://www.biorxiv.org/content/${collection[0].doi}v${collection[0].version}.full.pdf`];
+  },
+  landing_page: ({ ids }) => {
+    const { end } = follow(`https://doi.org/${ids.doi}`);
+    const named = `${end.headers["link"] ?? ""} ${textOf(end)}`;
+    return [...named.matchAll(/https:\/\/[^"<>\s]+(?:\/pdf|\.full\.pdf)/g)].map(([url]) => url);
+  },
+  wayback: ({ copies }) => {
+    const lost = copies[0]?.url ?? "";
+    const filters = "output=json&filter=statuscode:200&filter=mimetype:application/pdf&limit=-1&fl=timestamp,original";
+    const rows = bodyOf(ask(`https://web.archive.org/cdx/search/cdx?url=${encodeURIComponent(lost)}&${filters}`));
+    return rows
+      .slice(1)
+      .map(([timestamp, original]: string[]) => `https://web.archive.org/web/${timestamp}id_/${original}`);
+  },
+};
+
+for (const [service, question] of Object.entries(QUESTIONS)) {
+  test(`${service} names every copy that the catalogue says it knows`, () => {
+    const copies = world.works.flatMap(work =>
+      work.copies.filter(({ via }) => via.includes(service as ServiceName)).map(copy => ({ work, copy })),
+    );
+    assert.ok(copies.length > 0);
+    for (const { work, copy } of copies) assert.ok(question(work).includes(copy.url), `${copy.url} of ${work.story}`);
+  });
+}
+
+test("every service of the catalogue is asked", () => {
+  const named = new Set(world.works.flatMap(({ copies }) => copies.flatMap(({ via }) => via)));
+  assert.deepEqual([...named].sort(), Object.keys(QUESTIONS).sort());
+});
+
+test("at the end of every good copy lies the file, and of every bad one something else or a file that is not as said", () => {
+  for (const { copies, file, story } of world.works) {
+    for (const { url, isGood } of copies) {
+      const { end } = follow(url, 1);
+      const isFile = end.body instanceof Uint8Array && digest("sha256", end.body) === file.sha256;
+      assert.equal(isFile && end.status === 200, isGood || story === "wrong-checksum", `${story}: ${url}`);
+    }
+  }
+});
+
+test("every story is told, some works cannot be had, and names are not given twice", () => {
+  assert.deepEqual(new Set(world.works.map(({ story }) => story)), new Set(TALES.map(({ story }) => story)));
+  assert.ok(world.works.filter(({ expects }) => expects === "none").length >= 5);
+  const dois = world.works.map(({ ids }) => ids.doi);
+  assert.equal(new Set(dois).size, dois.length);
+});
+
+test("a seed makes the same internet, and another seed another", () => {
+  const facts = (seed: number) => JSON.stringify(makeWorld({ seed, works: 40, bigOntologyBytes: 20_000 }).works);
+  assert.equal(facts(7), facts(7));
+  assert.notEqual(facts(7), facts(8));
+});
+
+test("a truncated copy breaks off the first time and is whole the second", () => {
+  const { copies, file } = workOf("truncated-once");
+  const url = copies[0]?.url ?? "";
+  assert.equal(ask(url).cutAtBytes, Math.floor(file.bytes / 2));
+  assert.equal(ask(url, { earlier: 1 }).cutAtBytes, undefined);
+});
+
+test("the redirect chain crosses hosts and schemes", () => {
+  const { hops, end } = follow(workOf("redirect-chain").copies[0]?.url ?? "");
+  assert.deepEqual([end.status, new Set(hops.map(hop => new URL(hop).host)).size], [200, 3]);
+  assert.ok(hops.some(hop => hop.startsWith("http:")));
+});
+
+test("traps look as they do outside", () => {
+  const viewer = ask(workOf("html-instead").copies[0]?.url ?? "");
+  assert.deepEqual([viewer.status, viewer.headers["content-type"]], [200, "application/pdf"]);
+  assert.match(textOf(viewer), /^<!doctype html>/);
+  const challenge = ask(workOf("challenge").copies[0]?.url ?? "");
+  assert.deepEqual([challenge.status, challenge.headers["cf-mitigated"]], [403, "challenge"]);
+  const { hops } = follow(workOf("cookie-loop").copies[0]?.url ?? "");
+  assert.equal(hops.length, 9);
+  const wrong = workOf("wrong-checksum");
+  const [file] = bodyOf(ask(`https://zenodo.org/api/records/${wrong.record}`)).files;
+  assert.notEqual(file.checksum, `md5:${wrong.file.md5}`);
+});
+
+test("what is not there is said as each service says it", () => {
+  const doi = "10.5555/nothing";
+  const of = (url: string, more?: Partial<Visit>) => ask(url, more);
+  assert.equal(textOf(of(`https://api.crossref.org/works/${doi}`)), "Resource not found.");
+  assert.match(of(`https://api.openalex.org/works/doi:${doi}`).headers["content-type"] ?? "", /html/);
+  assert.equal(bodyOf(of(`https://api.unpaywall.org/v2/${doi}?email=me@example.org`)).HTTP_status_code, 404);
+  assert.match(textOf(of("https://export.arxiv.org/api/query?id_list=0000.0000")), /totalResults>0</);
+  assert.match(textOf(of("https://export.arxiv.org/api/query?id_list=nonsense")), /api\/errors#/);
+  assert.equal(
+    bodyOf(of(`https://api.semanticscholar.org/graph/v1/paper/DOI:${doi}`)).error,
+    `Paper with id DOI:${doi} not found`,
+  );
+  assert.match(textOf(of("https://pmc-oa-opendata.s3.amazonaws.com/metadata/PMC1.1.json")), /<Code>NoSuchKey</);
+  assert.equal(bodyOf(of(`https://doaj.org/api/v4/search/articles/doi:${doi}`)).total, 0);
+  assert.equal(bodyOf(of("https://zenodo.org/api/records/1")).status, 404);
+  assert.deepEqual(bodyOf(of(`https://api.figshare.com/v2/articles?doi=${doi}`)), []);
+  assert.equal(of("https://api.osf.io/v2/preprints/zzzzz/").status, 404);
+  assert.equal(bodyOf(of(`https://api.core.ac.uk/v3/search/works?q=doi:"${doi}"`, KEY)).totalHits, 0);
+  assert.equal(bodyOf(of(`https://api.openaire.eu/graph/v2/researchProducts?pid=${doi}`)).header.numFound, 0);
+  assert.equal(bodyOf(of(`https://api.archives-ouvertes.fr/search/?q=doiId_s:"${doi}"`)).response.numFound, 0);
+  assert.deepEqual(bodyOf(of(`https://api.biorxiv.org/details/biorxiv/${doi}/na/json`)).collection, []);
+  assert.deepEqual(bodyOf(of(`https://web.archive.org/cdx/search/cdx?url=x.example&output=json`)), []);
+  assert.deepEqual(bodyOf(of(`https://archive.org/wayback/available?url=x.example`)).archived_snapshots, {});
+  assert.equal(of(`https://doi.org/${doi}`).status, 404);
+  assert.equal(of("https://doi.org/nonsense").status, 400);
+});
+
+test("refusals have their reasons", () => {
+  const { doi } = workOf("publisher").ids;
+  assert.equal(ask(`https://api.unpaywall.org/v2/${doi}`).status, 422);
+  assert.equal(ask(`https://api.unpaywall.org/v2/${doi}?email=me@example.com`).status, 422);
+  assert.equal(
+    ask(`https://doaj.org/api/v4/search/articles/doi:${doi}`, { headers: { "user-agent": "a robot" } }).status,
+    403,
+  );
+  assert.equal(ask(`https://api.core.ac.uk/v3/search/works?q=doi:"${doi}"`).status, 500);
+  assert.equal(ask(`https://api.openaire.eu/graph/v2/researchProducts?doi=${doi}`).status, 400);
+  assert.equal(ask(`https://api.semanticscholar.org/graph/v1/paper/DOI:${doi}?fields=nonsense`).status, 400);
+  assert.equal(ask("https://api.openalex.org/works?filter=nonsense:1").status, 403);
+  assert.equal(ask("https://content.openalex.org/works/W1.pdf").status, 401);
+});
+
+test("OpenAlex lists every work once, page after page by cursor", () => {
+  const seen: string[] = [];
+  let cursor: string | null = "*";
+  while (cursor !== null) {
+    const { meta, results } = bodyOf(
+      ask(`https://api.openalex.org/works?cursor=${encodeURIComponent(cursor)}&per-page=10&select=doi`),
+    );
+    seen.push(...results.map(({ doi }: { doi: string }) => doi.replace("https://doi.org/", "")));
+    cursor = meta.next_cursor;
+  }
+  const known = world.works.filter(({ registrar }) => registrar !== "none").map(({ ids }) => ids.doi);
+  assert.deepEqual(seen, known);
+});
+
+test("OpenAlex filters by DOI, year, openness and words", () => {
+  const listed = (query: string) =>
+    bodyOf(ask(`https://api.openalex.org/works?per-page=200&${query}`)).results.map((each: { doi: string }) =>
+      each.doi.slice(16),
+    );
+  const [one, two] = world.works.filter(({ registrar }) => registrar !== "none");
+  assert.deepEqual(listed(`filter=doi:${one?.ids.doi}|https://doi.org/${two?.ids.doi}`), [one?.ids.doi, two?.ids.doi]);
+  const young = world.works
+    .filter(({ year, registrar }) => year >= 2020 && registrar !== "none")
+    .map(({ ids }) => ids.doi);
+  assert.deepEqual(listed("filter=publication_year:2020-"), young);
+  const open = world.works.filter(({ copies }) => copies.some(({ via }) => via.includes("openalex")));
+  assert.deepEqual(
+    listed("filter=is_oa:true"),
+    open.map(({ ids }) => ids.doi),
+  );
+  const word = one?.title.split(" ")[1] ?? "";
+  const titled = world.works.filter(({ title, registrar }) => title.includes(word) && registrar !== "none");
+  assert.deepEqual(
+    listed(`search=${word}`),
+    titled.map(({ ids }) => ids.doi),
+  );
+});
+
+test("Crossref lists by DOI, with the fields one asks for, and says who registered one", () => {
+  const [one, two] = world.works.filter(({ registrar }) => registrar === "crossref");
+  const { message } = bodyOf(
+    ask(`https://api.crossref.org/works?filter=doi:${one?.ids.doi},doi:${two?.ids.doi}&select=DOI`),
+  );
+  assert.deepEqual(message.items, [{ DOI: one?.ids.doi }, { DOI: two?.ids.doi }]);
+  const zenodo = workOf("zenodo");
+  assert.equal(ask(`https://api.crossref.org/works/${zenodo.ids.doi}`).status, 404);
+  assert.equal(bodyOf(ask(`https://api.crossref.org/works/${zenodo.ids.doi}/agency`)).message.agency.id, "datacite");
+});
+
+test("doi.org sends those who want metadata to the registrar", () => {
+  const accept = { headers: { accept: "application/vnd.citationstyles.csl+json" } };
+  const at = ({ ids }: SimulatedWork) =>
+    new URL(ask(`https://doi.org/${ids.doi}`, accept).headers["location"] ?? "").host;
+  assert.deepEqual([at(workOf("publisher")), at(workOf("zenodo"))], ["api.crossref.org", "api.datacite.org"]);
+});
+
+test("a capture of an error is the archive's, not an error of the archive", () => {
+  const { copies, year } = workOf("html-only");
+  const kept = ask(`https://web.archive.org/web/${year}0501120000id_/${copies[0]?.url}`);
+  assert.equal(kept.status, 429);
+  assert.match(kept.headers["memento-datetime"] ?? "", new RegExp(`${year}`));
+  const other = ask(`https://web.archive.org/web/19990101000000id_/${copies[0]?.url}`);
+  assert.equal(other.status, 302);
+  assert.match(other.headers["x-archive-redirect-reason"] ?? "", /found capture/);
+  const excluded = ask(`https://web.archive.org/web/20200101000000id_/${workOf("cookie-loop").copies[0]?.url}`);
+  assert.equal(excluded.status, 403);
+  assert.match(excluded.headers["x-archive-wayback-runtime-error"] ?? "", /AdministrativeAccessControl/);
+});

@@ -1,0 +1,114 @@
+/** Works that publishers keep, or have kept, openly or behind something. */
+import type { ServiceName } from "./copy.ts";
+import type { Hint, Page } from "./page.ts";
+import { copy, type Draft, IN_REPOSITORY, publisherOf, REPOSITORIES, type Told } from "./scenario-work.ts";
+
+export const CDN = "cdn.papermill.example";
+export const LINK_HOP = "links.papermill.example";
+
+/** The services that know what publishers tell Crossref. */
+export const EVERYONE: readonly ServiceName[] = ["crossref", "openalex", "unpaywall", "semantic_scholar"];
+
+export function atPublisher(draft: Draft, { page, via }: { page: Page; via: readonly ServiceName[] }): Told {
+  const { doi, landing, pdf } = publisherOf(draft);
+  const article: Page = { kind: "article", pdf, hints: ["citation-meta"] };
+  return {
+    ids: { doi },
+    registrar: "crossref",
+    landing,
+    copies: [copy(pdf, [...via, "landing_page"])],
+    pages: [
+      [landing, article],
+      [pdf, page],
+    ],
+  };
+}
+
+/** Only the article's page names the file; the services name the page at best. */
+export function onLandingPage(draft: Draft, hints: readonly Hint[]): Told {
+  const { doi, landing, pdf } = publisherOf(draft);
+  return {
+    ids: { doi },
+    registrar: "crossref",
+    landing,
+    copies: [
+      copy(pdf, ["landing_page"]),
+      copy(landing, ["unpaywall", "openalex", "semantic_scholar", "doaj", "openaire"], {
+        kind: "landing",
+        isGood: false,
+      }),
+    ],
+    pages: [
+      [landing, { kind: "article", pdf, hints }],
+      [pdf, { kind: "pdf" }],
+    ],
+  };
+}
+
+export function redirectChain(draft: Draft): Told {
+  const { doi, landing, pdf } = publisherOf(draft);
+  const hop = `https://${LINK_HOP}/to/${draft.number}`;
+  const plain = `http://${LINK_HOP}/old/${draft.number}`;
+  const end = `https://${CDN}/${draft.number}/article.pdf?token=${draft.number}%2Bx`;
+  return {
+    ids: { doi },
+    registrar: "crossref",
+    landing,
+    copies: [copy(pdf, [...EVERYONE, "landing_page"])],
+    pages: [
+      [landing, { kind: "article", pdf, hints: ["citation-meta"] }],
+      [pdf, { kind: "redirect", to: plain, status: 301 }],
+      [plain, { kind: "redirect", to: hop, status: 307 }],
+      [hop, { kind: "redirect", to: end }],
+      [end, { kind: "pdf" }],
+    ],
+  };
+}
+
+/** The first copy that everybody names is a trap; a second lies in a repository, or nowhere. */
+export function trapped(draft: Draft, page: Page, hasAnother: boolean): Told {
+  const { doi, landing, pdf } = publisherOf(draft);
+  const other = `https://${draft.dice.pick(REPOSITORIES)}/bitstream/${draft.number}/paper.pdf`;
+  const first = copy(pdf, [...EVERYONE, "landing_page"], { isGood: false });
+  const second = copy(other, ["unpaywall", "openalex", "core"], IN_REPOSITORY);
+  return {
+    ids: { doi },
+    registrar: "crossref",
+    landing,
+    copies: hasAnother ? [first, second] : [first],
+    pages: [
+      [landing, { kind: "article", pdf, hints: ["citation-meta"] }],
+      [pdf, page],
+      [`${pdf}?cookieAbsent=0`, page],
+      [`${pdf}?cookieAbsent=1`, page],
+      ...(hasAnother ? [[other, { kind: "pdf" }] as const] : []),
+    ],
+  };
+}
+
+/** The publisher's copy is gone, and the archive has kept it. */
+export function archived(draft: Draft): Told {
+  const { doi, landing, pdf } = publisherOf(draft);
+  const capture = `https://web.archive.org/web/${draft.year}0401120000id_/${pdf}`;
+  return {
+    ids: { doi },
+    registrar: "crossref",
+    landing,
+    copies: [copy(pdf, EVERYONE, { isGood: false }), copy(capture, ["wayback"])],
+    pages: [
+      [landing, { kind: "gone" }],
+      [pdf, { kind: "gone" }],
+      [capture, { kind: "pdf", manner: "bare" }],
+    ],
+  };
+}
+
+export function unknownDoi(draft: Draft): Told {
+  return {
+    ids: { doi: `10.5555/nowhere.${draft.number}` },
+    registrar: "none",
+    landing: undefined,
+    copies: [],
+    pages: [],
+  };
+}

@@ -1,0 +1,61 @@
+/** What a tale is told with, and what comes of it. */
+import type { Copy, ServiceName, SimulatedIds } from "./copy.ts";
+import type { Page } from "./page.ts";
+import type { Dice } from "./seeded-random.ts";
+
+export interface Draft {
+  readonly dice: Dice;
+  /** Six digits, one for each work. */
+  readonly number: number;
+  readonly year: number;
+}
+
+export interface Told {
+  readonly ids: SimulatedIds;
+  readonly registrar: "crossref" | "datacite" | "none";
+  readonly landing: string | undefined;
+  readonly copies: readonly Copy[];
+  readonly pages: readonly (readonly [url: string, page: Page])[];
+}
+
+export const PUBLISHERS = [
+  "www.northlight-journals.example",
+  "journals.harbourpress.example",
+  "www.meridian-science.example",
+  "articles.kestrel.example",
+] as const;
+export const REPOSITORIES = ["eprints.lakeside.example", "dspace.hillford.example"] as const;
+
+export function publisherOf({ dice, number, year }: Draft) {
+  const host = dice.pick(PUBLISHERS);
+  const doi = `10.5555/${host.split(".")[1]?.slice(0, 4)}.${year}.${number}`;
+  const landing = `https://${host}/article/${number}`;
+  return { host, doi, landing, pdf: `${landing}/pdf` };
+}
+
+export function copy(url: string, via: readonly ServiceName[], more: Partial<Copy> = {}): Copy {
+  return {
+    url,
+    via,
+    kind: "pdf",
+    isGood: true,
+    version: "publishedVersion",
+    licence: "cc-by",
+    hostType: "publisher",
+    ...more,
+  };
+}
+
+export const IN_REPOSITORY = { hostType: "repository", version: "acceptedVersion", licence: null } as const;
+
+/** Closed at the publisher's, so that only what the others name is left. */
+export function closedAtPublisher(draft: Draft): Told {
+  const { doi, landing } = publisherOf(draft);
+  return {
+    ids: { doi },
+    registrar: "crossref",
+    landing,
+    copies: [],
+    pages: [[landing, { kind: "article", pdf: undefined, hints: [] }]],
+  };
+}

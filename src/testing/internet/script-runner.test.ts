@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { text, type Visit } from "./exchange.ts";
+import { type Act, type Direction, Script } from "./script-runner.ts";
+
+function visit(url = "https://a.example/x"): Visit {
+  const { host, pathname, search, searchParams } = new URL(url);
+  const where = { host, path: pathname, search, query: searchParams };
+  return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlier: 0, wallMs: 1_800_000_000_000 };
+}
+
+function scripted(...acts: readonly Act[]): (url?: string, nowMs?: number) => Direction {
+  const script = new Script();
+  for (const act of acts) script.play(act);
+  return (url, nowMs = 0) => script.direct(visit(url), nowMs, () => text("0123456789"));
+}
+
+test("an outage has a beginning, an end and a place", () => {
+  const at = scripted({ host: "a.example/x", act: "outage", fromMs: 100, untilMs: 200 });
+  const statuses = [0, 99, 100, 199, 200].map(ms => at("https://a.example/x/y", ms).reply.status);
+  assert.deepEqual(statuses, [200, 200, 503, 503, 200]);
+  assert.equal(at("https://a.example/other", 150).reply.status, 200);
+  assert.equal(at("https://b.example/x", 150).reply.status, 200);
+});
+
+test("an act can let some off and befall a number of requests", () => {
+  const at = scripted({ host: "*", act: "throttle", skip: 1, times: 2, retryAfterS: 7 });
+  assert.deepEqual(
+    [at(), at(), at(), at()].map(({ reply }) => [reply.status, reply.headers["retry-after"]]),
+    [
+      [200, undefined],
+      [429, "7"],
+      [429, "7"],
+      [200, undefined],
+    ],
+  );
+});
+
+test("a time to come back can be a date, never earlier than asked for", () => {
+  const at = scripted({ host: "*", act: "throttle", status: 503, retryAfterS: 5, asDate: true });
+  const { reply } = at();
+  assert.equal(reply.status, 503);
+  assert.equal(Date.parse(reply.headers["retry-after"] ?? ""), 1_800_000_005_000);
+});
+
+test("a stopped act is over", () => {
+  const script = new Script();
+  const number = script.play({ host: "*", act: "outage", how: "reset" });
+  const fate = () => script.direct(visit(), 0, () => text("")).fate;
+  assert.equal(fate(), "reset");
+  script.stop(number);
+  assert.equal(fate(), "answered");
+});
+
+test("a body is cut in the middle, or where the act says", () => {
+  assert.equal(scripted({ host: "*", act: "truncate" })().reply.cutAtBytes, 5);
+  assert.equal(scripted({ host: "*", act: "truncate", atBytes: 2 })().reply.cutAtBytes, 2);
+});
+
+test("redirects lead round the same address so many times, and keep its query", () => {
+  const at = scripted({ host: "*", act: "redirects", hops: 2 });
+  const first = at("https://a.example/x?y=%2F").reply.headers["location"];
+  assert.equal(first, "https://a.example/x?y=%2F&hop=1");
+  const second = at(first).reply.headers["location"];
+  assert.equal(second, "https://a.example/x?y=%2F&hop=2");
+  assert.equal(at(second).reply.status, 200);
+  // The service is asked what the client asked for in the first place.
+  const script = new Script();
+  script.play({ host: "*", act: "redirects", hops: 2 });
+  const { body } = script.direct(visit(second), 0, ({ search }) => text(search)).reply;
+  assert.ok(body instanceof Uint8Array);
+  assert.equal(Buffer.from(body).toString(), "?y=%2F");
+});
+
+test("acts on one host add up", () => {
+  const at = scripted(
+    { host: "*", act: "slow", delayMs: 5 },
+    { host: "*", act: "slow", delayMs: 6, bytesPerSecond: 10 },
+    { host: "*", act: "html" },
+  );
+  const { delayMs, bytesPerSecond, reply } = at();
+  assert.deepEqual([delayMs, bytesPerSecond, reply.headers["content-type"]], [11, 10, "text/html; charset=utf-8"]);
+  assert.equal(scripted({ host: "*", act: "challenge" })().reply.headers["cf-mitigated"], "challenge");
+});
+
+test("limits shrink while the act lasts", () => {
+  const script = new Script();
+  script.play({ host: "a.example", act: "limits", factor: 0.5, fromMs: 10, untilMs: 20 });
+  assert.deepEqual(
+    [5, 10, 20].map(ms => script.factorFor(visit(), ms)),
+    [1, 0.5, 1],
+  );
+  assert.equal(script.direct(visit(), 10, () => text("x")).reply.status, 200);
+});

@@ -1,0 +1,16 @@
+import type { Dice } from "./seeded-random.ts";
+
+const ADJECTIVES = ["Seasonal", "Latent", "Sparse", "Alpine", "Coastal", "Recurrent", "Thermal", "Early"] as const;
+const SUBJECTS = ["migration", "diffusion", "pollination", "scattering", "inheritance", "sediment", "folding"] as const;
+const PLACES = [
+  "of reed warblers",
+  "in shallow lakes",
+  "on random graphs",
+  "in thin films",
+  "of yeast proteins",
+  "under drought",
+] as const;
+
+export function titleOf(dice: Dice): string {
+  return `${dice.pick(ADJECTIVES)} ${dice.pick(SUBJECTS)} ${dice.pick(PLACES)}: ${dice.pick(["a survey", "new data", "a model", "thirty years on"])}`;
+}

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import {
+  allRules,
+  arrows,
+  changelogProblems,
+  kebabCase,
+  noClockOutsideTime,
+  noSleepingToThrottle,
+  oneLimiterOneBreaker,
+  pureCore,
+  type Rule,
+  type SourceFile,
+  testsAssert,
+} from "./code-rules.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const files = globSync(["*.{md,json}", "{.ci,bin,src,test,scripts,sim,bench,examples,docs,configs}/**/*"], {
+  cwd: root,
+  exclude: path => /node_modules|package-lock/.test(path),
+}).filter(path => statSync(join(root, path)).isFile());
+const code: readonly SourceFile[] = files
+  .filter(path => /\.(?:ts|cjs)$/.test(path))
+  .map(path => ({ path, text: readFileSync(join(root, path), "utf8") }));
+
+test("the rules have files to judge", () => {
+  assert.ok(code.length > 10);
+});
+
+for (const [sentence, rule] of Object.entries(allRules)) {
+  test(sentence, () => {
+    const broken = code.flatMap(file => rule(file).map(problem => `${file.path}: ${problem}`));
+    assert.deepEqual(broken, []);
+  });
+}
+
+test("the changelog has the shape users rely on", () => {
+  assert.deepEqual(changelogProblems(readFileSync(join(root, "CHANGELOG.md"), "utf8")), []);
+});
+
+test("no file names a path of a developer's machine", () => {
+  const personal = /(?:^|[\s"'`(=])\/(?:root|home\/\w+|Users\/\w+)\//m;
+  const named = files.filter(
+    path => path !== "test/code-rules.test.ts" && personal.test(readFileSync(join(root, path), "utf8")),
+  );
+  assert.deepEqual(named, []);
+});
+
+// Each rule is tried on samples that it must catch and on samples that it must let pass.
+const samples: readonly (readonly [Rule, caught: readonly SourceFile[], passed: readonly SourceFile[]])[] = [
+  [
+    arrows,
+    [
+      { path: "src/core/rate.ts", text: 'import { x } from "../time/time.ts";' },
+      { path: "src/core/rate.ts", text: 'import { x } from "../errors.ts";' },
+      { path: "src/time/time.ts", text: 'export { x } from "../core/rate.ts";' },
+      { path: "src/gate/gate.ts", text: 'const x = await import("../http/hub.ts");' },
+      { path: "src/gate/gate.ts", text: 'import { x } from "../index.ts";' },
+      { path: "src/limiter/budget.ts", text: 'import { x } from "../breaker/permit.ts";' },
+      { path: "src/http/hub.ts", text: 'import { x } from "../telemetry/telemetry.ts";' },
+      { path: "src/unknown/noun.ts", text: "" },
+    ],
+    [
+      { path: "src/gate/gate.ts", text: 'import { x } from "../core/rate.ts"; import { y } from "../errors.ts";' },
+      { path: "src/core/rate.ts", text: 'import { x } from "./host.ts"; import { y } from "structured-headers";' },
+      { path: "src/core/rate.test.ts", text: 'import { x } from "../testing/fake-time.ts";' },
+    ],
+  ],
+  [
+    pureCore,
+    [
+      { path: "src/core/rate.ts", text: 'import fs from "node:fs";' },
+      { path: "src/core/rate.ts", text: "export async function f() {}" },
+      { path: "src/core/rate.ts", text: "const now = Date.now();" },
+      { path: "src/core/rate.ts", text: "const dice = Math.random();" },
+    ],
+    [
+      { path: "src/core/rate.ts", text: "// A Date would be impure.\nconst dated = 1;" },
+      { path: "src/time/time.ts", text: "const now = Date.now();" },
+      { path: "src/core/rate.test.ts", text: "const now = Date.UTC(2026, 1);" },
+    ],
+  ],
+  [
+    kebabCase,
+    [
+      { path: "src/core/windowLog.ts", text: "" },
+      { path: "src/Core/rate.ts", text: "" },
+      { path: "src/core/rate_log.ts", text: "" },
+    ],
+    [
+      { path: "src/core/window-log.test.ts", text: "" },
+      { path: ".ci/run.ts", text: "" },
+    ],
+  ],
+  [
+    testsAssert,
+    [{ path: "src/core/rate.test.ts", text: 'test("x", () => {});' }],
+    [
+      { path: "src/core/rate.test.ts", text: "assert.equal(1, 1);" },
+      { path: "src/core/rate.ts", text: "" },
+    ],
+  ],
+  [
+    noClockOutsideTime,
+    [
+      { path: "src/gate/gate.ts", text: "setTimeout(() => {}, 5);" },
+      { path: "src/core/rate.ts", text: "const now = performance.now();" },
+      { path: "src/testing/fake-time.ts", text: "const now = new Date();" },
+    ],
+    [
+      { path: "src/time/system-time.ts", text: "return Date.now();" },
+      { path: "src/gate/gate.ts", text: "time.setTimer(5, fire);" },
+    ],
+  ],
+  [
+    oneLimiterOneBreaker,
+    [
+      { path: "bench/limiter.ts", text: "class TokenBucket {}" },
+      { path: "src/http/hub.ts", text: "const b = new SharedTokenBucket();" },
+      { path: "src/http/hub.ts", text: "applyRetryAfter(response);" },
+      { path: "src/http/hub.ts", text: "export class HostLimiter {}" },
+      { path: "src/harvest/run.ts", text: "function makeCircuitBreaker() {}" },
+    ],
+    [
+      { path: "src/gate/rate-limiter.ts", text: "export class RateLimiter {}" },
+      { path: "src/core/breaker/circuit.ts", text: "export class Breaker {}" },
+    ],
+  ],
+  [
+    noSleepingToThrottle,
+    [{ path: "src/http/hub.ts", text: "await time.sleep(50);" }],
+    [
+      { path: "src/time/sleep.ts", text: "export function sleep() {}" },
+      { path: "src/gate/gate.test.ts", text: "await time.sleep(50);" },
+    ],
+  ],
+];
+
+for (const [index, [rule, caught, passed]] of samples.entries()) {
+  test(`code rule ${index + 1} catches what it forbids and nothing else`, () => {
+    for (const file of caught) assert.notDeepEqual(rule(file), [], `${file.path}: ${file.text}`);
+    for (const file of passed) assert.deepEqual(rule(file), [], `${file.path}: ${file.text}`);
+  });
+}
+
+test("a changelog out of shape is noticed", () => {
+  assert.deepEqual(
+    changelogProblems("# Changelog\n\n## Unreleased\n\n### Added\n\n- x\n\n## 0.1.0 - 2026-11-15\n"),
+    [],
+  );
+  assert.equal(changelogProblems("# Changelog\n\n## 0.1.0 - 2026-11-15\n").length, 1);
+  assert.equal(changelogProblems("## Unreleased\n\n### Improvements\n").length, 1);
+  assert.equal(changelogProblems("## Unreleased\n\n## next\n").length, 1);
+});

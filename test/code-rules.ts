@@ -1,0 +1,152 @@
+/** The rules of the code, each a pure function from one source file to its problems. */
+
+export interface SourceFile {
+  /** From the root of the project, with forward slashes: `src/core/limits/rate.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export type Rule = (file: SourceFile) => readonly string[];
+
+/**
+ * The modules that each module may import. Files directly in `src/` are entry points, which no module imports, except
+ * those in `COMMON`.
+ */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  time: [],
+  policy: ["core"],
+  stores: ["core", "time", "policy"],
+  limiter: ["core", "time", "policy", "stores"],
+  // To be removed: the registry still calls what it shares with other processes.
+  breaker: ["core", "time", "policy", "stores", "sharing"],
+  sharing: ["core", "time", "policy", "stores", "limiter", "breaker"],
+  gate: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing"],
+  http: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate"],
+  files: ["core", "time", "stores", "http"],
+  // It only listens: no module below it imports it.
+  telemetry: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate", "http"],
+  testing: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "telemetry"],
+  ontology: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
+  harvest: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
+  cli: [
+    ...["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
+    ...["testing", "ontology", "harvest"],
+  ],
+};
+/** Files directly in `src/` that every module but the pure core may import. */
+const COMMON = ["src/errors.ts", "src/listeners.ts"];
+
+export const arrows: Rule = file => {
+  const from = moduleOf(file.path);
+  if (from === undefined || isTest(file.path)) return [];
+  const allowed = ARROWS[from];
+  if (allowed === undefined) return [`there is no module ${from}`];
+  return imports(file)
+    .filter(target => target.startsWith("src/"))
+    .map(target => ({ target, to: moduleOf(target) }))
+    .filter(({ target, to }) =>
+      to === undefined ? from === "core" || !COMMON.includes(target) : to !== from && !allowed.includes(to),
+    )
+    .map(({ target }) => `${from} may not import ${target}`);
+};
+
+export const pureCore: Rule = file => {
+  if (moduleOf(file.path) !== "core" || isTest(file.path)) return [];
+  const impure =
+    /\bnode:|\b(?:async|await|Promise|Date|process|console|performance|fetch|setTimeout|setInterval|setImmediate|queueMicrotask|Math\.random)\b/;
+  return linesMatching(file, impure, "core is pure: numbers in, values out");
+};
+
+export const kebabCase: Rule = file =>
+  file.path
+    .split("/")
+    .filter(part => !/^\.?[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*$/.test(part))
+    .map(part => `${part} is not kebab-case`);
+
+export const testsAssert: Rule = file =>
+  isTest(file.path) && !/\bassert(?:\.\w+)?\(|\bt\.assert\b/.test(file.text)
+    ? ["a test file that asserts nothing"]
+    : [];
+
+export const noClockOutsideTime: Rule = file => {
+  if (!isSource(file.path) || moduleOf(file.path) === "time") return [];
+  const clock = /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bprocess\.hrtime|\bsetTimeout\(|\bsetInterval\(/;
+  return linesMatching(file, clock, "only time/ reads a clock or arms a timer");
+};
+
+export const oneLimiterOneBreaker: Rule = file => {
+  // These rules name what they forbid.
+  if (file.path.startsWith("test/code-rules.")) return [];
+  const banned = linesMatching(
+    file,
+    /\b(?:Shared)?TokenBucket\b|\bapplyRetryAfter\b/,
+    "a second limiter by its old name",
+  );
+  const module = moduleOf(file.path);
+  if (!isSource(file.path) || ["core", "limiter", "breaker", "gate"].includes(module ?? "")) return banned;
+  const second = /\b(?:class|function)\s+\w*(?:Limiter|Throttle|Throttler|Bucket|CircuitBreaker|Breaker)\b/;
+  return [
+    ...banned,
+    ...linesMatching(file, second, "limiters and breakers live in core/, limiter/, breaker/ and gate/"),
+  ];
+};
+
+export const noSleepingToThrottle: Rule = file => {
+  const module = moduleOf(file.path);
+  if (!isSource(file.path) || module === "time" || module === "testing") return [];
+  return linesMatching(file, /\bsleep\(/, "no sleep to throttle: wait for a grant of the gate");
+};
+
+export const allRules: Readonly<Record<string, Rule>> = {
+  "imports between modules point inward": arrows,
+  "core is pure": pureCore,
+  "names are kebab-case": kebabCase,
+  "every test file asserts": testsAssert,
+  "no clock is read outside time/": noClockOutsideTime,
+  "there is one limiter and one breaker": oneLimiterOneBreaker,
+  "no code sleeps to throttle": noSleepingToThrottle,
+};
+
+/** Problems of a changelog: Unreleased comes first, sections are known, versions are dated. */
+export function changelogProblems(text: string): readonly string[] {
+  const problems: string[] = [];
+  const versions = [...text.matchAll(/^## (.*)$/gm)].map(([, title = ""]) => title);
+  if (versions[0] !== "Unreleased") problems.push('the first section must be "## Unreleased"');
+  for (const title of versions.slice(1)) {
+    if (!/^\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}$/.test(title))
+      problems.push(`"## ${title}" is not "## x.y.z - yyyy-mm-dd"`);
+  }
+  const sections = ["Safety and performance", "Added", "Changed", "Deprecated", "Removed", "Fixed"];
+  for (const [, title = ""] of text.matchAll(/^### (.*)$/gm)) {
+    if (!sections.includes(title)) problems.push(`"### ${title}" is none of ${sections.join(", ")}`);
+  }
+  return problems;
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith(".test.ts");
+}
+
+function isSource(path: string): boolean {
+  return path.startsWith("src/") && !isTest(path);
+}
+
+function moduleOf(path: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(path)?.[1];
+}
+
+function imports(file: SourceFile): readonly string[] {
+  return [...file.text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target = ""]) =>
+    new URL(target, `file:///${file.path}`).pathname.slice(1),
+  );
+}
+
+/** Comments may name what code may not do. */
+function linesMatching({ text }: SourceFile, pattern: RegExp, why: string): readonly string[] {
+  return text
+    .split("\n")
+    .map((line, index) => ({ line, number: index + 1 }))
+    .filter(({ line }) => !/^\s*(?:\/?\*|\/\/)/.test(line) && pattern.test(line))
+    .map(({ line, number }) => `line ${number}: ${why}: ${line.trim()}`);
+}

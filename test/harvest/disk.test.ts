@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { docstokg } from "../../src/cli/docstokg.ts";
+import { runProgram } from "../../src/cli/program.ts";
+import { openManifest } from "../../src/harvest/manifest/manifest.ts";
+import { holdManifest } from "../../src/harvest/manifest/manifest-file.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { hubFor, serve } from "../http/kit.ts";
+import { folderFor, indexAt, pdf, runFor, workCalled } from "./kit.ts";
+
+async function told(args: readonly string[]): Promise<{ readonly code: number; readonly stderr: string }> {
+  let stderr = "";
+  const silent = { write: () => undefined };
+  const io = { argv: args, env: {}, stdout: silent, stderr: { write: (text: string) => (stderr += text) } };
+  return { code: await runProgram(docstokg, io), stderr };
+}
+
+async function publisher(t: TestContext): Promise<string> {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") response.end("");
+    else response.end(pdf(request.url ?? ""));
+  });
+  return server.origin;
+}
+
+test("a folder that cannot be one is told in a line, and nothing is asked for", async t => {
+  const folder = folderFor(t);
+  const file = join(folder, "papers");
+  writeFileSync(file, "not a folder");
+  for (const args of [
+    ["--out", file],
+    ["--out", join(file, "deeper")],
+    ["--out", file, "--manifest", join(folder, "m.sqlite")],
+    ["--out", join(folder, "new"), "--manifest", folder],
+  ]) {
+    const { code, stderr } = await told(["run", "10.5555/a", ...args, "--no-telemetry", "--quiet"]);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /^docstokg: --(?:manifest|out): .*$/m);
+    assert.doesNotMatch(stderr, /\n\s+at /);
+  }
+});
+
+test("what cannot be exported is told in a line", async t => {
+  const folder = folderFor(t);
+  (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
+  const { code, stderr } = await told(["status", "--out", folder, "--export", join(folder, "nowhere", "x.jsonl")]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^docstokg: ENOENT/);
+});
+
+test("a manifest that is full ends a run with its error, and is free for the next one", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(404).end());
+  const folder = folderFor(t);
+  const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
+  run.want(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
+  run.pipeline.fed();
+  const { db } = run.manifest;
+  db.exec(`PRAGMA max_page_count = ${db.prepare("PRAGMA page_count").get()?.["page_count"]}`);
+  db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
+  await assert.rejects(run.pipeline.run(), /full/);
+  run.close("interrupted");
+  const hold = await holdManifest(join(folder, "manifest.sqlite"));
+  assert.ok(hold !== undefined);
+  hold.release();
+});
+
+test("works that nobody knows fail on a full manifest by an error of the run, not of the process", async t => {
+  const folder = folderFor(t);
+  const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
+  // More than are taken in one turn, so that the error comes out of a later one.
+  run.want(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
+  run.pipeline.fed();
+  run.manifest.db.exec(
+    `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
+  );
+  await assert.rejects(run.pipeline.run(), /full/);
+});
+
+test("a run goes on when nobody reads what it says", async t => {
+  const origin = await publisher(t);
+  const out = join(folderFor(t), "papers");
+  mkdirSync(out);
+  const works = ["a", "b", "c"].map(name => `${origin}/${name}.pdf`);
+  const flags = ["--out", out, "--allow-private", "--no-telemetry", "--resolvers", "landing_page"];
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, "run-process.ts"), "run", "nonsense!", ...works, ...flags],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
+  child.stderr.destroy();
+  child.stdout.destroy();
+  const [code] = await once(child, "exit");
+  assert.equal(code, 1, "one line was not understood");
+  assert.equal(readdirSync(out).filter(name => name.endsWith(".pdf")).length, 3);
+});
+
+test("the password of a shared store is in no manifest", async t => {
+  const folder = folderFor(t);
+  const dsn = "sqlite:hunter2.db";
+  const limits = ["--rate-backend", "sqlite", "--rate-dsn", join(folder, dsn)];
+  const { code, stderr } = await told(["run", "nonsense!", "--out", folder, ...limits, "--no-telemetry", "--quiet"]);
+  assert.equal(code, 1, stderr);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  try {
+    const commands = manifest.db.prepare("SELECT command FROM runs").all();
+    assert.equal(commands.length, 1);
+    assert.doesNotMatch(JSON.stringify(commands), /hunter2/);
+  } finally {
+    manifest.close();
+  }
+});

@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { Attempt, ListedWork } from "../../src/harvest/manifest/manifest.ts";
+import type { Reason } from "../../src/harvest/reason.ts";
+import type { Candidate, Finding, Resolver } from "../../src/harvest/resolvers/resolver.ts";
+import { type ContentRun, openRun, type RunOptions } from "../../src/harvest/run.ts";
+import type { Work } from "../../src/harvest/work.ts";
+import type { Hub } from "../../src/http/hub.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+
+export function folderFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-content-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function sha256(bytes: string | Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** A small PDF as far as anybody looks; the text makes it one of its kind. */
+export function pdf(text: string, bytes = 400): Buffer {
+  const start = `%PDF-1.4\n% ${text}\n`;
+  const end = "\nstartxref\n0\n%%EOF\n";
+  return Buffer.from(start + " ".repeat(Math.max(0, bytes - start.length - end.length)) + end);
+}
+
+export function workCalled(name: string): Work {
+  return { key: `doi:10.5555/${name}`, ids: { doi: `10.5555/${name}` } };
+}
+
+/** A resolver whose service answers with JSON: candidates, or a whole finding. */
+export function indexAt(origin: string, name = "index"): Resolver {
+  return {
+    name,
+    needs: [],
+    ask: ({ ids }) => (ids.doi === undefined ? undefined : { url: `${origin}/${name}/${ids.doi}`, role: "metadata" }),
+    read: ({ status, body }): Finding => {
+      if (status === 404) return { kind: "none", reason: "unknown-work" };
+      if (status >= 500) return { kind: "trouble", reason: "unavailable", message: `status ${status}` };
+      const said: unknown = JSON.parse(body);
+      return Array.isArray(said) ? { kind: "found", candidates: said as Candidate[] } : (said as Finding);
+    },
+  };
+}
+
+export interface TestRun {
+  readonly run: ContentRun;
+  readonly attempts: Attempt[];
+  readonly settled: Map<string, Reason>;
+}
+
+export type TestRunOptions = Partial<RunOptions> & { readonly hub: Hub; readonly resolvers: readonly Resolver[] };
+
+export async function runFor(t: TestContext, folder: string, options: TestRunOptions): Promise<TestRun> {
+  const attempts: Attempt[] = [];
+  const settled = new Map<string, Reason>();
+  const run = await openRun({
+    time: systemTime,
+    folder,
+    manifest: join(folder, "manifest.sqlite"),
+    command: "test",
+    order: () => options.resolvers,
+    onAttempt: (_: ListedWork, attempt) => attempts.push(attempt),
+    onSettled: ({ key }, _, reason) => settled.set(key, reason),
+    random: () => 0,
+    ...options,
+  });
+  t.after(() => {
+    if (run.manifest.db.isOpen) run.close("ended");
+  });
+  return { run, attempts, settled };
+}
+
+/** Works through all of it, and closes. */
+export async function complete({ run }: TestRun, works: readonly Work[], again = false): Promise<void> {
+  run.want(works, again);
+  run.pipeline.fed();
+  await run.pipeline.run();
+  run.close("ended");
+}
+
+/** Waits for what another process does; the runner's own limit ends a wait that never ends. */
+export async function eventually(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await systemTime.sleep(10);
+}

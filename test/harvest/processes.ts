@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { workOf } from "../../src/harvest/identifiers/identifiers.ts";
+import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
+import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
+
+export async function internetFor(t: TestContext, options: InternetOptions): Promise<Internet> {
+  const internet = await startInternet(options);
+  t.after(() => internet.close());
+  return internet;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Process {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** What it has written to stderr so far. */
+  said(): string;
+}
+
+/** No limits to speak of, so that a test waits for nothing; circuits that come back at once. */
+const RATELIMITS = `
+version: 1
+extends: none
+defaults:
+  metadata: { rates: 90/SECOND, max_delay_ms: 5000 }
+  landing: { rates: 90/SECOND, max_delay_ms: 5000 }
+  artifact: { rates: 90/SECOND, max_delay_ms: 5000 }
+`;
+const BREAKERS = `
+version: 1
+extends: none
+defaults: { fail_max: 3, reset_timeout_s: 1 }
+advanced: { rolling_window: { enabled: false } }
+`;
+
+/** Runs `docstokg` on the simulated internet. */
+export function startDocstokg(
+  t: TestContext,
+  internet: Internet,
+  folder: string,
+  args: readonly string[],
+  input?: string,
+): Process {
+  const ca = join(folder, "ca.pem");
+  writeFileSync(ca, internet.network.tls.ca);
+  writeFileSync(join(folder, "ratelimits.yaml"), RATELIMITS);
+  writeFileSync(join(folder, "breakers.yaml"), BREAKERS);
+  const network = internet.network.connectTo.flatMap(entry => ["--connect-to", entry]);
+  const out = ["--out", join(folder, "papers")];
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, "run-process.ts"), ...args, ...out, ...network, "--ca", ca],
+    {
+      env: {
+        PATH: process.env["PATH"],
+        DOCSTOKG_MAILTO: "test@example.org",
+        DOCSTOKG_RLIMITS_YAML: join(folder, "ratelimits.yaml"),
+        DOCSTOKG_BREAKERS_YAML: join(folder, "breakers.yaml"),
+      },
+      stdio: ["pipe", "pipe", "pipe"],
+    },
+  );
+  t.after(() => child.kill("SIGKILL"));
+  child.stdin?.on("error", () => undefined);
+  if (input !== undefined) child.stdin?.end(input);
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.on("data", chunk => {
+    stdout += String(chunk);
+  });
+  child.stderr?.on("data", chunk => {
+    stderr += String(chunk);
+  });
+  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, stdout, stderr }));
+  return { child, ended, said: () => stderr };
+}
+
+/** Files in their places, by name. */
+export function filesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(join(folder, "papers")).filter(name => name.endsWith(".pdf"));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+export function keyOf({ ids }: SimulatedWork): string {
+  return workOf({ ...(ids.doi === undefined ? {} : { doi: ids.doi }) }).key;
+}
+
+/** A copy that OpenAlex names, at a host that limits nobody. */
+export function isQuick({ copies }: SimulatedWork): boolean {
+  const [first] = copies;
+  return first?.isGood === true && first.via.includes("openalex") && new URL(first.url).host.endsWith(".example");
+}
