@@ -7,7 +7,7 @@
 import { createHub } from "docstokg";
 
 /** Stands for the client of some service. */
-class Library {
+class LibraryClient {
   readonly #options: { readonly baseUrl: string; readonly fetch: typeof fetch };
 
   constructor(options: { readonly baseUrl: string; readonly fetch: typeof fetch }) {
@@ -28,7 +28,7 @@ hub.listen(event => {
   if (event.event_type === "http_request") console.log(`${event.role}: ${event.status}`);
 });
 
-const library = new Library({ baseUrl, fetch: hub.fetch });
+const library = new LibraryClient({ baseUrl, fetch: hub.fetch });
 await library.get("/types");
 
 const started = performance.now();

@@ -1,15 +1,15 @@
 /** What the tests do when nothing is changed: how long each file takes, and which code it runs. */
 import { resolve } from "node:path";
 import type { Mutant } from "./mutants.ts";
-import { ask } from "./run-trial.ts";
-import type { Ran } from "./trial.ts";
+import { runTrial } from "./run-trial.ts";
+import type { FileCoverage } from "./trial.ts";
 
 export interface Baseline {
   readonly test: string;
   readonly tookMs: number;
   /** Too slow to be asked about every mutant. */
   readonly isSlow: boolean;
-  readonly ran: readonly Ran[];
+  readonly coverage: readonly FileCoverage[];
 }
 
 export class Baselines {
@@ -32,7 +32,7 @@ export class Baselines {
     await Promise.all([work(), work()]);
     const all = await Promise.all(tests.map(test => this.#of(test)));
     return all
-      .filter(({ isSlow, ran }) => !isSlow && reaches(ran, resolve(this.#root, mutant.file), mutant.start))
+      .filter(({ isSlow, coverage }) => !isSlow && reaches(coverage, resolve(this.#root, mutant.file), mutant.start))
       .sort((a, b) => a.tookMs - b.tookMs);
   }
 
@@ -48,16 +48,16 @@ export class Baselines {
   }
 
   async #measure(test: string): Promise<Baseline> {
-    const answer = await ask({ tests: [resolve(this.#root, test)], coverageOf: this.#root }, this.#slowMs);
-    if (answer.kind === "time-out") return { test, tookMs: this.#slowMs, isSlow: true, ran: [] };
-    if (answer.kind === "failed") throw new Error(`${test} fails without any change: ${answer.by}`);
-    if (answer.told.passed === 0) throw new Error(`${test} has no test that passes`);
-    return { test, tookMs: answer.tookMs, isSlow: false, ran: answer.told.ran ?? [] };
+    const result = await runTrial({ tests: [resolve(this.#root, test)], coverageOf: this.#root }, this.#slowMs);
+    if (result.kind === "time-out") return { test, tookMs: this.#slowMs, isSlow: true, coverage: [] };
+    if (result.kind === "failed") throw new Error(`${test} fails without any change: ${result.by}`);
+    if (result.report.passed === 0) throw new Error(`${test} has no test that passes`);
+    return { test, tookMs: result.tookMs, isSlow: false, coverage: result.report.coverage ?? [] };
   }
 }
 
-function reaches(ran: readonly Ran[], path: string, position: number): boolean {
-  const around = ran
+function reaches(coverage: readonly FileCoverage[], path: string, position: number): boolean {
+  const around = coverage
     .filter(file => file.path === path)
     .flatMap(({ ranges }) => ranges)
     .filter(({ startOffset, endOffset }) => startOffset <= position && position < endOffset)

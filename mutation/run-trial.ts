@@ -2,17 +2,17 @@
 import { fork } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Task, Told } from "./trial.ts";
+import type { TrialReport, TrialTask } from "./trial.ts";
 
-export type Answer =
-  | { readonly kind: "passed"; readonly told: Told; readonly tookMs: number }
+export type TrialResult =
+  | { readonly kind: "passed"; readonly report: TrialReport; readonly tookMs: number }
   | { readonly kind: "failed"; readonly by: string }
   | { readonly kind: "time-out" };
 
 const TRIAL = join(import.meta.dirname, "trial.ts");
 
 /** A trial that ends without an answer has failed: the change broke the process itself. */
-export function ask(task: Task, limitMs: number): Promise<Answer> {
+export function runTrial(task: TrialTask, limitMs: number): Promise<TrialResult> {
   const startMs = performance.now();
   const child = fork(TRIAL, [JSON.stringify(task)], {
     // Stripping types costs more than most of the tests; the cache keeps what Node made of the files that are unchanged.
@@ -21,19 +21,19 @@ export function ask(task: Task, limitMs: number): Promise<Answer> {
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
   return new Promise((resolve, reject) => {
-    let answer: Answer = { kind: "failed", by: "the process ended" };
+    let result: TrialResult = { kind: "failed", by: "the process ended" };
     const timer = setTimeout(() => {
-      answer = { kind: "time-out" };
+      result = { kind: "time-out" };
       child.kill("SIGKILL");
     }, limitMs);
-    child.on("message", (told: Told) => {
+    child.on("message", (report: TrialReport) => {
       const tookMs = performance.now() - startMs;
-      answer = told.failed === undefined ? { kind: "passed", told, tookMs } : { kind: "failed", by: told.failed };
+      result = report.failed === undefined ? { kind: "passed", report, tookMs } : { kind: "failed", by: report.failed };
     });
     child.on("error", reject);
     child.on("exit", () => {
       clearTimeout(timer);
-      resolve(answer);
+      resolve(result);
     });
   });
 }

@@ -19,10 +19,10 @@ import { Baselines } from "./baseline.ts";
 import { type Justified, problemsOf } from "./justified.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
 import { sampleOf } from "./sample.ts";
-import { tryMutants, type Verdict } from "./try-mutants.ts";
+import { type MutantResult, tryMutants } from "./try-mutants.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const { values: asked } = parseArgs({
+const { values: args } = parseArgs({
   options: {
     file: { type: "string", multiple: true },
     id: { type: "string", multiple: true },
@@ -45,8 +45,8 @@ for (const problem of problems) console.error(`justified.json: ${problem}`);
 if (problems.length > 0 || chosen.length === 0) {
   if (chosen.length === 0) console.error("no mutant was chosen");
   process.exitCode = 2;
-} else if (asked.list) {
-  console.log(asked.json ? JSON.stringify(chosen, null, 2) : chosen.map(lineOf).join("\n"));
+} else if (args.list) {
+  console.log(args.json ? JSON.stringify(chosen, null, 2) : chosen.map(lineOf).join("\n"));
 } else {
   await judge(chosen);
 }
@@ -58,12 +58,12 @@ async function judge(mutants: readonly Mutant[]): Promise<void> {
     mutants.filter(mutant => !isJustified(mutant)),
     { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onVerdict: progress },
   );
-  const survivors = verdicts.filter(({ fate }) => fate === "survived");
-  const timeOuts = verdicts.filter(({ fate }) => fate === "time-out").length;
+  const survivors = verdicts.filter(({ outcome }) => outcome === "survived");
+  const timeOuts = verdicts.filter(({ outcome }) => outcome === "time-out").length;
   const killed = verdicts.length - survivors.length;
   const left = { justified: mutants.filter(isJustified).length, slowTests: await baselines.slow() };
   const percent = verdicts.length === 0 ? 100 : Math.floor((1000 * killed) / verdicts.length) / 10;
-  if (asked.json) {
+  if (args.json) {
     const sum = { tried: verdicts.length, of: all.length, killed, timeOuts, percent, ...left };
     console.log(JSON.stringify({ ...sum, survivors: survivors.map(({ mutant }) => mutant) }, null, 2));
   } else {
@@ -78,7 +78,7 @@ async function judge(mutants: readonly Mutant[]): Promise<void> {
 }
 
 function choose(mutants: readonly Mutant[]): readonly Mutant[] {
-  const { file, id, sample } = asked;
+  const { file, id, sample } = args;
   const some = mutants.filter(mutant => (file?.includes(mutant.file) ?? true) && (id?.includes(mutant.id) ?? true));
   return sample === undefined ? some : sampleOf(some, count("sample"), count("seed"));
 }
@@ -98,9 +98,9 @@ function sourcesOf(pattern: string): readonly string[] {
 }
 
 function count(name: "sample" | "seed" | "workers" | "slow-ms"): number {
-  const value = Number(asked[name]);
+  const value = Number(args[name]);
   if (Number.isSafeInteger(value) && value > 0) return value;
-  console.error(`--${name} must be a whole number above 0, not ${asked[name]}`);
+  console.error(`--${name} must be a whole number above 0, not ${args[name]}`);
   process.exit(2);
 }
 
@@ -109,6 +109,6 @@ function lineOf({ id, file, line, before, after }: Mutant): string {
   return `${id}  ${file}:${line}  ${short(before)}  ->  ${short(after)}`;
 }
 
-function progress({ mutant, fate, by }: Verdict): void {
-  if (!asked.json) console.error(`${fate.padEnd(8)}  ${lineOf(mutant)}${by === undefined ? "" : `  (${by})`}`);
+function progress({ mutant, outcome, by }: MutantResult): void {
+  if (!args.json) console.error(`${outcome.padEnd(8)}  ${lineOf(mutant)}${by === undefined ? "" : `  (${by})`}`);
 }

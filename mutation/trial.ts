@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { applied, strippedOf } from "./mutants.ts";
 
 /** What a trial is told. Paths are absolute. */
-export interface Task {
+export interface TrialTask {
   readonly tests: readonly string[];
   readonly change?: { readonly path: string; readonly start: number; readonly end: number; readonly after: string };
   /** Say which code below this folder the tests have run. */
@@ -18,25 +18,25 @@ export interface Task {
 }
 
 /** Which ranges of a file ran how often; the innermost around a position counts. */
-export interface Ran {
+export interface FileCoverage {
   readonly path: string;
   readonly ranges: readonly { readonly startOffset: number; readonly endOffset: number; readonly count: number }[];
 }
 
 /** What a trial tells. */
-export interface Told {
+export interface TrialReport {
   readonly failed?: string;
   readonly passed: number;
-  readonly ran?: readonly Ran[];
+  readonly coverage?: readonly FileCoverage[];
 }
 
-const { tests, change, coverageOf }: Task = JSON.parse(process.argv[2] ?? "{}");
+const { tests, change, coverageOf }: TrialTask = JSON.parse(process.argv[2] ?? "{}");
 if (change !== undefined) {
   const url = pathToFileURL(change.path).href;
   const source = applied(strippedOf(readFileSync(change.path, "utf8")), change);
   registerHooks({
-    load: (asked, context, next) =>
-      asked === url ? { format: "module", source, shortCircuit: true } : next(asked, context),
+    load: (specifier, context, next) =>
+      specifier === url ? { format: "module", source, shortCircuit: true } : next(specifier, context),
   });
 }
 // Properties draw the same examples each time, and the first counterexample is enough.
@@ -52,23 +52,23 @@ if (coverageOf !== undefined) {
 
 let passed = 0;
 const events = run({ files: [...tests], isolation: "none" });
-events.on("test:fail", ({ name }) => tell({ failed: name, passed }));
+events.on("test:fail", ({ name }) => sendReport({ failed: name, passed }));
 events.on("test:pass", () => {
   passed += 1;
 });
 events.on("end", async () => {
-  tell(coverageOf === undefined ? { passed } : { passed, ran: await ranBelow(coverageOf) });
+  sendReport(coverageOf === undefined ? { passed } : { passed, coverage: await coverageBelow(coverageOf) });
 });
 events.resume();
 
-let hasTold = false;
-function tell(told: Told): void {
-  if (hasTold) return;
-  hasTold = true;
-  process.send?.(told, () => process.exit(0));
+let hasReported = false;
+function sendReport(report: TrialReport): void {
+  if (hasReported) return;
+  hasReported = true;
+  process.send?.(report, () => process.exit(0));
 }
 
-async function ranBelow(folder: string): Promise<readonly Ran[]> {
+async function coverageBelow(folder: string): Promise<readonly FileCoverage[]> {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const prefix = pathToFileURL(folder).href;
   return result

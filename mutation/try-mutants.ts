@@ -2,11 +2,11 @@
 import { resolve } from "node:path";
 import type { Baseline, Baselines } from "./baseline.ts";
 import type { Mutant } from "./mutants.ts";
-import { ask } from "./run-trial.ts";
+import { runTrial } from "./run-trial.ts";
 
-export interface Verdict {
+export interface MutantResult {
   readonly mutant: Mutant;
-  readonly fate: "killed" | "time-out" | "survived";
+  readonly outcome: "killed" | "time-out" | "survived";
   /** The test that noticed. */
   readonly by?: string;
 }
@@ -19,11 +19,11 @@ export interface Trials {
   readonly workers: number;
   /** How much longer than five times as long as usual a trial may take. The machine may be busy with other things. */
   readonly slackMs: number;
-  readonly onVerdict?: (verdict: Verdict) => void;
+  readonly onVerdict?: (verdict: MutantResult) => void;
 }
 
-export async function tryMutants(mutants: readonly Mutant[], trials: Trials): Promise<readonly Verdict[]> {
-  const verdicts = new Map<Mutant, Verdict>();
+export async function tryMutants(mutants: readonly Mutant[], trials: Trials): Promise<readonly MutantResult[]> {
+  const verdicts = new Map<Mutant, MutantResult>();
   const left = mutants.values();
   const work = async () => {
     for (const mutant of left) {
@@ -36,20 +36,20 @@ export async function tryMutants(mutants: readonly Mutant[], trials: Trials): Pr
   return mutants.flatMap(mutant => verdicts.get(mutant) ?? []);
 }
 
-async function tryMutant(mutant: Mutant, { root, baselines, stagesOf, slackMs }: Trials): Promise<Verdict> {
+async function tryMutant(mutant: Mutant, { root, baselines, stagesOf, slackMs }: Trials): Promise<MutantResult> {
   for (const tests of stagesOf(mutant.file)) {
     const reaching = await baselines.reaching(mutant, tests);
     if (reaching.length === 0) continue;
     const { start, end, after } = mutant;
     const change = { path: resolve(root, mutant.file), start, end, after };
-    const answer = await ask(
+    const result = await runTrial(
       { tests: reaching.map(({ test }) => resolve(root, test)), change },
       slackMs + limitMs(reaching),
     );
-    if (answer.kind === "time-out") return { mutant, fate: "time-out" };
-    if (answer.kind === "failed") return { mutant, fate: "killed", by: answer.by };
+    if (result.kind === "time-out") return { mutant, outcome: "time-out" };
+    if (result.kind === "failed") return { mutant, outcome: "killed", by: result.by };
   }
-  return { mutant, fate: "survived" };
+  return { mutant, outcome: "survived" };
 }
 
 /** Generous, since who is cut off counts as killed. */

@@ -14,13 +14,13 @@ const files = globSync(["{src,test,scripts,bench,sim}/**/*.ts"], {
 const texts = new Map(files.map(file => [file, readFileSync(resolve(root, file), "utf8")]));
 
 const importedNames = new Map<string, Set<string>>();
-const importedWhole = new Set<string>();
+const importedNamespaces = new Set<string>();
 for (const [file, text] of texts) {
   for (const [, names, star, from = ""] of text.matchAll(
     /(?:import|export)\s+(?:type\s+)?(?:\{([^}]*)\}|(\*)(?:\s+as\s+\w+)?)\s+from\s+"(\.[^"]+)"/g,
   )) {
     const target = relative(root, resolve(root, file, "..", from));
-    if (star) importedWhole.add(target);
+    if (star) importedNamespaces.add(target);
     const known = importedNames.get(target) ?? new Set();
     for (const name of names?.split(",") ?? []) {
       known.add(
@@ -36,7 +36,7 @@ for (const [file, text] of texts) {
 
 const unused: string[] = [];
 for (const [file, text] of texts) {
-  if (!file.startsWith("src/") || entries.has(file) || importedWhole.has(file)) continue;
+  if (!file.startsWith("src/") || entries.has(file) || importedNamespaces.has(file)) continue;
   for (const [, kind = "", name = ""] of text.matchAll(
     /^export\s+(?:abstract\s+|async\s+)?(const|function\*?|class|interface|type)\s+(\w+)/gm,
   )) {

@@ -12,19 +12,19 @@ export interface BrokenSeed extends Violation {
   readonly seed: number;
 }
 
-export interface BatchSum {
+export interface BatchResult {
   readonly seeds: number;
   readonly requests: number;
   readonly broken: readonly BrokenSeed[];
 }
 
 /** While one world waits for its turn of the loop another may have it. */
-const AT_ONCE = 4;
+const CONCURRENT_WORLDS = 4;
 /** A worker takes so many at a time, so that all of them end together. */
 const CHUNK = 250;
 
 /** Runs seeds in this thread. */
-export async function runHere({ from, count }: BatchOrder): Promise<BatchSum> {
+export async function runInThread({ from, count }: BatchOrder): Promise<BatchResult> {
   let next = from;
   let requests = 0;
   const broken: BrokenSeed[] = [];
@@ -37,24 +37,24 @@ export async function runHere({ from, count }: BatchOrder): Promise<BatchSum> {
       broken.push(...outcome.violations.map(violation => ({ ...violation, seed })));
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENT_WORLDS }, work));
   return { seeds: count, requests, broken };
 }
 
 /** Runs seeds in as many threads as there are cores, or as many as said; `onChunk` hears how far it is. */
 export async function runBatch(
   { from, count }: BatchOrder,
-  { threads = availableParallelism(), onChunk }: { threads?: number; onChunk?: (sum: BatchSum) => void } = {},
-): Promise<BatchSum> {
+  { threads = availableParallelism(), onChunk }: { threads?: number; onChunk?: (sum: BatchResult) => void } = {},
+): Promise<BatchResult> {
   let next = from;
-  let sum: BatchSum = { seeds: 0, requests: 0, broken: [] };
-  const feed = async () => {
+  let sum: BatchResult = { seeds: 0, requests: 0, broken: [] };
+  const runWorker = async () => {
     const worker = new Worker(new URL("./worker.ts", import.meta.url));
     try {
       while (next < from + count) {
         const order = { from: next, count: Math.min(CHUNK, from + count - next) };
         next += order.count;
-        const part = await asked(worker, order);
+        const part = await runOrder(worker, order);
         sum = add(sum, part);
         onChunk?.(sum);
       }
@@ -62,12 +62,12 @@ export async function runBatch(
       await worker.terminate();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(threads, Math.ceil(count / CHUNK)) }, feed));
+  await Promise.all(Array.from({ length: Math.min(threads, Math.ceil(count / CHUNK)) }, runWorker));
   return sum;
 }
 
-function asked(worker: Worker, order: BatchOrder): Promise<BatchSum> {
-  const { promise, resolve, reject } = Promise.withResolvers<BatchSum>();
+function runOrder(worker: Worker, order: BatchOrder): Promise<BatchResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<BatchResult>();
   worker.removeAllListeners();
   worker.once("message", resolve);
   worker.once("error", reject);
@@ -75,6 +75,6 @@ function asked(worker: Worker, order: BatchOrder): Promise<BatchSum> {
   return promise;
 }
 
-function add(a: BatchSum, b: BatchSum): BatchSum {
+function add(a: BatchResult, b: BatchResult): BatchResult {
   return { seeds: a.seeds + b.seeds, requests: a.requests + b.requests, broken: [...a.broken, ...b.broken] };
 }

@@ -1,20 +1,20 @@
 /** The time of the world: what servers go by, and what laws are judged by. */
-export interface Alarm {
+export interface ScheduledTask {
   atUs: number;
   /** When it was to be: a loop that was asleep goes through what it missed in that order. */
   readonly dueUs: number;
   readonly order: number;
   /** Whose event loop runs it; undefined for the world outside, which never stalls. */
-  readonly loop: Loop | undefined;
+  readonly loop: EventLoop | undefined;
   /** Told when it was to be: the world outside does not wait while a process computes. */
   readonly run: (dueUs: number) => void;
   isCancelled: boolean;
 }
 
 /** An event loop: it may stand still, and it may die. */
-export interface Loop {
+export interface EventLoop {
   /** Nothing runs on it before this. */
-  readonly asleepUntilUs: number;
+  readonly blockedUntilUs: number;
   readonly isDead: boolean;
 }
 
@@ -22,50 +22,50 @@ export interface Loop {
 export class Clock {
   nowUs = 0;
   #count = 0;
-  readonly #heap: Alarm[] = [];
+  readonly #heap: ScheduledTask[] = [];
 
-  at(atUs: number, loop: Loop | undefined, run: (dueUs: number) => void): Alarm {
-    const alarm = { atUs, dueUs: atUs, order: this.#count, loop, run, isCancelled: false };
+  at(atUs: number, loop: EventLoop | undefined, run: (dueUs: number) => void): ScheduledTask {
+    const task = { atUs, dueUs: atUs, order: this.#count, loop, run, isCancelled: false };
     this.#count += 1;
-    this.#push(alarm);
-    return alarm;
+    this.#push(task);
+    return task;
   }
 
   /** Moves to the next alarm that its loop is awake for and takes it out; undefined when nothing is left to happen. */
-  next(): Alarm | undefined {
-    for (let alarm = this.#pop(); alarm !== undefined; alarm = this.#pop()) {
-      if (alarm.isCancelled || alarm.loop?.isDead) continue;
-      const wakeUs = alarm.loop?.asleepUntilUs ?? 0;
-      if (wakeUs > alarm.atUs) {
-        alarm.atUs = wakeUs;
-        this.#push(alarm);
+  next(): ScheduledTask | undefined {
+    for (let task = this.#pop(); task !== undefined; task = this.#pop()) {
+      if (task.isCancelled || task.loop?.isDead) continue;
+      const wakeUs = task.loop?.blockedUntilUs ?? 0;
+      if (wakeUs > task.atUs) {
+        task.atUs = wakeUs;
+        this.#push(task);
         continue;
       }
-      this.nowUs = Math.max(this.nowUs, alarm.atUs);
-      return alarm;
+      this.nowUs = Math.max(this.nowUs, task.atUs);
+      return task;
     }
     return undefined;
   }
 
   /** Time that passes while somebody computes: what falls due meanwhile comes late. */
-  creep(us: number): void {
+  advance(us: number): void {
     this.nowUs += us;
   }
 
-  #push(alarm: Alarm): void {
+  #push(task: ScheduledTask): void {
     const heap = this.#heap;
-    let index = heap.push(alarm) - 1;
+    let index = heap.push(task) - 1;
     while (index > 0) {
       const parent = (index - 1) >> 1;
-      const above = heap[parent] as Alarm;
-      if (isBefore(above, alarm)) break;
+      const above = heap[parent] as ScheduledTask;
+      if (isBefore(above, task)) break;
       heap[index] = above;
       index = parent;
     }
-    heap[index] = alarm;
+    heap[index] = task;
   }
 
-  #pop(): Alarm | undefined {
+  #pop(): ScheduledTask | undefined {
     const heap = this.#heap;
     const first = heap[0];
     const last = heap.pop();
@@ -74,9 +74,10 @@ export class Clock {
     for (;;) {
       let child = 2 * index + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as Alarm, heap[child] as Alarm)) child += 1;
-      if (isBefore(last, heap[child] as Alarm)) break;
-      heap[index] = heap[child] as Alarm;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as ScheduledTask, heap[child] as ScheduledTask))
+        child += 1;
+      if (isBefore(last, heap[child] as ScheduledTask)) break;
+      heap[index] = heap[child] as ScheduledTask;
       index = child;
     }
     heap[index] = last;
@@ -84,6 +85,6 @@ export class Clock {
   }
 }
 
-function isBefore(a: Alarm, b: Alarm): boolean {
+function isBefore(a: ScheduledTask, b: ScheduledTask): boolean {
   return a.atUs < b.atUs || (a.atUs === b.atUs && (a.dueUs < b.dueUs || (a.dueUs === b.dueUs && a.order < b.order)));
 }

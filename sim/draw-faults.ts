@@ -1,7 +1,7 @@
 import type { Fault, HostPlan } from "./plan.ts";
-import type { Luck } from "./random.ts";
+import type { Random } from "./random.ts";
 
-export interface FaultRoom {
+export interface FaultBounds {
   readonly hosts: readonly HostPlan[];
   readonly processes: number;
   readonly hasStore: boolean;
@@ -13,83 +13,85 @@ const FORMS = [
   ...(["none", "zero", "past", "negative", "junk", "huge"] as const),
 ] as const;
 
-type Draw = (luck: Luck, room: FaultRoom, atMs: number) => Fault;
+type Draw = (random: Random, bounds: FaultBounds, atMs: number) => Fault;
 
 const ANYWHERE: readonly Draw[] = [
-  (luck, room, atMs) => ({
+  (random, bounds, atMs) => ({
     kind: "stall",
     atMs,
-    process: luck.whole(0, room.processes - 1),
-    ms: luck.pick([100, 500, 2000, 10_000]),
+    process: random.whole(0, bounds.processes - 1),
+    ms: random.pick([100, 500, 2000, 10_000]),
   }),
-  (luck, _, atMs) => ({ kind: "suspend", atMs, ms: luck.pick([500, 5000, 60_000]) }),
-  (luck, room, atMs) => ({
+  (random, _, atMs) => ({ kind: "suspend", atMs, ms: random.pick([500, 5000, 60_000]) }),
+  (random, bounds, atMs) => ({
     kind: "wall-step",
     atMs,
-    process: luck.whole(0, room.processes - 1),
-    ms: luck.pick([-3_600_000, -2000, 2000, 3_600_000]),
+    process: random.whole(0, bounds.processes - 1),
+    ms: random.pick([-3_600_000, -2000, 2000, 3_600_000]),
   }),
   outage,
   outage,
   throttle,
   throttle,
   throttle,
-  (luck, room, atMs) => ({
+  (random, bounds, atMs) => ({
     kind: "lie",
     atMs,
-    ms: luck.whole(100, room.spanMs),
-    host: luck.pick(room.hosts).name,
-    lie: luck.pick(["junk", "absurd", "spent", "looser", "contradiction"] as const),
+    ms: random.whole(100, bounds.spanMs),
+    host: random.pick(bounds.hosts).name,
+    lie: random.pick(["junk", "absurd", "spent", "looser", "contradiction"] as const),
   }),
-  (luck, _, atMs) => ({ kind: "reload", atMs, factor: luck.pick([0.5, 1, 2]) }),
-  (luck, room, atMs) => ({
+  (random, _, atMs) => ({ kind: "reload", atMs, factor: random.pick([0.5, 1, 2]) }),
+  (random, bounds, atMs) => ({
     kind: "operator",
     atMs,
-    process: luck.whole(0, room.processes - 1),
-    host: luck.pick(room.hosts).name,
-    openS: luck.pick([0, 0, 1, 8]),
+    process: random.whole(0, bounds.processes - 1),
+    host: random.pick(bounds.hosts).name,
+    openS: random.pick([0, 0, 1, 8]),
   }),
 ];
 
 const WITH_STORE: readonly Draw[] = [
-  (luck, _, atMs) => ({
+  (random, _, atMs) => ({
     kind: "store-away",
     atMs,
-    ms: luck.pick([20, 500, 3000, 20_000]),
-    isSilent: luck.chance(0.5),
+    ms: random.pick([20, 500, 3000, 20_000]),
+    isSilent: random.chance(0.5),
   }),
-  (_luck, _room, atMs) => ({ kind: "store-restart", atMs }),
-  (luck, _, atMs) => ({ kind: "store-loss", atMs, lostMs: luck.pick([50, 1000, 5000]) }),
-  (luck, room, atMs) => ({ kind: "kill", atMs, process: luck.whole(0, room.processes - 1) }),
+  (_random, _bounds, atMs) => ({ kind: "store-restart", atMs }),
+  (random, _, atMs) => ({ kind: "store-loss", atMs, lostMs: random.pick([50, 1000, 5000]) }),
+  (random, bounds, atMs) => ({ kind: "kill", atMs, process: random.whole(0, bounds.processes - 1) }),
 ];
 
 /** None in a third of all worlds: what must hold on a good day is the stricter test. */
-export function drawFaults(luck: Luck, room: FaultRoom): readonly Fault[] {
-  const count = luck.pick([0, 0, 1, 1, 2, 4]);
-  const draws = room.hasStore && luck.chance(0.5) ? [...ANYWHERE, ...WITH_STORE, ...WITH_STORE] : ANYWHERE;
-  const faults = Array.from({ length: count }, () => luck.pick(draws)(luck, room, luck.whole(0, room.spanMs)));
+export function drawFaults(random: Random, bounds: FaultBounds): readonly Fault[] {
+  const count = random.pick([0, 0, 1, 1, 2, 4]);
+  const draws = bounds.hasStore && random.chance(0.5) ? [...ANYWHERE, ...WITH_STORE, ...WITH_STORE] : ANYWHERE;
+  const faults = Array.from({ length: count }, () =>
+    random.pick(draws)(random, bounds, random.whole(0, bounds.spanMs)),
+  );
   return withoutClashes(faults).sort((a, b) => a.atMs - b.atMs);
 }
 
-function outage(luck: Luck, room: FaultRoom, atMs: number): Fault {
+function outage(random: Random, bounds: FaultBounds, atMs: number): Fault {
   return {
     kind: "outage",
     atMs,
-    ms: luck.pick([200, 2000, 15_000]),
-    host: luck.pick(room.hosts).name,
-    how: luck.pick(["refuse", "reset", "hang", "error", "cut"] as const),
+    ms: random.pick([200, 2000, 15_000]),
+    host: random.pick(bounds.hosts).name,
+    how: random.pick(["refuse", "reset", "hang", "error", "cut"] as const),
   };
 }
 
-function throttle(luck: Luck, room: FaultRoom, atMs: number): Fault {
+function throttle(random: Random, bounds: FaultBounds, atMs: number): Fault {
   return {
     kind: "throttle",
     atMs,
-    ms: luck.pick([50, 1000, 8000]),
-    host: luck.pick(room.hosts).name,
-    status: luck.pick([429, 429, 503, 403] as const),
-    form: luck.pick(FORMS),
-    seconds: luck.pick([1, 2, 10, 60]),
+    ms: random.pick([50, 1000, 8000]),
+    host: random.pick(bounds.hosts).name,
+    status: random.pick([429, 429, 503, 403] as const),
+    form: random.pick(FORMS),
+    seconds: random.pick([1, 2, 10, 60]),
   };
 }
 

@@ -1,18 +1,18 @@
 /** How evenly, and how fully, processes that always have something to send use one limit that they share. */
 
 import type { CallPlan, Plan, ProcessPlan } from "./plan.ts";
-import { Luck } from "./random.ts";
+import { Random } from "./random.ts";
 import { simulate } from "./simulate.ts";
 
 export interface EvenShares {
   /** (most - least) / mean, over the processes of one world. */
-  readonly spread: Estimate;
+  readonly spread: SampleMean;
   /** Units written / units that the windows permit. */
-  readonly utilisation: Estimate;
+  readonly utilisation: SampleMean;
 }
 
 /** A mean over worlds, with its standard error and the worst world. */
-export interface Estimate {
+export interface SampleMean {
   readonly mean: number;
   readonly error: number;
   readonly lowest: number;
@@ -37,7 +37,7 @@ export async function evenShares(worlds: number): Promise<EvenShares> {
     spreads.push((Math.max(...counts) - Math.min(...counts)) / (total / counts.length));
     utilisations.push(total / (((UNTIL_MS - FROM_MS) / (WINDOW_MS + GUARD_MS)) * LIMIT));
   }
-  return { spread: estimate(spreads), utilisation: estimate(utilisations) };
+  return { spread: sampleMean(spreads), utilisation: sampleMean(utilisations) };
 }
 
 async function unitsOf(plan: Plan): Promise<readonly number[]> {
@@ -52,10 +52,10 @@ async function unitsOf(plan: Plan): Promise<readonly number[]> {
 }
 
 function drawSaturated(seed: number): Plan {
-  const luck = new Luck(seed, 40);
+  const random = new Random(seed, 40);
   const processes = Array.from(
     { length: PROCESSES },
-    (): ProcessPlan => ({ originUs: luck.pick([0, 987_654_321_000]), wallOffsetMs: 0, earlyUs: 500, creepUs: 0 }),
+    (): ProcessPlan => ({ originUs: random.pick([0, 987_654_321_000]), wallOffsetMs: 0, earlyUs: 500, computeUs: 0 }),
   );
   return {
     seed,
@@ -63,7 +63,7 @@ function drawSaturated(seed: number): Plan {
     hosts: [
       {
         name: "host-0.test",
-        lanes: {
+        roleLimits: {
           metadata: {
             rates: [{ limit: LIMIT, windowMs: WINDOW_MS }],
             maxDelayMs: 600_000,
@@ -76,7 +76,7 @@ function drawSaturated(seed: number): Plan {
         isSmooth: false,
         server: {
           model: "sliding-log",
-          generosity: 1,
+          enforcedShare: 1,
           enforcesConcurrency: false,
           serviceMs: 10,
           announces: "nothing",
@@ -95,19 +95,19 @@ function drawSaturated(seed: number): Plan {
       rolling: undefined,
     },
     processes,
-    store: { delayMs: luck.pick([0, 1, 5]), jitterMs: luck.pick([0, 2, 20]) },
+    store: { delayMs: random.pick([0, 1, 5]), jitterMs: random.pick([0, 2, 20]) },
     retryAttempts: 1,
     unreadBodyMs: 500,
     maxInFlight: 500,
     isAimd: false,
-    calls: processes.flatMap((_, process) => drawCalls(luck, process)),
+    calls: processes.flatMap((_, process) => drawCalls(random, process)),
     faults: [],
   };
 }
 
 /** All at once, and twice as many as an even share of what can be sent before the end. */
-function drawCalls(luck: Luck, process: number): readonly CallPlan[] {
-  const atMs = luck.whole(0, WINDOW_MS / 2);
+function drawCalls(random: Random, process: number): readonly CallPlan[] {
+  const atMs = random.whole(0, WINDOW_MS / 2);
   const count = Math.ceil((2 * LIMIT * UNTIL_MS) / WINDOW_MS / PROCESSES);
   return Array.from({ length: count }, (_, index) => {
     const id = process * count + index;
@@ -118,7 +118,7 @@ function drawCalls(luck: Luck, process: number): readonly CallPlan[] {
   });
 }
 
-function estimate(values: readonly number[]): Estimate {
+function sampleMean(values: readonly number[]): SampleMean {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
   const error = Math.sqrt(variance / values.length);

@@ -4,7 +4,7 @@ import type { Role } from "../src/policy/roles.ts";
 import type { CallPlan, Fault } from "./plan.ts";
 
 /** One request on the wire. */
-export interface Sending {
+export interface WireRequest {
   readonly id: number;
   readonly process: number;
   readonly call: CallPlan;
@@ -21,25 +21,25 @@ export interface Sending {
   endedUs: number | undefined;
 }
 
-export interface HeadFact {
+export interface ResponseFact {
   readonly kind: "head";
   readonly atUs: number;
-  readonly sending: Sending;
+  readonly sending: WireRequest;
   readonly status: number;
   /** How long the server means to be left alone; undefined when it asks for nothing that counts. */
-  readonly asksMs: number | undefined;
+  readonly retryAfterMs: number | undefined;
   /** Until when the answer is fresh, whatever happens; undefined when it is not. */
   readonly freshUntilUs: number | undefined;
 }
 
-export interface LaneFact {
+export interface KeyFact {
   readonly host: string;
   readonly role: Role;
   readonly used: number;
   readonly inFlight: number;
 }
 
-export type Fact =
+export type SimFact =
   | { readonly kind: "call"; readonly atUs: number; readonly process: number; readonly call: CallPlan }
   | {
       readonly kind: "done";
@@ -50,13 +50,13 @@ export type Fact =
       readonly error: string | undefined;
       readonly isFinal: boolean;
     }
-  | { readonly kind: "dispatched" | "written" | "arrived"; readonly atUs: number; readonly sending: Sending }
-  | { readonly kind: "rejected"; readonly atUs: number; readonly sending: Sending; readonly by: string }
-  | HeadFact
+  | { readonly kind: "dispatched" | "written" | "arrived"; readonly atUs: number; readonly sending: WireRequest }
+  | { readonly kind: "rejected"; readonly atUs: number; readonly sending: WireRequest; readonly by: string }
+  | ResponseFact
   | {
       readonly kind: "ended";
       readonly atUs: number;
-      readonly sending: Sending;
+      readonly sending: WireRequest;
       readonly how: "complete" | "failed" | "dropped";
     }
   | { readonly kind: "event"; readonly atUs: number; readonly process: number; readonly event: HubEvent }
@@ -71,7 +71,7 @@ export type Fact =
       readonly inFlight: number;
       readonly waiting: number;
       readonly timers: number;
-      readonly lanes: readonly LaneFact[];
+      readonly lanes: readonly KeyFact[];
     }
   /** A process goes on under other rates: from here on either may count, until `isDone`. */
   | {

@@ -1,28 +1,28 @@
 import type { Clock } from "./clock.ts";
-import type { Fact } from "./facts.ts";
+import type { SimFact } from "./facts.ts";
 import type { Machine } from "./machine.ts";
 import type { Fault } from "./plan.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { SimServer } from "./sim-server.ts";
-import type { SharedStore } from "./sim-store.ts";
+import type { SimStore } from "./sim-store.ts";
 
 /** What faults can happen to. */
-export interface FaultRoom {
+export interface FaultDeps {
   readonly clock: Clock;
   readonly machine: Machine;
   readonly servers: ReadonlyMap<string, SimServer>;
-  readonly store: SharedStore | undefined;
+  readonly store: SimStore | undefined;
   readonly processes: readonly SimProcess[];
   readonly process: (number: number) => SimProcess;
-  readonly tell: (fact: Fact) => void;
+  readonly emit: (fact: SimFact) => void;
 }
 
 /** Makes sure that a fault happens in its time, and is over in its time. */
-export function arrangeFault(fault: Fault, room: FaultRoom): void {
-  const { clock, machine, servers, store, process, processes, tell } = room;
+export function scheduleFault(fault: Fault, deps: FaultDeps): void {
+  const { clock, machine, servers, store, process, processes, emit } = deps;
   const at = (ms: number, isOver: boolean, run: () => void) =>
     clock.at(ms * 1000, undefined, () => {
-      tell({ kind: "fault", atUs: clock.nowUs, fault, isOver });
+      emit({ kind: "fault", atUs: clock.nowUs, fault, isOver });
       run();
     });
   const during = (begin: () => void, end: () => void) => {
@@ -32,7 +32,7 @@ export function arrangeFault(fault: Fault, room: FaultRoom): void {
   const change = (changes: Partial<Pick<SimServer, "outage" | "throttle" | "lie">>) => {
     if ("host" in fault) Object.assign(servers.get(fault.host) as SimServer, changes);
   };
-  const setAway = (how: SharedStore["away"]) => {
+  const setAway = (how: SimStore["away"]) => {
     if (store !== undefined) store.away = how;
   };
   switch (fault.kind) {
@@ -84,14 +84,14 @@ export function arrangeFault(fault: Fault, room: FaultRoom): void {
       at(fault.atMs, true, () => store?.restart());
       return;
     case "store-loss":
-      at(fault.atMs, true, () => store?.lose(fault.lostMs * 1000));
+      at(fault.atMs, true, () => store?.rollBack(fault.lostMs * 1000));
       return;
     case "reload":
       for (const each of processes) clock.at(fault.atMs * 1000, each.time, () => void each.reload(fault.factor));
       return;
     case "operator":
       clock.at(fault.atMs * 1000, process(fault.process).time, () => {
-        tell({ kind: "fault", atUs: clock.nowUs, fault, isOver: true });
+        emit({ kind: "fault", atUs: clock.nowUs, fault, isOver: true });
         process(fault.process).operate(fault.host, fault.openS);
       });
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 
 /** The epoch of the world: its wall clocks show this when it begins. */
-export const WORLD_WALL_MS = 1_800_000_000_000;
+export const SIM_EPOCH_MS = 1_800_000_000_000;
 
 /** One machine: its monotonic clock stands still while it is suspended, as Linux's does. */
 export class Machine {

@@ -36,7 +36,7 @@ export interface RatePlan {
   readonly windowMs: number;
 }
 
-export interface LanePlan {
+export interface RoleLimitsPlan {
   readonly rates: readonly RatePlan[];
   readonly maxDelayMs: number;
   readonly maxConcurrent: number;
@@ -47,7 +47,7 @@ export type ServerModel = "fixed-window" | "sliding-log" | "tokens" | "gcra" | "
 
 export interface HostPlan {
   readonly name: string;
-  readonly lanes: Readonly<Partial<Record<Role, LanePlan>>>;
+  readonly roleLimits: Readonly<Partial<Record<Role, RoleLimitsPlan>>>;
   readonly total: readonly RatePlan[];
   readonly guardMs: number;
   readonly isSmooth: boolean;
@@ -57,7 +57,7 @@ export interface HostPlan {
 export interface ServerPlan {
   readonly model: ServerModel;
   /** What it enforces of what it says: 1 for an honest one. */
-  readonly generosity: number;
+  readonly enforcedShare: number;
   readonly enforcesConcurrency: boolean;
   readonly serviceMs: number;
   readonly announces: Announces;
@@ -84,7 +84,7 @@ export interface ProcessPlan {
   /** Timers come early by so much at the most. */
   readonly earlyUs: number;
   /** What passes between two looks at the clock, at the most. */
-  readonly creepUs: number;
+  readonly computeUs: number;
 }
 
 export interface StorePlan {

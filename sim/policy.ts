@@ -1,10 +1,10 @@
 import type { PolicyOptions } from "../src/http/hub-options.ts";
 import type { BreakersOptions } from "../src/policy/breaker-schema.ts";
 import type { HostLimits, RatelimitsOptions, RoleLimits } from "../src/policy/ratelimit-schema.ts";
-import type { HostPlan, LanePlan, Plan, RatePlan, Sabotage } from "./plan.ts";
+import type { HostPlan, Plan, RatePlan, RoleLimitsPlan, Sabotage } from "./plan.ts";
 
 /** The policy that the hubs of a plan are told; `factor` widens or narrows every rate, as a reload may. */
-export function toldPolicy(plan: Plan, factor = 1): PolicyOptions {
+export function policyOfPlan(plan: Plan, factor = 1): PolicyOptions {
   const { hosts, maxInFlight, isAimd, sabotage } = plan;
   const ratelimits: RatelimitsOptions = {
     extends: "none",
@@ -20,14 +20,16 @@ export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan 
   return { limit: Math.max(1, Math.round(limit * factor)), windowMs };
 }
 
-function limitsOf({ lanes, total, guardMs, isSmooth }: HostPlan, factor: number, sabotage?: Sabotage): HostLimits {
+function limitsOf({ roleLimits, total, guardMs, isSmooth }: HostPlan, factor: number, sabotage?: Sabotage): HostLimits {
   const common = {
     guard_ms: sabotage === "no-guard" ? 0 : guardMs,
     shape: isSmooth ? ("smooth" as const) : ("burst" as const),
   };
   const rates = (plans: readonly RatePlan[]) => plans.map(rate => rateText(scaled(rate, factor), sabotage));
   const limits: Record<string, RoleLimits> = {};
-  for (const [role, { rates: own, maxDelayMs, maxConcurrent, countsHead }] of Object.entries<LanePlan>(lanes)) {
+  for (const [role, { rates: own, maxDelayMs, maxConcurrent, countsHead }] of Object.entries<RoleLimitsPlan>(
+    roleLimits,
+  )) {
     limits[role] = {
       ...common,
       rates: rates(own),

@@ -1,31 +1,31 @@
 import { sleep } from "../src/time/sleep.ts";
 import type { Time, Timer } from "../src/time/time.ts";
-import type { Clock, Loop } from "./clock.ts";
-import { type Machine, WORLD_WALL_MS } from "./machine.ts";
+import type { Clock, EventLoop } from "./clock.ts";
+import { type Machine, SIM_EPOCH_MS } from "./machine.ts";
 import type { ProcessPlan } from "./plan.ts";
-import type { Luck } from "./random.ts";
+import type { Random } from "./random.ts";
 
 /** Time as one process sees it: an origin of its own, early timers, a wall clock that is off and may step, stalls. */
-export class ProcessTime implements Time, Loop {
+export class ProcessTime implements Time, EventLoop {
   readonly #clock: Clock;
   readonly #machine: Machine;
-  readonly #luck: Luck;
+  readonly #random: Random;
   readonly #plan: ProcessPlan;
   #stalledUntilUs = 0;
   #wallOffsetMs: number;
   isDead = false;
   /** Timers that are armed; some at the end of a run are a leak. */
-  armed = 0;
+  armedTimers = 0;
 
-  constructor(clock: Clock, machine: Machine, plan: ProcessPlan, luck: Luck) {
+  constructor(clock: Clock, machine: Machine, plan: ProcessPlan, random: Random) {
     this.#clock = clock;
     this.#machine = machine;
     this.#plan = plan;
-    this.#luck = luck;
+    this.#random = random;
     this.#wallOffsetMs = plan.wallOffsetMs;
   }
 
-  get asleepUntilUs(): number {
+  get blockedUntilUs(): number {
     return Math.max(this.#stalledUntilUs, this.#machine.suspendedUntilUs);
   }
 
@@ -40,35 +40,35 @@ export class ProcessTime implements Time, Loop {
   }
 
   wallMs(): number {
-    return WORLD_WALL_MS + Math.floor(this.#clock.nowUs / 1000) + this.#wallOffsetMs;
+    return SIM_EPOCH_MS + Math.floor(this.#clock.nowUs / 1000) + this.#wallOffsetMs;
   }
 
   setTimer(delayMs: number, fire: () => void): Timer {
-    const earlyUs = this.#luck.whole(0, this.#plan.earlyUs);
+    const earlyUs = this.#random.whole(0, this.#plan.earlyUs);
     // Whole milliseconds, as Node's timers have.
     const delayUs = Math.max(100, Math.max(1, Math.ceil(delayMs)) * 1000 - earlyUs);
     const dueUs = this.#machine.machineUs() + delayUs;
     let isArmed = true;
-    this.armed += 1;
+    this.armedTimers += 1;
     const disarm = () => {
-      if (isArmed) this.armed -= 1;
+      if (isArmed) this.armedTimers -= 1;
       isArmed = false;
     };
     const arm = () =>
       this.#clock.at(this.#clock.nowUs + dueUs - this.#machine.machineUs(), this, () => {
         // The machine's clock stood still while it was suspended, and its timers with it.
         if (this.#machine.machineUs() < dueUs) {
-          alarm = arm();
+          task = arm();
           return;
         }
         disarm();
         fire();
       });
-    let alarm = arm();
+    let task = arm();
     return {
       cancel: () => {
         disarm();
-        alarm.isCancelled = true;
+        task.isCancelled = true;
       },
     };
   }
@@ -87,6 +87,6 @@ export class ProcessTime implements Time, Loop {
 
   /** Whoever reads the clock has computed something before, and that took time. */
   #compute(): void {
-    if (this.#plan.creepUs > 0) this.#clock.creep(this.#luck.whole(0, this.#plan.creepUs));
+    if (this.#plan.computeUs > 0) this.#clock.advance(this.#random.whole(0, this.#plan.computeUs));
   }
 }

@@ -1,5 +1,5 @@
 /** Seeded random numbers (sfc32): the same seed gives the same world, on every machine. */
-export class Luck {
+export class Random {
   #a: number;
   #b: number;
   #c: number;

@@ -1,53 +1,53 @@
-import { WORLD_WALL_MS } from "./machine.ts";
+import { SIM_EPOCH_MS } from "./machine.ts";
 import type { RetryAfterForm } from "./plan.ts";
 
 /** The fields by which a server asks to be left alone, and for how long it means it. */
-export interface Asking {
+export interface RetryAfterHeaders {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** Given the wall clock of who hears it. Undefined when it asks for nothing that counts. */
-  readonly meantMs: (hearerWallMs: number) => number | undefined;
+  readonly meantMs: (clientWallMs: number) => number | undefined;
 }
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const HUGE_S = 10_000_000;
 
-export function asking(form: RetryAfterForm, seconds: number, wallMs: number): Asking {
+export function asking(form: RetryAfterForm, seconds: number, wallMs: number): RetryAfterHeaders {
   const date = new Date(wallMs).toUTCString();
   const nowMs = Math.floor(wallMs / 1000) * 1000;
   const until = new Date(nowMs + seconds * 1000);
-  const says = (value: string | string[], meantMs: number | undefined): Asking => ({
+  const plain = (value: string | string[], meantMs: number | undefined): RetryAfterHeaders => ({
     headers: { "retry-after": value, date },
     meantMs: () => meantMs,
   });
   switch (form) {
     case "seconds":
-      return says(String(seconds), seconds * 1000);
+      return plain(String(seconds), seconds * 1000);
     case "fraction":
-      return says(`${seconds}.25`, seconds * 1000 + 250);
+      return plain(`${seconds}.25`, seconds * 1000 + 250);
     case "date":
-      return says(until.toUTCString(), seconds * 1000);
+      return plain(until.toUTCString(), seconds * 1000);
     case "rfc850":
-      return says(rfc850(until), seconds * 1000);
+      return plain(rfc850(until), seconds * 1000);
     case "asctime":
-      return says(asctime(until), seconds * 1000);
+      return plain(asctime(until), seconds * 1000);
     case "twice":
-      return says([String(seconds), "1"], seconds * 1000);
+      return plain([String(seconds), "1"], seconds * 1000);
     case "date-alone":
       return {
         headers: { "retry-after": until.toUTCString() },
-        meantMs: hearerMs => (until.getTime() > hearerMs ? until.getTime() - hearerMs : undefined),
+        meantMs: clientMs => (until.getTime() > clientMs ? until.getTime() - clientMs : undefined),
       };
     case "zero":
-      return says("0", undefined);
+      return plain("0", undefined);
     case "past":
-      return says(new Date(nowMs - seconds * 1000).toUTCString(), undefined);
+      return plain(new Date(nowMs - seconds * 1000).toUTCString(), undefined);
     case "negative":
-      return says(`-${seconds}`, undefined);
+      return plain(`-${seconds}`, undefined);
     case "junk":
-      return says("in a while", undefined);
+      return plain("in a while", undefined);
     case "huge":
-      return says(String(HUGE_S), HUGE_S * 1000);
+      return plain(String(HUGE_S), HUGE_S * 1000);
     case "none":
       return { headers: { date }, meantMs: () => undefined };
   }
@@ -55,7 +55,7 @@ export function asking(form: RetryAfterForm, seconds: number, wallMs: number): A
 
 /** A wall clock of the world that is off by so much. */
 export function wallMsAt(nowUs: number, offsetMs: number): number {
-  return WORLD_WALL_MS + Math.floor(nowUs / 1000) + offsetMs;
+  return SIM_EPOCH_MS + Math.floor(nowUs / 1000) + offsetMs;
 }
 
 function rfc850(date: Date): string {

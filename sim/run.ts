@@ -11,9 +11,9 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type BatchSum, type BrokenSeed, runBatch } from "./batch.ts";
+import { type BatchResult, type BrokenSeed, runBatch } from "./batch.ts";
 import { drawPlan } from "./draw-plan.ts";
-import { type Estimate, evenShares } from "./even-shares.ts";
+import { evenShares, type SampleMean } from "./even-shares.ts";
 import type { Plan, Sabotage } from "./plan.ts";
 import { parsePlan, planText } from "./plan-text.ts";
 import { shrink } from "./shrink.ts";
@@ -56,7 +56,7 @@ async function replay(): Promise<void> {
 
 async function measureShares(worlds: number): Promise<void> {
   const { spread, utilisation } = await evenShares(worlds);
-  const text = ({ mean, error, lowest, highest }: Estimate) =>
+  const text = ({ mean, error, lowest, highest }: SampleMean) =>
     `${mean.toFixed(4)} ± ${error.toFixed(4)} (standard error), from ${lowest.toFixed(3)} to ${highest.toFixed(3)}`;
   console.log(`${worlds} worlds of four processes that always have something to send at 8/SECOND`);
   console.log(`spread, (most - least) / mean: ${text(spread)}`);
@@ -91,14 +91,14 @@ async function showSmallest({ seed, law }: BrokenSeed): Promise<void> {
 }
 
 /** Tells of every broken law as soon as it is known, and now and then how far it is. */
-function progress(count: number): (sum: BatchSum) => void {
-  let toldSeeds = 0;
-  let toldBroken = 0;
+function progress(count: number): (sum: BatchResult) => void {
+  let reportedSeeds = 0;
+  let reportedBroken = 0;
   return ({ seeds, broken }) => {
-    for (const { seed, law, message } of broken.slice(toldBroken)) console.log(`seed ${seed}: ${law}: ${message}`);
-    toldBroken = broken.length;
-    if (seeds - toldSeeds < Math.max(10_000, count / 20)) return;
-    toldSeeds = seeds;
+    for (const { seed, law, message } of broken.slice(reportedBroken)) console.log(`seed ${seed}: ${law}: ${message}`);
+    reportedBroken = broken.length;
+    if (seeds - reportedSeeds < Math.max(10_000, count / 20)) return;
+    reportedSeeds = seeds;
     console.log(`${seeds} of ${count}, ${broken.length} laws broken`);
   };
 }

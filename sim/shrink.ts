@@ -39,7 +39,7 @@ function* smaller(plan: Plan): Generator<Plan> {
     for (const plainer of plainerCalls(call)) yield { ...plan, calls: plan.calls.with(index, plainer) };
   }
   for (const [index, process] of plan.processes.entries()) {
-    const plainer: ProcessPlan = { originUs: 0, wallOffsetMs: 0, earlyUs: 0, creepUs: 0 };
+    const plainer: ProcessPlan = { originUs: 0, wallOffsetMs: 0, earlyUs: 0, computeUs: 0 };
     if (JSON.stringify(process) !== JSON.stringify(plainer))
       yield { ...plan, processes: plan.processes.with(index, plainer) };
   }

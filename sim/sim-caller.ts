@@ -1,22 +1,22 @@
 import type { Dispatcher } from "undici";
 import type { CallPlan } from "./plan.ts";
 
-export interface CallerEars {
-  readonly started: (caller: Caller) => void;
+export interface CallerCallbacks {
+  readonly started: (caller: SimCaller) => void;
   readonly done: (call: CallPlan, status: number | undefined, error: string | undefined) => void;
 }
 
 /** Somebody who makes a call, reads the answer or does not, and may lose patience. */
-export class Caller implements Dispatcher.DispatchHandler {
+export class SimCaller implements Dispatcher.DispatchHandler {
   readonly call: CallPlan;
-  readonly #ears: CallerEars;
+  readonly #callbacks: CallerCallbacks;
   #controller: Dispatcher.DispatchController | undefined;
   #status: number | undefined;
   isDone = false;
 
-  constructor(call: CallPlan, ears: CallerEars) {
+  constructor(call: CallPlan, callbacks: CallerCallbacks) {
     this.call = call;
-    this.#ears = ears;
+    this.#callbacks = callbacks;
   }
 
   abort(): void {
@@ -25,7 +25,7 @@ export class Caller implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#ears.started(this);
+    this.#callbacks.started(this);
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -45,6 +45,6 @@ export class Caller implements Dispatcher.DispatchHandler {
   #end(error: string | undefined): void {
     if (this.isDone) throw new Error(`call ${this.call.id} has ended twice`);
     this.isDone = true;
-    this.#ears.done(this.call, this.#status, error);
+    this.#callbacks.done(this.call, this.#status, error);
   }
 }

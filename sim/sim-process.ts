@@ -5,40 +5,40 @@ import type { Hub } from "../src/http/hub.ts";
 import type { HubPolicy } from "../src/http/hub-policy.ts";
 import type { Store } from "../src/stores/store.ts";
 import type { Clock } from "./clock.ts";
-import type { Fact } from "./facts.ts";
+import type { SimFact } from "./facts.ts";
 import type { CallPlan, Plan } from "./plan.ts";
-import { toldPolicy } from "./policy.ts";
+import { policyOfPlan } from "./policy.ts";
 import type { ProcessTime } from "./process-time.ts";
-import type { Luck } from "./random.ts";
-import { Caller } from "./sim-caller.ts";
+import type { Random } from "./random.ts";
+import { SimCaller } from "./sim-caller.ts";
 import type { SimDispatchOptions, SimWire } from "./sim-wire.ts";
 
-export interface ProcessRoom {
+export interface ProcessDeps {
   readonly plan: Plan;
   readonly number: number;
   readonly clock: Clock;
   readonly time: ProcessTime;
-  readonly luck: Luck;
+  readonly random: Random;
   readonly wire: SimWire;
   readonly policy: HubPolicy;
   readonly store: Store | undefined;
-  readonly tell: (fact: Fact) => void;
+  readonly emit: (fact: SimFact) => void;
 }
 
 /** One process of the world: a whole hub, and those who call it. */
 export class SimProcess {
-  readonly #room: ProcessRoom;
+  readonly #deps: ProcessDeps;
   readonly #hub: Hub;
   readonly #breakers: BreakerRegistry;
-  readonly #callers = new Set<Caller>();
+  readonly #callers = new Set<SimCaller>();
 
-  static async start(room: ProcessRoom): Promise<SimProcess> {
-    const { plan, number, clock, time, luck, wire, policy, store, tell } = room;
-    const random = () => luck.next();
-    const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random });
+  static async start(deps: ProcessDeps): Promise<SimProcess> {
+    const { plan, number, clock, time, random, wire, policy, store, emit } = deps;
+    const nextRandom = () => random.next();
+    const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random: nextRandom });
     const options = {
       time,
-      random,
+      random: nextRandom,
       dispatcher: wire as unknown as Dispatcher,
       cache: plan.sabotage === "forgetful-cache" ? (false as const) : ("memory" as const),
       retry: { attempts: plan.retryAttempts },
@@ -48,38 +48,38 @@ export class SimProcess {
     hub.listen(event => {
       // One comes with every question to the breakers, and no law asks for it.
       if (event.event_type !== "breaker_before_call")
-        tell({ kind: "event", atUs: clock.nowUs, process: number, event });
+        emit({ kind: "event", atUs: clock.nowUs, process: number, event });
     });
-    return new SimProcess(room, hub, breakers);
+    return new SimProcess(deps, hub, breakers);
   }
 
-  private constructor(room: ProcessRoom, hub: Hub, breakers: BreakerRegistry) {
-    this.#room = room;
+  private constructor(deps: ProcessDeps, hub: Hub, breakers: BreakerRegistry) {
+    this.#deps = deps;
     this.#hub = hub;
     this.#breakers = breakers;
   }
 
   get time(): ProcessTime {
-    return this.#room.time;
+    return this.#deps.time;
   }
 
   get number(): number {
-    return this.#room.number;
+    return this.#deps.number;
   }
 
   /** Calls that are not over. */
-  get calling(): readonly CallPlan[] {
+  get openCalls(): readonly CallPlan[] {
     return Array.from(this.#callers, ({ call }) => call);
   }
 
   make(call: CallPlan, isFinal = false): void {
-    const { clock, tell, number } = this.#room;
-    tell({ kind: "call", atUs: clock.nowUs, process: number, call });
-    const caller = new Caller(call, {
+    const { clock, emit, number } = this.#deps;
+    emit({ kind: "call", atUs: clock.nowUs, process: number, call });
+    const caller = new SimCaller(call, {
       started: () => undefined,
       done: (_, status, error) => {
         this.#callers.delete(caller);
-        tell({ kind: "done", atUs: clock.nowUs, process: number, call, status, error, isFinal });
+        emit({ kind: "done", atUs: clock.nowUs, process: number, call, status, error, isFinal });
       },
     });
     this.#callers.add(caller);
@@ -104,17 +104,17 @@ export class SimProcess {
   }
 
   async reload(factor: number): Promise<void> {
-    const { plan, clock, tell, number } = this.#room;
-    const told = { kind: "reloaded", atUs: clock.nowUs, process: number, factor } as const;
-    tell({ ...told, isDone: false });
-    await this.#hub.reload(toldPolicy(plan, factor));
-    tell({ ...told, isDone: true });
+    const { plan, clock, emit, number } = this.#deps;
+    const reloadFact = { kind: "reloaded", atUs: clock.nowUs, process: number, factor } as const;
+    emit({ ...reloadFact, isDone: false });
+    await this.#hub.reload(policyOfPlan(plan, factor));
+    emit({ ...reloadFact, isDone: true });
   }
 
   look(isLast: boolean): void {
-    const { clock, tell, number, time } = this.#room;
+    const { clock, emit, number, time } = this.#deps;
     const { calls, inFlight, waiting, lanes } = this.#hub.snapshot();
-    tell({
+    emit({
       kind: "look",
       atUs: clock.nowUs,
       process: number,
@@ -122,7 +122,7 @@ export class SimProcess {
       calls,
       inFlight,
       waiting,
-      timers: time.armed,
+      timers: time.armedTimers,
       lanes: lanes.map(({ host, role, windows, inFlight: busy }) => ({
         host,
         role,

@@ -1,28 +1,28 @@
 import { StoreError } from "../src/errors.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
-import { changeNote, seenAll, seenAt } from "../src/stores/records.ts";
-import type { Answer, Ask, Settlement, Store } from "../src/stores/store.ts";
+import { changeRecord, recordAt, recordsAt } from "../src/stores/records.ts";
+import type { LeaseReply, LeaseRequest, Settlement, Store } from "../src/stores/store.ts";
 import { sleep } from "../src/time/sleep.ts";
 import type { Time, Timer } from "../src/time/time.ts";
 import type { Clock } from "./clock.ts";
 import type { Machine } from "./machine.ts";
 import type { StorePlan } from "./plan.ts";
 import type { ProcessTime } from "./process-time.ts";
-import type { Luck } from "./random.ts";
+import type { Random } from "./random.ts";
 
 /** How long a silent store is waited for before it counts as away. */
-const PATIENCE_US = 1_000_000;
+const SILENCE_TIMEOUT_US = 1_000_000;
 
 interface Exchange {
   readonly process: string;
   readonly settlements: readonly Settlement[];
-  readonly asks: readonly Ask[];
+  readonly asks: readonly LeaseRequest[];
 }
 
 /** Something that was done to the store, and may be done once more. */
-interface Deed {
+interface StoreOperation {
   readonly atUs: number;
-  readonly act: (store: MemoryStore) => unknown;
+  readonly run: (store: MemoryStore) => unknown;
 }
 
 /** What a store can be used for: one clock, and no timers. */
@@ -58,13 +58,13 @@ class StoreTime implements Time {
  * The store that the processes of a world share: a memory store at the end of a line that may be slow or cut, and that
  * may be started anew, or from what it had some time ago. It remembers what was done to it and does it once more for that.
  */
-export class SharedStore {
+export class SimStore {
   readonly #clock: Clock;
   readonly #machine: Machine;
-  readonly #luck: Luck;
+  readonly #random: Random;
   readonly #plan: StorePlan;
   #store: MemoryStore;
-  #done: Deed[] = [];
+  #operations: StoreOperation[] = [];
   /** What each process has out of each budget, as it knows itself. */
   readonly #out = new Map<string, { readonly process: string; readonly key: string; units: number }>();
   /** How it is away, if it is. */
@@ -73,27 +73,28 @@ export class SharedStore {
   /** Gives everybody all he asks for, to see whether the laws notice. */
   readonly #isGenerous: boolean;
 
-  constructor(clock: Clock, machine: Machine, plan: StorePlan, luck: Luck, isGenerous = false) {
+  constructor(clock: Clock, machine: Machine, plan: StorePlan, random: Random, isGenerous = false) {
     this.#isGenerous = isGenerous;
     this.#clock = clock;
     this.#machine = machine;
     this.#plan = plan;
-    this.#luck = luck;
+    this.#random = random;
     this.#store = new MemoryStore(new StoreTime(() => machine.machineUs()));
   }
 
   member(name: string, time: ProcessTime): Store {
     const shared = this;
     return {
-      party: name,
+      processId: name,
       get processes() {
         return Math.max(1, shared.#store.membersSeen());
       },
-      exchange: (settlements, asks) => shared.#trip(time, () => shared.#apply({ process: name, settlements, asks })),
-      read: note => shared.#trip(time, () => seenAt(shared.#store.notes.find(note), shared.#store.nowUs)),
+      exchange: (settlements, asks) =>
+        shared.#roundTrip(time, () => shared.#apply({ process: name, settlements, asks })),
+      read: note => shared.#roundTrip(time, () => recordAt(shared.#store.records.find(note), shared.#store.nowUs)),
       change: (note, step) =>
-        shared.#trip(time, () => shared.#do(store => changeNote(store.notes, note, store.nowUs, step))),
-      list: prefix => shared.#trip(time, () => seenAll(shared.#store.notes.list(prefix), shared.#store.nowUs)),
+        shared.#roundTrip(time, () => shared.#do(store => changeRecord(store.records, note, store.nowUs, step))),
+      list: prefix => shared.#roundTrip(time, () => recordsAt(shared.#store.records.list(prefix), shared.#store.nowUs)),
       close: async () => {
         if (shared.away === undefined) shared.#store.leave(name);
       },
@@ -101,20 +102,20 @@ export class SharedStore {
   }
 
   restart(): void {
-    this.#done = [];
+    this.#operations = [];
     this.#store = new MemoryStore(new StoreTime(() => this.#machine.machineUs()));
   }
 
   /** What was done within so long is undone, as on a disk that was not written to in time. */
-  lose(us: number): void {
+  rollBack(us: number): void {
     const keptUntilUs = this.#machine.machineUs() - us;
-    this.#done = this.#done.filter(({ atUs }) => atUs <= keptUntilUs);
+    this.#operations = this.#operations.filter(({ atUs }) => atUs <= keptUntilUs);
     let nowUs = 0;
     const time = new StoreTime(() => nowUs);
     this.#store = new MemoryStore(time);
-    for (const { atUs, act } of this.#done) {
+    for (const { atUs, run } of this.#operations) {
       nowUs = atUs;
-      act(this.#store);
+      run(this.#store);
     }
     time.nowUs = () => this.#machine.machineUs();
     this.#reconcile();
@@ -146,29 +147,29 @@ export class SharedStore {
   }
 
   /** There, done, and back again; or not. */
-  #trip<Value>(time: ProcessTime, act: () => Value): Promise<Value> {
+  #roundTrip<Value>(time: ProcessTime, run: () => Value): Promise<Value> {
     const { promise, resolve, reject } = Promise.withResolvers<Value>();
     const clock = this.#clock;
     const away = () => reject(new StoreError("the store of this world is away"));
     clock.at(clock.nowUs + this.#travelUs(), undefined, () => {
       if (this.away !== undefined) {
-        const afterUs = this.away === "silent" ? PATIENCE_US : this.#travelUs();
+        const afterUs = this.away === "silent" ? SILENCE_TIMEOUT_US : this.#travelUs();
         clock.at(clock.nowUs + afterUs, time, away);
         return;
       }
       // Whoever died meanwhile had sent it off all the same.
-      const value = act();
+      const value = run();
       clock.at(clock.nowUs + this.#travelUs(), time, () => resolve(value));
     });
     return promise;
   }
 
-  #do<Value>(act: (store: MemoryStore) => Value): Value {
-    this.#done.push({ atUs: this.#machine.machineUs(), act });
-    return act(this.#store);
+  #do<Value>(run: (store: MemoryStore) => Value): Value {
+    this.#operations.push({ atUs: this.#machine.machineUs(), run });
+    return run(this.#store);
   }
 
-  #apply({ process, settlements, asks }: Exchange): readonly Answer[] {
+  #apply({ process, settlements, asks }: Exchange): readonly LeaseReply[] {
     if (this.#isGenerous) return asks.map(({ most }) => ({ kind: "given", units: most, isStricter: false }));
     const answers = this.#do(store => store.exchange(process, settlements, asks));
     for (const { keys, written, returned } of settlements) {
@@ -182,6 +183,6 @@ export class SharedStore {
   }
 
   #travelUs(): number {
-    return this.#plan.delayMs * 1000 + this.#luck.whole(0, this.#plan.jitterMs * 1000);
+    return this.#plan.delayMs * 1000 + this.#random.whole(0, this.#plan.jitterMs * 1000);
   }
 }

@@ -1,8 +1,8 @@
 import type { Dispatcher } from "undici";
-import type { Sending } from "./facts.ts";
+import type { WireRequest } from "./facts.ts";
 import type { CallPlan } from "./plan.ts";
 import type { SimServer } from "./sim-server.ts";
-import { WireExchange, type WireRoom } from "./wire-exchange.ts";
+import { type SimWireDeps, WireExchange } from "./wire-exchange.ts";
 
 /** A call's number travels in the options of its requests, where no stage looks. */
 export interface SimDispatchOptions extends Dispatcher.DispatchOptions {
@@ -11,14 +11,14 @@ export interface SimDispatchOptions extends Dispatcher.DispatchOptions {
 
 /** The network as one process has it: a dispatcher of undici's without sockets. */
 export class SimWire {
-  readonly #room: WireRoom;
+  readonly #deps: SimWireDeps;
   /** When each idle connection is given up, by host; the youngest last. */
   readonly #idle = new Map<string, number[]>();
   readonly #listeners = new Set<() => void>();
   readonly #attempts = new Map<number, number>();
 
-  constructor(room: WireRoom) {
-    this.#room = room;
+  constructor(deps: SimWireDeps) {
+    this.#deps = deps;
   }
 
   on(name: string, listener: () => void): this {
@@ -32,29 +32,36 @@ export class SimWire {
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const { clock, process, tell, nextId, touch, servers } = this.#room;
+    const { clock, process, emit, nextId, touch, servers } = this.#deps;
     const { simCall: call } = options as SimDispatchOptions;
     const attempt = (this.#attempts.get(call.id) ?? 0) + 1;
     this.#attempts.set(call.id, attempt);
     const server = servers.get(call.host) as SimServer;
-    const counts = call.method !== "HEAD" || server.plan.lanes[call.role]?.countsHead === true;
+    const counts = call.method !== "HEAD" || server.plan.roleLimits[call.role]?.countsHead === true;
     const { host, role } = call;
     const units = counts ? call.weight : 0;
-    const sending: Sending = {
+    const sending: WireRequest = {
       ...{ id: nextId(), process, call, attempt, host, role, units, dispatchedUs: clock.nowUs, isCold: false },
       ...{ writtenUs: undefined, arrivedUs: undefined, endedUs: undefined },
     };
     touch(sending);
-    tell({ kind: "dispatched", atUs: clock.nowUs, sending });
-    const exchange = new WireExchange(this.#room, () => this.#giveBack(host), sending, server, options, handler);
+    emit({ kind: "dispatched", atUs: clock.nowUs, sending });
+    const exchange = new WireExchange(
+      this.#deps,
+      () => this.#releaseConnection(host),
+      sending,
+      server,
+      options,
+      handler,
+    );
     if (this.#takeIdle(host)) exchange.write();
     else exchange.connect(() => this.#connected());
     return true;
   }
 
   /** A connection is free again. */
-  #giveBack(host: string): void {
-    const { clock, plan } = this.#room;
+  #releaseConnection(host: string): void {
+    const { clock, plan } = this.#deps;
     const idle = this.#idle.get(host) ?? [];
     idle.push(clock.nowUs + plan.network.keepAliveMs * 1000);
     this.#idle.set(host, idle);
@@ -63,7 +70,7 @@ export class SimWire {
   #takeIdle(host: string): boolean {
     const until = this.#idle.get(host)?.pop();
     if (until === undefined) return false;
-    if (until > this.#room.clock.nowUs) return true;
+    if (until > this.#deps.clock.nowUs) return true;
     this.#idle.delete(host);
     return false;
   }

@@ -5,7 +5,7 @@ import { plainCall, plainPlan } from "../test/sim/kit.ts";
 import { drawPlan } from "./draw-plan.ts";
 import type { Plan, Sabotage } from "./plan.ts";
 import { parsePlan, planText } from "./plan-text.ts";
-import { Luck } from "./random.ts";
+import { Random } from "./random.ts";
 import { enforcerOf } from "./servers/enforcer.ts";
 import { shrink } from "./shrink.ts";
 import { simulate } from "./simulate.ts";
@@ -60,7 +60,7 @@ test("seeds differ, and cover every fault, server and number of processes", () =
 });
 
 test("luck is even, and its streams have nothing to do with one another", () => {
-  const luck = new Luck(7);
+  const luck = new Random(7);
   const counts = [0, 0, 0, 0];
   for (let draw = 0; draw < 40_000; draw += 1) {
     const drawn = luck.whole(0, 3);
@@ -70,8 +70,8 @@ test("luck is even, and its streams have nothing to do with one another", () => 
     counts.every(count => Math.abs(count - 10_000) < 500),
     `${counts}`,
   );
-  assert.notEqual(new Luck(7, 1).next(), new Luck(7, 2).next());
-  assert.notEqual(new Luck(7).next(), new Luck(8).next());
+  assert.notEqual(new Random(7, 1).next(), new Random(7, 2).next());
+  assert.notEqual(new Random(7).next(), new Random(8).next());
 });
 
 // Each part of a hub that is broken on purpose, and the law that notices.

@@ -1,7 +1,7 @@
-import type { Fact, Sending } from "./facts.ts";
+import type { SimFact, WireRequest } from "./facts.ts";
 import { ALL_LAWS } from "./laws/all.ts";
 import type { Plan } from "./plan.ts";
-import { World } from "./sim-world.ts";
+import { SimWorld } from "./sim-world.ts";
 
 export interface Violation {
   readonly law: string;
@@ -9,7 +9,7 @@ export interface Violation {
   readonly atUs: number;
 }
 
-export interface Outcome {
+export interface SimulationResult {
   /** The first of each law. */
   readonly violations: readonly Violation[];
   /** Requests that went onto the wire. */
@@ -18,11 +18,11 @@ export interface Outcome {
 }
 
 /** Runs a plan to its end and judges every step by every law. */
-export async function simulate(plan: Plan, onFact?: (fact: Fact) => void): Promise<Outcome> {
+export async function simulate(plan: Plan, onFact?: (fact: SimFact) => void): Promise<SimulationResult> {
   const judges = ALL_LAWS.map(({ title, make }) => ({ title, law: make(plan) }));
   const violations: Violation[] = [];
   const broken = new Set<string>();
-  const judge = (fact: Fact, touched: ReadonlySet<Sending>) => {
+  const judge = (fact: SimFact, touched: ReadonlySet<WireRequest>) => {
     onFact?.(fact);
     for (const { title, law } of judges) {
       const message = law.see(fact, touched);
@@ -31,6 +31,6 @@ export async function simulate(plan: Plan, onFact?: (fact: Fact) => void): Promi
       violations.push({ law: title, message, atUs: fact.atUs });
     }
   };
-  const { requests, steps } = await World.run(plan, judge);
+  const { requests, steps } = await SimWorld.run(plan, judge);
   return { violations, requests, steps };
 }

@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import type { BatchSum } from "./batch.ts";
+import type { BatchResult } from "./batch.ts";
 
 /** What was run in all, and from which seed the next run goes on; the documents quote it. */
 export interface Totals {
@@ -17,7 +17,7 @@ export function readTotals(): Totals {
 }
 
 /** Adds a run. The file is replaced whole or not at all. */
-export function recordTotals({ seeds, requests, broken }: BatchSum): Totals {
+export function recordTotals({ seeds, requests, broken }: BatchResult): Totals {
   const old = readTotals();
   const totals: Totals = {
     seeds: old.seeds + seeds,

@@ -1,8 +1,8 @@
-import type { Fact } from "./facts.ts";
+import type { SimFact } from "./facts.ts";
 import type { CallPlan } from "./plan.ts";
 
 /** One step as a line: when, where, what. Undefined for what only the laws look at. */
-export function traceLine(fact: Fact): string | undefined {
+export function traceLine(fact: SimFact): string | undefined {
   const text = textOf(fact);
   if (text === undefined) return undefined;
   const process = "process" in fact ? fact.process : "sending" in fact ? fact.sending.process : undefined;
@@ -10,10 +10,10 @@ export function traceLine(fact: Fact): string | undefined {
   return `${(fact.atUs / 1000).toFixed(3).padStart(12)} ms  ${where.padEnd(5)}  ${text}`;
 }
 
-function textOf(fact: Fact): string | undefined {
+function textOf(fact: SimFact): string | undefined {
   switch (fact.kind) {
     case "call":
-      return `call ${fact.call.id}: ${asked(fact.call)}`;
+      return `call ${fact.call.id}: ${callText(fact.call)}`;
     case "done":
       return `call ${fact.call.id}: ${fact.error ?? fact.status}`;
     case "dispatched":
@@ -25,7 +25,7 @@ function textOf(fact: Fact): string | undefined {
     case "rejected":
       return `request ${fact.sending.id}: rejected (${fact.by})`;
     case "head":
-      return `request ${fact.sending.id}: answered ${fact.status}${fact.asksMs === undefined ? "" : `, asks for ${fact.asksMs} ms`}`;
+      return `request ${fact.sending.id}: answered ${fact.status}${fact.retryAfterMs === undefined ? "" : `, asks for ${fact.retryAfterMs} ms`}`;
     case "ended":
       return `request ${fact.sending.id}: ${fact.how}`;
     case "event":
@@ -45,7 +45,7 @@ function textOf(fact: Fact): string | undefined {
   }
 }
 
-function asked({ method, host, role, page, weight, maxWaitMs, deadlineMs, abortMs, isRead }: CallPlan): string {
+function callText({ method, host, role, page, weight, maxWaitMs, deadlineMs, abortMs, isRead }: CallPlan): string {
   const extras = [
     weight === 1 ? "" : `weight ${weight}`,
     maxWaitMs === undefined ? "" : `may wait ${maxWaitMs} ms`,

@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
-import { type BatchOrder, runHere } from "./batch.ts";
+import { type BatchOrder, runInThread } from "./batch.ts";
 
 /** A thread that runs the seeds it is asked for. */
 parentPort?.on("message", async (order: BatchOrder) => {
-  parentPort?.postMessage(await runHere(order));
+  parentPort?.postMessage(await runInThread(order));
 });

@@ -13,7 +13,7 @@ export type { HostStatus, RoleStatus } from "./breaker/host-status.ts";
 export type { Permit } from "./breaker/permit.ts";
 export type { CallResult } from "./core/breaker/call-result.ts";
 export type { Outcome } from "./core/breaker/classify.ts";
-export { type ReceivedAt, retryAfterMs } from "./core/breaker/retry-after.ts";
+export { type DateReference, retryAfterMs } from "./core/breaker/retry-after.ts";
 export {
   BreakerOpenError,
   ConfigError,

@@ -10,7 +10,7 @@
  *   ├─ StoreError                 DOCSTOKG_STORE          the cause is the driver's error
  *   ├─ DownloadError              DOCSTOKG_DOWNLOAD       a file did not arrive whole
  *   ├─ PrivateAddressError        DOCSTOKG_PRIVATE_ADDRESS  the host is of a private network, which nobody allowed
- *   ├─ DeadlineExceeded           DOCSTOKG_DEADLINE       the call's own deadline has passed
+ *   ├─ DeadlineExceededError           DOCSTOKG_DEADLINE       the call's own deadline has passed
  *   ├─ BodyUnreadError            DOCSTOKG_BODY_UNREAD    nobody read the body, and its slot was needed
  *   ├─ RedirectError              DOCSTOKG_REDIRECT       redirects that lead nowhere
  *   └─ HubClosedError             DOCSTOKG_CLOSED         the hub takes no more requests
@@ -183,8 +183,8 @@ export class PrivateAddressError extends DocstokgError {
   }
 }
 
-export class DeadlineExceeded extends DocstokgError {
-  override readonly name = "DeadlineExceeded";
+export class DeadlineExceededError extends DocstokgError {
+  override readonly name = "DeadlineExceededError";
   readonly code = "DOCSTOKG_DEADLINE";
   readonly host: string;
   readonly role: string;

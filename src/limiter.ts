@@ -17,8 +17,8 @@ export {
   type SendingGrant,
 } from "./gate/rate-limiter.ts";
 export type { Refusal } from "./limiter/grant.ts";
-export type { LaneSnapshot } from "./limiter/key-snapshot.ts";
-export type { GateEvent } from "./limiter/limiter-events.ts";
+export type { KeySnapshot } from "./limiter/key-snapshot.ts";
+export type { LimiterEvent } from "./limiter/limiter-events.ts";
 export type { Listener } from "./listeners.ts";
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "./policy/ratelimit-schema.ts";
 export type { Role } from "./policy/roles.ts";

@@ -13,8 +13,8 @@ test("whatever a listener throws is warned of once, even if it is no error", asy
     heard.push(event);
   });
   const warned = once(process, "warning");
-  listeners.tell("first");
-  listeners.tell("second");
+  listeners.emit("first");
+  listeners.emit("second");
   const [warning] = await warned;
   assert.equal(warning.message, "42");
   assert.deepEqual(heard, ["first", "second"]);

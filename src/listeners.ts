@@ -16,12 +16,12 @@ export class Listeners<Event> {
     return () => this.#listeners.delete(listener);
   }
 
-  tell(event: Event): void {
-    for (const listener of this.#listeners) this.tellOne(listener, event);
+  emit(event: Event): void {
+    for (const listener of this.#listeners) this.emitTo(listener, event);
   }
 
   /** Tells what concerns one of them alone. */
-  tellOne(listener: Listener<Event>, event: Event): void {
+  emitTo(listener: Listener<Event>, event: Event): void {
     try {
       // One that is asynchronous may fail later.
       const answer: unknown = listener(event);

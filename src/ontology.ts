@@ -11,10 +11,10 @@ import { loadOntofetchSettings, type OntofetchFlags, type OntofetchSettings } fr
 import type { OntologySettings } from "./ontology/service-rates.ts";
 
 export { ConfigError, isDocstokgError, RateLimitExceeded } from "./errors.ts";
-export type { LaneSnapshot } from "./limiter/key-snapshot.ts";
-export type { GateEvent } from "./limiter/limiter-events.ts";
+export type { KeySnapshot } from "./limiter/key-snapshot.ts";
+export type { LimiterEvent } from "./limiter/limiter-events.ts";
 export type { Listener } from "./listeners.ts";
-export type { Manifest } from "./ontology/ontology-manifest.ts";
+export type { OntologyManifest } from "./ontology/ontology-manifest.ts";
 export type { StoredVersion } from "./ontology/ontology-store.ts";
 export type { PlanEntry, PlanItem, PlanRefusal } from "./ontology/planner.ts";
 export type { Source } from "./ontology/resolver.ts";

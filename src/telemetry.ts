@@ -7,7 +7,7 @@ export { type MetricsServer, type ServeMetricsOptions, serveMetrics } from "./te
 export { type ListedRun, openTelemetryFile, type TelemetryFile } from "./telemetry/reading/telemetry-file.ts";
 export { type RunReport, reportOn } from "./telemetry/report/run-report.ts";
 export { openRunTelemetry, type RunTelemetry, type RunTelemetryOptions } from "./telemetry/run-telemetry.ts";
-export type { Sink, Watched } from "./telemetry/sink.ts";
+export type { GaugeSource, Sink } from "./telemetry/sink.ts";
 export { channelSink } from "./telemetry/sinks/channel-sink.ts";
 export { type JsonlSinkOptions, jsonlSink } from "./telemetry/sinks/jsonl-sink.ts";
 export { otelSink } from "./telemetry/sinks/otel-sink.ts";
@@ -19,7 +19,7 @@ export {
 } from "./telemetry/sinks/prometheus-sink.ts";
 export type { QueueOptions } from "./telemetry/sinks/queued-sink.ts";
 export { sqliteSink } from "./telemetry/sinks/sqlite-sink.ts";
-export type { DelaySummary, HostSummary, LaneSummary, Ranked, RunSummary } from "./telemetry/summary/run-summary.ts";
+export type { DelaySummary, HostSummary, KeySummary, Ranked, RunSummary } from "./telemetry/summary/run-summary.ts";
 export { summarize } from "./telemetry/summary/run-tally.ts";
 export { createTelemetry, type Telemetry, type TelemetryOptions } from "./telemetry/telemetry.ts";
 export type { Time, Timer } from "./time/time.ts";

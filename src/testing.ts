@@ -6,12 +6,12 @@ export type { HostLedger, Ledger } from "./testing/internet/ledger.ts";
 export type { LimitLedger } from "./testing/internet/limit-counter.ts";
 export type { OntologyCopy, OntologyServiceName, SimulatedOntology } from "./testing/internet/ontology-catalogue.ts";
 export type { OntologyFormat } from "./testing/internet/ontology-file.ts";
-export type { Act, Deed, Scene } from "./testing/internet/script-runner.ts";
+export type { ScriptStep, StepCondition, StepEffect } from "./testing/internet/script-runner.ts";
 export {
   type Internet,
   type InternetOptions,
-  type StagedAct,
+  type StartedStep,
   startInternet,
 } from "./testing/internet/start-internet.ts";
-export type { Story } from "./testing/internet/work-scenarios.ts";
+export type { WorkScenarioName } from "./testing/internet/work-scenarios.ts";
 export { type StrictServer, type StrictServerOptions, startStrictServer } from "./testing/strict-server.ts";

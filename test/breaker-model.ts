@@ -9,7 +9,7 @@ import type { Permit } from "../src/breaker/permit.ts";
 import { BreakerOpenError } from "../src/errors.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
 
-export type Step =
+export type BreakerStep =
   | { readonly do: "allow"; readonly host: number; readonly role: number; readonly resolver: number }
   | { readonly do: "succeed" | "neutral" | "release"; readonly which: number }
   | { readonly do: "fail"; readonly which: number; readonly retryAfterMs: number | undefined }
@@ -35,7 +35,7 @@ const ms = fc.oneof(
   fc.constantFrom(RESET_MS, 1500, 2000),
 );
 
-export const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+export const steps: fc.Arbitrary<readonly BreakerStep[]> = fc.array(
   fc.oneof(
     {
       weight: 8,
@@ -102,7 +102,7 @@ interface Out {
 }
 
 /** Runs the steps on both; throws at the first difference. */
-export async function runSteps(list: readonly Step[]): Promise<void> {
+export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
   const time = new FakeTime();
   const registry = new BreakerRegistry(
     {
@@ -151,7 +151,7 @@ function allow(
   registry: BreakerRegistry,
   model: Model,
   out: Out[],
-  step: Extract<Step, { do: "allow" }>,
+  step: Extract<BreakerStep, { do: "allow" }>,
   nowMs: number,
 ): void {
   const request = {
@@ -171,7 +171,7 @@ function allow(
   }
 }
 
-function end(model: Model, out: Out[], step: Extract<Step, { which: number }>, nowMs: number): void {
+function end(model: Model, out: Out[], step: Extract<BreakerStep, { which: number }>, nowMs: number): void {
   const [one] = out.splice(step.which, 1);
   if (one === undefined) return;
   const retryAfterMs = step.do === "fail" ? step.retryAfterMs : undefined;

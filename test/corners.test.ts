@@ -13,8 +13,8 @@ import type { Grant } from "../src/limiter/grant.ts";
 import { breakerPoliciesFrom } from "../src/policy/breaker-policy.ts";
 import type { BreakersOptions } from "../src/policy/breaker-schema.ts";
 import { unknownVariables } from "../src/policy/environment.ts";
-import { explainLane } from "../src/policy/explanation.ts";
-import { lanePolicy, limitsFrom } from "../src/policy/limits.ts";
+import { explainPolicy } from "../src/policy/explanation.ts";
+import { limitPoliciesFrom, roleBudgetPolicy } from "../src/policy/limits.ts";
 import { checkFile, loadPolicy } from "../src/policy/load.ts";
 import { readFields } from "../src/policy/overrides.ts";
 import { policyRows } from "../src/policy/policy-row.ts";
@@ -161,21 +161,21 @@ describe("breakers", () => {
 
 describe("lanes", () => {
   test("a lane that was prepared is never forgotten", () => {
-    const gate = new Gate(limitsFrom({}, "test"), new FakeTime());
+    const gate = new Gate(limitPoliciesFrom({}, "test"), new FakeTime());
     gate.prepare(host, "metadata");
     for (let visit = 0; visit < 50; visit += 1)
       (gate.enter({ host: `h${visit}.example`, role: "metadata" }) as Grant).giveBack();
-    assert.ok([...gate.lanes()].some(lane => lane.name === host));
+    assert.ok([...gate.roleBudgets()].some(lane => lane.name === host));
   });
   test("what is granted and not yet written counts in a total that a reload adds, and comes back from it", () => {
     const limits = (total: object) =>
-      limitsFrom(
+      limitPoliciesFrom(
         { defaults: { metadata: { rates: "100/s", guard_ms: 0, max_delay_ms: 0 } }, hosts: { [host]: total } },
         "test",
       );
     const gate = new Gate(limits({}), new FakeTime());
     const first = gate.enter({ host, role: "metadata" }) as Grant;
-    gate.follow(limits({ total: { rates: "1/h", guard_ms: 0 } }));
+    gate.reload(limits({ total: { rates: "1/h", guard_ms: 0 } }));
     assert.equal(gate.tryEnter({ host, role: "metadata" }).isGranted, false);
     first.giveBack();
     assert.equal(gate.tryEnter({ host, role: "metadata" }).isGranted, true);
@@ -204,7 +204,7 @@ describe("policy", () => {
       },
     });
     const values = Object.fromEntries(
-      explainLane(policy, "a.example", "metadata").map(({ field, value }) => [field, value]),
+      explainPolicy(policy, "a.example", "metadata").map(({ field, value }) => [field, value]),
     );
     assert.deepEqual(values, {
       rates: ["10/SECOND", "5000/HOUR"],
@@ -217,7 +217,7 @@ describe("policy", () => {
       "breaker.reset_timeout_s": 45,
       "breaker.retry_after_cap_s": 900,
     });
-    const artifact = explainLane(policy, "a.example", "artifact").find(({ field }) => field === "breaker.fail_max");
+    const artifact = explainPolicy(policy, "a.example", "artifact").find(({ field }) => field === "breaker.fail_max");
     assert.deepEqual(
       artifact?.said.map(({ value }) => value),
       [3, 2, 1],
@@ -270,7 +270,7 @@ describe("policy", () => {
     assert.equal(circuit("a.example", "metadata").resetCapUs, 900e6);
   });
   test("options that say nothing count HEAD and let nobody wait", () => {
-    const { countsHead, maxDelayMs } = lanePolicy({});
+    const { countsHead, maxDelayMs } = roleBudgetPolicy({});
     assert.deepEqual([countsHead, maxDelayMs], [true, 0]);
   });
   test("the table shows a group's lane, of whole hosts and of a path", async () => {
@@ -319,7 +319,7 @@ test("changes that nobody waits for warn of nothing", async () => {
   process.on("warning", note);
   const time = new FakeTime();
   const breakers = new BreakerRegistry(plain, { time });
-  const gate = new Gate(limitsFrom({}, "test"), time, { breakers });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers });
   const grant = gate.enter({ host, role: "metadata" }) as Grant;
   grant.report(result(503));
   grant.release();

@@ -41,13 +41,13 @@ test("a boundary that no test looks at survives, and one that is tested is kille
      test("an adult", () => { if (!isAdult(${age})) throw new Error("no"); });`;
   write("vague.test.ts", testOf(40));
   write("exact.test.ts", testOf(18));
-  const fates = async (name: string) =>
-    (await tried("adult.ts", ADULT, name)).map(({ mutant, fate, by }) => [mutant.after, fate, by]);
-  assert.deepEqual(await fates("vague.test.ts"), [
+  const outcomes = async (name: string) =>
+    (await tried("adult.ts", ADULT, name)).map(({ mutant, outcome, by }) => [mutant.after, outcome, by]);
+  assert.deepEqual(await outcomes("vague.test.ts"), [
     [">", "survived", undefined],
     ["19", "survived", undefined],
   ]);
-  assert.deepEqual(await fates("exact.test.ts"), [
+  assert.deepEqual(await outcomes("exact.test.ts"), [
     [">", "killed", "an adult"],
     ["19", "killed", "an adult"],
   ]);
@@ -63,7 +63,7 @@ test("code that no test runs survives without a trial", async () => {
   );
   const verdicts = await tried("half.ts", source, "half.test.ts");
   assert.deepEqual(
-    verdicts.map(({ mutant, fate }) => [mutant.line, fate]),
+    verdicts.map(({ mutant, outcome }) => [mutant.line, outcome]),
     [
       [1, "killed"],
       [2, "survived"],
@@ -79,9 +79,9 @@ test("a loop that no longer ends is cut off, and counts as noticed", async () =>
      test("count", () => { if (countTo(3) !== 3 || countTo(0) !== 0) throw new Error("no"); });`,
   );
   const verdicts = await tried("count.ts", COUNT, "count.test.ts", 0);
-  assert.equal(verdicts.find(({ mutant }) => mutant.after === "-=")?.fate, "time-out");
+  assert.equal(verdicts.find(({ mutant }) => mutant.after === "-=")?.outcome, "time-out");
   assert.equal(
-    verdicts.some(({ fate }) => fate === "survived"),
+    verdicts.some(({ outcome }) => outcome === "survived"),
     false,
   );
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contestantOf, OURS } from "../bench/race/client-spec.ts";
+import { clientSpecOf, OURS } from "../bench/race/client-spec.ts";
 import { runRound } from "../bench/race/round.ts";
 import type { Scenario } from "../bench/race/scenario.ts";
 
@@ -15,7 +15,7 @@ const scenario: Scenario = {
 };
 
 test("a round on the real clock, with a server in its own process, accounts for every request", async () => {
-  const { outcome } = await runRound(scenario, contestantOf(OURS), "1");
+  const { outcome } = await runRound(scenario, clientSpecOf(OURS), "1");
   assert.ok(outcome);
   const { arrivals = 0, rejections = 0, succeeded, failed, makespanMs, boundMs, politeMs } = outcome;
   assert.equal(succeeded + failed, 9);
@@ -27,8 +27,8 @@ test("a round on the real clock, with a server in its own process, accounts for 
 
 test("on virtual time our client is never rejected, and a client without a limiter is", async () => {
   const virtual = { ...scenario, isVirtual: true };
-  const ours = (await runRound(virtual, contestantOf(OURS), "1")).outcome;
-  const bare = (await runRound(virtual, contestantOf("fetch"), "1")).outcome;
+  const ours = (await runRound(virtual, clientSpecOf(OURS), "1")).outcome;
+  const bare = (await runRound(virtual, clientSpecOf("fetch"), "1")).outcome;
   assert.ok(ours && bare);
   const { arrivals, rejections, succeeded, busiest } = ours;
   assert.deepEqual({ arrivals, rejections, succeeded }, { arrivals: 9, rejections: 0, succeeded: 9 });
@@ -51,7 +51,7 @@ test("hours of virtual time keep their windows and stay within 3 % of the polite
     loads: [{ metadata: 50 }],
     isVirtual: true,
   };
-  const { outcome } = await runRound(hours, contestantOf(OURS), "1");
+  const { outcome } = await runRound(hours, clientSpecOf(OURS), "1");
   assert.ok(outcome);
   assert.equal(outcome.boundMs, 2 * 3_600_000 + 1000);
   assert.equal(outcome.rejections, 0);

@@ -6,20 +6,20 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Archive } from "../bench/race/archive.ts";
 import { readArguments, UsageError } from "../bench/race/arguments.ts";
-import { type Course, fastestMs } from "../bench/race/bound.ts";
+import { type BoundInput, fastestMs } from "../bench/race/bound.ts";
 import { chartOf } from "../bench/race/chart.ts";
-import { CONTESTANTS, OURS } from "../bench/race/client-spec.ts";
+import { CLIENTS, OURS } from "../bench/race/client-spec.ts";
 import { type Counting, counterOf } from "../bench/race/counters.ts";
 import { documentOf, placed, tableOf } from "../bench/race/document.ts";
 import { figuresOf } from "../bench/race/figures.ts";
-import { Doorkeeper } from "../bench/race/limit-enforcer.ts";
-import type { Window } from "../bench/race/limits.ts";
-import { type Outcome, parseResult, type ScenarioResult } from "../bench/race/result.ts";
+import { RaceLimitEnforcer } from "../bench/race/limit-enforcer.ts";
+import type { RaceWindow } from "../bench/race/limits.ts";
+import { parseResult, type RunOutcome, type ScenarioResult } from "../bench/race/result.ts";
 import { withRetry } from "../bench/race/retry.ts";
 import { scenarios } from "../bench/race/scenarios.ts";
 
 /** The earliest end of every schedule of whole instants: tried one after the other, with nothing assumed. */
-function shortestOfAll({ requests, limits, guardMs = 0, closed = [], halvedAtMs }: Course): number {
+function shortestOfAll({ requests, limits, guardMs = 0, closed = [], halvedAtMs }: BoundInput): number {
   const { metadata = 0 } = requests;
   const isOpen = (ms: number) => closed.every(({ fromMs, toMs }) => ms < fromMs || ms >= toMs);
   const mayGo = (sent: readonly number[], ms: number) =>
@@ -52,14 +52,14 @@ test("no schedule is faster than the bound, and one is as fast", () => {
       fc.option(interval, { nil: undefined }),
       fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined }),
       (metadata, windows, guardMs, closed, halvedAtMs) => {
-        const course: Course = {
+        const input: BoundInput = {
           requests: { metadata },
           limits: { metadata: windows },
           guardMs,
           closed: closed ? [closed] : [],
           ...(halvedAtMs !== undefined && { halvedAtMs }),
         };
-        assert.equal(fastestMs(course), shortestOfAll(course));
+        assert.equal(fastestMs(input), shortestOfAll(input));
       },
     ),
     { numRuns: 300 },
@@ -67,7 +67,7 @@ test("no schedule is faster than the bound, and one is as fast", () => {
 });
 
 test("with several roles, the bound is what the slowest of them needs, and the total", () => {
-  const second = (limit: number): readonly Window[] => [{ limit, windowMs: 1000 }];
+  const second = (limit: number): readonly RaceWindow[] => [{ limit, windowMs: 1000 }];
   const limits = { metadata: second(8), artifact: second(3), total: second(10) };
   assert.equal(fastestMs({ requests: { metadata: 16, artifact: 1 }, limits }), 1000);
   assert.equal(fastestMs({ requests: { metadata: 1, artifact: 10 }, limits }), 3000);
@@ -99,26 +99,26 @@ test("each way of counting lets in what it should, and says when the next may co
 });
 
 test("a doorkeeper counts what it rejects apart, and tells when it will be back", () => {
-  const doorkeeper = new Doorkeeper({
+  const enforcer = new RaceLimitEnforcer({
     limits: { metadata: [{ limit: 2, windowMs: 1000 }] },
-    outage: { fromMs: 2000, toMs: 3500, saysWhen: true },
+    outage: { fromMs: 2000, toMs: 3500, sendsRetryAfter: true },
   });
-  const statuses = [100, 110, 120, 1100, 2600, 3000, 3700].map(ms => doorkeeper.arrive(ms, "metadata").status);
+  const statuses = [100, 110, 120, 1100, 2600, 3000, 3700].map(ms => enforcer.arrive(ms, "metadata").status);
   assert.deepEqual(statuses, [200, 200, 429, 200, 503, 503, 200]);
-  assert.deepEqual(doorkeeper.report(), {
+  assert.deepEqual(enforcer.report(), {
     arrivals: 7,
     rejections: 1,
     duringOutage: 2,
     recoveryMs: 100,
-    toldUntilMs: 3500,
+    retryAfterUntilMs: 3500,
     busiest: { count: 3, limit: 2, windowMs: 1000 },
   });
 });
 
 test("a halved limit is announced with every answer and enforced at once", () => {
-  const doorkeeper = new Doorkeeper({ limits: { metadata: [{ limit: 4, windowMs: 1000 }] }, halvedAtMs: 1500 });
+  const enforcer = new RaceLimitEnforcer({ limits: { metadata: [{ limit: 4, windowMs: 1000 }] }, halvedAtMs: 1500 });
   const policies = [0, 1, 2, 3, 1600, 1601, 1602].map(ms => {
-    const { status, headers } = doorkeeper.arrive(ms, "metadata");
+    const { status, headers } = enforcer.arrive(ms, "metadata");
     return `${status} ${headers["ratelimit-policy"]}`;
   });
   assert.deepEqual(policies, [
@@ -159,7 +159,7 @@ test("the retry rules never come back before the server said, and give up in the
   }
 });
 
-const outcome: Outcome = {
+const outcome: RunOutcome = {
   requests: 90,
   succeeded: 90,
   failed: 0,
@@ -296,5 +296,5 @@ test("every scenario keeps its results under a name of its own, and every client
     ids,
   );
   const files = readdirSync(new URL("../bench/race/clients", import.meta.url));
-  assert.deepEqual(CONTESTANTS.map(({ id }) => `${id}.ts`).toSorted(), files.toSorted());
+  assert.deepEqual(CLIENTS.map(({ id }) => `${id}.ts`).toSorted(), files.toSorted());
 });

@@ -1,9 +1,9 @@
 /** Nanoseconds that a breaker adds to a call that goes well: on one host and on ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
-import { atMost, type Figure, type Table } from "../kit/report.ts";
-import { asyncEntrant, syncEntrant } from "../kit/timed-case.ts";
-import { type Contestant, type RaceResult, race, raceOptions } from "../kit/timing.ts";
+import { atMost, type BenchTable, type Figure } from "../kit/report.ts";
+import { asyncCase, syncCase } from "../kit/timed-case.ts";
+import { race, type TimedCase, type TimingResult, timingOptions } from "../kit/timing.ts";
 import { guarded, guardedByFinally, registryOf, succeed } from "./ours.ts";
 import { cockatielCircuit, finder, OpossumFamily } from "./peers.ts";
 import { task } from "./task.ts";
@@ -17,21 +17,21 @@ const COCKATIEL_SYNC = "cockatiel await execute(synchronous task)";
 const OPOSSUM = "opossum await fire()";
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
-  const tables: Table[] = [];
+  const tables: BenchTable[] = [];
   const figures: Figure[] = [];
   for (const count of [1, 10_000]) {
     const hosts = scatteredHosts(count);
     const title = `closed, ${count === 1 ? "1 host" : `${count.toLocaleString("en")} hosts`}`;
-    const contestants = [...ours(hosts), ...peers(hosts)];
-    const result = await race(contestants, raceOptions(isQuick));
-    tables.push(tableOf(title, contestants, result));
+    const cases = [...ours(hosts), ...peers(hosts)];
+    const result = await race(cases, timingOptions(isQuick));
+    tables.push(tableOf(title, cases, result));
     figures.push(...figuresOf(title, result));
   }
   return { tables, figures };
 }
 
 /** Each has a registry of its own, so that none finds what another left behind. */
-function ours(hosts: readonly string[]): readonly Contestant[] {
+function ours(hosts: readonly string[]): readonly TimedCase[] {
   const plain = registryOf();
   const tried = registryOf();
   const judged = registryOf();
@@ -48,7 +48,7 @@ function ours(hosts: readonly string[]): readonly Contestant[] {
   };
   const judge = (host: string) => {
     const permit = judged.allow({ host });
-    permit.report({ outcome: judged.judge({ status: 200 }), status: 200 });
+    permit.report({ outcome: judged.classify({ status: 200 }), status: 200 });
     return true;
   };
   const succeeding = (registry: typeof plain) => (host: string) => {
@@ -56,25 +56,25 @@ function ours(hosts: readonly string[]): readonly Contestant[] {
     return true;
   };
   return [
-    syncEntrant({ name: OURS }, hosts, succeeding(plain), true),
-    syncEntrant({ name: `${OURS}, a call under way on each` }, hosts, succeeding(busy), true),
-    syncEntrant({ name: "docstokg tryAllow({ host }), report(success)" }, hosts, tryAllow, true),
-    syncEntrant({ name: "docstokg allow({ host }), report(judge({ status }))" }, hosts, judge, true),
-    asyncEntrant({ name: OURS_AWAITED }, hosts, host => guarded(awaited, host, task), true),
-    asyncEntrant({ name: OURS_FINALLY }, hosts, host => guardedByFinally(released, host, task), true),
+    syncCase({ name: OURS }, hosts, succeeding(plain), true),
+    syncCase({ name: `${OURS}, a call under way on each` }, hosts, succeeding(busy), true),
+    syncCase({ name: "docstokg tryAllow({ host }), report(success)" }, hosts, tryAllow, true),
+    syncCase({ name: "docstokg allow({ host }), report(judge({ status }))" }, hosts, judge, true),
+    asyncCase({ name: OURS_AWAITED }, hosts, host => guarded(awaited, host, task), true),
+    asyncCase({ name: OURS_FINALLY }, hosts, host => guardedByFinally(released, host, task), true),
   ];
 }
 
 /** cockatiel has no way that returns at once: a synchronous task is as near as it comes. */
-function peers(hosts: readonly string[]): readonly Contestant[] {
+function peers(hosts: readonly string[]): readonly TimedCase[] {
   const cockatiel = finder(hosts, cockatielCircuit);
   const cockatielSync = finder(hosts, cockatielCircuit);
   const family = new OpossumFamily();
   const opossum = finder(hosts, () => family.circuit());
-  const fired = asyncEntrant({ name: OPOSSUM }, hosts, host => opossum(host).fire(), true);
+  const fired = asyncCase({ name: OPOSSUM }, hosts, host => opossum(host).fire(), true);
   return [
-    asyncEntrant({ name: COCKATIEL }, hosts, host => cockatiel(host).execute(() => task()), true),
-    asyncEntrant({ name: COCKATIEL_SYNC }, hosts, host => cockatielSync(host).execute(noop), true),
+    asyncCase({ name: COCKATIEL }, hosts, host => cockatiel(host).execute(() => task()), true),
+    asyncCase({ name: COCKATIEL_SYNC }, hosts, host => cockatielSync(host).execute(noop), true),
     {
       ...fired,
       run(calls) {
@@ -82,11 +82,11 @@ function peers(hosts: readonly string[]): readonly Contestant[] {
         return fired.run(calls);
       },
     },
-    asyncEntrant({ name: "nothing: await task()" }, hosts, () => task(), true),
+    asyncCase({ name: "nothing: await task()" }, hosts, () => task(), true),
   ];
 }
 
-function tableOf(title: string, contestants: readonly Contestant[], result: RaceResult): Table {
+function tableOf(title: string, cases: readonly TimedCase[], result: TimingResult): BenchTable {
   return {
     title,
     notes: [
@@ -94,11 +94,11 @@ function tableOf(title: string, contestants: readonly Contestant[], result: Race
       "many hosts: peers through a Map; ours keeps the first 16,384 healthy hosts",
     ],
     columns: ["contestant", "ns/call", "times ours"],
-    rows: contestants.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
+    rows: cases.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
   };
 }
 
-function figuresOf(title: string, result: RaceResult): readonly Figure[] {
+function figuresOf(title: string, result: TimingResult): readonly Figure[] {
   const figure = (name: string, peer: string) => atMost(`${title}: ${name} / ${peer}`, result.ratio(name, peer), 1);
   return [
     ...[COCKATIEL, COCKATIEL_SYNC, OPOSSUM].map(peer => figure(OURS, peer)),

@@ -2,25 +2,25 @@
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
-import type { Cell } from "../kit/report.ts";
+import type { TableCell } from "../kit/report.ts";
 import { FAIL_MAX, fail, registryOf, succeed } from "./ours.ts";
 import { cockatielCircuit, OpossumFamily } from "./peers.ts";
 import { task } from "./task.ts";
 
-interface Keeper {
+interface KeyedBreakerSpec {
   readonly name: string;
   /** As many as show the cost of one without filling the machine. */
   readonly hosts: number;
-  open(): Kept;
+  open(): KeyedBreaker;
 }
 
-interface Kept {
+interface KeyedBreaker {
   call(host: string, isWell: boolean): unknown;
 }
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
-  const rows: Cell[][] = [];
-  for (const { name, hosts, open } of keepers()) {
+  const rows: TableCell[][] = [];
+  for (const { name, hosts, open } of specs()) {
     const count = isQuick ? hosts / 10 : hosts;
     // Unweighed: what is built once for all is not a host's.
     await hostBytes(open, 100, FAIL_MAX, false);
@@ -42,7 +42,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   };
 }
 
-function keepers(): readonly Keeper[] {
+function specs(): readonly KeyedBreakerSpec[] {
   return [
     { name: "docstokg BreakerRegistry", hosts: 100_000, open: ours },
     {
@@ -67,12 +67,12 @@ function keepers(): readonly Keeper[] {
   ];
 }
 
-function ours(): Kept {
+function ours(): KeyedBreaker {
   const registry = registryOf();
   return { call: (host, isWell) => (isWell ? succeed(registry, host) : fail(registry, host)) };
 }
 
-function perHost(make: () => (isWell: boolean) => Promise<void>): () => Kept {
+function perHost(make: () => (isWell: boolean) => Promise<void>): () => KeyedBreaker {
   return () => {
     const made = new Map<string, (isWell: boolean) => Promise<void>>();
     return {
@@ -85,7 +85,7 @@ function perHost(make: () => (isWell: boolean) => Promise<void>): () => Kept {
   };
 }
 
-async function hostBytes(open: () => Kept, count: number, calls: number, isWell: boolean): Promise<number> {
+async function hostBytes(open: () => KeyedBreaker, count: number, calls: number, isWell: boolean): Promise<number> {
   const hosts = scatteredHosts(count);
   const { bytes } = await retained(async () => {
     const kept = open();

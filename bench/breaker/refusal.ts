@@ -1,7 +1,7 @@
 /** Nanoseconds until a caller knows that the circuit is open. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { asyncEntrant, syncEntrant } from "../kit/timed-case.ts";
-import { type Contestant, race, raceOptions } from "../kit/timing.ts";
+import { asyncCase, syncCase } from "../kit/timed-case.ts";
+import { race, type TimedCase, timingOptions } from "../kit/timing.ts";
 import { FAIL_MAX, fail, guarded, RESET_S, registryOf } from "./ours.ts";
 import { cockatielCircuit, OpossumFamily } from "./peers.ts";
 import { task } from "./task.ts";
@@ -10,21 +10,21 @@ const HOST = "host.example.org";
 const OURS = "docstokg tryAllow({ host }), open";
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
-  const contestants = [...ours(), ...(await peers())];
-  const result = await race(contestants, raceOptions(isQuick));
+  const cases = [...ours(), ...(await peers())];
+  const result = await race(cases, timingOptions(isQuick));
   return {
     tables: [
       {
         title: "refused, 1 host",
         columns: ["contestant", "ns/call", "times ours"],
-        rows: contestants.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
+        rows: cases.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
       },
     ],
     figures: [],
   };
 }
 
-function ours(): readonly Contestant[] {
+function ours(): readonly TimedCase[] {
   const open = registryOf();
   for (let failed = 0; failed < FAIL_MAX; failed += 1) fail(open, HOST);
   const cooling = registryOf();
@@ -39,26 +39,26 @@ function ours(): readonly Contestant[] {
     }
   };
   return [
-    syncEntrant({ name: OURS }, [HOST], tryAllow(open), false),
-    syncEntrant({ name: "docstokg tryAllow({ host }), cooldown" }, [HOST], tryAllow(cooling), false),
-    syncEntrant({ name: "docstokg allow({ host }) throws BreakerOpenError" }, [HOST], allow, false),
-    asyncEntrant({ name: "docstokg await guarded(task) rejects" }, [HOST], host => guarded(open, host, task), false),
+    syncCase({ name: OURS }, [HOST], tryAllow(open), false),
+    syncCase({ name: "docstokg tryAllow({ host }), cooldown" }, [HOST], tryAllow(cooling), false),
+    syncCase({ name: "docstokg allow({ host }) throws BreakerOpenError" }, [HOST], allow, false),
+    asyncCase({ name: "docstokg await guarded(task) rejects" }, [HOST], host => guarded(open, host, task), false),
   ];
 }
 
-async function peers(): Promise<readonly Contestant[]> {
+async function peers(): Promise<readonly TimedCase[]> {
   const cockatiel = cockatielCircuit();
   const opossum = new OpossumFamily().circuit();
   for (let failed = 0; failed < FAIL_MAX; failed += 1) {
     await Promise.allSettled([cockatiel.execute(() => task(false)), opossum.fire(false)]);
   }
   return [
-    asyncEntrant(
+    asyncCase(
       { name: "cockatiel await execute(task) rejects with BrokenCircuitError" },
       [HOST],
       () => cockatiel.execute(() => task()),
       false,
     ),
-    asyncEntrant({ name: "opossum await fire() rejects" }, [HOST], () => opossum.fire(), false),
+    asyncCase({ name: "opossum await fire() rejects" }, [HOST], () => opossum.fire(), false),
   ];
 }

@@ -2,12 +2,12 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 
-export interface Site extends Disposable {
+export interface BenchServer extends Disposable {
   readonly origin: string;
 }
 
 /** A server that is there until it is disposed of. */
-export async function openSite(): Promise<Site> {
+export async function openBenchServer(): Promise<BenchServer> {
   // None of our own flags: what a collection on demand does to a server is not the question.
   const child = fork(resolve(import.meta.dirname, "server.ts"), { execArgv: [] });
   const [port] = (await once(child, "message")) as [number];

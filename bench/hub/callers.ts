@@ -7,35 +7,35 @@ import { BODY } from "./answer.ts";
 export const CALLERS = 64;
 
 /** One request, its body read to the end. */
-export type Ask = () => Promise<void>;
+export type SendOnce = () => Promise<void>;
 
 /** How the cache took part: what `Cache-Status` must say, undefined for nothing. */
-export type Verdict = "hit" | "fwd=miss" | undefined;
+export type ExpectedCacheStatus = "hit" | "fwd=miss" | undefined;
 
-export async function askAll(ask: Ask, requests: number, callers: number = CALLERS): Promise<void> {
+export async function sendAll(send: SendOnce, requests: number, callers: number = CALLERS): Promise<void> {
   let left = requests;
   const caller = async () => {
     while (left > 0) {
       left -= 1;
-      await ask();
+      await send();
     }
   };
   await Promise.all(Array.from({ length: callers }, caller));
 }
 
-export function bareRequest(dispatcher: Dispatcher, url: () => string): Ask {
+export function bareRequest(dispatcher: Dispatcher, url: () => string): SendOnce {
   return async () => checkedRequest(await request(url(), { dispatcher }), undefined);
 }
 
-export function hubRequest(hub: Hub, url: () => string, verdict?: Verdict): Ask {
+export function hubRequest(hub: Hub, url: () => string, verdict?: ExpectedCacheStatus): SendOnce {
   return async () => checkedRequest(await hub.request(url()), verdict);
 }
 
-export function bareFetch(url: () => string): Ask {
+export function bareFetch(url: () => string): SendOnce {
   return async () => checkedFetch(await fetch(url()), undefined);
 }
 
-export function hubFetch(hub: Hub, url: () => string, verdict?: Verdict): Ask {
+export function hubFetch(hub: Hub, url: () => string, verdict?: ExpectedCacheStatus): SendOnce {
   return async () => checkedFetch(await hub.fetch(url()), verdict);
 }
 
@@ -56,19 +56,24 @@ export function newUrls(origin: string): () => string {
 
 async function checkedRequest(
   { statusCode, headers, body }: Dispatcher.ResponseData<unknown>,
-  verdict: Verdict,
+  verdict: ExpectedCacheStatus,
 ): Promise<void> {
   const bytes = await body.arrayBuffer();
   check(statusCode, bytes.byteLength, headers["cache-status"], verdict);
 }
 
-async function checkedFetch(response: Response, verdict: Verdict): Promise<void> {
+async function checkedFetch(response: Response, verdict: ExpectedCacheStatus): Promise<void> {
   const bytes = await response.arrayBuffer();
   check(response.status, bytes.byteLength, response.headers.get("cache-status") ?? undefined, verdict);
 }
 
-function check(status: number, bytes: number, said: string | string[] | undefined, verdict: Verdict): void {
+function check(
+  status: number,
+  bytes: number,
+  cacheStatus: string | string[] | undefined,
+  verdict: ExpectedCacheStatus,
+): void {
   const expected = verdict && `docstokg; ${verdict}`;
-  if (status === 200 && bytes === BODY.length && said === expected) return;
-  throw new Error(`status ${status} with ${bytes} bytes and Cache-Status ${said}, where ${expected} was due`);
+  if (status === 200 && bytes === BODY.length && cacheStatus === expected) return;
+  throw new Error(`status ${status} with ${bytes} bytes and Cache-Status ${cacheStatus}, where ${expected} was due`);
 }

@@ -3,13 +3,13 @@ import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { atMost, type Figure } from "../kit/report.ts";
-import { openSite } from "./bench-server.ts";
-import { type Ask, askAll, bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl } from "./callers.ts";
-import { EventCount, roomyHub } from "./hubs.ts";
+import { openBenchServer } from "./bench-server.ts";
+import { bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl, type SendOnce, sendAll } from "./callers.ts";
+import { EventCount, hubWithWideLimits } from "./hubs.ts";
 
-interface Subject {
+interface HeapCase {
   readonly name: string;
-  readonly ask: Ask;
+  readonly send: SendOnce;
   readonly isOurs: boolean;
 }
 
@@ -23,24 +23,24 @@ const MB = 1e6;
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   // A cache of 10,000 entries has to be full before the heap can be flat.
   const all = isQuick ? FIRST * 1.2 : ALL;
-  using site = await openSite();
+  using server = await openBenchServer();
   const agent = new Agent();
   const listening = { telemetry: [new EventCount().listener] };
-  await using off = await roomyHub({ ...listening, cache: false });
-  await using caching = await roomyHub(listening);
-  const url = oneUrl(site.origin);
-  const fresh = newUrls(site.origin);
-  const subjects: readonly Subject[] = [
-    { name: "undici.request, an Agent", ask: bareRequest(agent, url), isOurs: false },
-    { name: "hub.request, cache off", ask: hubRequest(off, url), isOurs: true },
-    { name: "hub.fetch, cache off", ask: hubFetch(off, url), isOurs: true },
-    { name: "hub.request, misses of a full cache", ask: hubRequest(caching, fresh, "fwd=miss"), isOurs: true },
+  await using off = await hubWithWideLimits({ ...listening, cache: false });
+  await using caching = await hubWithWideLimits(listening);
+  const url = oneUrl(server.origin);
+  const fresh = newUrls(server.origin);
+  const subjects: readonly HeapCase[] = [
+    { name: "undici.request, an Agent", send: bareRequest(agent, url), isOurs: false },
+    { name: "hub.request, cache off", send: hubRequest(off, url), isOurs: true },
+    { name: "hub.fetch, cache off", send: hubFetch(off, url), isOurs: true },
+    { name: "hub.request, misses of a full cache", send: hubRequest(caching, fresh, "fwd=miss"), isOurs: true },
   ];
   const rows: (string | number)[][] = [];
   const figures: Figure[] = [];
-  for (const { name, ask, isOurs } of subjects) {
-    const { bytes: first } = await retained(() => askAll(ask, FIRST));
-    const { bytes: growth } = await retained(() => askAll(ask, all - FIRST));
+  for (const { name, send, isOurs } of subjects) {
+    const { bytes: first } = await retained(() => sendAll(send, FIRST));
+    const { bytes: growth } = await retained(() => sendAll(send, all - FIRST));
     rows.push([name, first / MB, growth / MB, growth / (all - FIRST)]);
     if (isOurs) figures.push(atMost(`${name}: growth after ${counted(FIRST)}, MB`, growth / MB, GROWTH_MB_MAX));
   }

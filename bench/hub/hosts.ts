@@ -4,7 +4,7 @@ import type { Hub } from "../../src/http/hub.ts";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { atMost } from "../kit/report.ts";
-import { askAll, hubRequest } from "./callers.ts";
+import { hubRequest, sendAll } from "./callers.ts";
 import { EventCount } from "./hubs.ts";
 import { InstantWire } from "./instant-wire.ts";
 
@@ -20,10 +20,10 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     dispatcher: new InstantWire(),
     telemetry: [new EventCount().listener],
   });
-  const ask = hubRequest(hub, newHosts());
-  await askAll(ask, FIRST);
+  const send = hubRequest(hub, newHosts());
+  await sendAll(send, FIRST);
   const { bytes } = await retained<Hub>(async () => {
-    await askAll(ask, hosts);
+    await sendAll(send, hosts);
     return hub;
   });
   const lanes = hub.snapshot().lanes.length;

@@ -5,7 +5,7 @@ import type { HubOptions } from "../../src/http/hub-options.ts";
 
 const RATES = "1000000/SECOND+100000000/HOUR";
 
-export function roomyHub(options: HubOptions): Promise<Hub> {
+export function hubWithWideLimits(options: HubOptions): Promise<Hub> {
   const roles = { metadata: { rates: RATES }, landing: { rates: RATES }, artifact: { rates: RATES } };
   return createHub({ env: {}, policy: { ratelimits: { extends: "none", defaults: roles } }, ...options });
 }

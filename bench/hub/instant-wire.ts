@@ -7,7 +7,7 @@ export class InstantWire extends Dispatcher {
 
   override dispatch(_options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     queueMicrotask(() => {
-      const controller = new Controller();
+      const controller = new NoopController();
       handler.onRequestStart?.(controller, {});
       handler.onResponseStart?.(controller, 200, { ...this.#fields }, "OK");
       handler.onResponseData?.(controller, BODY);
@@ -18,7 +18,7 @@ export class InstantWire extends Dispatcher {
 }
 
 /** Everything comes at once: there is nothing to steer. */
-class Controller implements Dispatcher.DispatchController {
+class NoopController implements Dispatcher.DispatchController {
   readonly aborted = false;
   readonly paused = false;
   readonly reason = null;

@@ -2,20 +2,20 @@
 import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { collectGarbage } from "../kit/heap.ts";
-import { atMost, type Table } from "../kit/report.ts";
+import { atMost, type BenchTable } from "../kit/report.ts";
 import { median, percentile } from "../kit/statistics.ts";
-import { openSite } from "./bench-server.ts";
-import { type Ask, askAll, bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, oneUrl } from "./callers.ts";
-import { EventCount, roomyHub } from "./hubs.ts";
+import { openBenchServer } from "./bench-server.ts";
+import { bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, oneUrl, type SendOnce, sendAll } from "./callers.ts";
+import { EventCount, hubWithWideLimits } from "./hubs.ts";
 
 /** The same way to ask, without the hub and with it. */
 interface Pair {
   readonly what: string;
-  readonly bare: Ask;
-  readonly hub: Ask;
+  readonly bare: SendOnce;
+  readonly hub: SendOnce;
 }
 
-interface Plan {
+interface LatencyPlan {
   readonly callers: number;
   readonly rounds: number;
   readonly requests: number;
@@ -27,7 +27,7 @@ interface Percentiles {
   readonly p99: number;
 }
 
-interface Outcome {
+interface LatencyComparison {
   readonly what: string;
   readonly bare: Percentiles;
   readonly hub: Percentiles;
@@ -41,10 +41,10 @@ const ADDED_P50_US_MAX = 100;
 const ADDED_P99_US_MAX = 500;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
-  using site = await openSite();
-  await using hub = await roomyHub({ cache: false, telemetry: [new EventCount().listener] });
+  using server = await openBenchServer();
+  await using hub = await hubWithWideLimits({ cache: false, telemetry: [new EventCount().listener] });
   const agent = new Agent();
-  const url = oneUrl(site.origin);
+  const url = oneUrl(server.origin);
   const pairs = [
     { what: "request", bare: bareRequest(agent, url), hub: hubRequest(hub, url) },
     { what: "fetch", bare: bareFetch(url), hub: hubFetch(hub, url) },
@@ -65,23 +65,26 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   };
 }
 
-async function compareAll(pairs: readonly Pair[], plan: Plan): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
+async function compareAll(pairs: readonly Pair[], plan: LatencyPlan): Promise<readonly LatencyComparison[]> {
+  const outcomes: LatencyComparison[] = [];
   for (const pair of pairs) outcomes.push(await compare(pair, plan));
   return outcomes;
 }
 
-async function compare({ what, bare, hub }: Pair, { callers, rounds, requests }: Plan): Promise<Outcome> {
+async function compare(
+  { what, bare, hub }: Pair,
+  { callers, rounds, requests }: LatencyPlan,
+): Promise<LatencyComparison> {
   const bareRounds: Percentiles[] = [];
   const hubRounds: Percentiles[] = [];
   const turns = [
-    { ask: bare, results: bareRounds },
-    { ask: hub, results: hubRounds },
+    { send: bare, results: bareRounds },
+    { send: hub, results: hubRounds },
   ];
   for (let round = -UNRECORDED_ROUNDS; round < rounds; round += 1) {
-    for (const { ask, results } of round % 2 === 0 ? turns : turns.toReversed()) {
+    for (const { send, results } of round % 2 === 0 ? turns : turns.toReversed()) {
       collectGarbage("minor");
-      const seen = await percentiles(ask, requests, callers);
+      const seen = await percentiles(send, requests, callers);
       if (round >= 0) results.push(seen);
     }
   }
@@ -92,14 +95,14 @@ async function compare({ what, bare, hub }: Pair, { callers, rounds, requests }:
   return { what, bare: medians(bareRounds), hub: medians(hubRounds), added: medians(added) };
 }
 
-async function percentiles(ask: Ask, requests: number, callers: number): Promise<Percentiles> {
+async function percentiles(send: SendOnce, requests: number, callers: number): Promise<Percentiles> {
   const tookUs: number[] = [];
   const timed = async () => {
     const startMs = performance.now();
-    await ask();
+    await send();
     tookUs.push((performance.now() - startMs) * 1000);
   };
-  await askAll(timed, requests, callers);
+  await sendAll(timed, requests, callers);
   return { p50: percentile(tookUs, 50), p99: percentile(tookUs, 99) };
 }
 
@@ -107,7 +110,7 @@ function medians(rounds: readonly Percentiles[]): Percentiles {
   return { p50: median(rounds.map(({ p50 }) => p50)), p99: median(rounds.map(({ p99 }) => p99)) };
 }
 
-function tableOf(outcomes: readonly Outcome[], { callers, rounds, requests }: Plan): Table {
+function tableOf(outcomes: readonly LatencyComparison[], { callers, rounds, requests }: LatencyPlan): BenchTable {
   return {
     title: `microseconds until the body is there, ${callers === 1 ? "one caller" : `${callers} callers`}, cache off`,
     notes: [

@@ -4,11 +4,11 @@
  */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atMost } from "../kit/report.ts";
-import { race, raceOptions } from "../kit/timing.ts";
+import { race, timingOptions } from "../kit/timing.ts";
 import { bareRequest, CALLERS, hubRequest, newUrls, oneUrl } from "./callers.ts";
-import { EventCount, roomyHub } from "./hubs.ts";
+import { EventCount, hubWithWideLimits } from "./hubs.ts";
 import { InstantWire } from "./instant-wire.ts";
-import { Entrant } from "./request-case.ts";
+import { RequestCase } from "./request-case.ts";
 
 const BARE = "undici.request";
 const OFF = "hub.request, cache off";
@@ -21,19 +21,19 @@ const HIT_TIMES_MAX = 2;
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const dispatcher = new InstantWire();
   const listening = { dispatcher, telemetry: [new EventCount().listener] };
-  await using off = await roomyHub({ ...listening, cache: false });
-  await using quiet = await roomyHub({ dispatcher, cache: false });
-  await using caching = await roomyHub(listening);
+  await using off = await hubWithWideLimits({ ...listening, cache: false });
+  await using quiet = await hubWithWideLimits({ dispatcher, cache: false });
+  await using caching = await hubWithWideLimits(listening);
   const url = oneUrl(ORIGIN);
   await hubRequest(caching, url, "fwd=miss")();
   const entrants = [
-    new Entrant(BARE, bareRequest(dispatcher, url)),
-    new Entrant(`${OFF}, nobody listens`, hubRequest(quiet, url)),
-    new Entrant(OFF, hubRequest(off, url)),
-    new Entrant("hub.request, cache miss, stored", hubRequest(caching, newUrls(ORIGIN), "fwd=miss")),
-    new Entrant(HIT, hubRequest(caching, url, "hit")),
+    new RequestCase(BARE, bareRequest(dispatcher, url)),
+    new RequestCase(`${OFF}, nobody listens`, hubRequest(quiet, url)),
+    new RequestCase(OFF, hubRequest(off, url)),
+    new RequestCase("hub.request, cache miss, stored", hubRequest(caching, newUrls(ORIGIN), "fwd=miss")),
+    new RequestCase(HIT, hubRequest(caching, url, "hit")),
   ];
-  const result = await race(entrants, raceOptions(isQuick));
+  const result = await race(entrants, timingOptions(isQuick));
   return {
     tables: [
       {

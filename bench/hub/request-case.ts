@@ -1,23 +1,23 @@
 /** Contestants of the race that send requests, 64 at a time, and count the processor's time beside the clock's. */
 
 import { median } from "../kit/statistics.ts";
-import type { Contestant } from "../kit/timing.ts";
-import { type Ask, askAll, CALLERS } from "./callers.ts";
+import type { TimedCase } from "../kit/timing.ts";
+import { CALLERS, type SendOnce, sendAll } from "./callers.ts";
 
-export class Entrant implements Contestant {
+export class RequestCase implements TimedCase {
   readonly name: string;
   readonly leastCalls = CALLERS * 4;
-  readonly #ask: Ask;
+  readonly #send: SendOnce;
   readonly #cpuUs: number[] = [];
 
-  constructor(name: string, ask: Ask) {
+  constructor(name: string, send: SendOnce) {
     this.name = name;
-    this.#ask = ask;
+    this.#send = send;
   }
 
   async run(calls: number): Promise<void> {
     const before = process.cpuUsage();
-    await askAll(this.#ask, calls);
+    await sendAll(this.#send, calls);
     const { user, system } = process.cpuUsage(before);
     this.#cpuUs.push((user + system) / calls);
   }
@@ -28,7 +28,7 @@ export class Entrant implements Contestant {
   }
 
   /** How many times as much as `other` in the same round. */
-  cpuRatio(other: Entrant, rounds: number): number {
+  cpuRatio(other: RequestCase, rounds: number): number {
     const others = other.#cpuUs.slice(-rounds);
     return median(this.#cpuUs.slice(-rounds).map((us, round) => us / (others[round] ?? Number.NaN)));
   }

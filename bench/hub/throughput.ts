@@ -1,13 +1,13 @@
 /** Requests per second through the hub, beside those without it. */
 import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { atLeast, type Table } from "../kit/report.ts";
-import { type RaceResult, race } from "../kit/timing.ts";
+import { atLeast, type BenchTable } from "../kit/report.ts";
+import { race, type TimingResult } from "../kit/timing.ts";
 import { BODY } from "./answer.ts";
-import { openSite } from "./bench-server.ts";
+import { openBenchServer } from "./bench-server.ts";
 import { bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl } from "./callers.ts";
-import { EventCount, roomyHub } from "./hubs.ts";
-import { Entrant } from "./request-case.ts";
+import { EventCount, hubWithWideLimits } from "./hubs.ts";
+import { RequestCase } from "./request-case.ts";
 
 const BARE = "undici.request, an Agent";
 const OFF = "hub.request, cache off";
@@ -20,29 +20,29 @@ const HIT_TIMES_MIN = 3;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const options = isQuick ? { rounds: 3, sampleMs: 40 } : { rounds: 21, sampleMs: 250 };
-  using site = await openSite();
+  using server = await openBenchServer();
   const events = new EventCount();
   const listening = { telemetry: [events.listener] };
-  await using off = await roomyHub({ ...listening, cache: false });
-  await using quiet = await roomyHub({ cache: false });
-  await using caching = await roomyHub(listening);
+  await using off = await hubWithWideLimits({ ...listening, cache: false });
+  await using quiet = await hubWithWideLimits({ cache: false });
+  await using caching = await hubWithWideLimits(listening);
   await using agent = closing(new Agent());
-  const url = oneUrl(site.origin);
-  const fresh = newUrls(site.origin);
+  const url = oneUrl(server.origin);
+  const fresh = newUrls(server.origin);
   // Stored here, so that no caller asks for it meanwhile.
   await hubRequest(caching, url, "fwd=miss")();
   const requests = [
-    new Entrant(BARE, bareRequest(agent.value, url)),
-    new Entrant(OFF, hubRequest(off, url)),
-    new Entrant(`${OFF}, nobody listens`, hubRequest(quiet, url)),
-    new Entrant("hub.request, cache miss, stored", hubRequest(caching, fresh, "fwd=miss")),
-    new Entrant(HIT, hubRequest(caching, url, "hit")),
+    new RequestCase(BARE, bareRequest(agent.value, url)),
+    new RequestCase(OFF, hubRequest(off, url)),
+    new RequestCase(`${OFF}, nobody listens`, hubRequest(quiet, url)),
+    new RequestCase("hub.request, cache miss, stored", hubRequest(caching, fresh, "fwd=miss")),
+    new RequestCase(HIT, hubRequest(caching, url, "hit")),
   ];
   const fetches = [
-    new Entrant(BARE_FETCH, bareFetch(url)),
-    new Entrant(OFF_FETCH, hubFetch(off, url)),
-    new Entrant("hub.fetch, cache miss, stored", hubFetch(caching, fresh, "fwd=miss")),
-    new Entrant(HIT_FETCH, hubFetch(caching, url, "hit")),
+    new RequestCase(BARE_FETCH, bareFetch(url)),
+    new RequestCase(OFF_FETCH, hubFetch(off, url)),
+    new RequestCase("hub.fetch, cache miss, stored", hubFetch(caching, fresh, "fwd=miss")),
+    new RequestCase(HIT_FETCH, hubFetch(caching, url, "hit")),
   ];
   const byRequest = await race(requests, options);
   const byFetch = await race(fetches, options);
@@ -63,12 +63,12 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
 }
 
 /** How many times as many requests in the same time, within a round. */
-function speed(result: RaceResult, name: string, other: string): number {
+function speed(result: TimingResult, name: string, other: string): number {
   return result.ratio(other, name);
 }
 
-function tableOf(entrants: readonly Entrant[], result: RaceResult, rounds: number): Table {
-  const [bare] = entrants as [Entrant];
+function tableOf(entrants: readonly RequestCase[], result: TimingResult, rounds: number): BenchTable {
+  const [bare] = entrants as [RequestCase];
   return {
     title: `requests by ${CALLERS} callers, ${BODY.length} bytes of JSON from another process, limits that do not bind`,
     notes: [

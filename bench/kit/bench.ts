@@ -1,5 +1,5 @@
 /** What a bench is: a file beside `run.ts` that exports `bench`. */
-import type { Figure, Table } from "./report.ts";
+import type { BenchTable, Figure } from "./report.ts";
 
 export interface BenchOptions {
   /** A short run shows that everything works; its numbers are not worth quoting. */
@@ -7,12 +7,12 @@ export interface BenchOptions {
 }
 
 export interface PartReport {
-  readonly tables: readonly Table[];
+  readonly tables: readonly BenchTable[];
   /** What this part should reach. */
   readonly figures: readonly Figure[];
 }
 
-export interface Part {
+export interface BenchPart {
   measure(options: BenchOptions): Promise<PartReport>;
 }
 
@@ -21,5 +21,5 @@ export interface Bench {
    * Each part runs in a process of its own, so that none inherits another's heap or what the compiler learned there.
    * They are loaded on demand: listing the names must not need the peers.
    */
-  readonly parts: Readonly<Record<string, () => Promise<Part>>>;
+  readonly parts: Readonly<Record<string, () => Promise<BenchPart>>>;
 }

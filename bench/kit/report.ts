@@ -1,14 +1,14 @@
 /** What a bench has to say, and how people read it. `--json` prints the same values as they are. */
 
 /** Absent where a contestant offers nothing of the kind. */
-export type Cell = string | number | undefined;
+export type TableCell = string | number | undefined;
 
-export interface Table {
+export interface BenchTable {
   readonly title: string;
   /** What one must know to read the numbers rightly. */
   readonly notes?: readonly string[];
   readonly columns: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
+  readonly rows: readonly (readonly TableCell[])[];
 }
 
 /** A number that the project promised, beside the one that was measured. */
@@ -27,7 +27,7 @@ export function atLeast(what: string, measured: number, bound: number): Figure {
   return { what, wanted: `at least ${shown(bound)}`, measured, isReached: measured >= bound };
 }
 
-export function formatTable({ title, notes = [], columns, rows }: Table): string {
+export function formatTable({ title, notes = [], columns, rows }: BenchTable): string {
   const lines = [columns, ...rows.map(row => row.map(shown))];
   const widths = columns.map((_, column) => Math.max(...lines.map(line => (line[column] ?? "").length)));
   const isNumeric = columns.map((_, column) => rows.some(row => typeof row[column] === "number"));
@@ -54,7 +54,7 @@ export function formatFigures(figures: readonly Figure[]): string {
 }
 
 /** Three significant digits are all that a noisy machine can vouch for; a count is exact and stays whole. */
-function shown(cell: Cell): string {
+function shown(cell: TableCell): string {
   if (cell === undefined) return "-";
   if (typeof cell === "string") return cell;
   if (Number.isInteger(cell)) return cell.toLocaleString("en");

@@ -1,18 +1,18 @@
 /** Contestants of the race for nanoseconds, from a call that takes a host. */
-import type { Contestant } from "./timing.ts";
+import type { TimedCase } from "./timing.ts";
 
 /** What a table says about a contestant, its name first. */
-interface Kind {
+interface CaseLabel {
   readonly name: string;
 }
 
 /** Every call goes through a closure that no compiler inlines here: as from a program, not as from an empty loop. */
-export function syncEntrant<Entrant extends Kind>(
-  kind: Entrant,
+export function syncCase<Label extends CaseLabel>(
+  kind: Label,
   hosts: readonly string[],
   call: (host: string) => boolean,
   isGranted: boolean,
-): Entrant & Contestant {
+): Label & TimedCase {
   let at = 0;
   return {
     ...kind,
@@ -28,12 +28,12 @@ export function syncEntrant<Entrant extends Kind>(
 }
 
 /** One call after the other, each awaited: what its callers pay. A refusal is a rejection. */
-export function asyncEntrant<Entrant extends Kind>(
-  kind: Entrant,
+export function asyncCase<Label extends CaseLabel>(
+  kind: Label,
   hosts: readonly string[],
   call: (host: string) => unknown,
   isGranted: boolean,
-): Entrant & Contestant {
+): Label & TimedCase {
   let at = 0;
   return {
     ...kind,
@@ -55,11 +55,11 @@ export function asyncEntrant<Entrant extends Kind>(
 }
 
 /** Many calls at once, for a peer that starts every job from a timer: one by one, it would be the timer that is timed. */
-export function batchEntrant<Entrant extends Kind>(
-  kind: Entrant,
+export function batchCase<Label extends CaseLabel>(
+  kind: Label,
   hosts: readonly string[],
   call: (host: string) => Promise<unknown>,
-): Entrant & Contestant {
+): Label & TimedCase {
   const batch = 20;
   let at = 0;
   return {

@@ -6,7 +6,7 @@
 import { collectGarbage } from "./heap.ts";
 import { median } from "./statistics.ts";
 
-export interface Contestant {
+export interface TimedCase {
   readonly name: string;
   /** The fewest calls that a sample makes sense with. @default 1 */
   readonly leastCalls?: number;
@@ -14,12 +14,12 @@ export interface Contestant {
   run(calls: number): void | Promise<void>;
 }
 
-export interface RaceOptions {
+export interface TimingOptions {
   readonly rounds: number;
   readonly sampleMs: number;
 }
 
-export class RaceResult {
+export class TimingResult {
   readonly #samplesNs = new Map<string, number[]>();
 
   add(name: string, ns: number): void {
@@ -45,27 +45,26 @@ export class RaceResult {
   }
 }
 
-export function raceOptions(isQuick: boolean): RaceOptions {
+export function timingOptions(isQuick: boolean): TimingOptions {
   return isQuick ? { rounds: 5, sampleMs: 2 } : { rounds: 41, sampleMs: 10 };
 }
 
 /** Rounds that everybody runs unrecorded, after the calibration: code is still being compiled in them. */
 const UNRECORDED_ROUNDS = 10;
 
-export async function race(contestants: readonly Contestant[], options: RaceOptions): Promise<RaceResult> {
-  const calls = new Map<Contestant, number>();
+export async function race(cases: readonly TimedCase[], options: TimingOptions): Promise<TimingResult> {
+  const calls = new Map<TimedCase, number>();
   // Twice: the first time measures code that is not compiled yet.
-  for (const contestant of [...contestants, ...contestants])
-    calls.set(contestant, await callsPerSample(contestant, options.sampleMs));
-  const result = new RaceResult();
+  for (const timedCase of [...cases, ...cases]) calls.set(timedCase, await callsPerSample(timedCase, options.sampleMs));
+  const result = new TimingResult();
   for (let round = -UNRECORDED_ROUNDS; round < options.rounds; round += 1) {
     // Whoever comes next pays for some of what one left behind; so it is somebody else each time.
-    for (const contestant of shuffled(contestants)) {
-      const count = calls.get(contestant) ?? 1;
+    for (const timedCase of shuffled(cases)) {
+      const count = calls.get(timedCase) ?? 1;
       // A minor collection only: full ones, forced one after the other, make the engine throw compiled code away.
       collectGarbage("minor");
-      const ns = (await elapsedMs(contestant, count)) * (1e6 / count);
-      if (round >= 0) result.add(contestant.name, ns);
+      const ns = (await elapsedMs(timedCase, count)) * (1e6 / count);
+      if (round >= 0) result.add(timedCase.name, ns);
     }
   }
   return result;
@@ -78,25 +77,25 @@ function shuffled<Item>(items: readonly Item[]): readonly Item[] {
     .map(({ item }) => item);
 }
 
-async function callsPerSample(contestant: Contestant, sampleMs: number): Promise<number> {
-  const { leastCalls = 1 } = contestant;
+async function callsPerSample(timedCase: TimedCase, sampleMs: number): Promise<number> {
+  const { leastCalls = 1 } = timedCase;
   let calls = leastCalls;
   for (;;) {
     // The best of three: one pause of the machine would pass for many calls, and leave samples of very few.
     const ms = Math.min(
-      await elapsedMs(contestant, calls),
-      await elapsedMs(contestant, calls),
-      await elapsedMs(contestant, calls),
+      await elapsedMs(timedCase, calls),
+      await elapsedMs(timedCase, calls),
+      await elapsedMs(timedCase, calls),
     );
     if (ms >= sampleMs / 2) return Math.max(leastCalls, Math.round((calls * sampleMs) / ms));
     calls *= 2;
   }
 }
 
-async function elapsedMs(contestant: Contestant, calls: number): Promise<number> {
+async function elapsedMs(timedCase: TimedCase, calls: number): Promise<number> {
   const startMs = performance.now();
   // Not awaited unless there is a promise: a synchronous contestant is not to pay for a turn of the queue.
-  const running = contestant.run(calls);
+  const running = timedCase.run(calls);
   if (running instanceof Promise) await running;
   return performance.now() - startMs;
 }

@@ -1,11 +1,11 @@
 /** Nanoseconds per decision: allowed and refused, with one and two windows, on one key and on ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
-import { atMost, type Figure, type Table } from "../kit/report.ts";
+import { atMost, type BenchTable, type Figure } from "../kit/report.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
-import { asyncEntrant, syncEntrant } from "../kit/timed-case.ts";
-import { type RaceResult, race, raceOptions } from "../kit/timing.ts";
-import { type Entrant, keyed } from "./limiter-case.ts";
+import { asyncCase, syncCase } from "../kit/timed-case.ts";
+import { race, type TimingResult, timingOptions } from "../kit/timing.ts";
+import { keyed, type LimiterCase } from "./limiter-case.ts";
 import { DEFAULT_RATES, FULL, fullLimiter, limiterOf } from "./ours.ts";
 import { allowingPeers, heavyPeers, refusingPeers, UNKEYED_PEER } from "./peers.ts";
 
@@ -24,29 +24,29 @@ const OURS_SLIDING = `docstokg tryAcquire({ host }), ${DEFAULT_RATES} sliding`;
 const SLIDE_US = 725_000;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
-  const tables: Table[] = [];
+  const tables: BenchTable[] = [];
   const figures: Figure[] = [];
   for (const keys of [1, 10_000]) {
     const hosts = scatteredHosts(keys);
     const label = keys === 1 ? "1 key" : `${keys.toLocaleString("en")} keys`;
     const allowing = [...ourAllowing(hosts), ...allowingPeers(hosts)];
-    const allowed = await race(allowing, raceOptions(isQuick));
+    const allowed = await race(allowing, timingOptions(isQuick));
     tables.push(tableOf(`allowed, ${label}`, allowing, allowed));
     figures.push(...figuresOf(`allowed, ${label}`, [OURS, OURS_SLIDING], allowing, allowed));
     const refusing = [...ourRefusing(hosts), ...(await refusingPeers(hosts, FULL.after))];
-    const refused = await race(refusing, raceOptions(isQuick));
+    const refused = await race(refusing, timingOptions(isQuick));
     tables.push(tableOf(`refused, ${label}`, refusing, refused));
     figures.push(...figuresOf(`refused, ${label}`, [OURS], refusing, refused));
   }
   const heavy = [...ourAllowing(scatteredHosts(1)).slice(0, 1), ...heavyPeers(scatteredHosts(1))];
   tables.push(
-    tableOf("allowed, 1 key, those who start a job for every call", heavy, await race(heavy, raceOptions(isQuick))),
+    tableOf("allowed, 1 key, those who start a job for every call", heavy, await race(heavy, timingOptions(isQuick))),
   );
   return { tables, figures };
 }
 
 /** Each has a limiter of its own, so that none finds what another left behind. */
-function ourAllowing(hosts: readonly string[]): readonly Entrant[] {
+function ourAllowing(hosts: readonly string[]): readonly LimiterCase[] {
   const one = limiterOf(ENDLESS.oneWindow);
   const two = limiterOf(ENDLESS.twoWindows);
   const named = limiterOf(ENDLESS.twoWindows);
@@ -66,27 +66,27 @@ function ourAllowing(hosts: readonly string[]): readonly Entrant[] {
   };
   const tryNamed = (host: string) => named.tryAcquire({ host, role: "metadata" }).isGranted;
   return [
-    syncEntrant(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, true),
-    syncEntrant(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, true),
-    syncEntrant(keyed(OURS_SLIDING, 2), hosts, trySliding, true),
-    syncEntrant(keyed("docstokg tryAcquire({ host, role }), 2 windows", 2), hosts, tryNamed, true),
-    syncEntrant(keyed("docstokg tryAcquire({ host }) and release(), 2 windows", 2), hosts, tryAndRelease, true),
-    asyncEntrant(keyed("docstokg await acquire({ host })", 2), hosts, host => awaited.acquire({ host }), true),
+    syncCase(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, true),
+    syncCase(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, true),
+    syncCase(keyed(OURS_SLIDING, 2), hosts, trySliding, true),
+    syncCase(keyed("docstokg tryAcquire({ host, role }), 2 windows", 2), hosts, tryNamed, true),
+    syncCase(keyed("docstokg tryAcquire({ host }) and release(), 2 windows", 2), hosts, tryAndRelease, true),
+    asyncCase(keyed("docstokg await acquire({ host })", 2), hosts, host => awaited.acquire({ host }), true),
   ];
 }
 
-function ourRefusing(hosts: readonly string[]): readonly Entrant[] {
+function ourRefusing(hosts: readonly string[]): readonly LimiterCase[] {
   const one = fullLimiter(FULL.oneWindow, hosts);
   const two = fullLimiter(FULL.twoWindows, hosts);
   const acquire = (host: string) => two.acquire({ host, maxWaitMs: 0 });
   return [
-    syncEntrant(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, false),
-    syncEntrant(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, false),
-    asyncEntrant(keyed("docstokg await acquire({ host, maxWaitMs: 0 })", 2), hosts, acquire, false),
+    syncCase(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, false),
+    syncCase(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, false),
+    asyncCase(keyed("docstokg await acquire({ host, maxWaitMs: 0 })", 2), hosts, acquire, false),
   ];
 }
 
-function tableOf(title: string, entrants: readonly Entrant[], result: RaceResult): Table {
+function tableOf(title: string, entrants: readonly LimiterCase[], result: TimingResult): BenchTable {
   const columns = ["contestant", "windows", "keys", "ns/call", "times ours"];
   const rows = entrants.map(({ name, windows, keys }) => [
     name,
@@ -101,8 +101,8 @@ function tableOf(title: string, entrants: readonly Entrant[], result: RaceResult
 function figuresOf(
   title: string,
   ours: readonly string[],
-  entrants: readonly Entrant[],
-  result: RaceResult,
+  entrants: readonly LimiterCase[],
+  result: TimingResult,
 ): readonly Figure[] {
   const keyedPeers = entrants.filter(({ name, keys, windows }) => keys === "own" && windows === 1 && !isOurs(name));
   return ours.flatMap(name => {

@@ -8,21 +8,21 @@ import { RateLimiterMemory } from "rate-limiter-flexible";
 const HOUR_MS = 3_600_000;
 const LIMIT = 5000;
 
-export interface Keeper {
+export interface KeyedLimiterSpec {
   readonly name: string;
   /** As many as show the cost of one without filling the machine. */
   readonly idleKeys: number;
   readonly busyKeys: number;
-  open(): Kept;
+  open(): KeyedLimiter;
 }
 
-export interface Kept {
+export interface KeyedLimiter {
   /** Sends one request; never more of them than the hour allows. */
   use(host: string): unknown;
 }
 
 /** The one with keys of its own comes first. */
-export function peerKeepers(): readonly Keeper[] {
+export function peerLimiterSpecs(): readonly KeyedLimiterSpec[] {
   return [
     { name: "rate-limiter-flexible memory, 5000/HOUR", idleKeys: 100_000, busyKeys: 200, open: flexible },
     {
@@ -65,12 +65,12 @@ export function peerKeepers(): readonly Keeper[] {
   ];
 }
 
-function flexible(): Kept {
+function flexible(): KeyedLimiter {
   const limiter = new RateLimiterMemory({ points: LIMIT, duration: HOUR_MS / 1000 });
   return { use: host => limiter.consume(host) };
 }
 
-function perHost(make: () => () => unknown): () => Kept {
+function perHost(make: () => () => unknown): () => KeyedLimiter {
   return () => {
     const made = new Map<string, () => unknown>();
     return {

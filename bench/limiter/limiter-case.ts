@@ -1,7 +1,7 @@
 /** What the tables say about each limiter in the race for nanoseconds. */
-import type { Contestant } from "../kit/timing.ts";
+import type { TimedCase } from "../kit/timing.ts";
 
-interface Kind {
+interface LimiterLabel {
   readonly name: string;
   /** How many windows each call is checked against. */
   readonly windows: number;
@@ -9,16 +9,16 @@ interface Kind {
   readonly keys: "own" | "Map" | "none";
 }
 
-export type Entrant = Kind & Contestant;
+export type LimiterCase = LimiterLabel & TimedCase;
 
-export function keyed(name: string, windows: number): Kind {
+export function keyed(name: string, windows: number): LimiterLabel {
   return { name, windows, keys: "own" };
 }
 
-export function mapped(name: string): Kind {
+export function mapped(name: string): LimiterLabel {
   return { name, windows: 1, keys: "Map" };
 }
 
-export function unkeyed(name: string): Kind {
+export function unkeyed(name: string): LimiterLabel {
   return { name, windows: 1, keys: "none" };
 }

@@ -1,9 +1,9 @@
 /** Bytes that a key costs: idle after one request, and busy with its hour full. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
-import { atMost, type Cell } from "../kit/report.ts";
+import { atMost, type TableCell } from "../kit/report.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
-import { type Keeper, peerKeepers } from "./keyed-limiters.ts";
+import { type KeyedLimiterSpec, peerLimiterSpecs } from "./keyed-limiters.ts";
 import { DEFAULT_RATES, limiterOf } from "./ours.ts";
 
 const SECOND_LIMIT = 10;
@@ -17,18 +17,18 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const scale = isQuick ? 0.1 : 1;
   const busyBytes = await busyKeyBytes(2000 * scale);
   const idleBytes = await idleKeyBytes(100_000 * scale);
-  const rows: Cell[][] = [[`docstokg RateLimiter, ${DEFAULT_RATES}`, idleBytes, busyBytes]];
-  for (const keeper of peerKeepers()) rows.push([keeper.name, ...(await peerBytes(keeper, scale))]);
+  const rows: TableCell[][] = [[`docstokg RateLimiter, ${DEFAULT_RATES}`, idleBytes, busyBytes]];
+  for (const spec of peerLimiterSpecs()) rows.push([spec.name, ...(await peerBytes(spec, scale))]);
 
   const hosts = 1_000_000 * scale;
-  const millionRows: Cell[][] = [];
+  const millionRows: TableCell[][] = [];
   const ourMb = await millionMb(hosts, async () => {
     const limiter = limiterOf(DEFAULT_RATES);
     for (let index = 0; index < hosts; index += 1) limiter.tryAcquire({ host: hostName(index) });
     return limiter;
   });
   millionRows.push(["docstokg RateLimiter", ourMb]);
-  const [flexible] = peerKeepers();
+  const [flexible] = peerLimiterSpecs();
   if (flexible !== undefined) {
     const mb = await millionMb(hosts, async () => {
       const kept = flexible.open();
@@ -90,7 +90,7 @@ async function busyKeyBytes(keys: number): Promise<number> {
   return bytes / keys;
 }
 
-async function peerBytes({ open, idleKeys, busyKeys }: Keeper, scale: number): Promise<readonly Cell[]> {
+async function peerBytes({ open, idleKeys, busyKeys }: KeyedLimiterSpec, scale: number): Promise<readonly TableCell[]> {
   const weigh = async (keys: number, requests: number) => {
     const hosts = Array.from({ length: keys }, (_, index) => hostName(index));
     const { bytes } = await retained(async () => {

@@ -4,8 +4,8 @@ import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
 import pThrottle from "p-throttle";
 import { RateLimiterMemory, RateLimiterUnion } from "rate-limiter-flexible";
-import { asyncEntrant, batchEntrant, syncEntrant } from "../kit/timed-case.ts";
-import { type Entrant, keyed, mapped, unkeyed } from "./limiter-case.ts";
+import { asyncCase, batchCase, syncCase } from "../kit/timed-case.ts";
+import { keyed, type LimiterCase, mapped, unkeyed } from "./limiter-case.ts";
 
 const ENDLESS = 1e9;
 const HOUR_S = 3600;
@@ -16,23 +16,23 @@ const FLEXIBLE_UNION = "rate-limiter-flexible await union.consume(host)";
 export const UNKEYED_PEER = "limiter tryRemoveTokens(1)";
 const MAPPED_PEER = "limiter map.get(host).tryRemoveTokens(1)";
 
-export function allowingPeers(hosts: readonly string[]): readonly Entrant[] {
+export function allowingPeers(hosts: readonly string[]): readonly LimiterCase[] {
   const flexible = new RateLimiterMemory({ points: ENDLESS, duration: HOUR_S });
   const union = flexibleUnion(ENDLESS);
   const limiter = new UnkeyedLimiter({ tokensPerInterval: ENDLESS, interval: "hour" });
   const limiters = mappedLimiters(hosts, ENDLESS);
   const throttled = pThrottle({ limit: ENDLESS, interval: 1000 })(noop);
   return [
-    asyncEntrant(keyed(FLEXIBLE, 1), hosts, host => flexible.consume(host), true),
-    asyncEntrant(keyed(FLEXIBLE_UNION, 2), hosts, host => union.consume(host), true),
-    syncEntrant(unkeyed(UNKEYED_PEER), hosts, () => limiter.tryRemoveTokens(1), true),
-    syncEntrant(mapped(MAPPED_PEER), hosts, host => limiters.get(host)?.tryRemoveTokens(1) ?? false, true),
-    asyncEntrant(unkeyed("p-throttle await throttled()"), hosts, () => throttled(), true),
+    asyncCase(keyed(FLEXIBLE, 1), hosts, host => flexible.consume(host), true),
+    asyncCase(keyed(FLEXIBLE_UNION, 2), hosts, host => union.consume(host), true),
+    syncCase(unkeyed(UNKEYED_PEER), hosts, () => limiter.tryRemoveTokens(1), true),
+    syncCase(mapped(MAPPED_PEER), hosts, host => limiters.get(host)?.tryRemoveTokens(1) ?? false, true),
+    asyncCase(unkeyed("p-throttle await throttled()"), hosts, () => throttled(), true),
   ];
 }
 
 /** Those who start a job for every call. They leave so much behind that nobody else should run in between. */
-export function heavyPeers(hosts: readonly string[]): readonly Entrant[] {
+export function heavyPeers(hosts: readonly string[]): readonly LimiterCase[] {
   const queue = new PQueue({ intervalCap: ENDLESS, interval: 1000 });
   const group = new Bottleneck.Group({
     reservoir: ENDLESS,
@@ -40,15 +40,15 @@ export function heavyPeers(hosts: readonly string[]): readonly Entrant[] {
     reservoirRefreshInterval: 1000,
   });
   return [
-    asyncEntrant(unkeyed("p-queue await add(noop)"), hosts, () => queue.add(noop), true),
-    batchEntrant(keyed("bottleneck group.key(host).schedule(noop), 20 at once", 1), hosts, host =>
+    asyncCase(unkeyed("p-queue await add(noop)"), hosts, () => queue.add(noop), true),
+    batchCase(keyed("bottleneck group.key(host).schedule(noop), 20 at once", 1), hosts, host =>
       group.key(host).schedule(asyncNoop),
     ),
   ];
 }
 
 /** p-throttle and p-queue cannot refuse: whoever is too many waits. */
-export async function refusingPeers(hosts: readonly string[], fullAfter: number): Promise<readonly Entrant[]> {
+export async function refusingPeers(hosts: readonly string[], fullAfter: number): Promise<readonly LimiterCase[]> {
   const flexible = new RateLimiterMemory({ points: fullAfter, duration: HOUR_S });
   const union = flexibleUnion(fullAfter);
   const limiter = new UnkeyedLimiter({ tokensPerInterval: fullAfter, interval: "hour" });
@@ -61,10 +61,10 @@ export async function refusingPeers(hosts: readonly string[], fullAfter: number)
     }
   }
   return [
-    asyncEntrant(keyed(FLEXIBLE, 1), hosts, host => flexible.consume(host), false),
-    asyncEntrant(keyed(FLEXIBLE_UNION, 2), hosts, host => union.consume(host), false),
-    syncEntrant(unkeyed(UNKEYED_PEER), hosts, () => limiter.tryRemoveTokens(1), false),
-    syncEntrant(mapped(MAPPED_PEER), hosts, host => limiters.get(host)?.tryRemoveTokens(1) ?? true, false),
+    asyncCase(keyed(FLEXIBLE, 1), hosts, host => flexible.consume(host), false),
+    asyncCase(keyed(FLEXIBLE_UNION, 2), hosts, host => union.consume(host), false),
+    syncCase(unkeyed(UNKEYED_PEER), hosts, () => limiter.tryRemoveTokens(1), false),
+    syncCase(mapped(MAPPED_PEER), hosts, host => limiters.get(host)?.tryRemoveTokens(1) ?? true, false),
   ];
 }
 

@@ -3,7 +3,7 @@ import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, atMost } from "../kit/report.ts";
 import { LIMIT, type Sender, senders, WINDOW_MS } from "./senders.ts";
 
-interface Outcome {
+interface SaturationResult {
   /** Whether the sender kept up: 1 where it starts LIMIT requests per window for as long as it runs. */
   readonly utilisation: number;
   readonly starts: number;
@@ -16,7 +16,7 @@ interface Outcome {
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const callers = isQuick ? 60 : 200;
   const periods = isQuick ? 2 : 5;
-  const outcomes: (Outcome & Sender)[] = [];
+  const outcomes: (SaturationResult & Sender)[] = [];
   for (const sender of senders()) {
     const periodMs = WINDOW_MS + sender.guardMs;
     // Half a period more, so that no count hangs on which side of a boundary the last burst fell.
@@ -63,7 +63,7 @@ async function saturate(sender: Sender, callers: number, forMs: number): Promise
   return startsMs.filter(startMs => startMs <= untilMs).sort((a, b) => a - b);
 }
 
-function outcomeOf(startsMs: readonly number[], periodMs: number, periods: number): Outcome {
+function outcomeOf(startsMs: readonly number[], periodMs: number, periods: number): SaturationResult {
   const [firstMs = 0] = startsMs;
   // A sender that did not get that far is judged by the whole periods' worth that it did.
   const reached = Math.min(periods, Math.floor((startsMs.length - 1) / LIMIT));

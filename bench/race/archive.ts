@@ -12,13 +12,13 @@ export class Archive {
 
   keep(result: ScenarioResult): void {
     mkdirSync(this.#folder, { recursive: true });
-    writeWhole(this.#fileOf(result.scenario), `${JSON.stringify(result, undefined, 2)}\n`);
+    writeAtomically(this.#fileOf(result.scenario), `${JSON.stringify(result, undefined, 2)}\n`);
   }
 
   /** Of those scenarios that were run, in the order of the names. */
   kept(ids: readonly string[]): readonly ScenarioResult[] {
     return ids.flatMap(id => {
-      const text = textOf(this.#fileOf(id));
+      const text = readIfPresent(this.#fileOf(id));
       return text === undefined ? [] : [parseResult(text, this.#fileOf(id))];
     });
   }
@@ -29,14 +29,14 @@ export class Archive {
 }
 
 /** Never half of it, whatever happens meanwhile. */
-export function writeWhole(file: string, text: string): void {
+export function writeAtomically(file: string, text: string): void {
   const part = `${file}.${process.pid}.part`;
   writeFileSync(part, text);
   renameSync(part, file);
 }
 
 /** Undefined where there is no such file. */
-export function textOf(file: string): string | undefined {
+export function readIfPresent(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { CONTESTANTS, type Contestant, contestantOf } from "./client-spec.ts";
+import { CLIENTS, type ClientSpec, clientSpecOf } from "./client-spec.ts";
 import type { Scenario } from "./scenario.ts";
 import { scenarios } from "./scenarios.ts";
 
@@ -11,7 +11,7 @@ export interface RaceArguments {
   readonly isRenderOnly: boolean;
   readonly scenarios: readonly Scenario[];
   /** Undefined for everybody. */
-  readonly clients: readonly Contestant[] | undefined;
+  readonly clients: readonly ClientSpec[] | undefined;
   readonly seed: string;
 }
 
@@ -32,7 +32,7 @@ export function readArguments(args: readonly string[]): RaceArguments {
       isQuick: values.quick,
       isRenderOnly: values.render,
       scenarios: values.only === undefined ? all : listed(values.only).flatMap(name => scenariosNamed(name, all)),
-      clients: values.clients === undefined ? undefined : listed(values.clients).map(contestantOf),
+      clients: values.clients === undefined ? undefined : listed(values.clients).map(clientSpecOf),
       seed: values.seed,
     };
   } catch (error) {
@@ -49,9 +49,12 @@ function scenariosNamed(name: string, all: readonly Scenario[]): readonly Scenar
 }
 
 /** Who takes part in a scenario, ours first. */
-export function fieldOf({ clients, isQuick }: RaceArguments, { hasSmooth = false }: Scenario): readonly Contestant[] {
+export function clientsFor(
+  { clients, isQuick }: RaceArguments,
+  { hasSmooth = false }: Scenario,
+): readonly ClientSpec[] {
   if (clients !== undefined) return clients;
-  return CONTESTANTS.filter(one => (hasSmooth || !one.isExtra) && (one.isQuick || !isQuick));
+  return CLIENTS.filter(one => (hasSmooth || !one.isExtra) && (one.isQuick || !isQuick));
 }
 
 function listed(text: string): readonly string[] {

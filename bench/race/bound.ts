@@ -5,7 +5,7 @@
  * back. So the schedule that sends each request as early as it may is the fastest; `test/race.test.ts` compares it with
  * every other schedule of small cases.
  */
-import type { Limits, Role, Window } from "./limits.ts";
+import type { RaceLimits, RaceRole, RaceWindow } from "./limits.ts";
 
 /** From `fromMs` on and before `toMs`. */
 export interface Interval {
@@ -13,10 +13,10 @@ export interface Interval {
   readonly toMs: number;
 }
 
-export interface Course {
+export interface BoundInput {
   /** How many of each role. */
-  readonly requests: Readonly<Partial<Record<Role, number>>>;
-  readonly limits: Limits;
+  readonly requests: Readonly<Partial<Record<RaceRole, number>>>;
+  readonly limits: RaceLimits;
   /** Added to every window. @default 0 */
   readonly guardMs?: number;
   /** When nothing can be had: the server is down, or the client stands still. In order, and apart. */
@@ -29,38 +29,38 @@ export interface Course {
  * When the last request can be sent, the first being sent at 0. With several roles it is a bound that may not be
  * reachable: the latest of what each role needs alone, and all of them under the total.
  */
-export function fastestMs(course: Course): number {
-  const { requests, limits } = course;
+export function fastestMs(input: BoundInput): number {
+  const { requests, limits } = input;
   const { metadata = 0, artifact = 0 } = requests;
   return Math.max(
-    lastMs(course, metadata, limits.metadata),
-    lastMs(course, artifact, limits.artifact ?? []),
-    lastMs(course, metadata + artifact, limits.total ?? []),
+    lastMs(input, metadata, limits.metadata),
+    lastMs(input, artifact, limits.artifact ?? []),
+    lastMs(input, metadata + artifact, limits.total ?? []),
   );
 }
 
-function lastMs(course: Course, count: number, windows: readonly Window[]): number {
+function lastMs(input: BoundInput, count: number, windows: readonly RaceWindow[]): number {
   const sentMs: number[] = [];
-  for (let index = 0; index < count; index += 1) sentMs.push(earliestMs(course, windows, sentMs));
+  for (let index = 0; index < count; index += 1) sentMs.push(earliestMs(input, windows, sentMs));
   return sentMs.at(-1) ?? 0;
 }
 
-function earliestMs(course: Course, windows: readonly Window[], sentMs: readonly number[]): number {
-  const { halvedAtMs = Number.POSITIVE_INFINITY } = course;
-  const wholeMs = openMs(course, allowedMs(course, windows, sentMs));
-  if (wholeMs < halvedAtMs) return wholeMs;
+function earliestMs(input: BoundInput, windows: readonly RaceWindow[], sentMs: readonly number[]): number {
+  const { halvedAtMs = Number.POSITIVE_INFINITY } = input;
+  const fullLimitMs = openMs(input, allowedMs(input, windows, sentMs));
+  if (fullLimitMs < halvedAtMs) return fullLimitMs;
   const halved = windows.map(({ limit, windowMs }) => ({ limit: Math.floor(limit / 2), windowMs }));
-  return openMs(course, Math.max(halvedAtMs, allowedMs(course, halved, sentMs)));
+  return openMs(input, Math.max(halvedAtMs, allowedMs(input, halved, sentMs)));
 }
 
 /** A window of N allows a request once its length has passed since the N-th before it. */
-function allowedMs({ guardMs = 0 }: Course, windows: readonly Window[], sentMs: readonly number[]): number {
+function allowedMs({ guardMs = 0 }: BoundInput, windows: readonly RaceWindow[], sentMs: readonly number[]): number {
   return windows.reduce((latestMs, { limit, windowMs }) => {
     const before = sentMs[sentMs.length - limit];
     return before === undefined ? latestMs : Math.max(latestMs, before + windowMs + guardMs);
   }, sentMs.at(-1) ?? 0);
 }
 
-function openMs({ closed = [] }: Course, ms: number): number {
+function openMs({ closed = [] }: BoundInput, ms: number): number {
   return closed.reduce((atMs, { fromMs, toMs }) => (atMs >= fromMs && atMs < toMs ? toMs : atMs), ms);
 }

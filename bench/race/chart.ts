@@ -1,5 +1,5 @@
 /** The race as a picture: how much slower than the optimum, and how often rejected. Lower left is where one wants to be. */
-import { CONTESTANTS, type Contestant } from "./client-spec.ts";
+import { CLIENTS, type ClientSpec } from "./client-spec.ts";
 import type { ScenarioResult } from "./result.ts";
 
 interface Point {
@@ -9,7 +9,7 @@ interface Point {
 }
 
 interface Series extends Point {
-  readonly contestant: Contestant;
+  readonly spec: ClientSpec;
   /** One for each scenario that it finished. */
   readonly points: readonly Point[];
 }
@@ -27,7 +27,7 @@ const SLOWNESS_TICKS = [1, 1.25, 1.5, 2, 3, 4, 6, 8];
 const REJECTED_TICKS = [0, 1, 3, 10, 30, 100, 300, 1000, 3000];
 
 export function chartOf(results: readonly ScenarioResult[]): string {
-  const all = CONTESTANTS.flatMap(contestant => seriesOf(contestant, results));
+  const all = CLIENTS.flatMap(spec => seriesOf(spec, results));
   const most = (of: (point: Point) => number) => Math.max(0, ...all.flatMap(({ points }) => points.map(of)));
   const slowest =
     Math.max(
@@ -59,8 +59,8 @@ export function chartOf(results: readonly ScenarioResult[]): string {
   ].join("\n");
 }
 
-function seriesOf(contestant: Contestant, results: readonly ScenarioResult[]): readonly Series[] {
-  const outcomes = results.flatMap(({ runs }) => runs.find(({ client }) => client === contestant.id)?.outcome ?? []);
+function seriesOf(spec: ClientSpec, results: readonly ScenarioResult[]): readonly Series[] {
+  const outcomes = results.flatMap(({ runs }) => runs.find(({ client }) => client === spec.id)?.outcome ?? []);
   const finished = outcomes.filter(({ hosts, failed }) => hosts === undefined && failed === 0);
   if (finished.length === 0) return [];
   const points = finished.map(({ makespanMs, boundMs, rejections = 0, requests }) => ({
@@ -69,20 +69,20 @@ function seriesOf(contestant: Contestant, results: readonly ScenarioResult[]): r
   }));
   const logs = points.reduce((sum, { slowness }) => sum + Math.log(slowness), 0);
   const rejections = points.reduce((sum, { rejected }) => sum + rejected, 0);
-  return [{ contestant, points, slowness: Math.exp(logs / points.length), rejected: rejections / points.length }];
+  return [{ spec, points, slowness: Math.exp(logs / points.length), rejected: rejections / points.length }];
 }
 
-function dots({ contestant, points, slowness, rejected }: Series, x: Scale, y: Scale): string {
+function dots({ spec, points, slowness, rejected }: Series, x: Scale, y: Scale): string {
   const dot = (point: Point, radius: number, opacity: number) =>
-    `<circle cx="${round(x(point.slowness))}" cy="${round(y(point.rejected))}" r="${radius}" fill="${colourOf(contestant)}" fill-opacity="${opacity}"/>`;
+    `<circle cx="${round(x(point.slowness))}" cy="${round(y(point.rejected))}" r="${radius}" fill="${colourOf(spec)}" fill-opacity="${opacity}"/>`;
   return [...points.map(point => dot(point, 3, 0.45)), dot({ slowness, rejected }, 7, 1)].join("");
 }
 
 type Scale = (value: number) => number;
 
-function label({ contestant, slowness, rejected }: Series, atX: number, atY: number, labelY: number): string {
-  const colour = colourOf(contestant);
-  const text = `${contestant.name}: ${slowness.toFixed(2)}x, ${rejected.toFixed(rejected < 10 ? 1 : 0)}`;
+function label({ spec, slowness, rejected }: Series, atX: number, atY: number, labelY: number): string {
+  const colour = colourOf(spec);
+  const text = `${spec.name}: ${slowness.toFixed(2)}x, ${rejected.toFixed(rejected < 10 ? 1 : 0)}`;
   return `<path class="lead" stroke="${colour}" d="M${round(atX + 8)} ${round(atY)}L${RIGHT + 4} ${round(labelY)}"/><text x="${RIGHT + 8}" y="${round(labelY + 4)}">${escaped(text)}</text>`;
 }
 
@@ -113,8 +113,8 @@ function row(atY: number, text: string): string {
   return `<path class="grid" d="M${LEFT} ${round(atY)}H${RIGHT}"/><text x="${LEFT - 8}" y="${round(atY + 4)}" text-anchor="end">${text}</text>`;
 }
 
-function colourOf(contestant: Contestant): string {
-  return COLOURS[CONTESTANTS.indexOf(contestant) % COLOURS.length] as string;
+function colourOf(spec: ClientSpec): string {
+  return COLOURS[CLIENTS.indexOf(spec) % COLOURS.length] as string;
 }
 
 function escaped(text: string): string {

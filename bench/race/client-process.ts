@@ -4,31 +4,31 @@
  */
 import { collectGarbage } from "../kit/heap.ts";
 import type { Interval } from "./bound.ts";
-import type { Client, Setting } from "./client.ts";
-import { moduleOf } from "./client-spec.ts";
-import { Doorkeeper, type ServerReport } from "./limit-enforcer.ts";
-import { type HostsReport, meetHosts } from "./many-hosts.ts";
+import type { Client, ClientSetup } from "./client.ts";
+import { clientModuleOf } from "./client-spec.ts";
+import { RaceLimitEnforcer, type ServerReport } from "./limit-enforcer.ts";
+import { callHosts, type HostsReport } from "./many-hosts.ts";
 import { roleOfPath, WARM_PATH } from "./paths.ts";
 import { randomFrom } from "./random.ts";
 import { ruleOf, type Scenario } from "./scenario.ts";
-import { NearWire } from "./scripted-wire.ts";
+import { ScriptedWire } from "./scripted-wire.ts";
 import { VirtualClock } from "./virtual-clock.ts";
-import { fetchAll, type Tally } from "./workload.ts";
+import { fetchAll, type WorkloadTally } from "./workload.ts";
 
-export interface RacerOrder {
+export interface ClientOrder {
   readonly client: string;
   readonly scenario: Scenario;
   /** Which of the processes it is. */
   readonly index: number;
   readonly origin: string;
   readonly seed: string;
-  readonly limits: Setting["limits"];
+  readonly limits: ClientSetup["limits"];
   readonly store?: string;
   /** When it stops and reports what it has. */
   readonly limitMs: number;
 }
 
-export interface RacerReport extends Tally {
+export interface ClientReport extends WorkloadTally {
   /** Of a clock that all processes of the machine share; of the virtual one where there is one. */
   readonly startedMs: number;
   readonly endedMs: number;
@@ -46,21 +46,21 @@ const WARM_REQUESTS = 2;
 // Taken before a client replaces it.
 const { hrtime } = process;
 
-await main(JSON.parse(process.argv[2] ?? "{}") as RacerOrder);
+await main(JSON.parse(process.argv[2] ?? "{}") as ClientOrder);
 
-async function main(order: RacerOrder): Promise<void> {
+async function main(order: ClientOrder): Promise<void> {
   // The parent hangs up when it has the report. Peers leave timers behind that would keep this process for an hour.
   process.once("disconnect", () => process.exit());
   collectGarbage("major");
   const idleBytes = process.memoryUsage.rss();
   const { scenario } = order;
   const clock = scenario.isVirtual ? new VirtualClock() : undefined;
-  const { open } = await moduleOf(order.client);
-  const doorkeeper = new Doorkeeper(ruleOf(scenario));
+  const { open } = await clientModuleOf(order.client);
+  const enforcer = new RaceLimitEnforcer(ruleOf(scenario));
   clock?.install();
   const wire = clock
-    ? new NearWire(path => doorkeeper.arrive(clock.nowMs, roleOfPath(path)))
-    : scenario.hosts && new NearWire(() => ({ status: 200, headers: {} }));
+    ? new ScriptedWire(path => enforcer.arrive(clock.nowMs, roleOfPath(path)))
+    : scenario.hosts && new ScriptedWire(() => ({ status: 200, headers: {} }));
   const client = await open({
     limits: order.limits,
     random: randomFrom(`${order.seed} ${order.index}`),
@@ -75,7 +75,7 @@ async function main(order: RacerOrder): Promise<void> {
   await go;
   const run = await (scenario.hosts ? runHosts(client, scenario.hosts) : runLoad(client, order, clock));
   const memoryMb = Math.max(0, process.resourceUsage().maxRSS * 1024 - idleBytes) / MB;
-  const report: RacerReport = { ...run, memoryMb, ...(clock && { server: doorkeeper.report() }) };
+  const report: ClientReport = { ...run, memoryMb, ...(clock && { server: enforcer.report() }) };
   process.send?.(report);
 }
 
@@ -83,17 +83,17 @@ async function main(order: RacerOrder): Promise<void> {
  * Code is loaded, and a store is opened, before the race begins. By another name of the server, which every limiter takes
  * for another host: nothing of it counts, and the connections of the race are new ones.
  */
-async function warmUp(client: Client, { origin }: RacerOrder): Promise<void> {
+async function warmUp(client: Client, { origin }: ClientOrder): Promise<void> {
   for (let asked = 0; asked < WARM_REQUESTS; asked += 1)
     await client.get(`${origin.replace("127.0.0.1", "localhost")}${WARM_PATH}`, "metadata");
 }
 
-type Run = Omit<RacerReport, "memoryMb" | "server">;
+type RunFigures = Omit<ClientReport, "memoryMb" | "server">;
 
-async function runLoad(client: Client, order: RacerOrder, clock: VirtualClock | undefined): Promise<Run> {
+async function runLoad(client: Client, order: ClientOrder, clock: VirtualClock | undefined): Promise<RunFigures> {
   const { scenario, origin, index, limitMs } = order;
   const nowMs = () => clock?.nowMs ?? machineMs();
-  const tally: Tally = { succeeded: 0, failed: 0, putBack: 0 };
+  const tally: WorkloadTally = { succeeded: 0, failed: 0, putBack: 0 };
   const load = scenario.loads[index] ?? {};
   const { metadata = 0, artifact = 0 } = load;
   const before = process.cpuUsage();
@@ -110,10 +110,10 @@ async function runLoad(client: Client, order: RacerOrder, clock: VirtualClock | 
   return { ...tally, failed, startedMs, endedMs, cpuMs: (user + system) / 1000 - stalledMs, stalls };
 }
 
-async function runHosts(client: Client, hosts: number): Promise<Run> {
+async function runHosts(client: Client, hosts: number): Promise<RunFigures> {
   const before = process.cpuUsage();
   const startedMs = machineMs();
-  const met = await meetHosts(client, hosts);
+  const met = await callHosts(client, hosts);
   const endedMs = startedMs + met.tookMs;
   const { user, system } = process.cpuUsage(before);
   return {

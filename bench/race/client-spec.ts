@@ -1,7 +1,7 @@
 /** Who takes part, and how each was set up: one line that a reader can check against its documentation. */
 import type { ClientModule } from "./client.ts";
 
-export interface Contestant {
+export interface ClientSpec {
   /** Its file in `clients/`. */
   readonly id: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface Contestant {
 export const OURS = "docstokg";
 export const SMOOTH = "docstokg-smooth";
 
-export const CONTESTANTS: readonly Contestant[] = [
+export const CLIENTS: readonly ClientSpec[] = [
   {
     id: OURS,
     name: "docstokg",
@@ -103,16 +103,16 @@ export const CONTESTANTS: readonly Contestant[] = [
   },
 ];
 
-export function contestantOf(id: string): Contestant {
-  const found = CONTESTANTS.find(contestant => contestant.id === id);
+export function clientSpecOf(id: string): ClientSpec {
+  const found = CLIENTS.find(spec => spec.id === id);
   if (found === undefined)
     throw new RangeError(
-      `there is no client ${JSON.stringify(id)}; there are ${CONTESTANTS.map(one => one.id).join(", ")}`,
+      `there is no client ${JSON.stringify(id)}; there are ${CLIENTS.map(one => one.id).join(", ")}`,
     );
   return found;
 }
 
 /** Loaded in the process that runs it, and nowhere else: most of them need packages that only the race has. */
-export async function moduleOf(id: string): Promise<ClientModule> {
-  return (await import(`./clients/${contestantOf(id).id}.ts`)) as ClientModule;
+export async function clientModuleOf(id: string): Promise<ClientModule> {
+  return (await import(`./clients/${clientSpecOf(id).id}.ts`)) as ClientModule;
 }

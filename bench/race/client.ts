@@ -1,11 +1,11 @@
 /** What a contestant of the race is: a file of `clients/` that exports `open`. */
 import type { Dispatcher } from "undici";
 import type { Time } from "../../src/time/time.ts";
-import type { Limits, Role } from "./limits.ts";
+import type { RaceLimits, RaceRole } from "./limits.ts";
 
 /** What a client is told when it is opened. */
-export interface Setting {
-  readonly limits: Limits;
+export interface ClientSetup {
+  readonly limits: RaceLimits;
   /** For pauses that are drawn. In [0, 1), the same for the same seed. */
   readonly random: () => number;
   /** Where limits are shared with other processes, for those who can. */
@@ -20,10 +20,10 @@ export interface Setting {
 
 export interface Client {
   /** One request, its body read to the end; the status that its caller gets in the end. Throws when it gives up. */
-  get(url: string, role: Role): Promise<number>;
+  get(url: string, role: RaceRole): Promise<number>;
   close(): Promise<void>;
 }
 
 export interface ClientModule {
-  open(setting: Setting): Promise<Client>;
+  open(setup: ClientSetup): Promise<Client>;
 }

@@ -1,29 +1,29 @@
 /** The ways in which servers count. Milliseconds of the server's own clock, never going back. */
-import type { Window } from "./limits.ts";
+import type { RaceWindow } from "./limits.ts";
 
 /** How a server counts, as its scenario names it. */
 export type Counting = "any-window" | "two-buckets" | "fixed-window";
 
 export interface Counter {
-  readonly window: Window;
+  readonly window: RaceWindow;
   /** How long until it would let one more in; 0 for now. */
   waitMs(nowMs: number, limit: number): number;
   /** One was let in. */
   add(nowMs: number): void;
 }
 
-export function counterOf(counting: Counting, window: Window): Counter {
-  if (counting === "any-window") return new Log(window);
-  return counting === "two-buckets" ? new TwoBuckets(window) : new FixedWindow(window);
+export function counterOf(counting: Counting, window: RaceWindow): Counter {
+  if (counting === "any-window") return new SlidingLogCounter(window);
+  return counting === "two-buckets" ? new TwoBucketsCounter(window) : new FixedWindowCounter(window);
 }
 
 /** Exact: at most so many in any window, wherever it begins. */
-class Log implements Counter {
-  readonly window: Window;
+class SlidingLogCounter implements Counter {
+  readonly window: RaceWindow;
   #inMs: number[] = [];
   #oldest = 0;
 
-  constructor(window: Window) {
+  constructor(window: RaceWindow) {
     this.window = window;
   }
 
@@ -44,13 +44,13 @@ class Log implements Counter {
 }
 
 /** Two counters, the one before weighted by how much of it the sliding window still covers: as CDNs and Redis recipes do. */
-class TwoBuckets implements Counter {
-  readonly window: Window;
+class TwoBucketsCounter implements Counter {
+  readonly window: RaceWindow;
   #bucket = 0;
   #count = 0;
   #before = 0;
 
-  constructor(window: Window) {
+  constructor(window: RaceWindow) {
     this.window = window;
   }
 
@@ -80,12 +80,12 @@ class TwoBuckets implements Counter {
 }
 
 /** A counter that begins anew with every window of the clock. */
-class FixedWindow implements Counter {
-  readonly window: Window;
+class FixedWindowCounter implements Counter {
+  readonly window: RaceWindow;
   #bucket = 0;
   #count = 0;
 
-  constructor(window: Window) {
+  constructor(window: RaceWindow) {
     this.window = window;
   }
 

@@ -1,8 +1,8 @@
 /** `docs/benchmarks.md`, from the results that were kept. */
 import type { Figure } from "../kit/report.ts";
-import { CONTESTANTS, contestantOf } from "./client-spec.ts";
+import { CLIENTS, clientSpecOf } from "./client-spec.ts";
 import { figuresOf } from "./figures.ts";
-import type { Outcome, Run, ScenarioResult } from "./result.ts";
+import type { ClientRun, RunOutcome, ScenarioResult } from "./result.ts";
 import { RETRY } from "./retry.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -28,7 +28,7 @@ export function documentOf(results: readonly ScenarioResult[], known: readonly S
   });
   const missing = known.filter(({ id }) => !results.some(({ scenario }) => scenario === id));
   return [
-    ...circumstances(results),
+    ...environmentTable(results),
     ...(missing.length > 0 ? [`Not run yet: ${missing.map(({ race, title }) => `${race} ${title}`).join(", ")}.`] : []),
     "## At a glance",
     "Makespan as a multiple of the fastest schedule that the limits permit, and in brackets how many requests the server rejected with 429. † marks those who gave requests up.",
@@ -48,7 +48,7 @@ export function documentOf(results: readonly ScenarioResult[], known: readonly S
   ].join("\n\n");
 }
 
-function circumstances(results: readonly ScenarioResult[]): readonly string[] {
+function environmentTable(results: readonly ScenarioResult[]): readonly string[] {
   const distinct = (of: (result: ScenarioResult) => string) => [...new Set(results.map(of))];
   const days = distinct(({ date }) => date.slice(0, 10)).toSorted();
   const [first = "never"] = days;
@@ -60,7 +60,7 @@ function circumstances(results: readonly ScenarioResult[]): readonly string[] {
       "| | |",
       "|---|---|",
       `| machine | ${distinct(({ machine }) => machine).join("; ")} |`,
-      ...busyness(results),
+      ...loadRow(results),
       `| versions | ${Object.entries(versions)
         .map(([name, version]) => `${name} ${version}`)
         .join(", ")} |`,
@@ -73,7 +73,7 @@ function circumstances(results: readonly ScenarioResult[]): readonly string[] {
 }
 
 /** A server that has to wait for a processor sees requests closer together than they were sent. */
-function busyness(results: readonly ScenarioResult[]): readonly string[] {
+function loadRow(results: readonly ScenarioResult[]): readonly string[] {
   const loads = results.flatMap(({ load }) => load ?? []);
   if (loads.length === 0) return [];
   const [least, most] = [Math.min(...loads), Math.max(...loads)].map(load => digits(load, 1));
@@ -83,7 +83,7 @@ function busyness(results: readonly ScenarioResult[]): readonly string[] {
 function summaryOf(results: readonly ScenarioResult[], scenarioOf: (id: string) => Scenario | undefined): string {
   const raced = results.filter(({ scenario }) => scenarioOf(scenario)?.hosts === undefined);
   const heads = raced.map(({ scenario }) => shortName(scenario));
-  const rows = CONTESTANTS.filter(({ id }) => raced.some(({ runs }) => runs.some(run => run.client === id))).map(
+  const rows = CLIENTS.filter(({ id }) => raced.some(({ runs }) => runs.some(run => run.client === id))).map(
     ({ id, name }) => [
       name,
       ...raced.map(({ runs }) => {
@@ -117,7 +117,7 @@ export function tableOf({ runs }: ScenarioResult): string {
     "memory, MB",
   ];
   const rows = runs.map(({ client, outcome, cannot, note }) => {
-    const name = contestantOf(client).name;
+    const name = clientSpecOf(client).name;
     if (outcome === undefined) return [name, `cannot: ${cannot}`, ...head.slice(2).map(() => "")];
     return [
       note === undefined ? name : `${name} (${note})`,
@@ -140,10 +140,10 @@ export function tableOf({ runs }: ScenarioResult): string {
   return markdown(head, rows);
 }
 
-function hostsTable(runs: readonly Run[]): string {
+function hostsTable(runs: readonly ClientRun[]): string {
   const head = ["client", "hosts met", "seconds", "hosts/s", "CPU, us/host", "kept, bytes/host", "peak memory, MB"];
   const rows = runs.map(({ client, outcome, cannot }) => {
-    const name = contestantOf(client).name;
+    const name = clientSpecOf(client).name;
     if (outcome?.hosts === undefined) return [name, `cannot: ${cannot}`, ...head.slice(2).map(() => "")];
     const { met, bytesPerHost } = outcome.hosts;
     const seconds = outcome.makespanMs / 1000;
@@ -162,7 +162,7 @@ function hostsTable(runs: readonly Run[]): string {
 
 function boundNote({ runs }: ScenarioResult): string {
   const outcome =
-    runs.find(({ client }) => contestantOf(client).isOurs)?.outcome ?? runs.find(run => run.outcome)?.outcome;
+    runs.find(({ client }) => clientSpecOf(client).isOurs)?.outcome ?? runs.find(run => run.outcome)?.outcome;
   if (outcome === undefined || outcome.hosts !== undefined) return "";
   const { requests, boundMs, politeMs } = outcome;
   const polite = politeMs === boundMs ? "" : `, ${digits(politeMs / 1000, 2)} s for the polite`;
@@ -181,7 +181,7 @@ function figureTable(figures: readonly Figure[]): string {
 
 function set(results: readonly ScenarioResult[]): readonly string[] {
   const took = new Set(results.flatMap(({ runs }) => runs.map(({ client }) => client)));
-  const lines = CONTESTANTS.filter(({ id }) => took.has(id)).map(({ name, how }) => `- **${name}**: ${how}.`);
+  const lines = CLIENTS.filter(({ id }) => took.has(id)).map(({ name, how }) => `- **${name}**: ${how}.`);
   return [
     lines.join("\n"),
     `The retry rules are the same for every peer: ${RETRY.attempts} attempts; never before \`Retry-After\`, and up to ${RETRY.baseMs} ms after it, drawn; otherwise a pause drawn from 0 to ${RETRY.baseMs} ms, doubled with each attempt up to ${RETRY.capMs / 1000} s. Every attempt waits for its turn in the limiter.`,
@@ -196,7 +196,7 @@ const METHOD = `- Every client runs in a process of its own, the server in anoth
 - **Polite** among peers is who was never rejected and gave nothing up.`;
 
 /** Who gave some of the work up has no makespan to compare. */
-function ratio({ makespanMs, boundMs, failed }: Outcome): string {
+function ratio({ makespanMs, boundMs, failed }: RunOutcome): string {
   return failed > 0 ? "-" : digits(makespanMs / boundMs, 2);
 }
 

@@ -1,7 +1,7 @@
 /** What was promised for ours, beside what was measured. */
 import { atMost, type Figure } from "../kit/report.ts";
-import { contestantOf } from "./client-spec.ts";
-import type { Outcome, Run, ScenarioResult } from "./result.ts";
+import { clientSpecOf } from "./client-spec.ts";
+import type { ClientRun, RunOutcome, ScenarioResult } from "./result.ts";
 import type { Promised, Scenario } from "./scenario.ts";
 
 const NEAR = 1.03;
@@ -9,21 +9,21 @@ const NEAR = 1.03;
 const SAME = 1.01;
 
 interface Measured {
-  readonly run: Run;
-  readonly outcome: Outcome;
+  readonly run: ClientRun;
+  readonly outcome: RunOutcome;
 }
 
 export function figuresOf(result: ScenarioResult, { race, title, promises }: Scenario): readonly Figure[] {
   const measured = result.runs.flatMap(run => (run.outcome ? [{ run, outcome: run.outcome }] : []));
-  const ours = measured.filter(({ run }) => contestantOf(run.client).isOurs);
-  const peers = measured.filter(({ run }) => !contestantOf(run.client).isOurs);
+  const ours = measured.filter(({ run }) => clientSpecOf(run.client).isOurs);
+  const peers = measured.filter(({ run }) => !clientSpecOf(run.client).isOurs);
   return ours.flatMap(one => {
-    const name = contestantOf(one.run.client).name;
+    const name = clientSpecOf(one.run.client).name;
     return promises.flatMap(promised => figureOf(`${race} ${title}: ${name}`, promised, one.outcome, peers));
   });
 }
 
-function figureOf(what: string, promised: Promised, ours: Outcome, peers: readonly Measured[]): readonly Figure[] {
+function figureOf(what: string, promised: Promised, ours: RunOutcome, peers: readonly Measured[]): readonly Figure[] {
   const { rejections = 0, makespanMs, politeMs, failed } = ours;
   if (promised === "no-rejections") {
     return [atMost(`${what}, rejections`, rejections, 0), atMost(`${what}, given up`, failed, 0)];
@@ -37,7 +37,7 @@ function figureOf(what: string, promised: Promised, ours: Outcome, peers: readon
  * Polite is who was never rejected and gave nothing up. Each is measured against its own optimum: ours keeps a guard,
  * which is counted in the bound.
  */
-function aheadOf(what: string, ours: Outcome, peers: readonly Measured[]): readonly Figure[] {
+function aheadOf(what: string, ours: RunOutcome, peers: readonly Measured[]): readonly Figure[] {
   if (peers.length === 0) return [];
   const least = Math.min(...peers.map(({ outcome }) => outcome.rejections ?? 0));
   const fewest = atMost(`${what}, rejections beside the fewest of a peer`, ours.rejections ?? 0, least);

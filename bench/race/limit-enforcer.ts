@@ -1,19 +1,19 @@
 import type { Interval } from "./bound.ts";
 import { type Counter, type Counting, counterOf } from "./counters.ts";
-import type { Limits, Role, Window } from "./limits.ts";
+import type { RaceLimits, RaceRole, RaceWindow } from "./limits.ts";
 
 /** How the server of a scenario behaves; instants in milliseconds since its first request. */
 export interface ServerRule {
-  readonly limits: Limits;
+  readonly limits: RaceLimits;
   /** @default "any-window" */
   readonly counting?: Counting;
   /** When it answers everybody with 503, and whether it says for how long. */
-  readonly outage?: Interval & { readonly saysWhen: boolean };
+  readonly outage?: Interval & { readonly sendsRetryAfter: boolean };
   /** When its limits are halved, which it says in RateLimit fields with every answer and nowhere else. */
   readonly halvedAtMs?: number;
 }
 
-export interface Verdict {
+export interface ServerReply {
   readonly status: 200 | 429 | 503;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -28,14 +28,14 @@ export interface ServerReport {
   /** From the end of the outage to the first success. */
   readonly recoveryMs?: number;
   /** Until when the first who met the outage was told to stay away: whole seconds, so that it may be after its end. */
-  readonly toldUntilMs?: number;
+  readonly retryAfterUntilMs?: number;
   /** The most that came in one window, wherever that begins, of the window that was exceeded most; rejected ones too. */
   readonly busiest: { readonly count: number; readonly limit: number; readonly windowMs: number };
 }
 
-interface Arrival {
+interface RequestArrival {
   readonly atMs: number;
-  readonly role: Role;
+  readonly role: RaceRole;
   readonly status: number;
 }
 
@@ -43,18 +43,18 @@ interface Arrival {
  * Decides who is let in, and remembers everybody. Those it rejects do not count against the limit: a server that counts
  * them as well would be harder on whoever comes too often.
  */
-export class Doorkeeper {
+export class RaceLimitEnforcer {
   readonly #rule: ServerRule;
-  readonly #counters = new Map<readonly Window[], readonly Counter[]>();
-  readonly #arrivals: Arrival[] = [];
+  readonly #counters = new Map<readonly RaceWindow[], readonly Counter[]>();
+  readonly #arrivals: RequestArrival[] = [];
   #firstMs: number | undefined;
-  #toldUntilMs: number | undefined;
+  #retryAfterUntilMs: number | undefined;
 
   constructor(rule: ServerRule) {
     this.#rule = rule;
   }
 
-  arrive(clockMs: number, role: Role): Verdict {
+  arrive(clockMs: number, role: RaceRole): ServerReply {
     this.#firstMs ??= clockMs;
     const nowMs = clockMs - this.#firstMs;
     const verdict = this.#judge(nowMs, clockMs, role);
@@ -70,22 +70,22 @@ export class Doorkeeper {
       rejections: this.#arrivals.filter(({ status }) => status === 429).length,
       duringOutage: this.#arrivals.filter(({ status }) => status === 503).length,
       ...(outage !== undefined && recovered !== undefined && { recoveryMs: recovered - outage.toMs }),
-      ...(this.#toldUntilMs !== undefined && { toldUntilMs: this.#toldUntilMs }),
+      ...(this.#retryAfterUntilMs !== undefined && { retryAfterUntilMs: this.#retryAfterUntilMs }),
       busiest: this.#busiest(),
     };
   }
 
   /** The counters go by the server's clock as it is: windows of the clock begin where they begin. */
-  #judge(nowMs: number, clockMs: number, role: Role): Verdict {
+  #judge(nowMs: number, clockMs: number, role: RaceRole): ServerReply {
     const { outage, halvedAtMs } = this.#rule;
     if (outage !== undefined && nowMs >= outage.fromMs && nowMs < outage.toMs) {
-      if (!outage.saysWhen) return { status: 503, headers: {} };
+      if (!outage.sendsRetryAfter) return { status: 503, headers: {} };
       const seconds = retryAfterS(outage.toMs - nowMs);
-      this.#toldUntilMs ??= nowMs + seconds * 1000;
+      this.#retryAfterUntilMs ??= nowMs + seconds * 1000;
       return { status: 503, headers: { "retry-after": String(seconds) } };
     }
     const isHalved = halvedAtMs !== undefined && nowMs >= halvedAtMs;
-    const limitOf = ({ limit }: Window) => (isHalved ? Math.floor(limit / 2) : limit);
+    const limitOf = ({ limit }: RaceWindow) => (isHalved ? Math.floor(limit / 2) : limit);
     const counters = this.#countersOf(role);
     const waitMs = Math.max(0, ...counters.map(counter => counter.waitMs(clockMs, limitOf(counter.window))));
     const announced = halvedAtMs === undefined ? {} : announcement(counters, limitOf);
@@ -94,7 +94,7 @@ export class Doorkeeper {
     return { status: 200, headers: announced };
   }
 
-  #countersOf(role: Role): readonly Counter[] {
+  #countersOf(role: RaceRole): readonly Counter[] {
     const { limits, counting = "any-window" } = this.#rule;
     return [limits[role] ?? [], limits.total ?? []].flatMap(windows => {
       const known = this.#counters.get(windows) ?? windows.map(window => counterOf(counting, window));
@@ -105,7 +105,7 @@ export class Doorkeeper {
 
   #busiest(): ServerReport["busiest"] {
     const { limits } = this.#rule;
-    const scopes: readonly (readonly [readonly Window[], readonly Arrival[]])[] = [
+    const scopes: readonly (readonly [readonly RaceWindow[], readonly RequestArrival[]])[] = [
       ...(["metadata", "artifact"] as const).map(
         role => [limits[role] ?? [], this.#arrivals.filter(arrival => arrival.role === role)] as const,
       ),
@@ -126,14 +126,14 @@ function retryAfterS(ms: number): number {
 
 function announcement(
   counters: readonly Counter[],
-  limitOf: (window: Window) => number,
+  limitOf: (window: RaceWindow) => number,
 ): Readonly<Record<string, string>> {
   const policies = counters.map(({ window }, index) => `"w${index}";q=${limitOf(window)};w=${window.windowMs / 1000}`);
   return { "ratelimit-policy": policies.join(", ") };
 }
 
 /** The arrivals are in order, so that the window slides over them once. */
-function most(arrivals: readonly Arrival[], windowMs: number): number {
+function most(arrivals: readonly RequestArrival[], windowMs: number): number {
   let from = 0;
   let busiest = 0;
   for (const [index, { atMs }] of arrivals.entries()) {

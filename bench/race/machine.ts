@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, cpus, platform, totalmem } from "node:os";
 import { peerVersions } from "../kit/peers.ts";
-import { CONTESTANTS } from "./client-spec.ts";
+import { CLIENTS } from "./client-spec.ts";
 
 /** Where it was measured. */
 export function machineName(): string {
@@ -16,7 +16,7 @@ export function versionsOf(): Readonly<Record<string, string>> {
   const ours = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
   const { version: undici } = createRequire(import.meta.url)("undici/package.json") as { version: string };
   const versions: Record<string, string> = { docstokg: ours.version };
-  for (const { package: name } of CONTESTANTS)
+  for (const { package: name } of CLIENTS)
     if (name !== undefined) versions[name] = name === "undici" ? undici : (peers[name] ?? "unknown");
   return versions;
 }

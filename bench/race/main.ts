@@ -2,14 +2,14 @@ import { loadavg } from "node:os";
 import { resolve } from "node:path";
 import { installPeers } from "../kit/peers.ts";
 import { formatFigures } from "../kit/report.ts";
-import { Archive, textOf, writeWhole } from "./archive.ts";
-import { fieldOf, type RaceArguments, readArguments, UsageError } from "./arguments.ts";
+import { Archive, readIfPresent, writeAtomically } from "./archive.ts";
+import { clientsFor, type RaceArguments, readArguments, UsageError } from "./arguments.ts";
 import { chartOf } from "./chart.ts";
-import { type Contestant, contestantOf } from "./client-spec.ts";
+import { type ClientSpec, clientSpecOf } from "./client-spec.ts";
 import { CHART_FILE, documentOf, placed, tableOf } from "./document.ts";
 import { figuresOf } from "./figures.ts";
 import { machineName, versionsOf } from "./machine.ts";
-import type { Run, ScenarioResult } from "./result.ts";
+import type { ClientRun, ScenarioResult } from "./result.ts";
 import { runRound } from "./round.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -29,16 +29,16 @@ export async function main(args: readonly string[]): Promise<number> {
 
 async function runAll(race: RaceArguments, command: string, isKept: boolean, archive: Archive): Promise<void> {
   installPeers();
-  const all = race.scenarios.reduce((count, scenario) => count + fieldOf(race, scenario).length, 0);
+  const all = race.scenarios.reduce((count, scenario) => count + clientsFor(race, scenario).length, 0);
   const startMs = performance.now();
   let begun = 0;
   for (const scenario of race.scenarios) {
     const scenarioStartMs = performance.now();
     const [load = 0] = loadavg();
-    const runs: Run[] = [];
-    for (const contestant of fieldOf(race, scenario)) {
+    const runs: ClientRun[] = [];
+    for (const spec of clientsFor(race, scenario)) {
       begun += 1;
-      runs.push(await told(`${begun}/${all}`, scenario, contestant, race.seed));
+      runs.push(await runAndReport(`${begun}/${all}`, scenario, spec, race.seed));
     }
     const result: ScenarioResult = {
       version: 1,
@@ -62,19 +62,19 @@ async function runAll(race: RaceArguments, command: string, isKept: boolean, arc
   console.error(`${all} rounds in ${seconds(performance.now() - startMs)}`);
 }
 
-async function told(at: string, scenario: Scenario, contestant: Contestant, seed: string): Promise<Run> {
+async function runAndReport(at: string, scenario: Scenario, spec: ClientSpec, seed: string): Promise<ClientRun> {
   const startMs = performance.now();
   // One who fails is not to take the others' results along.
-  const run = await runRound(scenario, contestant, seed).catch((error: unknown): Run => {
+  const run = await runRound(scenario, spec, seed).catch((error: unknown): ClientRun => {
     console.error(error);
-    return { client: contestant.id, cannot: error instanceof Error ? error.message : String(error) };
+    return { client: spec.id, cannot: error instanceof Error ? error.message : String(error) };
   });
-  const name = `[${at}] ${scenario.race} ${scenario.title}: ${contestantOf(run.client).name}`;
+  const name = `[${at}] ${scenario.race} ${scenario.title}: ${clientSpecOf(run.client).name}`;
   const { outcome } = run;
-  const came = outcome
+  const summary = outcome
     ? `${seconds(outcome.makespanMs)} (fastest ${seconds(outcome.boundMs)}), ${outcome.rejections ?? 0} rejected, ${outcome.failed} given up`
     : `cannot: ${run.cannot}`;
-  console.error(`${name}: ${came}; took ${seconds(performance.now() - startMs)}`);
+  console.error(`${name}: ${summary}; took ${seconds(performance.now() - startMs)}`);
   return run;
 }
 
@@ -82,8 +82,8 @@ function writeDocument(race: RaceArguments, archive: Archive): void {
   const known = readArguments(race.isQuick ? ["--quick"] : []).scenarios;
   const results = archive.kept(known.map(({ id }) => id));
   const file = resolve(docs, "benchmarks.md");
-  writeWhole(resolve(docs, CHART_FILE), chartOf(results));
-  writeWhole(file, placed(documentOf(results, known), textOf(file)));
+  writeAtomically(resolve(docs, CHART_FILE), chartOf(results));
+  writeAtomically(file, placed(documentOf(results, known), readIfPresent(file)));
   console.error(`wrote docs/benchmarks.md and docs/${CHART_FILE} from ${results.length} of ${known.length} scenarios`);
 }
 

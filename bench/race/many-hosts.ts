@@ -15,19 +15,19 @@ const MOST_BYTES = 1.5e9;
 const FIRST = 200;
 
 /** One request to each of so many hosts, or to as many as it gets to. */
-export async function meetHosts(client: Client, hosts: number): Promise<HostsReport> {
-  await meet(client, "first", FIRST);
+export async function callHosts(client: Client, hosts: number): Promise<HostsReport> {
+  await callEach(client, "first", FIRST);
   let tookMs = 0;
   let met = 0;
   const { bytes } = await retained(async () => {
     const startMs = performance.now();
-    met = await meet(client, "host", hosts);
+    met = await callEach(client, "host", hosts);
     tookMs = performance.now() - startMs;
   });
   return { met, tookMs, bytesPerHost: bytes / met };
 }
 
-async function meet(client: Client, name: string, hosts: number): Promise<number> {
+async function callEach(client: Client, name: string, hosts: number): Promise<number> {
   const untilMs = performance.now() + MOST_MS;
   let begun = 0;
   let met = 0;

@@ -1,25 +1,25 @@
 /** A peer's limiter, the retry rules around it and fetch inside: every attempt waits for its turn. */
-import type { Client, Setting } from "./client.ts";
-import type { Role, Window } from "./limits.ts";
+import type { Client, ClientSetup } from "./client.ts";
+import type { RaceRole, RaceWindow } from "./limits.ts";
 import { withRetry } from "./retry.ts";
-import { type Reply, sendBy } from "./send.ts";
+import { type PeerReply, sendBy } from "./send.ts";
 
 /** Starts a task when it is its turn. */
-export type Turns = (task: () => Promise<Reply>) => Promise<Reply>;
+export type TaskRunner = (task: () => Promise<PeerReply>) => Promise<PeerReply>;
 
 /** Makes what takes turns for one host and role; asked once for each. */
-export type TurnsOf = (host: string, role: Role) => Turns;
+export type TaskRunnerOf = (host: string, role: RaceRole) => TaskRunner;
 
-export function peerClient({ wire, random }: Setting, turnsOf: TurnsOf, close?: () => void): Client {
+export function peerClient({ wire, random }: ClientSetup, runnerOf: TaskRunnerOf, close?: () => void): Client {
   const send = sendBy(wire);
-  const known = new Map<string, Turns>();
+  const known = new Map<string, TaskRunner>();
   return {
     get(url, role) {
       const { host } = new URL(url);
       const key = `${role} ${host}`;
-      const turns = known.get(key) ?? turnsOf(host, role);
-      known.set(key, turns);
-      return withRetry(() => turns(() => send(url)), random);
+      const runner = known.get(key) ?? runnerOf(host, role);
+      known.set(key, runner);
+      return withRetry(() => runner(() => send(url)), random);
     },
     close: async () => close?.(),
   };
@@ -30,23 +30,23 @@ export function peerClient({ wire, random }: Setting, turnsOf: TurnsOf, close?: 
  * longest outermost. The other way round, what the longer window held back would come out of it in a burst.
  * What counts for all roles of a host is made once for it.
  */
-export function nested({ limits }: Setting, one: (window: Window) => Turns): TurnsOf {
-  const totals = new Map<string, Turns>();
-  const chained = (windows: readonly Window[], innermost: Turns) =>
+export function nested({ limits }: ClientSetup, one: (window: RaceWindow) => TaskRunner): TaskRunnerOf {
+  const totals = new Map<string, TaskRunner>();
+  const chained = (windows: readonly RaceWindow[], innermost: TaskRunner) =>
     windows
       .toSorted((a, b) => a.windowMs - b.windowMs)
-      .reduce((inner: Turns, window) => within(one(window), inner), innermost);
+      .reduce((inner: TaskRunner, window) => within(one(window), inner), innermost);
   return (host, role) => {
     const own = limits[role] ?? [];
-    if (limits.total === undefined) return chained(own, straight);
-    const total = totals.get(host) ?? chained(limits.total, straight);
+    if (limits.total === undefined) return chained(own, runAtOnce);
+    const total = totals.get(host) ?? chained(limits.total, runAtOnce);
     totals.set(host, total);
     return chained(own, total);
   };
 }
 
-export const straight: Turns = task => task();
+export const runAtOnce: TaskRunner = task => task();
 
-function within(outer: Turns, inner: Turns): Turns {
+function within(outer: TaskRunner, inner: TaskRunner): TaskRunner {
   return task => outer(() => inner(task));
 }

@@ -27,7 +27,7 @@ export class Child implements AsyncDisposable {
   }
 
   /** The next message; rejects when the process ends first, or says nothing for so long. */
-  async heard(withinMs: number): Promise<unknown> {
+  async nextMessage(withinMs: number): Promise<unknown> {
     const signal = AbortSignal.timeout(withinMs);
     const said = once(this.#process, "message", { signal }).catch(error => {
       if (!signal.aborted) throw error;
@@ -41,9 +41,9 @@ export class Child implements AsyncDisposable {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const gone = once(this.#process, "exit");
     // A client that never gives its loop back would never hear that the parent has hung up.
-    const impatience = setTimeout(() => this.#process.kill("SIGKILL"), 5000);
+    const killTimer = setTimeout(() => this.#process.kill("SIGKILL"), 5000);
     if (this.#process.connected) this.#process.disconnect();
     await gone;
-    clearTimeout(impatience);
+    clearTimeout(killTimer);
   }
 }

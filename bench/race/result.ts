@@ -48,8 +48,8 @@ const resultSchema = z.strictObject({
   runs: z.array(runSchema),
 });
 
-export type Run = z.infer<typeof runSchema>;
-export type Outcome = NonNullable<Run["outcome"]>;
+export type ClientRun = z.infer<typeof runSchema>;
+export type RunOutcome = NonNullable<ClientRun["outcome"]>;
 export type ScenarioResult = z.infer<typeof resultSchema>;
 
 /** Reads what was kept, or throws an error that says where and what is wrong. */

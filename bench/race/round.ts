@@ -2,14 +2,14 @@
 import { openFolder } from "../stores/folder.ts";
 import { openServer } from "../stores/server.ts";
 import { fastestMs } from "./bound.ts";
-import type { RacerOrder, RacerReport } from "./client-process.ts";
-import type { Contestant } from "./client-spec.ts";
+import type { ClientOrder, ClientReport } from "./client-process.ts";
+import type { ClientSpec } from "./client-spec.ts";
 import type { ServerReport } from "./limit-enforcer.ts";
 import { shareOf } from "./limits.ts";
 import { WARM_PATH } from "./paths.ts";
 import { Child } from "./processes.ts";
-import type { Outcome, Run } from "./result.ts";
-import { courseOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
+import type { ClientRun, RunOutcome } from "./result.ts";
+import { boundInputOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
 
 /** What our policy adds to every window unless it is told otherwise. */
 const GUARD_MS = 25;
@@ -19,11 +19,11 @@ const START_MS = 60_000;
 /** For what takes no time of the clock: hours of virtual time, a million hosts. */
 const LEAST_REPORT_MS = 120_000;
 
-export async function runRound(scenario: Scenario, contestant: Contestant, seed: string): Promise<Run> {
-  const { store, isForSharers = false } = scenario;
-  const isSharing = store !== undefined && contestant.shares.includes(store);
-  const client = contestant.id;
-  if (isForSharers && !isSharing) return { client, cannot: "cannot share a limit through Redis: see R6 on SQLite" };
+export async function runRound(scenario: Scenario, spec: ClientSpec, seed: string): Promise<ClientRun> {
+  const { store, needsSharedStore = false } = scenario;
+  const isSharing = store !== undefined && spec.shares.includes(store);
+  const client = spec.id;
+  if (needsSharedStore && !isSharing) return { client, cannot: "cannot share a limit through Redis: see R6 on SQLite" };
   using folder = openFolder();
   await using redis = isSharing && store === "redis" ? await openServer() : undefined;
   if (isSharing && store === "redis" && redis === undefined) return { client, cannot: "no redis-server on PATH" };
@@ -32,9 +32,9 @@ export async function runRound(scenario: Scenario, contestant: Contestant, seed:
   const isDivided = processes > 1 && !isSharing;
   const hasServer = !scenario.isVirtual && !scenario.hosts;
   await using server = hasServer ? new Child("server.ts", ruleOf(scenario)) : undefined;
-  const origin = server ? `http://127.0.0.1:${await server.heard(START_MS)}` : "http://127.0.0.1";
+  const origin = server ? `http://127.0.0.1:${await server.nextMessage(START_MS)}` : "http://127.0.0.1";
   if (server) await warm(origin);
-  const order = (index: number): RacerOrder => ({
+  const order = (index: number): ClientOrder => ({
     client,
     scenario,
     index,
@@ -42,30 +42,30 @@ export async function runRound(scenario: Scenario, contestant: Contestant, seed:
     seed: `${seed} ${scenario.id} ${client}`,
     limits: isDivided ? shareOf(scenario.limits, processes) : scenario.limits,
     ...(isSharing && { store: place }),
-    limitMs: 10_000 + 4 * fastestMs(courseOf(scenario)),
+    limitMs: 10_000 + 4 * fastestMs(boundInputOf(scenario)),
   });
-  const reports = await runRacers(Array.from({ length: processes }, (_, index) => order(index)));
+  const reports = await runClientProcesses(Array.from({ length: processes }, (_, index) => order(index)));
   const seen = server ? await reportOf(server) : reports[0]?.server;
-  const note = isDivided && contestant.hasLimiter ? `each process with 1/${processes} of the limit` : undefined;
+  const note = isDivided && spec.hasLimiter ? `each process with 1/${processes} of the limit` : undefined;
   return { client, ...(note !== undefined && { note }), outcome: outcomeOf(scenario, reports, seen) };
 }
 
-async function runRacers(orders: readonly RacerOrder[]): Promise<readonly RacerReport[]> {
-  await using racers = new AsyncDisposableStack();
+async function runClientProcesses(orders: readonly ClientOrder[]): Promise<readonly ClientReport[]> {
+  await using processStack = new AsyncDisposableStack();
   // They stop by themselves; this is for one that does not.
   const reportMs = Math.max(
     LEAST_REPORT_MS,
     ...orders.map(({ scenario, limitMs }) => (scenario.isVirtual ? 0 : limitMs * 2)),
   );
-  const children = orders.map(order => racers.use(new Child("client-process.ts", order)));
-  await Promise.all(children.map(child => child.heard(START_MS)));
-  const reports = Promise.all(children.map(child => child.heard(reportMs) as Promise<RacerReport>));
+  const children = orders.map(order => processStack.use(new Child("client-process.ts", order)));
+  await Promise.all(children.map(child => child.nextMessage(START_MS)));
+  const reports = Promise.all(children.map(child => child.nextMessage(reportMs) as Promise<ClientReport>));
   for (const child of children) child.send("go");
   return await reports;
 }
 
 async function reportOf(server: Child): Promise<ServerReport> {
-  const report = server.heard(START_MS);
+  const report = server.nextMessage(START_MS);
   server.send("report");
   return (await report) as ServerReport;
 }
@@ -77,8 +77,8 @@ async function warm(origin: string): Promise<void> {
   }
 }
 
-function outcomeOf(scenario: Scenario, reports: readonly RacerReport[], seen: ServerReport | undefined): Outcome {
-  const sum = (of: (report: RacerReport) => number) => reports.reduce((total, report) => total + of(report), 0);
+function outcomeOf(scenario: Scenario, reports: readonly ClientReport[], seen: ServerReport | undefined): RunOutcome {
+  const sum = (of: (report: ClientReport) => number) => reports.reduce((total, report) => total + of(report), 0);
   const stalls = reports.flatMap(report => report.stalls);
   const hosts = reports[0]?.hosts;
   const requests = requestsOf(scenario);
@@ -89,8 +89,8 @@ function outcomeOf(scenario: Scenario, reports: readonly RacerReport[], seen: Se
     putBack: sum(({ putBack }) => putBack),
     makespanMs:
       Math.max(...reports.map(({ endedMs }) => endedMs)) - Math.min(...reports.map(({ startedMs }) => startedMs)),
-    boundMs: fastestMs(courseOf(scenario, stalls)),
-    politeMs: fastestMs({ ...courseOf(scenario, stalls, seen?.toldUntilMs), guardMs: GUARD_MS }),
+    boundMs: fastestMs(boundInputOf(scenario, stalls)),
+    politeMs: fastestMs({ ...boundInputOf(scenario, stalls, seen?.retryAfterUntilMs), guardMs: GUARD_MS }),
     cpuUsPerRequest: (sum(({ cpuMs }) => cpuMs) * 1000) / (hosts?.met ?? requests),
     memoryMb: sum(({ memoryMb }) => memoryMb),
     ...(seen && { arrivals: seen.arrivals, rejections: seen.rejections, busiest: seen.busiest }),

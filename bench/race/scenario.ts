@@ -1,7 +1,7 @@
-import type { Course, Interval } from "./bound.ts";
+import type { BoundInput, Interval } from "./bound.ts";
 import type { Counting } from "./counters.ts";
 import type { ServerRule } from "./limit-enforcer.ts";
-import type { Limits, Role } from "./limits.ts";
+import type { RaceLimits, RaceRole } from "./limits.ts";
 
 /** An event loop that stands still: from when on, counted from the start, and for how long. */
 export interface Stall {
@@ -9,7 +9,7 @@ export interface Stall {
   readonly ms: number;
 }
 
-export type Load = Readonly<Partial<Record<Role, number>>>;
+export type RequestCounts = Readonly<Partial<Record<RaceRole, number>>>;
 
 export interface Scenario {
   /** `r5-told`: also the name of its file of results. */
@@ -19,16 +19,16 @@ export interface Scenario {
   readonly title: string;
   /** One sentence or two: what is done, and what a reader has to know. */
   readonly what: string;
-  readonly limits: Limits;
+  readonly limits: RaceLimits;
   /** What each process has to do; everything is asked for at once. */
-  readonly loads: readonly Load[];
+  readonly loads: readonly RequestCounts[];
   readonly counting?: Counting;
   readonly outage?: ServerRule["outage"];
   readonly halvedAtMs?: number;
   readonly stalls?: readonly Stall[];
   readonly store?: "sqlite" | "redis";
   /** Nothing but those who can share through the store. */
-  readonly isForSharers?: boolean;
+  readonly needsSharedStore?: boolean;
   readonly isVirtual?: boolean;
   /** So many hosts with one request each, over a wire that answers at once. */
   readonly hosts?: number;
@@ -50,8 +50,8 @@ export function ruleOf({ limits, counting, outage, halvedAtMs }: Scenario): Serv
   };
 }
 
-function loadOf({ loads }: Scenario): Load {
-  const sum = (role: Role) => loads.reduce((count, load) => count + (load[role] ?? 0), 0);
+function loadOf({ loads }: Scenario): RequestCounts {
+  const sum = (role: RaceRole) => loads.reduce((count, load) => count + (load[role] ?? 0), 0);
   return { metadata: sum("metadata"), artifact: sum("artifact") };
 }
 
@@ -61,9 +61,9 @@ export function requestsOf(scenario: Scenario): number {
 }
 
 /** What the bound is computed for: with the stalls as they were, and the outage as the server told of it. */
-export function courseOf(scenario: Scenario, stalls: readonly Interval[] = [], toldUntilMs = 0): Course {
+export function boundInputOf(scenario: Scenario, stalls: readonly Interval[] = [], retryAfterUntilMs = 0): BoundInput {
   const { limits, outage, halvedAtMs } = scenario;
-  const down = outage && { fromMs: outage.fromMs, toMs: Math.max(outage.toMs, toldUntilMs) };
+  const down = outage && { fromMs: outage.fromMs, toMs: Math.max(outage.toMs, retryAfterUntilMs) };
   return {
     requests: loadOf(scenario),
     limits,

@@ -1,12 +1,12 @@
 /** R1 to R10. A quick run does the same with fewer requests; its numbers are not worth quoting. */
-import type { Limits } from "./limits.ts";
+import type { RaceLimits } from "./limits.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SECOND = 1000;
 const HOUR = 3_600_000;
-const TEN: Limits = { metadata: [{ limit: 10, windowMs: SECOND }] };
-const TWENTY: Limits = { metadata: [{ limit: 20, windowMs: SECOND }] };
-const EIGHT: Limits = { metadata: [{ limit: 8, windowMs: SECOND }] };
+const TEN: RaceLimits = { metadata: [{ limit: 10, windowMs: SECOND }] };
+const TWENTY: RaceLimits = { metadata: [{ limit: 20, windowMs: SECOND }] };
+const EIGHT: RaceLimits = { metadata: [{ limit: 8, windowMs: SECOND }] };
 
 export function scenarios(isQuick: boolean): readonly Scenario[] {
   const pick = <Value>(full: Value, quick: Value): Value => (isQuick ? quick : full);
@@ -63,14 +63,14 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       promises: ["no-rejections", "near-optimum", "ahead"],
     },
     ...([true, false] as const).map(
-      (saysWhen): Scenario => ({
-        id: saysWhen ? "r5-told" : "r5-untold",
+      (sendsRetryAfter): Scenario => ({
+        id: sendsRetryAfter ? "r5-told" : "r5-untold",
         race: "R5",
-        title: `outage ${saysWhen ? "with" : "without"} Retry-After`,
-        what: `20 per second; two windows in, the server answers with 503 for ${pick(3, 1.3)} seconds and ${saysWhen ? "says for how long" : "does not say for how long: who asks seldom learns late that it is back, and the bound knows at once"}.`,
+        title: `outage ${sendsRetryAfter ? "with" : "without"} Retry-After`,
+        what: `20 per second; two windows in, the server answers with 503 for ${pick(3, 1.3)} seconds and ${sendsRetryAfter ? "says for how long" : "does not say for how long: who asks seldom learns late that it is back, and the bound knows at once"}.`,
         limits: TWENTY,
         loads: [{ metadata: pick(60, 50) }],
-        outage: { fromMs: 1500, toMs: pick(4500, 2800), saysWhen },
+        outage: { fromMs: 1500, toMs: pick(4500, 2800), sendsRetryAfter },
         promises: ["no-rejections", "near-optimum", "ahead"],
       }),
     ),
@@ -86,7 +86,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
         limits: EIGHT,
         loads: pick([20, 14, 14, 8], [8, 6, 4, 4]).map(metadata => ({ metadata })),
         store,
-        isForSharers: store === "redis",
+        needsSharedStore: store === "redis",
         promises: ["no-rejections", "near-optimum", "ahead"],
       }),
     ),

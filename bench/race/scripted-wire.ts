@@ -1,6 +1,6 @@
 import { Dispatcher } from "undici";
 
-export interface NearAnswer {
+export interface ScriptedAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -8,17 +8,17 @@ export interface NearAnswer {
 const BODY = Buffer.from('{"status":"ok"}\n');
 
 /** A wire without a network: whoever is behind it answers in the next microtask. */
-export class NearWire extends Dispatcher {
-  readonly #answer: (path: string) => NearAnswer;
+export class ScriptedWire extends Dispatcher {
+  readonly #answer: (path: string) => ScriptedAnswer;
 
-  constructor(answer: (path: string) => NearAnswer) {
+  constructor(answer: (path: string) => ScriptedAnswer) {
     super();
     this.#answer = answer;
   }
 
   override dispatch({ path }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     queueMicrotask(() => {
-      const controller = new Controller();
+      const controller = new NoopController();
       try {
         handler.onRequestStart?.(controller, {});
         const { status, headers } = this.#answer(path);
@@ -39,7 +39,7 @@ export class NearWire extends Dispatcher {
 }
 
 /** Everything comes at once: there is nothing to steer. */
-class Controller implements Dispatcher.DispatchController {
+class NoopController implements Dispatcher.DispatchController {
   readonly aborted = false;
   readonly paused = false;
   readonly reason = null;

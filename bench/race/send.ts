@@ -1,14 +1,14 @@
 /** One attempt of a peer: Node's fetch, or undici's request where something stands in for the network. */
 import { type Dispatcher, request } from "undici";
 
-export interface Reply {
+export interface PeerReply {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
 }
 
-export type Send = (url: string) => Promise<Reply>;
+export type PeerSend = (url: string) => Promise<PeerReply>;
 
-export function sendBy(wire: Dispatcher | undefined): Send {
+export function sendBy(wire: Dispatcher | undefined): PeerSend {
   if (wire !== undefined) return url => sendOver(wire, url);
   return async url => {
     const response = await fetch(url);
@@ -18,7 +18,7 @@ export function sendBy(wire: Dispatcher | undefined): Send {
 }
 
 /** Over a dispatcher of undici's. */
-export async function sendOver(dispatcher: Dispatcher, url: string): Promise<Reply> {
+export async function sendOver(dispatcher: Dispatcher, url: string): Promise<PeerReply> {
   const { statusCode, headers, body } = await request(url, { dispatcher });
   await body.dump();
   const said = headers["retry-after"];

@@ -1,23 +1,23 @@
 /** The server of a scenario, in a process of its own: `server.ts <rule as JSON>`. Says its port; reports when asked. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Doorkeeper, type ServerRule } from "./limit-enforcer.ts";
+import { RaceLimitEnforcer, type ServerRule } from "./limit-enforcer.ts";
 import { roleOfPath, WARM_PATH } from "./paths.ts";
 
 const rule = JSON.parse(process.argv[2] ?? "{}") as ServerRule;
-const doorkeeper = new Doorkeeper(rule);
+const enforcer = new RaceLimitEnforcer(rule);
 /** It lets everybody in, and does the same work. */
-const warming = new Doorkeeper({ limits: { metadata: [{ limit: Number.MAX_SAFE_INTEGER, windowMs: 1000 }] } });
+const warming = new RaceLimitEnforcer({ limits: { metadata: [{ limit: Number.MAX_SAFE_INTEGER, windowMs: 1000 }] } });
 
 const server = createServer((request, response) => {
   const nowMs = performance.now();
   const { url = "/" } = request;
-  const judge = url === WARM_PATH ? warming : doorkeeper;
+  const judge = url === WARM_PATH ? warming : enforcer;
   const { status, headers } = judge.arrive(nowMs, roleOfPath(url));
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(status === 200 ? '{"status":"ok"}\n' : '{"status":"error"}\n');
 });
 server.keepAliveTimeout = 120_000;
 server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
-process.on("message", () => process.send?.(doorkeeper.report()));
+process.on("message", () => process.send?.(enforcer.report()));
 process.once("disconnect", () => process.exit());

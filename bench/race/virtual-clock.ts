@@ -5,7 +5,7 @@
 import { sleep } from "../../src/time/sleep.ts";
 import type { Time, Timer } from "../../src/time/time.ts";
 
-interface Armed {
+interface VirtualTimer {
   dueMs: number;
   readonly order: number;
   readonly everyMs: number | undefined;
@@ -15,9 +15,9 @@ interface Armed {
 
 /** What a timer's caller holds. Whether it keeps the process alive is of no interest here. */
 class Handle {
-  readonly armed: Armed;
+  readonly armed: VirtualTimer;
 
-  constructor(armed: Armed) {
+  constructor(armed: VirtualTimer) {
     this.armed = armed;
   }
 
@@ -45,7 +45,7 @@ const EPOCH_MS = Date.UTC(2026, 0, 1);
 export class VirtualClock {
   #nowMs = 0;
   #order = 0;
-  readonly #heap: Armed[] = [];
+  readonly #heap: VirtualTimer[] = [];
 
   get nowMs(): number {
     return this.#nowMs;
@@ -115,7 +115,7 @@ export class VirtualClock {
   #arm(ms: number, everyMs: number | undefined, fire: () => void): Handle {
     // As Node has it: whole milliseconds, one at the least.
     const dueMs = this.#nowMs + Math.max(1, Math.trunc(ms));
-    const armed: Armed = { dueMs, order: this.#nextOrder(), everyMs, fire, isCancelled: false };
+    const armed: VirtualTimer = { dueMs, order: this.#nextOrder(), everyMs, fire, isCancelled: false };
     this.#push(armed);
     return new Handle(armed);
   }
@@ -142,30 +142,30 @@ export class VirtualClock {
     return true;
   }
 
-  #push(armed: Armed): void {
+  #push(armed: VirtualTimer): void {
     const heap = this.#heap;
     let at = heap.push(armed) - 1;
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      if (!isBefore(armed, heap[parent] as Armed)) break;
-      heap[at] = heap[parent] as Armed;
+      if (!isBefore(armed, heap[parent] as VirtualTimer)) break;
+      heap[at] = heap[parent] as VirtualTimer;
       at = parent;
     }
     heap[at] = armed;
   }
 
-  #pop(): Armed {
+  #pop(): VirtualTimer {
     const heap = this.#heap;
-    const first = heap[0] as Armed;
-    const last = heap.pop() as Armed;
+    const first = heap[0] as VirtualTimer;
+    const last = heap.pop() as VirtualTimer;
     if (heap.length === 0) return first;
     let at = 0;
     for (;;) {
       let child = 2 * at + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as Armed, heap[child] as Armed)) child += 1;
-      if (!isBefore(heap[child] as Armed, last)) break;
-      heap[at] = heap[child] as Armed;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as VirtualTimer, heap[child] as VirtualTimer)) child += 1;
+      if (!isBefore(heap[child] as VirtualTimer, last)) break;
+      heap[at] = heap[child] as VirtualTimer;
       at = child;
     }
     heap[at] = last;
@@ -173,6 +173,6 @@ export class VirtualClock {
   }
 }
 
-function isBefore(a: Armed, b: Armed): boolean {
+function isBefore(a: VirtualTimer, b: VirtualTimer): boolean {
   return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
 }

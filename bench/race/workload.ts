@@ -1,13 +1,13 @@
 /** What a program does with a client: it asks for everything at once, and puts back what failed. */
 import type { Client } from "./client.ts";
-import type { Role } from "./limits.ts";
+import type { RaceRole } from "./limits.ts";
 import { pathOf } from "./paths.ts";
-import type { Load } from "./scenario.ts";
+import type { RequestCounts } from "./scenario.ts";
 
 /** Goes that an item gets in all. A client has tried several times by itself in each of them. */
-const GOES = 3;
+const MAX_TRIES = 3;
 
-export interface Tally {
+export interface WorkloadTally {
   succeeded: number;
   /** Given up. */
   failed: number;
@@ -15,15 +15,15 @@ export interface Tally {
   putBack: number;
 }
 
-export function fetchAll(client: Client, origin: string, load: Load, tally: Tally): Promise<unknown> {
+export function fetchAll(client: Client, origin: string, load: RequestCounts, tally: WorkloadTally): Promise<unknown> {
   const items = interleaved(load);
   return Promise.all(
     items.map((role, index) => fetchOne(client, `${origin}${pathOf(role, `${process.pid}/${index}`)}`, role, tally)),
   );
 }
 
-async function fetchOne(client: Client, url: string, role: Role, tally: Tally): Promise<void> {
-  for (let go = 1; go <= GOES; go += 1) {
+async function fetchOne(client: Client, url: string, role: RaceRole, tally: WorkloadTally): Promise<void> {
+  for (let attempt = 1; attempt <= MAX_TRIES; attempt += 1) {
     const status = await client.get(url, role).catch((error: unknown) => {
       // A slip of the race itself is not to be counted as a failure of a client.
       if (error instanceof ReferenceError || error instanceof RangeError) throw error;
@@ -33,13 +33,13 @@ async function fetchOne(client: Client, url: string, role: Role, tally: Tally): 
       tally.succeeded += 1;
       return;
     }
-    if (go < GOES) tally.putBack += 1;
+    if (attempt < MAX_TRIES) tally.putBack += 1;
   }
   tally.failed += 1;
 }
 
 /** Roles come evenly mixed, as from a program that finds a file with every few records. */
-function interleaved({ metadata = 0, artifact = 0 }: Load): readonly Role[] {
+function interleaved({ metadata = 0, artifact = 0 }: RequestCounts): readonly RaceRole[] {
   const every = artifact === 0 ? Number.POSITIVE_INFINITY : (metadata + artifact) / artifact;
   return Array.from({ length: metadata + artifact }, (_, index) =>
     Math.floor((index + 1) / every) > Math.floor(index / every) ? "artifact" : "metadata",

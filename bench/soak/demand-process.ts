@@ -1,6 +1,6 @@
 /** Wants units without end: `node demand-process.ts <store> <limit per second> <ms>`. Reports when it got each of them. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Ask } from "../../src/stores/store.ts";
+import type { LeaseRequest } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { openPatientStore } from "../../test/stores/patient-store.ts";
 
@@ -13,7 +13,7 @@ const SECOND_US = 1_000_000;
 const [address = "", limit = "", ms = ""] = process.argv.slice(2);
 const store = await openPatientStore(address, { time: systemTime });
 const windows = [{ limit: Number(limit), windowUs: SECOND_US, spanUs: SECOND_US }];
-const ask: Ask = { claims: [{ key: "k", windows, spacingUs: 0 }], least: 1, most: 1 };
+const ask: LeaseRequest = { claims: [{ key: "k", windows, spacingUs: 0 }], least: 1, most: 1 };
 await new Promise<void>(resolve => {
   process.once("message", () => resolve());
   process.send?.("ready");

@@ -1,5 +1,5 @@
 /** One unit for one of several callers, through a store. */
-import type { Answer, Ask, BudgetStore, Settlement, StoreClaim } from "../../src/stores/store.ts";
+import type { BudgetStore, LeaseReply, LeaseRequest, Settlement, StoreClaim } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 
 /** Resolves when the caller has its unit. */
@@ -10,7 +10,7 @@ const MOST_UNITS = 64;
 const SECOND_US = 1_000_000;
 
 /** Two windows that a bench does not fill. */
-export function roomyClaim(key: string): StoreClaim {
+export function wideClaim(key: string): StoreClaim {
   return {
     key,
     windows: [
@@ -35,32 +35,32 @@ export function acquireEach(store: BudgetStore, claims: readonly StoreClaim[], c
   const next = nextKey(claims.map(one), callers);
   const written: Settlement[] = [];
   return async caller => {
-    const ask = next(caller);
+    const leaseRequest = next(caller);
     const last = written[caller];
-    const [answer] = await store.exchange(last === undefined ? [] : [last], [ask]);
+    const [answer] = await store.exchange(last === undefined ? [] : [last], [leaseRequest]);
     checkGiven(answer);
-    written[caller] = writtenOf(ask, 1);
+    written[caller] = writtenOf(leaseRequest, 1);
   };
 }
 
 /** One exchange at a time asks for all who wait, as the gate does. */
 export function acquireTogether(store: BudgetStore, claims: readonly StoreClaim[], callers: number): Acquire {
-  const lanes = claims.map(claim => new Lane(claim));
-  const next = nextKey(lanes, callers);
+  const queues = claims.map(claim => new KeyQueue(claim));
+  const next = nextKey(queues, callers);
   let isBusy = false;
   const exchange = async () => {
-    const settlements = lanes.flatMap(lane => lane.settlement() ?? []);
-    const asking = lanes.filter(({ waiting }) => waiting.length > 0);
+    const settlements = queues.flatMap(queue => queue.settlement() ?? []);
+    const asking = queues.filter(({ waiting }) => waiting.length > 0);
     try {
       const answers = await store.exchange(
         settlements,
-        asking.map(lane => lane.ask()),
+        asking.map(queue => queue.leaseRequest()),
       );
-      for (const [index, lane] of asking.entries()) lane.heed(answers[index]);
+      for (const [index, queue] of asking.entries()) queue.applyReply(answers[index]);
     } catch (error) {
-      for (const lane of asking) lane.fail(error);
+      for (const queue of asking) queue.fail(error);
     }
-    isBusy = lanes.some(({ waiting }) => waiting.length > 0);
+    isBusy = queues.some(({ waiting }) => waiting.length > 0);
     if (isBusy) process.nextTick(exchange);
   };
   return caller => {
@@ -87,26 +87,26 @@ export function acquireNothing(): Acquire {
 /** One after the other, each in a call of its own and so with a stamp of its own. */
 export async function writeUnits(store: BudgetStore, claim: StoreClaim, amounts: readonly number[]): Promise<void> {
   for (const most of amounts) {
-    const ask = { claims: [claim], least: most, most };
-    const [answer] = await store.exchange([], [ask]);
+    const leaseRequest = { claims: [claim], least: most, most };
+    const [answer] = await store.exchange([], [leaseRequest]);
     checkGiven(answer);
-    await store.exchange([writtenOf(ask, most)], []);
+    await store.exchange([writtenOf(leaseRequest, most)], []);
   }
 }
 
-export function one(claim: StoreClaim): Ask {
+export function one(claim: StoreClaim): LeaseRequest {
   return { claims: [claim], least: 1, most: 1 };
 }
 
-function writtenOf({ claims }: Ask, written: number): Settlement {
+function writtenOf({ claims }: LeaseRequest, written: number): Settlement {
   return { keys: claims.map(({ key }) => key), written, returned: 0 };
 }
 
-function checkGiven(answer: Answer | undefined): asserts answer is Extract<Answer, { kind: "given" }> {
+function checkGiven(answer: LeaseReply | undefined): asserts answer is Extract<LeaseReply, { kind: "given" }> {
   if (answer?.kind !== "given") throw new TypeError(`a unit was due, and not ${JSON.stringify(answer)}`);
 }
 
-class Lane {
+class KeyQueue {
   readonly #claim: StoreClaim;
   readonly waiting: { readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
   #written = 0;
@@ -115,7 +115,7 @@ class Lane {
     this.#claim = claim;
   }
 
-  ask(): Ask {
+  leaseRequest(): LeaseRequest {
     return { claims: [this.#claim], least: 1, most: Math.min(this.waiting.length, MOST_UNITS) };
   }
 
@@ -126,7 +126,7 @@ class Lane {
   }
 
   /** Everybody sends at once what he was waiting for. */
-  heed(answer: Answer | undefined): void {
+  applyReply(answer: LeaseReply | undefined): void {
     checkGiven(answer);
     this.#written += answer.units;
     for (const { resolve } of this.waiting.splice(0, answer.units)) resolve();

@@ -1,17 +1,17 @@
 /** Contestants in turns, in short rounds, with one process or several; the ratios are taken within a round. */
 import { availableParallelism } from "node:os";
-import type { Table } from "../kit/report.ts";
+import type { BenchTable } from "../kit/report.ts";
 import { median, percentile } from "../kit/statistics.ts";
 import type { RoundResult } from "./round.ts";
-import type { Crew } from "./worker-pool.ts";
+import type { WorkerPool } from "./worker-pool.ts";
 
-export interface Setting {
+export interface LoadSetting {
   readonly processes: number;
   readonly callers: number;
   readonly keys: number;
 }
 
-export interface ContestOptions {
+export interface ComparisonOptions {
   readonly rounds: number;
   readonly ms: number;
 }
@@ -66,11 +66,11 @@ export class Score {
   }
 }
 
-export class Outcome {
-  readonly setting: Setting;
+export class StoreComparison {
+  readonly setting: LoadSetting;
   readonly scores: ReadonlyMap<string, Score>;
 
-  constructor(setting: Setting, scores: ReadonlyMap<string, Score>) {
+  constructor(setting: LoadSetting, scores: ReadonlyMap<string, Score>) {
     this.setting = setting;
     this.scores = scores;
   }
@@ -87,30 +87,30 @@ export class Outcome {
   }
 }
 
-export async function contest(
-  crew: Crew,
+export async function compareStores(
+  pool: WorkerPool,
   entrants: readonly string[],
-  setting: Setting,
-  { rounds, ms }: ContestOptions,
-): Promise<Outcome> {
+  setting: LoadSetting,
+  { rounds, ms }: ComparisonOptions,
+): Promise<StoreComparison> {
   const { callers, keys } = setting;
   const scores = new Map(entrants.map(entrant => [entrant, new Score()]));
   for (let round = -UNRECORDED_ROUNDS; round < rounds; round += 1) {
     // Nobody always comes after the same one.
     for (const entrant of round % 2 === 0 ? entrants : entrants.toReversed()) {
-      const results = await crew.run({ entrant, callers, keys, ms });
+      const results = await pool.run({ entrant, callers, keys, ms });
       if (round >= 0) scores.get(entrant)?.add(results);
     }
   }
-  return new Outcome(setting, scores);
+  return new StoreComparison(setting, scores);
 }
 
 /** With a column for each of the `others`, by its heading: how many times as many units. */
 export function tableOf(
-  outcome: Outcome,
-  { rounds, ms }: ContestOptions,
+  outcome: StoreComparison,
+  { rounds, ms }: ComparisonOptions,
   others: ReadonlyMap<string, string> = new Map(),
-): Table {
+): BenchTable {
   return {
     title: outcome.title,
     notes: [

@@ -1,11 +1,11 @@
 /** Acquires through a redis server, beside rate-limiter-flexible on the same one. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, type Figure } from "../kit/report.ts";
-import { type ContestOptions, contest, type Outcome, tableOf } from "./comparison.ts";
+import { type ComparisonOptions, compareStores, type StoreComparison, tableOf } from "./comparison.ts";
 import { PEER_COLUMNS, SINGLE, UNION } from "./peer.ts";
 import { EACH, TOGETHER } from "./round.ts";
 import { noServer, openServer } from "./server.ts";
-import { Crew } from "./worker-pool.ts";
+import { WorkerPool } from "./worker-pool.ts";
 
 /** With two windows, beside one of theirs. */
 const SHARE_MIN = 0.9;
@@ -16,10 +16,10 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   await using server = await openServer();
   if (server === undefined) return noServer();
   const options = isQuick ? { rounds: 3, ms: 40 } : { rounds: 21, ms: 150 };
-  const outcomes: Outcome[] = [];
+  const outcomes: StoreComparison[] = [];
   for (const processes of [1, 4]) {
-    await using crew = await Crew.start(processes, { kind: "redis", at: server.url });
-    outcomes.push(...(await contests(crew, processes, options)));
+    await using pool = await WorkerPool.start(processes, { kind: "redis", at: server.url });
+    outcomes.push(...(await compareAll(pool, processes, options)));
   }
   return {
     tables: outcomes.map(outcome => tableOf(outcome, options, PEER_COLUMNS)),
@@ -27,17 +27,22 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   };
 }
 
-async function contests(crew: Crew, processes: number, options: ContestOptions): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
+async function compareAll(
+  pool: WorkerPool,
+  processes: number,
+  options: ComparisonOptions,
+): Promise<readonly StoreComparison[]> {
+  const outcomes: StoreComparison[] = [];
   // Those who call often come first: by the time that one calls alone, its code is compiled.
   for (const callers of [64, 1]) {
     const entrants = callers === 1 ? [SINGLE, UNION, EACH] : [SINGLE, UNION, EACH, TOGETHER];
-    for (const keys of [1, 64]) outcomes.push(await contest(crew, entrants, { processes, callers, keys }, options));
+    for (const keys of [1, 64])
+      outcomes.push(await compareStores(pool, entrants, { processes, callers, keys }, options));
   }
   return outcomes;
 }
 
-function figuresOf(outcome: Outcome): readonly Figure[] {
+function figuresOf(outcome: StoreComparison): readonly Figure[] {
   const ours = outcome.score(EACH);
   return [
     atLeast(`Redis, ${outcome.title}: two windows / ${SINGLE}`, ours.times(outcome.score(SINGLE)), SHARE_MIN),

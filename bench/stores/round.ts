@@ -1,4 +1,4 @@
-import type { Silence } from "./loop-monitor.ts";
+import type { LoopStalls } from "./loop-monitor.ts";
 
 /** What the bench and its processes say to each other. */
 export interface RoundOrder {
@@ -8,7 +8,7 @@ export interface RoundOrder {
   readonly ms: number;
 }
 
-export interface RoundResult extends Silence {
+export interface RoundResult extends LoopStalls {
   readonly perSecond: number;
   /** Of every unit that was acquired. */
   readonly tookUs: Float64Array;

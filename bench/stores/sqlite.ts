@@ -2,10 +2,10 @@
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, atMost, type Figure } from "../kit/report.ts";
 import { median } from "../kit/statistics.ts";
-import { type ContestOptions, contest, type Outcome, tableOf } from "./comparison.ts";
+import { type ComparisonOptions, compareStores, type StoreComparison, tableOf } from "./comparison.ts";
 import { openFolder } from "./folder.ts";
 import { EACH, NOTHING, TOGETHER } from "./round.ts";
-import { Crew } from "./worker-pool.ts";
+import { WorkerPool } from "./worker-pool.ts";
 
 const PER_SECOND_MIN = 10_000;
 const STALL_MS_MAX = 20;
@@ -13,26 +13,31 @@ const STALL_MS_MAX = 20;
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   using folder = openFolder();
   const options = isQuick ? { rounds: 3, ms: 60 } : { rounds: 15, ms: 300 };
-  const outcomes: Outcome[] = [];
+  const outcomes: StoreComparison[] = [];
   for (const processes of [1, 4]) {
     const at = folder.file(`${processes}.db`);
-    await using crew = await Crew.start(processes, { kind: "sqlite", at });
-    outcomes.push(...(await contests(crew, processes, options)));
+    await using pool = await WorkerPool.start(processes, { kind: "sqlite", at });
+    outcomes.push(...(await compareAll(pool, processes, options)));
   }
   return { tables: outcomes.map(outcome => tableOf(outcome, options)), figures: outcomes.flatMap(figuresOf) };
 }
 
-async function contests(crew: Crew, processes: number, options: ContestOptions): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
+async function compareAll(
+  pool: WorkerPool,
+  processes: number,
+  options: ComparisonOptions,
+): Promise<readonly StoreComparison[]> {
+  const outcomes: StoreComparison[] = [];
   // Those who call often come first: by the time that one calls alone, its code is compiled.
   for (const callers of [64, 1]) {
     const entrants = callers === 1 ? [EACH] : [EACH, TOGETHER, NOTHING];
-    for (const keys of [1, 64]) outcomes.push(await contest(crew, entrants, { processes, callers, keys }, options));
+    for (const keys of [1, 64])
+      outcomes.push(await compareStores(pool, entrants, { processes, callers, keys }, options));
   }
   return outcomes;
 }
 
-function figuresOf(outcome: Outcome): readonly Figure[] {
+function figuresOf(outcome: StoreComparison): readonly Figure[] {
   const { processes, callers, keys } = outcome.setting;
   const ours = [...outcome.scores].filter(([entrant]) => entrant !== NOTHING);
   const stalls = ours.flatMap(([entrant, { longestStallMs, longestStallCpuMs }]) => [

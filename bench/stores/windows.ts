@@ -2,12 +2,12 @@
 
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
-import type { Ask, BudgetStore, StoreClaim } from "../../src/stores/store.ts";
+import type { BudgetStore, LeaseRequest, StoreClaim } from "../../src/stores/store.ts";
 import { SystemTime } from "../../src/time/system-time.ts";
 import type { Timer } from "../../src/time/time.ts";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
-import { atMost, type Figure, type Table } from "../kit/report.ts";
-import { type Contestant, type RaceOptions, type RaceResult, race } from "../kit/timing.ts";
+import { atMost, type BenchTable, type Figure } from "../kit/report.ts";
+import { race, type TimedCase, type TimingOptions, type TimingResult } from "../kit/timing.ts";
 import { acquireEach, one, writeUnits } from "./acquire.ts";
 import { openFolder } from "./folder.ts";
 import { openPeer, PEER_COLUMNS, SINGLE, UNION } from "./peer.ts";
@@ -32,7 +32,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   };
 }
 
-async function sqlite(options: RaceOptions): Promise<PartReport> {
+async function sqlite(options: TimingOptions): Promise<PartReport> {
   using folder = openFolder();
   const store = await SqliteStore.open(folder.file("windows.db"), { time: new RestlessTime() });
   const result = await race(await ourEntrants(store, 1), options);
@@ -40,7 +40,7 @@ async function sqlite(options: RaceOptions): Promise<PartReport> {
   return reportOf("SQLite, one caller, the rests between transactions skipped", "SQLite", result, new Map());
 }
 
-async function redis(options: RaceOptions): Promise<PartReport> {
+async function redis(options: TimingOptions): Promise<PartReport> {
   await using server = await openServer();
   if (server === undefined) return noServer();
   // Each refusal is asked for: one from memory costs nothing.
@@ -65,13 +65,13 @@ function refusedName(limit: number): string {
   return `refused, limit ${limit.toLocaleString("en")}`;
 }
 
-async function ourEntrants(store: BudgetStore, callers: number): Promise<readonly Contestant[]> {
-  const entrants: Contestant[] = [];
+async function ourEntrants(store: BudgetStore, callers: number): Promise<readonly TimedCase[]> {
+  const entrants: TimedCase[] = [];
   for (const limit of LIMITS) {
     const given = await fullClaims(store, "given", limit, SPENT_US, callers);
     const refused = (await fullClaims(store, "refused", limit, HOUR_US, callers)).map(one);
     const refuse = async (caller: number) => {
-      const [answer] = await store.exchange([], [refused[caller] as Ask]);
+      const [answer] = await store.exchange([], [refused[caller] as LeaseRequest]);
       if (answer?.kind !== "wait") throw new Error(`a refusal was due, and not ${JSON.stringify(answer)}`);
     };
     entrants.push(entrant(givenName(limit), callers, acquireEach(store, given, callers)));
@@ -98,7 +98,7 @@ async function fullClaims(
   return claims;
 }
 
-function entrant(name: string, callers: number, call: (caller: number) => Promise<unknown>): Contestant {
+function entrant(name: string, callers: number, call: (caller: number) => Promise<unknown>): TimedCase {
   return {
     name,
     leastCalls: callers * 4,
@@ -115,8 +115,8 @@ function entrant(name: string, callers: number, call: (caller: number) => Promis
   };
 }
 
-function reportOf(title: string, store: string, result: RaceResult, peers: ReadonlyMap<string, string>): PartReport {
-  const table: Table = {
+function reportOf(title: string, store: string, result: TimingResult, peers: ReadonlyMap<string, string>): PartReport {
+  const table: BenchTable = {
     title: `microseconds for one unit by the size of two full windows: ${title}`,
     notes: ["the ratios are taken within a round, then their median"],
     columns: [

@@ -4,46 +4,46 @@ import { resolve } from "node:path";
 import type { RoundOrder, RoundResult } from "./round.ts";
 
 /** Where the store is. */
-export interface Place {
+export interface StoreLocation {
   readonly kind: "redis" | "sqlite";
   /** The URL or the file. */
   readonly at: string;
 }
 
-interface Hand {
+interface WorkerProcess {
   readonly child: ChildProcess;
   /** Rejects when it ends. */
   readonly ended: Promise<never>;
 }
 
 /** Processes that share one store, and do everything at the same time. */
-export class Crew implements AsyncDisposable {
-  readonly #hands: readonly Hand[];
+export class WorkerPool implements AsyncDisposable {
+  readonly #workers: readonly WorkerProcess[];
 
-  static async start(size: number, place: Place): Promise<Crew> {
-    const crew = new Crew(Array.from({ length: size }, () => start(place)));
-    await crew.#heard();
-    return crew;
+  static async start(size: number, place: StoreLocation): Promise<WorkerPool> {
+    const pool = new WorkerPool(Array.from({ length: size }, () => start(place)));
+    await pool.#heard();
+    return pool;
   }
 
-  private constructor(hands: readonly Hand[]) {
-    this.#hands = hands;
+  private constructor(workers: readonly WorkerProcess[]) {
+    this.#workers = workers;
   }
 
   async run(order: RoundOrder): Promise<readonly RoundResult[]> {
     const results = this.#heard();
-    for (const { child } of this.#hands) child.send(order);
+    for (const { child } of this.#workers) child.send(order);
     return (await results) as readonly RoundResult[];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { child } of this.#hands) if (child.connected) child.disconnect();
-    await Promise.allSettled(this.#hands.map(({ ended }) => ended));
+    for (const { child } of this.#workers) if (child.connected) child.disconnect();
+    await Promise.allSettled(this.#workers.map(({ ended }) => ended));
   }
 
   #heard(): Promise<readonly unknown[]> {
     return Promise.all(
-      this.#hands.map(async ({ child, ended }) => {
+      this.#workers.map(async ({ child, ended }) => {
         const [message] = await Promise.race([once(child, "message"), ended]);
         return message;
       }),
@@ -51,7 +51,7 @@ export class Crew implements AsyncDisposable {
   }
 }
 
-function start({ kind, at }: Place): Hand {
+function start({ kind, at }: StoreLocation): WorkerProcess {
   const child = fork(resolve(import.meta.dirname, "worker.ts"), [kind, at], {
     execArgv: [],
     serialization: "advanced",

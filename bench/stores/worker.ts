@@ -2,8 +2,8 @@
 import { StoreError } from "../../src/errors.ts";
 import type { BudgetStore } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { type Acquire, acquireEach, acquireNothing, acquireTogether, nextKey, roomyClaim } from "./acquire.ts";
-import { Pulse } from "./loop-monitor.ts";
+import { type Acquire, acquireEach, acquireNothing, acquireTogether, nextKey, wideClaim } from "./acquire.ts";
+import { LoopMonitor } from "./loop-monitor.ts";
 import { openPeer, SINGLE, UNION } from "./peer.ts";
 import { EACH, NOTHING, type RoundOrder, type RoundResult, TOGETHER } from "./round.ts";
 
@@ -35,8 +35,8 @@ function acquireOf({ entrant, callers, keys: count }: RoundOrder): Acquire {
     { length: count },
     (_, index) => `${[SINGLE, UNION, EACH, TOGETHER].indexOf(entrant)} ${callers}/${count} ${index}`,
   );
-  if (entrant === EACH) return acquireEach(store, keys.map(roomyClaim), callers);
-  if (entrant === TOGETHER) return acquireTogether(store, keys.map(roomyClaim), callers);
+  if (entrant === EACH) return acquireEach(store, keys.map(wideClaim), callers);
+  if (entrant === TOGETHER) return acquireTogether(store, keys.map(wideClaim), callers);
   const next = nextKey(keys, callers);
   if (entrant === NOTHING) return acquireNothing();
   const consume = { [SINGLE]: peer?.single, [UNION]: peer?.union }[entrant];
@@ -66,7 +66,7 @@ async function run(order: RoundOrder): Promise<RoundResult> {
   const name = `${entrant} ${callers} ${keys}`;
   const acquire = known.get(name) ?? acquireOf(order);
   known.set(name, acquire);
-  const pulse = new Pulse();
+  const monitor = new LoopMonitor();
   const tookUs: number[] = [];
   let failed = 0;
   const startMs = performance.now();
@@ -89,6 +89,6 @@ async function run(order: RoundOrder): Promise<RoundResult> {
   };
   await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)));
   const perSecond = (tookUs.length * 1000) / (performance.now() - startMs);
-  const silence = pulse.stop();
-  return { perSecond, tookUs: Float64Array.from(tookUs), ...silence, failed };
+  const stalls = monitor.stop();
+  return { perSecond, tookUs: Float64Array.from(tookUs), ...stalls, failed };
 }

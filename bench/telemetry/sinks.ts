@@ -13,12 +13,12 @@ import { prometheusSink } from "../../src/telemetry/sinks/prometheus-sink.ts";
 import { sqliteSink } from "../../src/telemetry/sinks/sqlite-sink.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 import { CALLERS, hubRequest, oneUrl } from "../hub/callers.ts";
-import { EventCount, roomyHub } from "../hub/hubs.ts";
+import { EventCount, hubWithWideLimits } from "../hub/hubs.ts";
 import { InstantWire } from "../hub/instant-wire.ts";
-import { Entrant } from "../hub/request-case.ts";
+import { RequestCase } from "../hub/request-case.ts";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atMost } from "../kit/report.ts";
-import { race, raceOptions } from "../kit/timing.ts";
+import { race, timingOptions } from "../kit/timing.ts";
 
 const QUIET = "nobody listens";
 const BARE = "a listener that counts";
@@ -37,22 +37,23 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     await sqliteSink(join(folder, "telemetry.db")),
   ];
   const url = oneUrl(ORIGIN);
-  const ask = async (listeners: Parameters<typeof roomyHub>[0]["telemetry"]) =>
-    hubRequest(await roomyHub({ dispatcher, cache: false, telemetry: listeners }), url);
-  const all = sinks.map(sink => ({ sink, telemetry: createTelemetry({ sinks: [sink] }), heard: new EventCount() }));
+  const send = async (listeners: Parameters<typeof hubWithWideLimits>[0]["telemetry"]) =>
+    hubRequest(await hubWithWideLimits({ dispatcher, cache: false, telemetry: listeners }), url);
+  const all = sinks.map(sink => ({ sink, telemetry: createTelemetry({ sinks: [sink] }), events: new EventCount() }));
   const entrants = [
-    new Entrant(QUIET, await ask([])),
-    new Entrant(BARE, await ask([new EventCount().listener])),
+    new RequestCase(QUIET, await send([])),
+    new RequestCase(BARE, await send([new EventCount().listener])),
     ...(await Promise.all(
       all.map(
-        async ({ sink, telemetry, heard }) => new Entrant(sink.name, await ask([telemetry.listener, heard.listener])),
+        async ({ sink, telemetry, events }) =>
+          new RequestCase(sink.name, await send([telemetry.listener, events.listener])),
       ),
     )),
   ];
-  const result = await race(entrants, raceOptions(isQuick));
+  const result = await race(entrants, timingOptions(isQuick));
   const dropped = (name: string) => {
     const found = all.find(({ sink }) => sink.name === name);
-    return found === undefined ? 0 : (found.sink.dropped ?? 0) / Math.max(1, found.heard.count);
+    return found === undefined ? 0 : (found.sink.dropped ?? 0) / Math.max(1, found.events.count);
   };
   for (const { telemetry } of all) await telemetry.close();
   rmSync(folder, { recursive: true, force: true });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HubEvent } from "../../src/http/hub-options.ts";
-import { HOST, judged, plainCall, plainPlan, sendingAt } from "../../test/sim/kit.ts";
-import type { Fact, Sending } from "../facts.ts";
+import { HOST, judged, plainCall, plainPlan, requestAt } from "../../test/sim/kit.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import { ALL_LAWS } from "./all.ts";
 import { anyWindowAtServer, anyWindowOfProcess } from "./any-window.ts";
@@ -22,21 +22,21 @@ import { share } from "./share.ts";
 interface Case {
   readonly law: LawMaker;
   readonly plan?: Plan;
-  readonly broken: readonly Fact[];
-  readonly kept: readonly Fact[];
-  readonly touched?: readonly Sending[];
+  readonly broken: readonly SimFact[];
+  readonly kept: readonly SimFact[];
+  readonly touched?: readonly WireRequest[];
 }
 
 const us = (atMs: number) => atMs * 1000;
-const written = (atMs: number): Fact => ({ kind: "written", atUs: us(atMs), sending: sendingAt(atMs) });
-const arrived = (atMs: number): Fact => ({ kind: "arrived", atUs: us(atMs), sending: sendingAt(atMs) });
-const sent = (atMs: number, changes: Partial<Sending> = {}): Fact => ({
+const written = (atMs: number): SimFact => ({ kind: "written", atUs: us(atMs), sending: requestAt(atMs) });
+const arrived = (atMs: number): SimFact => ({ kind: "arrived", atUs: us(atMs), sending: requestAt(atMs) });
+const sent = (atMs: number, changes: Partial<WireRequest> = {}): SimFact => ({
   kind: "dispatched",
   atUs: us(atMs),
-  sending: sendingAt(atMs, changes),
+  sending: requestAt(atMs, changes),
 });
-const called = (atMs: number, call: CallPlan): Fact => ({ kind: "call", atUs: us(atMs), process: 0, call });
-const done = (atMs: number, call: CallPlan, error?: string, status = 200): Fact => ({
+const called = (atMs: number, call: CallPlan): SimFact => ({ kind: "call", atUs: us(atMs), process: 0, call });
+const done = (atMs: number, call: CallPlan, error?: string, status = 200): SimFact => ({
   kind: "done",
   atUs: us(atMs),
   process: 0,
@@ -45,14 +45,14 @@ const done = (atMs: number, call: CallPlan, error?: string, status = 200): Fact 
   error,
   isFinal: true,
 });
-const heard = (atMs: number, event: object): Fact => ({
+const eventFact = (atMs: number, event: object): SimFact => ({
   kind: "event",
   atUs: us(atMs),
   process: 0,
   event: event as HubEvent,
 });
 const changed = (atMs: number, old: string, state: string) =>
-  heard(atMs, {
+  eventFact(atMs, {
     event_type: "breaker_state_change",
     host: HOST,
     role: "metadata",
@@ -61,16 +61,16 @@ const changed = (atMs: number, old: string, state: string) =>
     reset_timeout_s: plainPlan().breakers.resetS,
   });
 const granted = (atMs: number) =>
-  heard(atMs, { event_type: "ratelimit.acquire", key: HOST, role: "metadata", outcome: "granted" });
-const head = (atMs: number, asksMs: number | undefined, sending = sendingAt(atMs)): Fact => ({
+  eventFact(atMs, { event_type: "ratelimit.acquire", key: HOST, role: "metadata", outcome: "granted" });
+const head = (atMs: number, retryAfterMs: number | undefined, sending = requestAt(atMs)): SimFact => ({
   kind: "head",
   atUs: us(atMs),
   sending,
   status: 429,
-  asksMs,
+  retryAfterMs,
   freshUntilUs: undefined,
 });
-const look = (atMs: number, isLast: boolean, changes: object = {}): Fact => ({
+const look = (atMs: number, isLast: boolean, changes: object = {}): SimFact => ({
   kind: "look",
   atUs: us(atMs),
   process: 0,
@@ -84,21 +84,28 @@ const look = (atMs: number, isLast: boolean, changes: object = {}): Fact => ({
 });
 
 /** Let go and written, with nobody else. */
-const alone = (atMs: number): readonly Fact[] => {
-  const sending = sendingAt(atMs);
+const alone = (atMs: number): readonly SimFact[] => {
+  const sending = requestAt(atMs);
   const atUs = us(atMs);
   return [
     { kind: "dispatched", atUs, sending },
     { kind: "written", atUs, sending },
   ];
 };
-const away = heard(0, { event_type: "store_away", processes: 2 });
+const away = eventFact(0, { event_type: "store_away", processes: 2 });
 const [early, late] = [plainCall({ id: 1 }), plainCall({ id: 2 })];
 const [bounded, unbounded] = [plainCall({ id: 3, maxWaitMs: 100 }), plainCall({ id: 4 })];
-const old = sendingAt(1);
-const fresh = (untilMs: number): readonly Fact[] => {
-  const sending = sendingAt(0, { call: plainCall({ id: 0, page: 9 }) });
-  const answer = { kind: "head", atUs: 0, sending, status: 200, asksMs: undefined, freshUntilUs: us(untilMs) } as const;
+const old = requestAt(1);
+const fresh = (untilMs: number): readonly SimFact[] => {
+  const sending = requestAt(0, { call: plainCall({ id: 0, page: 9 }) });
+  const answer = {
+    kind: "head",
+    atUs: 0,
+    sending,
+    status: 200,
+    retryAfterMs: undefined,
+    freshUntilUs: us(untilMs),
+  } as const;
   return [answer, { kind: "ended", atUs: us(1), sending, how: "complete" }];
 };
 const again = plainCall({ id: 5, page: 9 });
@@ -114,7 +121,7 @@ const cases: readonly Case[] = [
   },
   {
     law: noRejection,
-    broken: [{ kind: "rejected", atUs: 0, sending: sendingAt(0), by: "metadata 2/1000ms" }],
+    broken: [{ kind: "rejected", atUs: 0, sending: requestAt(0), by: "metadata 2/1000ms" }],
     kept: [arrived(0)],
   },
   { law: conservation, broken: [granted(0), sent(0), sent(1)], kept: [granted(0), sent(0), granted(1), sent(1)] },
@@ -201,8 +208,8 @@ const cases: readonly Case[] = [
   },
   {
     law: fewAttempts,
-    broken: [1, 2, 3, 4].map(atMs => heard(atMs, { event_type: "http_retry", host: HOST })),
-    kept: [1, 2, 3].map(atMs => heard(atMs, { event_type: "http_retry", host: HOST })),
+    broken: [1, 2, 3, 4].map(atMs => eventFact(atMs, { event_type: "http_retry", host: HOST })),
+    kept: [1, 2, 3].map(atMs => eventFact(atMs, { event_type: "http_retry", host: HOST })),
   },
   {
     law: noLateAttempt,

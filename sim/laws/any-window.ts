@@ -1,4 +1,4 @@
-import type { Fact, Sending } from "../facts.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { scaled } from "../policy.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
@@ -6,27 +6,27 @@ import { hostOf, JITTER_US, logOf, scopesOf } from "./scopes.ts";
 import type { StampLog } from "./stamp-log.ts";
 
 /** What is in a process's stock when its store forgets may still go for so long. */
-const STOCK_US = 1_000_000;
+const LEASE_US = 1_000_000;
 /**
  * L1 where it is kept: what one process writes, with the guard, under the policy in force when it was let go. Holds
  * whatever happens to stores, clocks and loops.
  */
 export const anyWindowOfProcess: LawMaker = {
   title: "any window, at each process",
-  make: plan => new OfProcess(plan),
+  make: plan => new AnyWindowOfProcess(plan),
 };
 
-class OfProcess implements Law {
+class AnyWindowOfProcess implements Law {
   readonly #plan: Plan;
   readonly #logs = new Map<string, StampLog>();
   readonly #factors = new Map<number, number>();
-  readonly #factorOf = new WeakMap<Sending, number>();
+  readonly #factorOf = new WeakMap<WireRequest, number>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "reloaded") {
       const { process, factor, isDone } = fact;
       this.#factors.set(process, isDone ? factor : Math.max(factor, this.#factors.get(process) ?? 1));
@@ -56,15 +56,15 @@ class OfProcess implements Law {
  */
 export const anyWindowAtServer: LawMaker = {
   title: "any window, at the server",
-  make: plan => new AtServer(plan),
+  make: plan => new AnyWindowAtServer(plan),
 };
 
-class AtServer implements Law {
+class AnyWindowAtServer implements Law {
   readonly #plan: Plan;
   readonly #logs = new Map<string, StampLog>();
   readonly #flippedUs = new Map<number, number>();
   readonly #away = new Set<number>();
-  readonly #exempt = new WeakSet<Sending>();
+  readonly #exempt = new WeakSet<WireRequest>();
   #epoch = 0;
   #forgotUs = Number.NEGATIVE_INFINITY;
   #widest = 1;
@@ -73,9 +73,9 @@ class AtServer implements Law {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "reloaded") this.#widest = Math.max(this.#widest, fact.factor);
-    else if (fact.kind === "fault") this.#seeFault(fact.atUs, fact.fault);
+    else if (fact.kind === "fault") this.#checkFault(fact.atUs, fact.fault);
     else if (fact.kind === "event" && fact.event.event_type === "store_away") this.#flip(fact.process, fact.atUs, true);
     else if (fact.kind === "event" && fact.event.event_type === "store_back")
       this.#flip(fact.process, fact.atUs, false);
@@ -84,7 +84,7 @@ class AtServer implements Law {
     return undefined;
   }
 
-  #seeFault(atUs: number, fault: Extract<Fact, { kind: "fault" }>["fault"]): void {
+  #checkFault(atUs: number, fault: Extract<SimFact, { kind: "fault" }>["fault"]): void {
     if (fault.kind !== "store-restart" && fault.kind !== "store-loss") return;
     this.#epoch += 1;
     this.#forgotUs = atUs;
@@ -96,14 +96,14 @@ class AtServer implements Law {
     else this.#away.delete(process);
   }
 
-  #judgeMode(sending: Sending, atUs: number): void {
+  #judgeMode(sending: WireRequest, atUs: number): void {
     const { process } = sending;
     const isFlipping = atUs - (this.#flippedUs.get(process) ?? Number.NEGATIVE_INFINITY) <= JITTER_US;
-    const isOfOldStock = atUs - this.#forgotUs <= STOCK_US + JITTER_US;
-    if (this.#away.has(process) || isFlipping || isOfOldStock) this.#exempt.add(sending);
+    const isOldLease = atUs - this.#forgotUs <= LEASE_US + JITTER_US;
+    if (this.#away.has(process) || isFlipping || isOldLease) this.#exempt.add(sending);
   }
 
-  #arrived(sending: Sending, atUs: number): string | undefined {
+  #arrived(sending: WireRequest, atUs: number): string | undefined {
     // One that a store gave before it forgot is not in the new log.
     if (sending.units === 0 || this.#exempt.has(sending) || sending.dispatchedUs < this.#forgotUs) return undefined;
     const host = hostOf(this.#plan, sending);

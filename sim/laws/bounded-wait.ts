@@ -1,13 +1,13 @@
-import type { Fact, Sending } from "../facts.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 
 /** What an admitted call is kept beyond its own bound, because timers come late. */
-const LEAST_GRACE_MS = 5;
+const MIN_GRACE_MS = 5;
 /** A timer's millisecond, and more. */
 const SLACK_US = 20_000;
 /** So often clocks are read in a turn that many share, each time with what computing costs in a world that creeps. */
-const LOOKS = 100;
+const CLOCK_READS = 100;
 
 /** How long a store that does not answer is waited for. */
 const SILENCE_US = 1_000_000;
@@ -29,13 +29,13 @@ class BoundedWait implements Law {
   #silenceUs = 0;
   readonly #doneUs = new Map<CallPlan, number>();
   /** What was sent for each page. */
-  readonly #sent = new Map<string, readonly Sending[]>();
+  readonly #sent = new Map<string, readonly WireRequest[]>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "call") this.#arrivedUs.set(fact.call, fact.atUs);
     if (fact.kind === "fault" && /stall|suspend|store/.test(fact.fault.kind)) this.#disturbedUs = fact.atUs;
     if (fact.kind === "fault" && fact.fault.kind === "store-away" && fact.fault.isSilent)
@@ -70,18 +70,18 @@ class BoundedWait implements Law {
     const waitedUs = atUs - arrivedUs;
     const boundMs = Math.min(call.maxWaitMs ?? Number.POSITIVE_INFINITY, call.deadlineMs ?? Number.POSITIVE_INFINITY);
     const { store, breakers, processes } = this.#plan;
-    const slackUs = SLACK_US + LOOKS * processes.reduce((sum, { creepUs }) => sum + creepUs, 0);
+    const slackUs = SLACK_US + CLOCK_READS * processes.reduce((sum, { computeUs }) => sum + computeUs, 0);
     // Whether others leave room only the store can say, and that takes a moment even for who may not wait.
     // What is under way, a question that came before, the one that counts it in; and once more when what was given had
     // to go back for want of a slot.
-    const askingUs = store === undefined ? 0 : 8 * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
+    const storeDelayUs = store === undefined ? 0 : 8 * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
     if (call.maxWaitMs === undefined && call.deadlineMs === undefined) {
-      return how === "refused" && waitedUs > slackUs + askingUs && store === undefined
+      return how === "refused" && waitedUs > slackUs + storeDelayUs && store === undefined
         ? `call ${call.id} was refused ${ms(waitedUs)} after it came`
         : undefined;
     }
-    const graceMs = Math.max(LEAST_GRACE_MS, boundMs / 10);
-    const mostUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + askingUs + slackUs;
+    const graceMs = Math.max(MIN_GRACE_MS, boundMs / 10);
+    const mostUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
     return waitedUs > mostUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;
@@ -119,8 +119,8 @@ class Fairness implements Law {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
-    if (fact.kind === "call") this.#lineOf(fact.call).push(fact.call);
+  see(fact: SimFact): string | undefined {
+    if (fact.kind === "call") this.#queueOf(fact.call).push(fact.call);
     if (fact.kind === "done") this.#leave(fact.call);
     if (fact.kind === "reloaded") this.#disturbed.add(`${fact.process}`);
     if (fact.kind === "event") {
@@ -132,11 +132,11 @@ class Fairness implements Law {
     }
     if (fact.kind !== "dispatched" || fact.sending.attempt > 1) return undefined;
     const { call, process, host } = fact.sending;
-    const line = this.#lineOf(call);
-    const index = line.indexOf(call);
+    const queue = this.#queueOf(call);
+    const index = queue.indexOf(call);
     if (index < 0) return undefined;
     const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
-    const earlier = line.slice(0, index).find(other => !this.#mayShare(other, line));
+    const earlier = queue.slice(0, index).find(other => !this.#mayShare(other, queue));
     this.#leave(call);
     return earlier === undefined || isDisturbed
       ? undefined
@@ -144,26 +144,26 @@ class Fairness implements Law {
   }
 
   /** One that asks for the same as another waits for that one's answer, and not in line. */
-  #mayShare(call: CallPlan, line: readonly CallPlan[]): boolean {
+  #mayShare(call: CallPlan, queue: readonly CallPlan[]): boolean {
     if (call.method !== "GET") return false;
     const isSame = (other: CallPlan) =>
       other !== call && other.page === call.page && other.host === call.host && other.role === call.role;
-    return line.some(isSame) || this.#plan.calls.some(other => isSame(other) && other.atMs <= call.atMs);
+    return queue.some(isSame) || this.#plan.calls.some(other => isSame(other) && other.atMs <= call.atMs);
   }
 
-  #lineOf(call: CallPlan): CallPlan[] {
+  #queueOf(call: CallPlan): CallPlan[] {
     const { process, host, role, method } = call;
     const isHead =
-      method === "HEAD" && this.#plan.hosts.find(({ name }) => name === host)?.lanes[role]?.countsHead !== true;
+      method === "HEAD" && this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.countsHead !== true;
     const key = `${process} ${host} ${role} ${isHead}`;
-    const line = this.#waiting.get(key) ?? [];
-    this.#waiting.set(key, line);
-    return line;
+    const queue = this.#waiting.get(key) ?? [];
+    this.#waiting.set(key, queue);
+    return queue;
   }
 
   #leave(call: CallPlan): void {
-    const line = this.#lineOf(call);
-    const index = line.indexOf(call);
-    if (index >= 0) line.splice(index, 1);
+    const queue = this.#queueOf(call);
+    const index = queue.indexOf(call);
+    if (index >= 0) queue.splice(index, 1);
   }
 }

@@ -1,4 +1,4 @@
-import type { Fact } from "../facts.ts";
+import type { SimFact } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
 
@@ -24,7 +24,7 @@ class HitsCostNothing implements Law {
     this.#isJudged = !isStepping && plan.processes.every(({ wallOffsetMs }) => wallOffsetMs === 0);
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (!this.#isJudged) return undefined;
     if (fact.kind === "head" && fact.status === 200 && fact.freshUntilUs !== undefined)
       this.#pending.set(fact.sending.id, fact.freshUntilUs);

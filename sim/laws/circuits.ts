@@ -1,47 +1,47 @@
 import type { CircuitState } from "../../src/breaker/breaker-events.ts";
-import type { Fact, Sending } from "../facts.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 
 /** What an operator does takes a moment where reading a clock does. */
 const SAME_TURN_US = 5000;
 
-interface Seen {
+interface ObservedCircuit {
   state: CircuitState;
   sinceUs: number;
   /** Counts changes of state. */
   generation: number;
   /** What has gone since the last change and is not over. */
-  readonly out: Set<Sending>;
+  readonly out: Set<WireRequest>;
 }
 
 /** What can be seen of each circuit from outside. */
-class Circuits {
-  readonly #seen = new Map<string, Seen>();
-  readonly #generationOf = new WeakMap<Sending, number>();
+class ObservedCircuits {
+  readonly #observed = new Map<string, ObservedCircuit>();
+  readonly #generationOf = new WeakMap<WireRequest, number>();
 
-  of(process: number, host: string, role: string): Seen {
+  of(process: number, host: string, role: string): ObservedCircuit {
     const key = `${process} ${host} ${role}`;
-    const seen = this.#seen.get(key) ?? { state: "closed", sinceUs: 0, generation: 0, out: new Set() };
-    this.#seen.set(key, seen);
-    return seen;
+    const observed = this.#observed.get(key) ?? { state: "closed", sinceUs: 0, generation: 0, out: new Set() };
+    this.#observed.set(key, observed);
+    return observed;
   }
 
   /** True when a sending went under the state that its circuit is in now. */
-  isCurrent(sending: Sending): boolean {
+  isCurrent(sending: WireRequest): boolean {
     return this.#generationOf.get(sending) === this.ofSending(sending).generation;
   }
 
-  ofSending({ process, host, role }: Sending): Seen {
+  ofSending({ process, host, role }: WireRequest): ObservedCircuit {
     return this.of(process, host, role);
   }
 
   /** To be told of each fact after it was judged. */
-  note(fact: Fact): void {
+  record(fact: SimFact): void {
     if (fact.kind === "dispatched") {
-      const seen = this.ofSending(fact.sending);
-      this.#generationOf.set(fact.sending, seen.generation);
-      seen.out.add(fact.sending);
+      const observed = this.ofSending(fact.sending);
+      this.#generationOf.set(fact.sending, observed.generation);
+      observed.out.add(fact.sending);
     } else if (fact.kind === "ended") this.ofSending(fact.sending).out.delete(fact.sending);
     else if (fact.kind === "done") {
       // What was given up before it was written is no longer under way, although the wire does not know yet.
@@ -50,9 +50,9 @@ class Circuits {
     } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, new: state } = fact.event;
       if (host === undefined || role === undefined) return;
-      const seen = this.of(fact.process, host, role);
-      Object.assign(seen, { state, sinceUs: fact.atUs, generation: seen.generation + 1 });
-      seen.out.clear();
+      const observed = this.of(fact.process, host, role);
+      Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1 });
+      observed.out.clear();
     }
   }
 }
@@ -64,7 +64,7 @@ export const noSendWhileOpen: LawMaker = {
 };
 
 class NoSendWhileOpen implements Law {
-  readonly #circuits = new Circuits();
+  readonly #circuits = new ObservedCircuits();
   /** When each was opened, and until when. */
   readonly #opened = new Map<string, { readonly atUs: number; readonly untilUs: number }>();
   readonly #plan: Plan;
@@ -73,9 +73,9 @@ class NoSendWhileOpen implements Law {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     const wrong = fact.kind === "dispatched" ? this.#judge(fact.sending, fact.atUs) : undefined;
-    this.#circuits.note(fact);
+    this.#circuits.record(fact);
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, new: state, reset_timeout_s, heard } = fact.event;
       const key = `${fact.process} ${host} ${role}`;
@@ -87,7 +87,7 @@ class NoSendWhileOpen implements Law {
     return wrong;
   }
 
-  #judge(sending: Sending, atUs: number): string | undefined {
+  #judge(sending: WireRequest, atUs: number): string | undefined {
     const { process, host, role, id } = sending;
     const { jitterMs } = this.#plan.breakers;
     const opened = this.#opened.get(`${process} ${host} ${role}`);
@@ -97,8 +97,8 @@ class NoSendWhileOpen implements Law {
     const { state } = this.#circuits.ofSending(sending);
     if (state === "open") return `request ${id} went to ${host} (${role}) while its circuit was open`;
     // The circuit looked at the clock before it told of its change.
-    const tellingUs = 30 * (this.#plan.processes[process]?.creepUs ?? 0);
-    const earlyUs = opened.untilUs - tellingUs - atUs;
+    const emitDelayUs = 30 * (this.#plan.processes[process]?.computeUs ?? 0);
+    const earlyUs = opened.untilUs - emitDelayUs - atUs;
     return earlyUs > 0 ? `request ${id} went to ${host} (${role}) ${ms(earlyUs)} before its reset time` : undefined;
   }
 }
@@ -107,11 +107,11 @@ class NoSendWhileOpen implements Law {
 export const fewProbes: LawMaker = {
   title: "probes within trial_calls",
   make: plan => {
-    const circuits = new Circuits();
+    const circuits = new ObservedCircuits();
     const isShared = plan.store !== undefined && !plan.faults.some(({ kind }) => kind.startsWith("store"));
     return {
       see: fact => {
-        circuits.note(fact);
+        circuits.record(fact);
         if (fact.kind !== "dispatched") return undefined;
         const { host, role } = fact.sending;
         if (circuits.ofSending(fact.sending).state !== "half_open") return undefined;
@@ -134,10 +134,10 @@ export const noStaleResult: LawMaker = {
 };
 
 class NoStaleResult implements Law {
-  readonly #circuits = new Circuits();
+  readonly #circuits = new ObservedCircuits();
   #operatedUs = Number.NEGATIVE_INFINITY;
 
-  see(fact: Fact, touched: ReadonlySet<Sending>): string | undefined {
+  see(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined {
     let wrong: string | undefined;
     if (fact.kind === "fault" && fact.fault.kind === "operator") this.#operatedUs = fact.atUs;
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
@@ -157,7 +157,7 @@ class NoStaleResult implements Law {
           wrong = `${host} (${role}) went from ${old} to ${state} for a result that was older than that`;
       }
     }
-    this.#circuits.note(fact);
+    this.#circuits.record(fact);
     return wrong;
   }
 }

@@ -1,4 +1,4 @@
-import type { Fact, Sending } from "../facts.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
 
@@ -16,9 +16,9 @@ class Conservation implements Law {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
-    if (fact.kind === "event") this.#hear(fact.process, fact.event);
-    if (fact.kind === "dispatched") return this.#pay(fact.sending);
+  see(fact: SimFact): string | undefined {
+    if (fact.kind === "event") this.#countGrant(fact.process, fact.event);
+    if (fact.kind === "dispatched") return this.#spendGrant(fact.sending);
     if (fact.kind === "store-look") return this.#storeAtEnd(fact.pending);
     if (fact.kind !== "look" || !fact.isLast) return undefined;
     const { process, calls, inFlight, waiting, lanes } = fact;
@@ -28,13 +28,13 @@ class Conservation implements Law {
     return left && `process ${process} ends with ${left.used} units and ${left.inFlight} slots of ${left.host} out`;
   }
 
-  #hear(process: number, event: Extract<Fact, { kind: "event" }>["event"]): void {
+  #countGrant(process: number, event: Extract<SimFact, { kind: "event" }>["event"]): void {
     const isGrant = event.event_type === "ratelimit.acquire" && event.outcome === "granted";
     if (isGrant) this.#add(`${process} ${event.key} ${event.role}`, 1);
     else if (event.event_type === "rate_head_skipped") this.#add(`${process} ${event.host} ${event.role}`, 1);
   }
 
-  #pay({ process, host, role, id }: Sending): string | undefined {
+  #spendGrant({ process, host, role, id }: WireRequest): string | undefined {
     const left = this.#add(`${process} ${host} ${role}`, -1);
     return left < 0 ? `request ${id} went to ${host} (${role}) without a grant` : undefined;
   }
@@ -60,13 +60,13 @@ export const fewInFlight: LawMaker = {
 
 class FewInFlight implements Law {
   readonly #plan: Plan;
-  readonly #out = new Set<Sending>();
+  readonly #out = new Set<WireRequest>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "ended") this.#out.delete(fact.sending);
     if (fact.kind === "done") {
       // Given up before it was written: the wire does not know yet.
@@ -78,7 +78,7 @@ class FewInFlight implements Law {
     const own = [...this.#out].filter(one => one.process === process);
     if (own.length > this.#plan.maxInFlight)
       return `${own.length} of process ${process} are in flight; ${this.#plan.maxInFlight} may be`;
-    const most = this.#plan.hosts.find(({ name }) => name === host)?.lanes[role]?.maxConcurrent ?? 0;
+    const most = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.maxConcurrent ?? 0;
     const there = own.filter(one => one.host === host && one.role === role).length;
     return there > most
       ? `${there} of process ${process} are in flight at ${host} (${role}); ${most} may be`
@@ -94,13 +94,13 @@ export const unobservableEviction: LawMaker = {
 
 class UnobservableEviction implements Law {
   readonly #plan: Plan;
-  readonly #lastUs = new Map<string, { readonly sending: Sending; readonly atUs: number }>();
+  readonly #lastUs = new Map<string, { readonly sending: WireRequest; readonly atUs: number }>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "written" && fact.sending.units > 0) {
       const { sending, atUs } = fact;
       this.#lastUs.set(`${sending.process} ${sending.host} ${sending.role}`, { sending, atUs });
@@ -109,7 +109,7 @@ class UnobservableEviction implements Law {
     const known = new Set(fact.lanes.map(({ host, role }) => `${fact.process} ${host} ${role}`));
     for (const [key, { sending, atUs }] of this.#lastUs) {
       if (sending.process !== fact.process || known.has(key)) continue;
-      const rates = this.#plan.hosts.find(({ name }) => name === sending.host)?.lanes[sending.role]?.rates ?? [];
+      const rates = this.#plan.hosts.find(({ name }) => name === sending.host)?.roleLimits[sending.role]?.rates ?? [];
       const longestUs = Math.max(...rates.map(({ windowMs }) => windowMs * 1000));
       if (fact.atUs - atUs < longestUs || sending.endedUs === undefined)
         return `process ${fact.process} has forgotten ${sending.host} (${sending.role}) while its window still counts`;

@@ -1,9 +1,9 @@
-import type { Fact, Sending } from "../facts.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 
 /** One law: sees every step of a world, and says what was wrong with it. */
 export interface Law {
-  see(fact: Fact, touched: ReadonlySet<Sending>): string | undefined;
+  see(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined;
 }
 
 export interface LawMaker {

@@ -13,7 +13,7 @@ export const liveness: LawMaker = {
       if (isForgetful && fact.status === 429) return undefined;
       // One that enforces less than hubs were told goes on rejecting.
       const isToldMore = plan.faults.some(fault => fault.kind === "reload" && fault.factor > 1);
-      if (server === undefined || server.generosity < 1 || isToldMore) return undefined;
+      if (server === undefined || server.enforcedShare < 1 || isToldMore) return undefined;
       return `${fact.call.host} (${fact.call.role}) answers process ${fact.process} with ${fact.error ?? fact.status} when all is well`;
     },
   }),

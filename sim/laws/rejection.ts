@@ -10,7 +10,7 @@ export const noRejection: LawMaker = {
       see: fact => {
         if (fact.kind !== "rejected" || isForgetful) return undefined;
         const { server, name } = hostOf(plan, fact.sending);
-        if (server.generosity < 1) return undefined;
+        if (server.enforcedShare < 1) return undefined;
         return `${name} rejected request ${fact.sending.id} (${fact.by}, ${server.model})`;
       },
     };

@@ -1,4 +1,4 @@
-import type { Fact } from "../facts.ts";
+import type { SimFact } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 
@@ -14,28 +14,28 @@ export const fewAttempts: LawMaker = {
   make: () => new FewAttempts(),
 };
 
-interface Sum {
+interface HostAttempts {
   calls: number;
   attempts: number;
-  purse: number;
+  budget: number;
   late: number;
 }
 
 class FewAttempts implements Law {
-  readonly #sums = new Map<string, Sum>();
+  readonly #sums = new Map<string, HostAttempts>();
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "call") {
       const sum = this.#sumOf(fact.process, fact.call.host);
       sum.calls += 1;
       // Who waits for somebody else's answer earns when he asks for himself, and that may be later.
-      if (fact.call.method === "GET") sum.late += Math.max(0, sum.purse + EARNED - START);
-      sum.purse = Math.min(START, sum.purse + EARNED);
+      if (fact.call.method === "GET") sum.late += Math.max(0, sum.budget + EARNED - START);
+      sum.budget = Math.min(START, sum.budget + EARNED);
     }
     if (fact.kind === "event" && fact.event.event_type === "http_retry") {
       const sum = this.#sumOf(fact.process, fact.event.host);
-      sum.purse -= 1;
-      if (sum.purse + sum.late < -1e-6) return `one retry too many is decided on at ${fact.event.host}`;
+      sum.budget -= 1;
+      if (sum.budget + sum.late < -1e-6) return `one retry too many is decided on at ${fact.event.host}`;
     }
     if (fact.kind !== "dispatched") return undefined;
     const { process, host } = fact.sending;
@@ -45,9 +45,9 @@ class FewAttempts implements Law {
     return sum.attempts > most ? `${sum.attempts} attempts for ${sum.calls} calls at ${host}` : undefined;
   }
 
-  #sumOf(process: number, host: string): Sum {
+  #sumOf(process: number, host: string): HostAttempts {
     const key = `${process} ${host}`;
-    const sum = this.#sums.get(key) ?? { calls: 0, attempts: 0, purse: START, late: 0 };
+    const sum = this.#sums.get(key) ?? { calls: 0, attempts: 0, budget: START, late: 0 };
     this.#sums.set(key, sum);
     return sum;
   }
@@ -70,7 +70,7 @@ class NoLateAttempt implements Law {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "call") this.#arrivedUs.set(fact.call, fact.atUs);
     if (fact.kind === "fault" && /stall|suspend/.test(fact.fault.kind)) this.#disturbedUs = fact.atUs;
     if (fact.kind === "done") this.#done.add(fact.call);

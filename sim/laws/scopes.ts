@@ -1,23 +1,23 @@
 /** Which windows a request falls under, and what was counted in each. */
-import type { Sending } from "../facts.ts";
+import type { WireRequest } from "../facts.ts";
 import type { HostPlan, Plan, RatePlan } from "../plan.ts";
 import { StampLog } from "./stamp-log.ts";
 
 /** A probe goes at the most so long after it was granted. */
 export const JITTER_US = 200_000;
 
-interface Scope {
+interface RateScope {
   readonly name: string;
   readonly rate: RatePlan;
 }
 
-export function hostOf(plan: Plan, { host }: Sending): HostPlan {
+export function hostOf(plan: Plan, { host }: WireRequest): HostPlan {
   return plan.hosts.find(({ name }) => name === host) as HostPlan;
 }
 
-export function scopesOf({ lanes, total }: HostPlan, { role }: Sending): readonly Scope[] {
+export function scopesOf({ roleLimits, total }: HostPlan, { role }: WireRequest): readonly RateScope[] {
   return [
-    ...(lanes[role]?.rates ?? []).map(rate => ({ name: `${role} ${rate.limit}/${rate.windowMs}ms`, rate })),
+    ...(roleLimits[role]?.rates ?? []).map(rate => ({ name: `${role} ${rate.limit}/${rate.windowMs}ms`, rate })),
     ...total.map(rate => ({ name: `total ${rate.limit}/${rate.windowMs}ms`, rate })),
   ];
 }

@@ -1,4 +1,4 @@
-import type { Fact, Sending } from "../facts.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { scaled } from "../policy.ts";
 import type { Law, LawMaker } from "./law.ts";
@@ -18,14 +18,14 @@ class Share implements Law {
   readonly #logs = new Map<string, StampLog>();
   /** Since when, and among how many. */
   readonly #away = new Map<number, { readonly sinceUs: number; readonly processes: number }>();
-  readonly #judged = new WeakSet<Sending>();
+  readonly #judged = new WeakSet<WireRequest>();
   #widest = 1;
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: Fact): string | undefined {
+  see(fact: SimFact): string | undefined {
     if (fact.kind === "reloaded") this.#widest = Math.max(this.#widest, fact.factor);
     if (fact.kind === "event") {
       const { event, process, atUs } = fact;
@@ -39,7 +39,7 @@ class Share implements Law {
     return fact.kind === "written" && fact.sending.units > 0 ? this.#written(fact.sending, fact.atUs) : undefined;
   }
 
-  #written(sending: Sending, atUs: number): string | undefined {
+  #written(sending: WireRequest, atUs: number): string | undefined {
     const host = hostOf(this.#plan, sending);
     const away = this.#away.get(sending.process);
     for (const { name, rate } of scopesOf(host, sending)) {

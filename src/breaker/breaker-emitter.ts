@@ -12,11 +12,11 @@ interface ChangeDetails {
   readonly nowUs: number;
   readonly lastRateDelayMs: number | undefined;
   /** Another process has told it. */
-  readonly isHeard: boolean;
+  readonly isFromPeer: boolean;
 }
 
 /** Turns what happens to breakers into events. Nobody listens most of the time: then nothing is built. */
-export class BreakerTeller extends Listeners<BreakerEvent> {
+export class BreakerEmitter extends Listeners<BreakerEvent> {
   beforeCall(
     host: string,
     role: Role,
@@ -26,49 +26,49 @@ export class BreakerTeller extends Listeners<BreakerEvent> {
   ): void {
     const { reason, remainingMs: remaining_ms = 0 } = denial ?? {};
     const facts = { host, role, resolver, allowed: denial === undefined, state: denial?.state ?? state };
-    this.tell({ event_type: "breaker_before_call", ...facts, reason, remaining_ms });
+    this.emit({ event_type: "breaker_before_call", ...facts, reason, remaining_ms });
   }
 
   result({ host, role }: IssuedCall, { outcome, status, retryAfterMs }: CallResult): void {
     if (this.isEmpty) return;
     const retry_after_s = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
     const event_type = outcome.kind === "success" ? "breaker_success" : "breaker_failure";
-    this.tell({ event_type, host: host.name, role, status, retry_after_s });
+    this.emit({ event_type, host: host.name, role, status, retry_after_s });
   }
 
   changed(
     { name, policy }: CircuitHolder,
     old: Circuit,
     now: Circuit,
-    { nowUs, lastRateDelayMs, isHeard }: ChangeDetails,
+    { nowUs, lastRateDelayMs, isFromPeer }: ChangeDetails,
   ): void {
     if (old.kind === now.kind) return;
     // For an opening, how long it really lasts: it may have grown.
     const reset_timeout_s = (now.kind === "open" ? now.untilUs - nowUs : policy.resetUs) / 1e6;
-    this.tell({
+    this.emit({
       event_type: "breaker_state_change",
       ...name,
       old: stateName(old),
       new: stateName(now),
       reset_timeout_s,
       last_rate_delay_ms: lastRateDelayMs,
-      ...(isHeard && { heard: true }),
+      ...(isFromPeer && { heard: true }),
     });
   }
 
   cooled(host: string, until: number, reason: OpenReason): void {
-    this.tell({ event_type: "breaker_cooldown_set", host, until, reason });
+    this.emit({ event_type: "breaker_cooldown_set", host, until, reason });
   }
 
   cooldownEnded(host: string, by: "success" | "operator"): void {
-    this.tell({ event_type: "breaker_cooldown_ended", host, by });
+    this.emit({ event_type: "breaker_cooldown_ended", host, by });
   }
 
   shadowed({ host, role, reason, remainingMs: remaining_ms }: Denial): void {
-    this.tell({ event_type: "breaker_shadow", host, role, reason, remaining_ms });
+    this.emit({ event_type: "breaker_shadow", host, role, reason, remaining_ms });
   }
 
   resetRaised(host: string, oldUs: number, newUs: number): void {
-    this.tell({ event_type: "breaker_reset_raised", host, old_s: oldUs / 1e6, new_s: newUs / 1e6 });
+    this.emit({ event_type: "breaker_reset_raised", host, old_s: oldUs / 1e6, new_s: newUs / 1e6 });
   }
 }

@@ -273,7 +273,7 @@ describe("what counts", () => {
     );
     for (let call = 0; call < 5; call += 1) {
       await registry.run({ host: "b.example" }, async permit =>
-        permit.report({ outcome: registry.judge({ status: 503 }) }),
+        permit.report({ outcome: registry.classify({ status: 503 }) }),
       );
     }
     assert.equal(registry.state("b.example").state, "open");
@@ -316,12 +316,12 @@ describe("what counts", () => {
 
   test("an empty quota makes a 403 a throttle, and an archive's replay of a 503 says nothing", () => {
     const { registry } = setUp();
-    assert.deepEqual(registry.judge({ status: 403, remaining: 0 }), {
+    assert.deepEqual(registry.classify({ status: 403, remaining: 0 }), {
       kind: "failure",
       cause: "status",
       throttled: true,
     });
-    assert.deepEqual(registry.judge({ status: 503, isMemento: true }), { kind: "neutral" });
+    assert.deepEqual(registry.classify({ status: 503, isMemento: true }), { kind: "neutral" });
   });
 
   test("run lets a probe wait its moment", async () => {
@@ -539,7 +539,7 @@ test("what time alone does to a circuit wakes nobody, what a report does wakes t
   const { time, registry, answers, isAllowed } = setUp();
   answers(503, 5);
   let woken = 0;
-  registry.onPassable(() => {
+  registry.onUnblocked(() => {
     woken += 1;
   });
   await time.advance(60_000);

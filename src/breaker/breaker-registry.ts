@@ -1,26 +1,26 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
-import { type Circuit, oldestProbe, passableUs } from "../core/breaker/circuit.ts";
+import { type Circuit, nextAdmissionUs, oldestProbe } from "../core/breaker/circuit.ts";
 import { type Outcome, outcomeOfError, outcomeOfResponse, type ResponseFacts } from "../core/breaker/classify.ts";
-import type { Clocks } from "../core/breaker/deadline.ts";
+import type { ClockReading } from "../core/breaker/deadline.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError } from "../errors.ts";
 import type { Listener } from "../listeners.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import { SharedCircuits } from "../sharing/breaker-sync.ts";
-import type { Fleet } from "../sharing/peer-breakers.ts";
+import { BreakerSync } from "../sharing/breaker-sync.ts";
+import type { PeerBreakers } from "../sharing/peer-breakers.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { BreakerTeller } from "./breaker-emitter.ts";
+import { BreakerEmitter } from "./breaker-emitter.ts";
 import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
 import { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import { HostCooler } from "./cooldown-starter.ts";
+import { CooldownStarter } from "./cooldown-starter.ts";
 import { Denial } from "./denial.ts";
 import { HostBreaker } from "./host-breaker.ts";
-import { type HostStatus, statusOf } from "./host-status.ts";
-import { type IssuedCall, type Passage, Permit, type PermitKeeper } from "./permit.ts";
+import { type HostStatus, hostStatusOf } from "./host-status.ts";
+import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
 
 export interface BreakerRegistryOptions {
   /** @default the clocks of this machine */
@@ -52,8 +52,8 @@ export interface FailureReport extends AllowRequest {
   readonly retryAfterS?: number | undefined;
 }
 
-const WENT_WELL: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
-const WELL = Object.freeze({ state: "closed", remainingMs: 0 });
+const SUCCESS: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
+const CLOSED_STATUS = Object.freeze({ state: "closed", remainingMs: 0 });
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
 
@@ -64,15 +64,15 @@ const LEASE_MARGIN_MS = 5000;
 export class BreakerRegistry {
   readonly #time: Time;
   readonly #random: () => number;
-  readonly #teller = new BreakerTeller();
+  readonly #emitter = new BreakerEmitter();
   /** Told directly and not as listeners are: an error in there is ours, and must not become a warning. */
-  readonly #onPassable = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
+  readonly #onUnblocked = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
   readonly #table: BreakerTable;
-  readonly #cooler: HostCooler;
+  readonly #cooldownStarter: CooldownStarter;
   /** With other processes, where there is a store to share with them. */
-  #shared: SharedCircuits | undefined;
+  #sync: BreakerSync | undefined;
   /** What a permit may do with this registry, and nobody else. */
-  readonly #keeper: PermitKeeper = {
+  readonly #owner: PermitOwner = {
     settle: (call, result) => this.#settle(call, result),
     release: call => this.#release(call),
   };
@@ -85,10 +85,12 @@ export class BreakerRegistry {
   ) {
     const policies = inMemory(breakers);
     this.#table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
-    this.#cooler = new HostCooler(this.#table, time, this.#teller, (...cooled) => this.#shared?.cooled(...cooled));
+    this.#cooldownStarter = new CooldownStarter(this.#table, time, this.#emitter, (...cooled) =>
+      this.#sync?.cooled(...cooled),
+    );
     this.#time = time;
     this.#random = random;
-    if (listener !== undefined) this.#teller.add(listener);
+    if (listener !== undefined) this.#emitter.add(listener);
   }
 
   /** A permit, or a BreakerOpenError that says why and for how long. */
@@ -108,25 +110,26 @@ export class BreakerRegistry {
     const host = this.#table.host(request.host);
     host.usedUs = nowUs;
     const circuit = this.#table.circuit(host, role);
-    const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
+    const resolverCircuit = resolver === undefined ? undefined : this.#table.resolver(resolver);
     const denial =
-      this.#denial(host, role, circuit, ofResolver, nowUs) ?? this.#leave(host, role, circuit, ofResolver, nowUs);
-    if (denial?.answered !== undefined && !this.#table.policies.isShadow(host.name)) return denial;
+      this.#denial(host, role, circuit, resolverCircuit, nowUs) ??
+      this.#peerDenial(host, role, circuit, resolverCircuit, nowUs);
+    if (denial?.probeReply !== undefined && !this.#table.policies.isShadow(host.name)) return denial;
     const isShadow = this.#table.policies.isShadow(host.name);
-    if (denial !== undefined && isShadow) this.#teller.shadowed(denial);
-    else if (!this.#teller.isEmpty)
-      this.#teller.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
+    if (denial !== undefined && isShadow) this.#emitter.shadowed(denial);
+    else if (!this.#emitter.isEmpty)
+      this.#emitter.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined && !isShadow) return denial;
     this.#permitsIssued += 1;
     host.permits += 1;
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
-    const passage = this.#pass(circuit, expiresUs);
-    const ofItsResolver = ofResolver && this.#pass(ofResolver, expiresUs);
-    const isProbe = passage.isProbe || ofItsResolver?.isProbe;
+    const passed = this.#enterCircuit(circuit, expiresUs);
+    const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, expiresUs);
+    const isProbe = passed.isProbe || passedResolver?.isProbe;
     const jitterMs = isProbe ? Math.floor(this.#random() * (this.#table.policies.jitterMs + 1)) : 0;
     return new Permit(
-      this.#keeper,
-      { number: this.#permitsIssued, host, role, circuit: passage, resolver: ofItsResolver },
+      this.#owner,
+      { number: this.#permitsIssued, host, role, circuit: passed, resolver: passedResolver },
       jitterMs,
     );
   }
@@ -140,10 +143,10 @@ export class BreakerRegistry {
     try {
       if (permit.jitterMs > 0) await this.#jitter(permit.jitterMs);
       const result = await call(permit);
-      permit.report(WENT_WELL);
+      permit.report(SUCCESS);
       return result;
     } catch (error) {
-      permit.report({ outcome: this.judge({ error }) });
+      permit.report({ outcome: this.classify({ error }) });
       throw error;
     }
   }
@@ -159,39 +162,42 @@ export class BreakerRegistry {
   check({ host, role = "metadata", resolver }: AllowRequest): Denial | undefined {
     const known = this.#table.host(host);
     if (this.#table.policies.isShadow(known.name)) return undefined;
-    const ofResolver = resolver === undefined ? undefined : this.#table.resolver(resolver);
-    return this.#denial(known, role, this.#table.circuit(known, role), ofResolver, this.#time.monotonicUs());
+    const resolverCircuit = resolver === undefined ? undefined : this.#table.resolver(resolver);
+    return this.#denial(known, role, this.#table.circuit(known, role), resolverCircuit, this.#time.monotonicUs());
   }
 
   /** For callers who keep no permit: the call went well. */
   onSuccess(request: AllowRequest): void {
-    this.#reportNow(request, WENT_WELL);
+    this.#reportNow(request, SUCCESS);
   }
 
   /** For callers who keep no permit: judged by the same rules. */
   onFailure({ status, error, retryAfterS, ...request }: FailureReport): void {
     const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1000;
-    this.#reportNow(request, { outcome: this.judge({ status, error, retryAfterMs }), status, retryAfterMs });
+    this.#reportNow(request, { outcome: this.classify({ status, error, retryAfterMs }), status, retryAfterMs });
   }
 
   /** The one judgement (law B4), with this registry's lists. */
-  judge(facts: CallFacts): Outcome {
+  classify(facts: CallFacts): Outcome {
     return facts.status === undefined
       ? outcomeOfError(facts.error)
       : outcomeOfResponse(facts as ResponseFacts, this.#table.policies.rules);
   }
 
   state(host: string): HostStatus {
-    const known = this.#table.known(host);
-    return this.#statusOf(known ?? new HostBreaker(canonicalHost(host), this.#time.monotonicUs()));
+    const known = this.#table.find(host);
+    return this.#hostStatusOf(known ?? new HostBreaker(canonicalHost(host), this.#time.monotonicUs()));
   }
 
   /** Its state in brief, for whoever asks with every call: a host that is well costs nothing to look at. */
-  glance(host: string): Pick<HostStatus, "state" | "remainingMs"> {
-    const known = this.#table.known(host);
-    if (known === undefined || (!known.mayBeCooling && ROLES.every(role => known.circuits[role]?.isClosed !== false)))
-      return WELL;
-    return this.#statusOf(known);
+  briefState(host: string): Pick<HostStatus, "state" | "remainingMs"> {
+    const known = this.#table.find(host);
+    if (
+      known === undefined ||
+      (!known.mayHaveCooldown && ROLES.every(role => known.circuits[role]?.isClosed !== false))
+    )
+      return CLOSED_STATUS;
+    return this.#hostStatusOf(known);
   }
 
   resolverState(resolver: string): CircuitState {
@@ -205,60 +211,60 @@ export class BreakerRegistry {
 
   /** Every host that is remembered. */
   *statuses(): IterableIterator<HostStatus> {
-    for (const host of this.#table.hosts()) yield this.#statusOf(host);
+    for (const host of this.#table.hosts()) yield this.#hostStatusOf(host);
   }
 
   /** An operator shuts a host. Only time or an operator opens it again. */
   open(host: string, seconds: number, reason = "operator"): void {
     if (!(seconds > 0)) throw new RangeError(`seconds must be more than 0, not ${seconds}`);
-    this.#cooler.cool(this.#table.host(host), seconds * 1000, `cli-open:${reason}`, this.#permitsIssued);
+    this.#cooldownStarter.start(this.#table.host(host), seconds * 1000, `cli-open:${reason}`, this.#permitsIssued);
   }
 
   /** An operator opens a host again: cooldowns, circuits, failures and what was learned of it are cleared. */
   close(host: string): void {
-    const known = this.#table.known(host);
+    const known = this.#table.find(host);
     if (known === undefined) return;
-    this.#shared?.forgiven(known);
-    this.#forgive(known);
+    this.#sync?.hostReset(known);
+    this.#reset(known);
   }
 
-  #forgive(known: HostBreaker): void {
+  #reset(known: HostBreaker): void {
     const wasCooling = known.cooldownAt(this.#time.monotonicUs()) !== undefined;
-    known.forgive();
+    known.reset();
     for (const role of ROLES) known.circuits[role]?.close();
-    if (wasCooling) this.#teller.cooldownEnded(known.name, "operator");
-    this.#passable(known);
+    if (wasCooling) this.#emitter.cooldownEnded(known.name, "operator");
+    this.#unblocked(known);
   }
 
   /** From now on these breakers and those of other processes are one. Once, before the first call. */
-  join(fleet: Fleet): SharedCircuits {
-    this.#shared = new SharedCircuits(fleet, {
+  join(peerBreakers: PeerBreakers): BreakerSync {
+    this.#sync = new BreakerSync(peerBreakers, {
       table: this.#table,
-      cooler: this.#cooler,
-      teller: this.#teller,
+      cooldownStarter: this.#cooldownStarter,
+      emitter: this.#emitter,
       time: this.#time,
       lastPermit: () => this.#permitsIssued,
-      passable: blocker => this.#passable(blocker),
-      forgive: host => this.#forgive(host),
+      unblocked: blocker => this.#unblocked(blocker),
+      reset: host => this.#reset(host),
     });
-    return this.#shared;
+    return this.#sync;
   }
 
   /** Goes on under other numbers: what is open stays open until its time. Throws a ConfigError and changes nothing. */
   reload(breakers: BreakersOptions): void {
-    this.#table.follow(inMemory(breakers));
+    this.#table.reload(inMemory(breakers));
     // More probes may be tried now.
-    for (const circuit of this.#table.circuits()) this.#passable(circuit);
+    for (const circuit of this.#table.circuits()) this.#unblocked(circuit);
   }
 
   /** Answers with the way to stop listening. */
   listen(listener: Listener<BreakerEvent>): () => void {
-    return this.#teller.add(listener);
+    return this.#emitter.add(listener);
   }
 
   /** Hears of whatever was in somebody's way and may no longer be, or for longer; other than by the passing of time. */
-  onPassable(listener: (blocker: HostBreaker | CircuitHolder) => void): void {
-    this.#onPassable.add(listener);
+  onUnblocked(listener: (blocker: HostBreaker | CircuitHolder) => void): void {
+    this.#onUnblocked.add(listener);
   }
 
   #settle(call: IssuedCall, result: CallResult): void {
@@ -269,9 +275,9 @@ export class BreakerRegistry {
     }
     const { host, circuit, resolver, number } = call;
     host.permits = Math.max(0, host.permits - 1);
-    this.#teller.result(call, result);
+    this.#emitter.result(call, result);
     if (outcome.kind === "success") {
-      if (host.mayBeCooling && host.cooldowns.endBySuccess(number, this.#time.monotonicUs()))
+      if (host.mayHaveCooldown && host.cooldowns.endBySuccess(number, this.#time.monotonicUs()))
         this.#endedBySuccess(host);
       circuit.holder.succeed(circuit.generation, number);
       resolver?.holder.succeed(resolver.generation, number);
@@ -279,10 +285,10 @@ export class BreakerRegistry {
     }
     const nowUs = this.#time.monotonicUs();
     const isCurrent = circuit.holder.generation === circuit.generation;
-    const isEcho = outcome.throttled && host.mayBeCooling && host.cooldowns.isBefore(number, nowUs);
+    const isEcho = outcome.throttled && host.mayHaveCooldown && host.cooldowns.isBeforeRetryAfter(number, nowUs);
     // A server's own word about when to come back counts whichever generation it answers.
     if (outcome.throttled && retryAfterMs !== undefined && retryAfterMs > 0) {
-      this.#cooler.heed(host, circuit.holder.policy, retryAfterMs, this.#permitsIssued);
+      this.#cooldownStarter.startForRetryAfter(host, circuit.holder.policy, retryAfterMs, this.#permitsIssued);
     }
     if (isEcho) {
       // It was under way when the host asked for a pause, and says nothing that is not known: a burst is one failure.
@@ -290,10 +296,10 @@ export class BreakerRegistry {
       resolver?.holder.returnProbe(resolver.generation, number);
       return;
     }
-    circuit.holder.fail(circuit.generation, host.raised(circuit.holder.policy), nowUs, this.#random());
+    circuit.holder.fail(circuit.generation, host.withLearnedReset(circuit.holder.policy), nowUs, this.#random());
     // What one host asks for is no reason to keep a resolver from the others.
     resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, this.#random());
-    if (isCurrent) this.#cooler.countFailure(host, nowUs, this.#permitsIssued);
+    if (isCurrent) this.#cooldownStarter.countFailure(host, nowUs, this.#permitsIssued);
   }
 
   #release({ host, circuit, resolver, number }: IssuedCall): void {
@@ -302,11 +308,11 @@ export class BreakerRegistry {
     resolver?.holder.returnProbe(resolver.generation, number);
   }
 
-  #pass(holder: CircuitHolder, expiresUs: number): Passage {
+  #enterCircuit(holder: CircuitHolder, expiresUs: number): PassedCircuit {
     const { generation } = holder;
     const isProbe = !holder.isClosed;
     if (isProbe) {
-      this.#shared?.sent(holder, this.#permitsIssued);
+      this.#sync?.probeSent(holder, this.#permitsIssued);
       holder.sendProbe(this.#permitsIssued, expiresUs);
     }
     return { holder, generation, isProbe };
@@ -320,7 +326,7 @@ export class BreakerRegistry {
     nowUs: number,
   ): Denial | undefined {
     // The way of nearly every call.
-    if (!host.mayBeCooling && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs)))
+    if (!host.mayHaveCooldown && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs)))
       return undefined;
     const found: Denial[] = [];
     const cooldown = host.cooldownAt(nowUs);
@@ -331,7 +337,7 @@ export class BreakerRegistry {
     for (const blocker of [circuit, resolver]) {
       if (blocker === undefined || blocker.admits(nowUs)) continue;
       const at = blocker.at(nowUs);
-      const details = { reason: "failures", state: stateName(at), untilUs: passableUs(at), blocker } as const;
+      const details = { reason: "failures", state: stateName(at), untilUs: nextAdmissionUs(at), blocker } as const;
       found.push(new Denial({ host: host.name, role, ...details }, nowUs));
     }
     // Whatever ends last is what there is to wait for.
@@ -341,19 +347,19 @@ export class BreakerRegistry {
   }
 
   /** What this process would allow as a probe needs the leave of the others. */
-  #leave(
+  #peerDenial(
     host: HostBreaker,
     role: Role,
     circuit: CircuitHolder,
     resolver: CircuitHolder | undefined,
     nowUs: number,
   ): Denial | undefined {
-    if (this.#shared === undefined) return undefined;
+    if (this.#sync === undefined) return undefined;
     for (const blocker of [circuit, resolver]) {
       if (blocker === undefined || blocker.isClosed) continue;
-      const leave = this.#shared.mayProbe(blocker, nowUs);
-      if (leave === true) continue;
-      const details = { reason: "failures", state: stateName(blocker.at(nowUs)), blocker, ...leave } as const;
+      const permission = this.#sync.mayProbe(blocker, nowUs);
+      if (permission === true) continue;
+      const details = { reason: "failures", state: stateName(blocker.at(nowUs)), blocker, ...permission } as const;
       return new Denial({ host: host.name, role, ...details }, nowUs);
     }
     return undefined;
@@ -362,59 +368,59 @@ export class BreakerRegistry {
   #reportNow({ host, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
     const known = this.#table.host(host);
     const nowUs = this.#time.monotonicUs();
-    const passage = (holder: CircuitHolder): Passage => {
+    const passed = (holder: CircuitHolder): PassedCircuit => {
       const { generation, kind } = holder.at(nowUs);
       return { holder, generation, isProbe: kind !== "closed" };
     };
-    const circuit = passage(this.#table.circuit(known, role));
-    const ofResolver = resolver === undefined ? undefined : passage(this.#table.resolver(resolver));
+    const circuit = passed(this.#table.circuit(known, role));
+    const resolverCircuit = resolver === undefined ? undefined : passed(this.#table.resolver(resolver));
     // Which call this was nobody can tell: its probes are taken for the oldest, and it for older than any cooldown.
-    const call = { number: 0, host: known, role, circuit, resolver: ofResolver };
+    const call = { number: 0, host: known, role, circuit, resolver: resolverCircuit };
     const { kind } = result.outcome;
-    if (kind !== "failure") this.#returnOldestProbes(circuit, ofResolver, nowUs);
+    if (kind !== "failure") this.#returnOldestProbes(circuit, resolverCircuit, nowUs);
     if (kind === "neutral") known.permits = Math.max(0, known.permits - 1);
     else this.#settle(call, result);
   }
 
-  #returnOldestProbes(circuit: Passage, resolver: Passage | undefined, nowUs: number): void {
-    for (const passage of [circuit, resolver]) {
-      passage?.holder.returnProbe(passage.generation, oldestProbe(passage.holder.at(nowUs)));
+  #returnOldestProbes(circuit: PassedCircuit, resolver: PassedCircuit | undefined, nowUs: number): void {
+    for (const passed of [circuit, resolver]) {
+      passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
   }
 
   #endedBySuccess(host: HostBreaker): void {
-    this.#shared?.cooldownEnded(host);
-    this.#teller.cooldownEnded(host.name, "success");
-    this.#passable(host);
+    this.#sync?.cooldownEnded(host);
+    this.#emitter.cooldownEnded(host.name, "success");
+    this.#unblocked(host);
   }
 
-  #changed(holder: CircuitHolder, old: Circuit, isByTime: boolean): void {
+  #changed(holder: CircuitHolder, old: Circuit, isTimeout: boolean): void {
     const now = holder.at(this.#time.monotonicUs());
-    this.#shared?.changed(holder, old, now);
+    this.#sync?.changed(holder, old, now);
     const { host } = holder.name;
-    const lastRateDelayMs = host === undefined ? undefined : this.#table.known(host)?.lastRateDelayMs;
-    const isHeard = this.#shared?.isHearing ?? false;
-    this.#teller.changed(holder, old, now, { nowUs: this.#time.monotonicUs(), lastRateDelayMs, isHeard });
+    const lastRateDelayMs = host === undefined ? undefined : this.#table.find(host)?.lastRateDelayMs;
+    const isFromPeer = this.#sync?.isApplyingPeers ?? false;
+    this.#emitter.changed(holder, old, now, { nowUs: this.#time.monotonicUs(), lastRateDelayMs, isFromPeer });
     if (old.kind === "half-open" && now.kind === "closed") this.#recovered(holder);
     // Re-opened, too: who waits for the lease of a probe that has failed would wait too long. What time alone has done
     // nobody need hear: those who wait have timers for it, and whoever asked is in the middle of something.
-    if (!isByTime) this.#passable(holder);
+    if (!isTimeout) this.#unblocked(holder);
   }
 
-  #passable(blocker: HostBreaker | CircuitHolder): void {
-    for (const listener of this.#onPassable) listener(blocker);
+  #unblocked(blocker: HostBreaker | CircuitHolder): void {
+    for (const listener of this.#onUnblocked) listener(blocker);
   }
 
   /** A host whose probe came back well has a clean slate: its outage is not held against it once more. */
   #recovered({ name: { host } }: CircuitHolder): void {
-    if (host !== undefined) this.#table.known(host)?.clearFailures();
+    if (host !== undefined) this.#table.find(host)?.clearFailures();
   }
 
-  #statusOf(host: HostBreaker): HostStatus {
-    return statusOf(host, this.#clocks(), this.#table.policies.rollingWindow.windowUs);
+  #hostStatusOf(host: HostBreaker): HostStatus {
+    return hostStatusOf(host, this.#clocks(), this.#table.policies.rollingWindow.windowUs);
   }
 
-  #clocks(): Clocks {
+  #clocks(): ClockReading {
     return { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
   }
 }

@@ -1,9 +1,9 @@
-import { ForgetfulMap } from "../core/evicting-map.ts";
+import { EvictingMap } from "../core/evicting-map.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
-import { isRole, notARole, ROLES, type Role } from "../policy/roles.ts";
+import { isRole, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import { type CircuitChange, CircuitHolder } from "./circuit-holder.ts";
+import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
 /** A host that is well differs from a fresh one in nothing: without this, hosts called in turn would be made anew each time. */
@@ -14,17 +14,17 @@ const KEPT_RESOLVERS = 1024;
 export class BreakerTable {
   #policies: BreakerPolicies;
   readonly #time: Time;
-  readonly #changed: CircuitChange;
-  readonly #hosts: ForgetfulMap<HostBreaker>;
-  readonly #resolvers = new ForgetfulMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
+  readonly #onChange: OnCircuitChange;
+  readonly #hosts: EvictingMap<HostBreaker>;
+  readonly #resolvers = new EvictingMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
 
-  constructor(policies: BreakerPolicies, time: Time, changed: CircuitChange) {
+  constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
     this.#policies = policies;
     this.#time = time;
-    this.#changed = changed;
+    this.#onChange = onChange;
     const isForgettable = (host: HostBreaker) =>
       host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
-    this.#hosts = new ForgetfulMap(isForgettable, KEPT_HOSTS);
+    this.#hosts = new EvictingMap(isForgettable, KEPT_HOSTS);
   }
 
   get policies(): BreakerPolicies {
@@ -43,13 +43,13 @@ export class BreakerTable {
   }
 
   /** A host that is remembered, by whatever spelling. Throws a RangeError for what is not a host. */
-  known(text: string): HostBreaker | undefined {
+  find(text: string): HostBreaker | undefined {
     // Known hosts carry canonical names, so that one found here needs no more parsing.
     return this.#hosts.get(text) ?? this.#hosts.get(canonicalHost(text));
   }
 
   host(text: string): HostBreaker {
-    const known = this.known(text);
+    const known = this.find(text);
     if (known !== undefined) return known;
     const host = new HostBreaker(canonicalHost(text), this.#time.monotonicUs());
     this.#hosts.add(host.name, host);
@@ -59,11 +59,11 @@ export class BreakerTable {
   circuit(host: HostBreaker, role: Role): CircuitHolder {
     const known = host.circuits[role];
     if (known !== undefined) return known;
-    if (!isRole(role)) throw new RangeError(notARole(role));
+    if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
     const circuit = new CircuitHolder(
       { host: host.name, role },
       this.#policies.circuit(host.name, role),
-      this.#changed,
+      this.#onChange,
     );
     host.circuits[role] = circuit;
     return circuit;
@@ -72,13 +72,13 @@ export class BreakerTable {
   resolver(name: string): CircuitHolder {
     const known = this.#resolvers.get(name);
     if (known !== undefined) return known;
-    const circuit = new CircuitHolder({ resolver: name }, this.#policies.resolver(name), this.#changed);
+    const circuit = new CircuitHolder({ resolver: name }, this.#policies.resolver(name), this.#onChange);
     this.#resolvers.add(name, circuit);
     return circuit;
   }
 
   /** Goes on under other policies; every circuit keeps its state. */
-  follow(policies: BreakerPolicies): void {
+  reload(policies: BreakerPolicies): void {
     this.#policies = policies;
     for (const circuit of this.circuits()) {
       const { host, role, resolver } = circuit.name;

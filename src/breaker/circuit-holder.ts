@@ -1,6 +1,7 @@
 import {
   admits,
   adopt,
+  advance,
   type Circuit,
   type CircuitPolicy,
   CLOSED,
@@ -8,31 +9,30 @@ import {
   fail,
   returnProbe,
   sendProbe,
-  settle,
   succeed,
 } from "../core/breaker/circuit.ts";
 import type { CircuitName } from "./breaker-events.ts";
 
 /** Hears of every change: of state, or of a probe's place that is free again; and whether time alone has done it. */
-export type CircuitChange = (holder: CircuitHolder, old: Circuit, isByTime: boolean) => void;
+export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, isTimeout: boolean) => void;
 
 /** The state of one circuit as it changes: the pure steps of the core, in one place that can be shared. */
 export class CircuitHolder {
   readonly name: CircuitName;
   /** Another one after the policy was changed; the state stays. */
   policy: CircuitPolicy;
-  readonly #changed: CircuitChange;
+  readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
 
-  constructor(name: CircuitName, policy: CircuitPolicy, changed: CircuitChange) {
+  constructor(name: CircuitName, policy: CircuitPolicy, onChange: OnCircuitChange) {
     this.name = name;
     this.policy = policy;
-    this.#changed = changed;
+    this.#onChange = onChange;
   }
 
   /** As it is now, after what time alone has done to it. */
   at(nowUs: number): Circuit {
-    this.#become(settle(this.#circuit, nowUs), true);
+    this.#set(advance(this.#circuit, nowUs), true);
     return this.#circuit;
   }
 
@@ -58,30 +58,30 @@ export class CircuitHolder {
   }
 
   succeed(generation: number, probeId?: number): void {
-    this.#become(succeed(this.#circuit, this.policy, generation, probeId));
+    this.#set(succeed(this.#circuit, this.policy, generation, probeId));
   }
 
-  fail(generation: number, policy: CircuitPolicy, nowUs: number, chance: number): void {
-    this.#become(fail(this.#circuit, policy, generation, nowUs, chance));
+  fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number): void {
+    this.#set(fail(this.#circuit, policy, generation, nowUs, random));
   }
 
   returnProbe(generation: number, probeId: number | undefined): void {
-    this.#become(returnProbe(this.#circuit, generation, probeId));
+    this.#set(returnProbe(this.#circuit, generation, probeId));
   }
 
   /** What other processes have made of it. */
   adopt(other: Parameters<typeof adopt>[1], nowUs: number): void {
-    this.#become(adopt(this.#circuit, other, nowUs));
+    this.#set(adopt(this.#circuit, other, nowUs));
   }
 
   close(): void {
-    this.#become(close(this.#circuit));
+    this.#set(close(this.#circuit));
   }
 
-  #become(next: Circuit, isByTime = false): void {
+  #set(next: Circuit, isTimeout = false): void {
     if (next === this.#circuit) return;
     const old = this.#circuit;
     this.#circuit = next;
-    this.#changed(this, old, isByTime);
+    this.#onChange(this, old, isTimeout);
   }
 }

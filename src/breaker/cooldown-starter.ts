@@ -2,7 +2,7 @@ import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { wallDeadlineMs } from "../core/breaker/deadline.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import type { BreakerTeller } from "./breaker-emitter.ts";
+import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
@@ -10,32 +10,32 @@ import type { HostBreaker } from "./host-breaker.ts";
  * Decides when a whole host is left alone: because it asked, because it failed too often, because somebody ordered it.
  * `lastPermit` is the number of the last permit issued: only a later one's success may end the cooldown (law B5).
  */
-export class HostCooler {
+export class CooldownStarter {
   readonly #table: BreakerTable;
   readonly #time: Time;
-  readonly #teller: BreakerTeller;
+  readonly #emitter: BreakerEmitter;
   readonly #cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void;
 
   constructor(
     table: BreakerTable,
     time: Time,
-    teller: BreakerTeller,
+    emitter: BreakerEmitter,
     cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void,
   ) {
     this.#table = table;
     this.#time = time;
-    this.#teller = teller;
+    this.#emitter = emitter;
     this.#cooled = cooled;
   }
 
   /** Retry-After: for as long as it asked, up to the cap. One that keeps asking for longer than its reset raises that. */
-  heed(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number, lastPermit: number): void {
+  startForRetryAfter(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number, lastPermit: number): void {
     const { isAdaptive, retryAfterCapMs } = this.#table.policies;
     const ms = Math.min(retryAfterMs, retryAfterCapMs(host.name));
-    this.cool(host, ms, "retry-after", lastPermit);
+    this.start(host, ms, "retry-after", lastPermit);
     const oldUs = Math.max(policy.resetUs, host.learnedResetUs);
     if (isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
-      this.#teller.resetRaised(host.name, oldUs, host.learnedResetUs);
+      this.#emitter.resetRaised(host.name, oldUs, host.learnedResetUs);
     }
   }
 
@@ -43,14 +43,14 @@ export class HostCooler {
   countFailure(host: HostBreaker, nowUs: number, lastPermit: number): void {
     const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
     if (enabled && host.failures.add(nowUs, threshold, windowUs))
-      this.cool(host, cooldownMs, "rolling-window", lastPermit);
+      this.start(host, cooldownMs, "rolling-window", lastPermit);
   }
 
-  cool(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number): void {
+  start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
     this.#cooled(host, untilUs, reason);
-    this.#teller.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
+    this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
   }
 }

@@ -11,50 +11,50 @@ export interface Cooldown {
 /** The cooldowns of one host: what an operator ordered, and what its answers asked for, apart (law B5). */
 export class Cooldowns {
   #ordered: Cooldown | undefined;
-  #asked: Cooldown | undefined;
+  #requested: Cooldown | undefined;
 
   /** The later deadline counts. False when there was a later one already. */
   set(cooldown: Cooldown): boolean {
-    const isOrder = cooldown.reason.startsWith("cli-open:");
-    const known = isOrder ? this.#ordered : this.#asked;
+    const isOperatorOrder = cooldown.reason.startsWith("cli-open:");
+    const known = isOperatorOrder ? this.#ordered : this.#requested;
     if (known !== undefined && known.untilUs >= cooldown.untilUs) return false;
-    if (isOrder) this.#ordered = cooldown;
-    else this.#asked = cooldown;
+    if (isOperatorOrder) this.#ordered = cooldown;
+    else this.#requested = cooldown;
     return true;
   }
 
   /** The one that ends last, if any is still running. */
   current(nowUs: number): Cooldown | undefined {
     const ordered = isRunning(this.#ordered, nowUs);
-    const asked = isRunning(this.#asked, nowUs);
-    if (ordered === undefined || asked === undefined) return ordered ?? asked;
-    return ordered.untilUs >= asked.untilUs ? ordered : asked;
+    const requested = isRunning(this.#requested, nowUs);
+    if (ordered === undefined || requested === undefined) return ordered ?? requested;
+    return ordered.untilUs >= requested.untilUs ? ordered : requested;
   }
 
   /** Whether a call was permitted before a pause that its host asked for, and that still runs. */
-  isBefore(permit: number, nowUs: number): boolean {
-    const asked = isRunning(this.#asked, nowUs);
-    return asked !== undefined && asked.reason === "retry-after" && permit <= asked.afterPermit;
+  isBeforeRetryAfter(permit: number, nowUs: number): boolean {
+    const requested = isRunning(this.#requested, nowUs);
+    return requested !== undefined && requested.reason === "retry-after" && permit <= requested.afterPermit;
   }
 
   /** A success ends what answers asked for, if its permit is younger. Never an order. */
   endBySuccess(permit: number, nowUs: number): boolean {
-    const asked = isRunning(this.#asked, nowUs);
-    if (asked === undefined || permit <= asked.afterPermit) return false;
-    this.#asked = undefined;
+    const requested = isRunning(this.#requested, nowUs);
+    if (requested === undefined || permit <= requested.afterPermit) return false;
+    this.#requested = undefined;
     return true;
   }
 
   /** Others have ended what answers asked for. False when there was nothing to end. */
-  endAsked(nowUs: number): boolean {
-    const wasRunning = isRunning(this.#asked, nowUs) !== undefined;
-    this.#asked = undefined;
+  endRequested(nowUs: number): boolean {
+    const wasRunning = isRunning(this.#requested, nowUs) !== undefined;
+    this.#requested = undefined;
     return wasRunning;
   }
 
   clear(): void {
     this.#ordered = undefined;
-    this.#asked = undefined;
+    this.#requested = undefined;
   }
 }
 

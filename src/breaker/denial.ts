@@ -5,7 +5,7 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** What a half-open circuit waits for; how that ends is known any moment, not at the end of its lease. */
-export const PROBE_UNDER_WAY = "the probe under way";
+export const PROBE_IN_FLIGHT = "the probe under way";
 
 /** No permit: why, and until when as far as anybody knows. A value, because a refusal should not cost a stack trace. */
 export class Denial {
@@ -18,12 +18,12 @@ export class Denial {
   /** What stands in the way, to wait for. */
   readonly blocker: HostBreaker | CircuitHolder;
   /** Others are being asked for leave to probe: it is not a denial until they have answered. */
-  readonly answered: Promise<void> | undefined;
+  readonly probeReply: Promise<void> | undefined;
   readonly #nowUs: number;
 
   constructor(
-    details: Omit<Denial, "isAllowed" | "error" | "constraint" | "remainingMs" | "answered"> & {
-      readonly answered?: Promise<void> | undefined;
+    details: Omit<Denial, "isAllowed" | "error" | "constraint" | "remainingMs" | "probeReply"> & {
+      readonly probeReply?: Promise<void> | undefined;
     },
     nowUs: number,
   ) {
@@ -33,7 +33,7 @@ export class Denial {
     this.state = details.state;
     this.untilUs = details.untilUs;
     this.blocker = details.blocker;
-    this.answered = details.answered;
+    this.probeReply = details.probeReply;
     this.#nowUs = nowUs;
   }
 
@@ -46,7 +46,7 @@ export class Denial {
   }
 
   get constraint(): Constraint {
-    const limit = this.state === "half_open" ? PROBE_UNDER_WAY : `an open circuit (${this.reason})`;
+    const limit = this.state === "half_open" ? PROBE_IN_FLIGHT : `an open circuit (${this.reason})`;
     const { resolver } = "policy" in this.blocker ? this.blocker.name : {};
     return { kind: "breaker", owner: resolver === undefined ? this.host : `resolver ${resolver}`, limit };
   }

@@ -26,6 +26,6 @@ test("two long Retry-Afters in a row raise the reset, one that is not longer sta
   );
   assert.equal(host.learnedResetUs, 104);
   assert.equal(host.isForgettable(1, 0), false);
-  host.forgive();
+  host.reset();
   assert.equal(host.isForgettable(1, 0), true);
 });

@@ -5,7 +5,7 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 
 /** So many Retry-Afters in a row that are longer than the reset make a habit of it. */
-const HABIT = 2;
+const RAISE_AFTER = 2;
 const IDLE_US = 3_600_000_000;
 
 /** What is known of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
@@ -58,7 +58,7 @@ export class HostBreaker {
   }
 
   /** False for a host that never had a cooldown: nothing to look up, not even the time. */
-  get mayBeCooling(): boolean {
+  get mayHaveCooldown(): boolean {
     return this.#cooldowns !== undefined;
   }
 
@@ -69,19 +69,19 @@ export class HostBreaker {
       return false;
     }
     this.#longRetryAfters += 1;
-    if (this.#longRetryAfters < HABIT) return false;
+    if (this.#longRetryAfters < RAISE_AFTER) return false;
     this.#longRetryAfters = 0;
     this.learnedResetUs = retryAfterUs;
     return true;
   }
 
   /** A circuit's policy with what was learned of this host's resets. */
-  raised(policy: CircuitPolicy): CircuitPolicy {
+  withLearnedReset(policy: CircuitPolicy): CircuitPolicy {
     return this.learnedResetUs > policy.resetUs ? { ...policy, resetUs: this.learnedResetUs } : policy;
   }
 
   /** An operator's act: nothing is held against it any more. */
-  forgive(): void {
+  reset(): void {
     this.#cooldowns?.clear();
     this.#failures?.clear();
     this.learnedResetUs = 0;

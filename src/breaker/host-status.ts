@@ -1,5 +1,5 @@
 import type { Circuit } from "../core/breaker/circuit.ts";
-import type { Clocks } from "../core/breaker/deadline.ts";
+import type { ClockReading } from "../core/breaker/deadline.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
@@ -27,7 +27,11 @@ export interface HostStatus {
   readonly roles: readonly RoleStatus[];
 }
 
-export function statusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs }: Clocks, windowUs: number): HostStatus {
+export function hostStatusOf(
+  host: HostBreaker,
+  { monotonicUs: nowUs, wallMs }: ClockReading,
+  windowUs: number,
+): HostStatus {
   const cooldown = host.cooldownAt(nowUs);
   const roles = ROLES.flatMap(role => {
     const circuit = host.circuits[role]?.at(nowUs);

@@ -4,7 +4,7 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** One circuit that a call passed, and the generation it passed in. */
-export interface Passage {
+export interface PassedCircuit {
   readonly holder: CircuitHolder;
   readonly generation: number;
   readonly isProbe: boolean;
@@ -16,12 +16,12 @@ export interface IssuedCall {
   readonly number: number;
   readonly host: HostBreaker;
   readonly role: Role;
-  readonly circuit: Passage;
-  readonly resolver: Passage | undefined;
+  readonly circuit: PassedCircuit;
+  readonly resolver: PassedCircuit | undefined;
 }
 
 /** Where a permit goes back to. */
-export interface PermitKeeper {
+export interface PermitOwner {
   settle(call: IssuedCall, result: CallResult): void;
   release(call: IssuedCall): void;
 }
@@ -30,12 +30,12 @@ export interface PermitKeeper {
 export class Permit implements Disposable {
   /** How long a probe should wait before it goes, so that a fleet's do not arrive as one. 0 while closed. */
   readonly jitterMs: number;
-  readonly #keeper: PermitKeeper;
+  readonly #owner: PermitOwner;
   readonly #call: IssuedCall;
   #isOver = false;
 
-  constructor(keeper: PermitKeeper, call: IssuedCall, jitterMs: number) {
-    this.#keeper = keeper;
+  constructor(owner: PermitOwner, call: IssuedCall, jitterMs: number) {
+    this.#owner = owner;
     this.#call = call;
     this.jitterMs = jitterMs;
   }
@@ -45,21 +45,21 @@ export class Permit implements Disposable {
   }
 
   /** The gate says how long the call had waited for it. */
-  noteWait(waitedMs: number): void {
+  recordWait(waitedMs: number): void {
     this.#call.host.lastRateDelayMs = waitedMs;
   }
 
   report(result: CallResult): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#keeper.settle(this.#call, result);
+    this.#owner.settle(this.#call, result);
   }
 
   /** Nothing was learned: no call was made, or its end says nothing about the host. */
   release(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#keeper.release(this.#call);
+    this.#owner.release(this.#call);
   }
 
   [Symbol.dispose](): void {

@@ -15,7 +15,7 @@ export interface Io {
   /** Calls back at each Ctrl-C, or request to end, until told to stop. */
   readonly onInterrupt?: ((listener: () => void) => () => void) | undefined;
   /** Aborted when whoever read the output has gone away. */
-  readonly readerGone?: AbortSignal | undefined;
+  readonly outputClosed?: AbortSignal | undefined;
   /** @default the clocks of this machine */
   readonly time?: Time | undefined;
 }
@@ -109,7 +109,7 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.partial;
     }
-    if (isOfTheSystem(error)) {
+    if (isSystemError(error)) {
       io.stderr.write(`${program.name}: ${error.message}\n`);
       return ExitCode.partial;
     }
@@ -118,15 +118,15 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
 }
 
 /** A full disk, a folder that may not be written to: nothing that a list of our functions would help with. */
-function isOfTheSystem(error: unknown): error is Error {
+function isSystemError(error: unknown): error is Error {
   return error instanceof Error && "syscall" in error && "code" in error;
 }
 
 /** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
 export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
-  const readerGone = new AbortController();
+  const outputClosed = new AbortController();
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return readerGone.abort();
+    if (error.code === "EPIPE") return outputClosed.abort();
     process.stderr.write(`${program.name}: the output cannot be written (${error.code ?? error.message})\n`);
     process.exitCode = ExitCode.partial;
   });
@@ -143,11 +143,11 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
       input = process.stdin;
       return input;
     },
-    readerGone: readerGone.signal,
+    outputClosed: outputClosed.signal,
     onInterrupt: listener => {
-      for (const signal of INTERRUPTS) process.on(signal, listener);
+      for (const signal of INTERRUPT_SIGNALS) process.on(signal, listener);
       return () => {
-        for (const signal of INTERRUPTS) process.off(signal, listener);
+        for (const signal of INTERRUPT_SIGNALS) process.off(signal, listener);
       };
     },
   };
@@ -156,7 +156,7 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
   input?.destroy();
 }
 
-const INTERRUPTS = ["SIGINT", "SIGTERM"] as const;
+const INTERRUPT_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /** Read at run time: the same file is true for the sources and for the installed package. */
 function packageVersion(): string {

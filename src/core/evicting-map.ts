@@ -1,5 +1,5 @@
 /** How many old entries are looked at for each new one: enough to forget faster than new ones can come. */
-const LOOKS_PER_NEW_ENTRY = 2;
+const CHECKS_PER_NEW_ENTRY = 2;
 
 /**
  * A map that forgets what need not be remembered.
@@ -7,16 +7,16 @@ const LOOKS_PER_NEW_ENTRY = 2;
  * a fresh one, or need not be remembered for another reason, are dropped: no timer, no pause, and beyond `least` few
  * more entries than are in use.
  */
-export class ForgetfulMap<Value> {
+export class EvictingMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #isForgettable: (value: Value) => boolean;
-  readonly #least: number;
-  #hand: Iterator<[string, Value]> | undefined;
+  readonly #minSize: number;
+  #cursor: Iterator<[string, Value]> | undefined;
 
   /** `least`: so many are kept anyway. Forgetting what is about to come again costs more than it saves. */
-  constructor(isForgettable: (value: Value) => boolean, least = 0) {
+  constructor(isForgettable: (value: Value) => boolean, minSize = 0) {
     this.#isForgettable = isForgettable;
-    this.#least = least;
+    this.#minSize = minSize;
   }
 
   get(key: string): Value | undefined {
@@ -24,8 +24,8 @@ export class ForgetfulMap<Value> {
   }
 
   add(key: string, value: Value): void {
-    if (this.#entries.size >= this.#least) {
-      for (let looks = 0; looks < LOOKS_PER_NEW_ENTRY; looks += 1) this.#look();
+    if (this.#entries.size >= this.#minSize) {
+      for (let checks = 0; checks < CHECKS_PER_NEW_ENTRY; checks += 1) this.#checkNext();
     }
     this.#entries.set(key, value);
   }
@@ -38,10 +38,10 @@ export class ForgetfulMap<Value> {
     return this.#entries.values();
   }
 
-  #look(): void {
-    this.#hand ??= this.#entries.entries();
-    const { value, done } = this.#hand.next();
-    if (done) this.#hand = undefined;
+  #checkNext(): void {
+    this.#cursor ??= this.#entries.entries();
+    const { value, done } = this.#cursor.next();
+    if (done) this.#cursor = undefined;
     else if (this.#isForgettable(value[1])) this.#entries.delete(value[0]);
   }
 }

@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Writes a small file whole or not at all: nobody ever reads half of it, and a crash leaves the old one. */
-export async function writeWhole(path: string, text: string): Promise<void> {
+export async function writeAtomically(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
   try {
@@ -23,7 +23,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
 }
 
 /** Moves a finished file or folder to its place, and sees to it that it is still there after a power failure. */
-export async function moveInto(from: string, to: string): Promise<void> {
+export async function moveDurably(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
   await rename(from, to);
   await syncFolder(dirname(to));

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../core/breaker/backoff.ts";
 import type { Time } from "../time/time.ts";
 
-export interface LockOptions {
+export interface FileLockOptions {
   readonly time: Time;
   readonly signal?: AbortSignal | undefined;
   /** Told once when somebody else has it. */
@@ -28,7 +28,7 @@ export class FileLock implements AsyncDisposable {
   }
 
   /** Waits until it is free. Rejects with the signal's reason. */
-  static async take(path: string, { time, signal, onWait, random = Math.random }: LockOptions): Promise<FileLock> {
+  static async take(path: string, { time, signal, onWait, random = Math.random }: FileLockOptions): Promise<FileLock> {
     await mkdir(dirname(path), { recursive: true });
     for (let attempt = 1; ; attempt += 1) {
       signal?.throwIfAborted();

@@ -2,11 +2,11 @@ import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { writeWhole } from "./atomic-file.ts";
-import type { HalfFile } from "./range-decision.ts";
+import { writeAtomically } from "./atomic-file.ts";
+import type { ResumePoint } from "./range-decision.ts";
 
 /** What stands beside the bytes, so that another process can go on with them. No URL: it may hold a key. */
-interface Note {
+interface PartialFileRecord {
   readonly version: 1;
   readonly url_sha256: string;
   readonly validator: string;
@@ -36,16 +36,16 @@ export class PartialFile {
   static async open(path: string, url: string): Promise<PartialFile> {
     await mkdir(dirname(path), { recursive: true });
     const urlHash = createHash("sha256").update(url).digest("hex");
-    const note = await readNote(noteOf(path));
+    const record = await readRecord(recordPathOf(path));
     const file = await open(path, "a+");
     const partial = new PartialFile(path, urlHash, file);
     try {
       const { size } = await file.stat();
-      if (note?.url_sha256 !== urlHash) await partial.restart();
+      if (record?.url_sha256 !== urlHash) await partial.restart();
       else {
         partial.#bytes = size;
-        partial.#validator = note.validator;
-        partial.#totalBytes = note.total_bytes ?? undefined;
+        partial.#validator = record.validator;
+        partial.#totalBytes = record.total_bytes ?? undefined;
         // Read again only when it turns out that they are of use.
         partial.#hash = size === 0 ? createHash("sha256") : undefined;
       }
@@ -61,26 +61,31 @@ export class PartialFile {
   }
 
   /** What may be gone on with; undefined when nothing may. */
-  get half(): HalfFile | undefined {
+  get resumePoint(): ResumePoint | undefined {
     if (this.#bytes === 0 || this.#validator === undefined) return undefined;
     return { bytes: this.#bytes, validator: this.#validator, totalBytes: this.#totalBytes };
   }
 
   /** Empty again, for bytes that this validator stands for; without one they cannot be gone on with. */
   async restart(validator?: string, totalBytes?: number): Promise<void> {
-    await rm(noteOf(this.path), { force: true });
+    await rm(recordPathOf(this.path), { force: true });
     await this.#file.truncate(0);
     this.#bytes = 0;
     this.#hash = createHash("sha256");
     this.#validator = validator;
     this.#totalBytes = totalBytes;
     if (validator === undefined) return;
-    const note: Note = { version: 1, url_sha256: this.#urlHash, validator, total_bytes: totalBytes ?? null };
-    await writeWhole(noteOf(this.path), `${JSON.stringify(note)}\n`);
+    const record: PartialFileRecord = {
+      version: 1,
+      url_sha256: this.#urlHash,
+      validator,
+      total_bytes: totalBytes ?? null,
+    };
+    await writeAtomically(recordPathOf(this.path), `${JSON.stringify(record)}\n`);
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    const hash = await this.#hashed();
+    const hash = await this.#hashOfBytes();
     for (let at = 0; at < chunk.length; ) {
       const { bytesWritten } = await this.#file.write(chunk, at);
       hash.update(chunk.subarray(at, at + bytesWritten));
@@ -91,21 +96,21 @@ export class PartialFile {
 
   /** The hash of all of it, once it is on the disk. The bytes stay where they are; the note goes. */
   async finish(): Promise<string> {
-    const hash = await this.#hashed();
+    const hash = await this.#hashOfBytes();
     await this.#file.sync();
-    await rm(noteOf(this.path), { force: true });
+    await rm(recordPathOf(this.path), { force: true });
     return hash.digest("hex");
   }
 
   async discard(): Promise<void> {
-    await removePartial(this.path);
+    await removePartialFile(this.path);
   }
 
   async close(): Promise<void> {
     await this.#file.close();
   }
 
-  async #hashed(): Promise<Hash> {
+  async #hashOfBytes(): Promise<Hash> {
     if (this.#hash !== undefined) return this.#hash;
     const hash = createHash("sha256");
     if (this.#bytes > 0)
@@ -116,17 +121,17 @@ export class PartialFile {
 }
 
 /** The bytes and their note. */
-export async function removePartial(path: string): Promise<void> {
-  await rm(noteOf(path), { force: true });
+export async function removePartialFile(path: string): Promise<void> {
+  await rm(recordPathOf(path), { force: true });
   await rm(path, { force: true });
 }
 
-function noteOf(path: string): string {
+function recordPathOf(path: string): string {
   return `${path}.json`;
 }
 
 /** A note that cannot be read stands for nothing. */
-async function readNote(path: string): Promise<Note | undefined> {
+async function readRecord(path: string): Promise<PartialFileRecord | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -135,9 +140,10 @@ async function readNote(path: string): Promise<Note | undefined> {
     throw error;
   }
   try {
-    const note: Partial<Note> | null = JSON.parse(text);
-    const isNote = note?.version === 1 && typeof note.url_sha256 === "string" && typeof note.validator === "string";
-    return isNote ? (note as Note) : undefined;
+    const record: Partial<PartialFileRecord> | null = JSON.parse(text);
+    const isRecord =
+      record?.version === 1 && typeof record.url_sha256 === "string" && typeof record.validator === "string";
+    return isRecord ? (record as PartialFileRecord) : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

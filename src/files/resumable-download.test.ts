@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Handler, hubFor, serve } from "../../test/http/kit.ts";
-import { moveInto, writeWhole } from "./atomic-file.ts";
-import { removePartial } from "./partial-file.ts";
-import { type SaveOptions, saveBody } from "./resumable-download.ts";
+import { moveDurably, writeAtomically } from "./atomic-file.ts";
+import { removePartialFile } from "./partial-file.ts";
+import { downloadFile, type ResumableDownloadOptions } from "./resumable-download.ts";
 
 const file = randomBytes(300_000);
 const sha256 = createHash("sha256").update(file).digest("hex");
@@ -53,12 +53,12 @@ function breakOff(response: ServerResponse, bytes: number, headers: object = { e
   response.write(file.subarray(from, from + bytes));
 }
 
-async function saving(t: TestContext, handler: Handler, options: Partial<SaveOptions> = {}) {
+async function saving(t: TestContext, handler: Handler, options: Partial<ResumableDownloadOptions> = {}) {
   const server = await serve(t, handler);
   const hub = await hubFor(t, { retry: false, breakers: { defaults: { fail_max: 100 } } });
   const path = options.path ?? join(folderFor(t), "file.part");
-  const save = (more: Partial<SaveOptions> = {}) =>
-    saveBody({
+  const save = (more: Partial<ResumableDownloadOptions> = {}) =>
+    downloadFile({
       url: "http://127.0.0.1/file",
       path,
       maxBytes: 1_000_000,
@@ -209,9 +209,9 @@ test("an earlier answer's validators ask for changes only", async t => {
     if (isKnown) response.writeHead(304, { etag: '"one"' }).end();
     else give(request, response);
   });
-  assert.equal((await save({ unlessAs: { etag: '"one"', lastModified: "x" } })).kind, "unchanged");
+  assert.equal((await save({ knownValidators: { etag: '"one"', lastModified: "x" } })).kind, "unchanged");
   assert.equal(server.requests[0]?.headers["if-modified-since"], undefined);
-  assert.equal((await save({ unlessAs: { lastModified: "Mon, 16 Nov 2026 01:00:00 GMT" } })).kind, "unchanged");
+  assert.equal((await save({ knownValidators: { lastModified: "Mon, 16 Nov 2026 01:00:00 GMT" } })).kind, "unchanged");
 });
 
 test("what is no file is handed over with how it begins", async t => {
@@ -234,7 +234,7 @@ test("a file longer than wanted is refused by its announced length, and by its b
   await assert.rejects(save({ maxBytes: 1000 }), /sends a file of 300000 bytes where at most 1000 are wanted/);
   await assert.rejects(save({ maxBytes: 1000 }), /sends a file where at most 1000 are wanted/);
   await assert.rejects(stat(path), { code: "ENOENT" });
-  await removePartial(path);
+  await removePartialFile(path);
 });
 
 test("an abort leaves the half for the next time", async t => {
@@ -262,11 +262,11 @@ test("an abort leaves the half for the next time", async t => {
 test("a small file is written whole or not at all", async t => {
   const folder = folderFor(t);
   const path = join(folder, "deep", "note.json");
-  await writeWhole(path, "one\n");
-  await writeWhole(path, "two\n");
+  await writeAtomically(path, "one\n");
+  await writeAtomically(path, "two\n");
   assert.equal(await readFile(path, "utf8"), "two\n");
   assert.deepEqual(await readdir(join(folder, "deep")), ["note.json"]);
-  await assert.rejects(writeWhole(join(path, "below"), "x"));
-  await moveInto(path, join(folder, "there", "note.json"));
+  await assert.rejects(writeAtomically(join(path, "below"), "x"));
+  await moveDurably(path, join(folder, "there", "note.json"));
   assert.equal(await readFile(join(folder, "there", "note.json"), "utf8"), "two\n");
 });

@@ -1,33 +1,35 @@
 import type { Dispatcher } from "undici";
 import { DownloadError, isDocstokgError } from "../errors.ts";
 import type { HeaderFields } from "../http/stages/stage.ts";
-import { BodyPieces } from "./body-reader.ts";
+import { BodyReader } from "./body-reader.ts";
 import { PartialFile } from "./partial-file.ts";
-import { judgeArrival, rangeFields, strongValidator } from "./range-decision.ts";
+import { decideRange, rangeHeaders, strongValidator } from "./range-decision.ts";
 
 /** An answer as `hub.request` gives it. */
-export type SaveAnswer = Pick<Dispatcher.ResponseData<unknown>, "statusCode" | "headers" | "body">;
+export type DownloadResponse = Pick<Dispatcher.ResponseData<unknown>, "statusCode" | "headers" | "body">;
 
-export interface SaveOptions {
+export interface ResumableDownloadOptions {
   /** Whose bytes they are: what an earlier run has left is gone on with for the same URL only. */
   readonly url: string;
   /** Where they gather, with a note beside them. They stay there when all has come, for the caller to judge and move. */
   readonly path: string;
   /** Sends the request with these fields added: through a hub, as an artifact, with redirects followed. */
-  readonly send: (fields: Readonly<Record<string, string>>) => Promise<SaveAnswer>;
+  readonly send: (fields: Readonly<Record<string, string>>) => Promise<DownloadResponse>;
   /** What is kept of an earlier answer: asks for the file only if it has changed since. */
-  readonly unlessAs?: { readonly etag?: string | undefined; readonly lastModified?: string | undefined } | undefined;
+  readonly knownValidators?:
+    | { readonly etag?: string | undefined; readonly lastModified?: string | undefined }
+    | undefined;
   readonly maxBytes: number;
   /** Requests in all, where bodies break off. @default 5 */
   readonly attempts?: number | undefined;
   /** Told after each piece. */
   readonly onBytes?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Told when a body broke off, and is asked for again. */
-  readonly onBreak?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
+  readonly onResume?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export type Saved =
+export type ResumableDownload =
   | {
       readonly kind: "saved";
       readonly bytes: number;
@@ -52,7 +54,7 @@ const TEXT_BYTES_MAX = 16_384;
  * as saved has the announced length, its hash, and is on the disk.
  * Rejects with a DownloadError, with a refusal of the hub, or with the signal's reason; the half stays for the next time.
  */
-export async function saveBody(options: SaveOptions): Promise<Saved> {
+export async function downloadFile(options: ResumableDownloadOptions): Promise<ResumableDownload> {
   const { url, path, maxBytes, attempts = ATTEMPTS, signal } = options;
   const partial = await PartialFile.open(path, url);
   let resumedBytes = 0;
@@ -60,41 +62,44 @@ export async function saveBody(options: SaveOptions): Promise<Saved> {
   try {
     for (let request = 1; ; request += 1) {
       signal?.throwIfAborted();
-      const half = mayResume ? partial.half : undefined;
-      const answer = await options.send({ ...conditions(options, half === undefined), ...rangeFields(half) });
+      const resumePoint = mayResume ? partial.resumePoint : undefined;
+      const answer = await options.send({
+        ...conditions(options, resumePoint === undefined),
+        ...rangeHeaders(resumePoint),
+      });
       const { statusCode, headers } = answer;
       // At once: what comes while the disk is asked for room must not be lost.
-      const body = new BodyPieces(answer.body);
-      const arrival = judgeArrival(statusCode, headers, half);
-      if (arrival.kind === "unchanged" || arrival.kind === "other") {
-        const text = await beginning(body);
+      const body = new BodyReader(answer.body);
+      const decision = decideRange(statusCode, headers, resumePoint);
+      if (decision.kind === "unchanged" || decision.kind === "other") {
+        const text = await readTextPrefix(body);
         if (partial.bytes === 0) await partial.discard();
-        if (arrival.kind === "unchanged") return { kind: "unchanged", headers };
+        if (decision.kind === "unchanged") return { kind: "unchanged", headers };
         return { kind: "answered", status: statusCode, headers, text };
       }
-      if (arrival.kind === "misfit") {
-        await beginning(body);
-        if (request >= attempts) throw new DownloadError(`${hostOf(url)} answers with ${arrival.reason}`);
+      if (decision.kind === "mismatch") {
+        await readTextPrefix(body);
+        if (request >= attempts) throw new DownloadError(`${hostOf(url)} answers with ${decision.reason}`);
         mayResume = false;
         continue;
       }
-      let totalBytes = half?.totalBytes;
-      resumedBytes = arrival.kind === "whole" ? 0 : partial.bytes;
-      if (arrival.kind === "complete") await beginning(body);
+      let totalBytes = resumePoint?.totalBytes;
+      resumedBytes = decision.kind === "whole" ? 0 : partial.bytes;
+      if (decision.kind === "complete") await readTextPrefix(body);
       else {
-        totalBytes = arrival.totalBytes;
+        totalBytes = decision.totalBytes;
         if ((totalBytes ?? 0) > maxBytes) {
           body.drop();
           await partial.discard();
-          throw tooLong(url, totalBytes, maxBytes);
+          throw tooLargeError(url, totalBytes, maxBytes);
         }
-        if (arrival.kind === "whole") await partial.restart(strongValidator(headers), totalBytes);
-        const problem = await poured(body, partial, { ...options, totalBytes });
+        if (decision.kind === "whole") await partial.restart(strongValidator(headers), totalBytes);
+        const problem = await copyBody(body, partial, { ...options, totalBytes });
         if (problem !== undefined) {
           signal?.throwIfAborted();
           if (request < attempts) {
             mayResume = true;
-            options.onBreak?.(partial.bytes, totalBytes);
+            options.onResume?.(partial.bytes, totalBytes);
             continue;
           }
           throw new DownloadError(`${hostOf(url)} broke off ${request} times: ${problem.message}`, {
@@ -111,41 +116,41 @@ export async function saveBody(options: SaveOptions): Promise<Saved> {
 }
 
 /** Not together with a range: what changed is wanted whole, and If-Range sees to that. */
-function conditions({ unlessAs }: SaveOptions, isWhole: boolean): Readonly<Record<string, string>> {
+function conditions({ knownValidators }: ResumableDownloadOptions, isWhole: boolean): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   if (!isWhole) return fields;
-  if (unlessAs?.etag !== undefined) fields["if-none-match"] = unlessAs.etag;
-  else if (unlessAs?.lastModified !== undefined) fields["if-modified-since"] = unlessAs.lastModified;
+  if (knownValidators?.etag !== undefined) fields["if-none-match"] = knownValidators.etag;
+  else if (knownValidators?.lastModified !== undefined) fields["if-modified-since"] = knownValidators.lastModified;
   return fields;
 }
 
-interface Problem {
+interface TransferProblem {
   readonly message: string;
   readonly cause?: unknown;
 }
 
 /** Undefined when the body has come to its announced end; otherwise how it broke off. */
-async function poured(
-  body: BodyPieces,
+async function copyBody(
+  body: BodyReader,
   partial: PartialFile,
-  { url, maxBytes, totalBytes, onBytes }: SaveOptions & { readonly totalBytes: number | undefined },
-): Promise<Problem | undefined> {
+  { url, maxBytes, totalBytes, onBytes }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
+): Promise<TransferProblem | undefined> {
   try {
     for (;;) {
-      let piece: Buffer | undefined;
+      let chunk: Buffer | undefined;
       try {
-        piece = await body.next();
+        chunk = await body.next();
       } catch (cause) {
         // What the hub decided against is no accident of the network.
         if (isDocstokgError(cause)) throw cause;
         return { message: cause instanceof Error ? cause.message : String(cause), cause };
       }
-      if (piece === undefined) break;
-      if (partial.bytes + piece.length > maxBytes) {
+      if (chunk === undefined) break;
+      if (partial.bytes + chunk.length > maxBytes) {
         await partial.discard();
-        throw tooLong(url, undefined, maxBytes);
+        throw tooLargeError(url, undefined, maxBytes);
       }
-      await partial.append(piece);
+      await partial.append(chunk);
       onBytes?.(partial.bytes, totalBytes);
     }
   } finally {
@@ -158,13 +163,13 @@ async function poured(
 }
 
 /** How a body that is no file begins; the rest of it is not read. */
-async function beginning(body: BodyPieces): Promise<string> {
-  const pieces: Buffer[] = [];
+async function readTextPrefix(body: BodyReader): Promise<string> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
-      pieces.push(piece);
-      bytes += piece.length;
+    for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
+      chunks.push(chunk);
+      bytes += chunk.length;
       if (bytes >= TEXT_BYTES_MAX) break;
     }
   } catch (error) {
@@ -173,10 +178,10 @@ async function beginning(body: BodyPieces): Promise<string> {
   } finally {
     body.drop();
   }
-  return Buffer.concat(pieces).subarray(0, TEXT_BYTES_MAX).toString("utf8");
+  return Buffer.concat(chunks).subarray(0, TEXT_BYTES_MAX).toString("utf8");
 }
 
-function tooLong(url: string, bytes: number | undefined, maxBytes: number): DownloadError {
+function tooLargeError(url: string, bytes: number | undefined, maxBytes: number): DownloadError {
   const length = bytes === undefined ? "" : ` of ${bytes} bytes`;
   return new DownloadError(`${hostOf(url)} sends a file${length} where at most ${maxBytes} are wanted`);
 }

@@ -5,8 +5,8 @@ import { evenSpacingUs } from "../core/limits/guard.ts";
 import { parseRates } from "../core/limits/rate.ts";
 import { makeWindow, type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Grant } from "../limiter/grant.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
@@ -16,9 +16,9 @@ const host = "api.example.org";
 const role = "metadata";
 const forever = Number.POSITIVE_INFINITY;
 
-function gateOf(limits: RatelimitsOptions, listener?: (event: GateEvent) => void) {
+function gateOf(limits: RatelimitsOptions, listener?: (event: LimiterEvent) => void) {
   const time = new FakeTime();
-  const gate = new Gate(limitsFrom(limits, "test"), time, listener === undefined ? {} : { listener });
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, listener === undefined ? {} : { listener });
   const log: (number | string)[] = [];
   type Entry = Partial<Parameters<Gate["enter"]>[0]>;
   /** Enters, releases at once, and notes when it went, or the error's name. */
@@ -69,7 +69,7 @@ describe("giving back", () => {
     grant.written();
     grant.giveBack();
     assert.equal(gate.tryEnter({ host, role }).isGranted, false);
-    assert.equal([...gate.lanes()][0]?.log.pending, 0);
+    assert.equal([...gate.roleBudgets()][0]?.log.pending, 0);
     await time.advance(1000);
     assert.equal(gate.tryEnter({ host, role }).isGranted, true);
   });
@@ -127,7 +127,7 @@ describe("leaving", () => {
     await time.advance(500);
     assert.equal(refusal().retryAfterMs, 3500);
     abort.abort();
-    const [lane] = gate.lanes();
+    const [lane] = gate.roleBudgets();
     assert.ok(lane);
     assert.equal(gate.waitingAt(lane), 2);
     assert.equal(refusal().retryAfterMs, 2500);
@@ -140,7 +140,7 @@ describe("leaving", () => {
     assert.deepEqual(log, [0, "AbortError", 1000, 2000, 3000, 4000, 5000]);
   });
   test("a long-lived signal keeps no listener of a wait that is over, and a later abort changes nothing", async () => {
-    const events: GateEvent[] = [];
+    const events: LimiterEvent[] = [];
     const { gate, time, log, pass } = gateOf(lanes({ rates: "1/s" }), event => events.push(event));
     const abort = new AbortController();
     pass();
@@ -400,7 +400,7 @@ describe("HEAD", () => {
 describe("pace", () => {
   const limiterOf = (limits: RatelimitsOptions) => {
     const time = new FakeTime();
-    const events: GateEvent[] = [];
+    const events: LimiterEvent[] = [];
     const limiter = new RateLimiter(limits, { time, listener: event => events.push(event) });
     const key = (name = host) => limiter.snapshot().keys.find(entry => entry.host === name);
     const visit = (count: number) => {
@@ -552,7 +552,7 @@ describe("numbers", () => {
 
 describe("odds and ends", () => {
   test("a HEAD does not push a smooth key's next send back, and is told of", async () => {
-    const events: GateEvent[] = [];
+    const events: LimiterEvent[] = [];
     const { gate, time, hold } = gateOf(lanes({ rates: "6/s", shape: "smooth" }), event => events.push(event));
     hold().release();
     await time.advance(200);
@@ -564,7 +564,7 @@ describe("odds and ends", () => {
   });
   test("without AIMD no number of 429s moves the multiplier; what moves is told by its name", async () => {
     const time = new FakeTime();
-    const events: GateEvent[] = [];
+    const events: LimiterEvent[] = [];
     const limiter = new RateLimiter(
       { defaults: { metadata: { rates: "10/s", guard_ms: 200 } } },
       { time, listener: event => events.push(event) },
@@ -582,7 +582,7 @@ describe("odds and ends", () => {
   });
   test("a stretched window is rounded up, and a recovery is called calm", async () => {
     const time = new FakeTime();
-    const events: GateEvent[] = [];
+    const events: LimiterEvent[] = [];
     const limiter = new RateLimiter(
       {
         defaults: { metadata: { rates: "1/s", guard_ms: 250, shape: "smooth" } },
@@ -604,7 +604,7 @@ describe("odds and ends", () => {
     assert.equal(events.flatMap(event => (event.event_type === "aimd_adjust" ? [event.reason] : [])).at(-1), "calm");
   });
   test("the same cooldown again is no news", () => {
-    const events: GateEvent[] = [];
+    const events: LimiterEvent[] = [];
     const { gate } = gateOf(lanes({ rates: "1/s" }), event => events.push(event));
     gate.hold(host, role, 1000);
     gate.hold(host, role, 1000);
@@ -641,7 +641,7 @@ describe("odds and ends", () => {
   });
   test("an early timer does not end a wait before its bound", async () => {
     const time = new FakeTime({ earlyUs: () => 1000 });
-    const gate = new Gate(limitsFrom(lanes({ rates: "9/s", max_concurrent: 1 }), "test"), time);
+    const gate = new Gate(limitPoliciesFrom(lanes({ rates: "9/s", max_concurrent: 1 }), "test"), time);
     gate.enter({ host, role });
     let endedUs = 0;
     void (gate.enter({ host, role, maxWaitMs: 100 }) as Promise<Grant>).catch(() => {

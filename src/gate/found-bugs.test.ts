@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Grant } from "../limiter/grant.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -16,10 +16,10 @@ const role = "metadata";
 test("a listener that releases a grant when somebody aborts loses nobody", async () => {
   const time = new FakeTime();
   let held: Grant | undefined;
-  const listener = (event: GateEvent) => {
+  const listener = (event: LimiterEvent) => {
     if ("outcome" in event && event.outcome === "aborted") held?.release();
   };
-  const limits = limitsFrom({ defaults: { metadata: { rates: "99/s", max_concurrent: 1 } } }, "test");
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "99/s", max_concurrent: 1 } } }, "test");
   const gate = new Gate(limits, time, { listener });
   held = gate.enter({ host, role }) as Grant;
   const abort = new AbortController();
@@ -36,7 +36,7 @@ test("a listener that releases a grant when somebody aborts loses nobody", async
 test("a listener of the breakers that takes the last slot is not given it twice", async () => {
   const time = new FakeTime();
   const breakers = new BreakerRegistry({}, { time });
-  const limits = limitsFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
   const gate = new Gate(limits, time, { breakers });
   let thief: Grant | undefined;
   const stop = breakers.listen(() => {
@@ -75,7 +75,7 @@ test("a circuit that turns half-open while it is asked lets nobody past the ceil
   const time = new FakeTime();
   const options = { defaults: { fail_max: 1, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
   const breakers = new BreakerRegistry(options, { time });
-  const limits = limitsFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
   const gate = new Gate(limits, time, { breakers });
   breakers.onFailure({ host, status: 503 });
   const waiting = gate.enter({ host, role, maxWaitMs: Number.POSITIVE_INFINITY });
@@ -91,7 +91,7 @@ test("a circuit that turns half-open while it is asked lets nobody past the ceil
 
 test("two lanes whose releases alternate starve neither their GETs nor their HEADs", async () => {
   const time = new FakeTime();
-  const limits = limitsFrom(
+  const limits = limitPoliciesFrom(
     { defaults: { metadata: { rates: "9999/s", max_concurrent: 1, count_head: false } } },
     "test",
   );
@@ -143,7 +143,7 @@ test("a neighbour's own rate, its debt and its departures are not held against a
   const make = (artifact: string) => {
     const time = new FakeTime();
     const lanes = { metadata: { rates: "99/s", guard_ms: 0 }, artifact: { rates: artifact, guard_ms: 0 } };
-    const limits = limitsFrom(
+    const limits = limitPoliciesFrom(
       { defaults: lanes, hosts: { [host]: { total: { rates: "1/10s", guard_ms: 0 } } } },
       "test",
     );
@@ -176,7 +176,7 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
   const time = new FakeTime();
   const lanes = { metadata: { rates: "99/s", guard_ms: 0 }, artifact: { rates: "99/s", guard_ms: 0 } };
   const smooth = new Gate(
-    limitsFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "3/10s", shape: "smooth" } } } }, "test"),
+    limitPoliciesFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "3/10s", shape: "smooth" } } } }, "test"),
     time,
   );
   smooth.enter({ host, role, stamp: "granted" });
@@ -185,7 +185,7 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
   assert.equal(spaced.retryAfterMs, 10_000);
   assert.equal(spaced.constraint.kind, "spacing");
   const heavy = new Gate(
-    limitsFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "4/s", guard_ms: 0 } } } }, "test"),
+    limitPoliciesFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "4/s", guard_ms: 0 } } } }, "test"),
     time,
   );
   heavy.enter({ host, role, weight: 2, stamp: "granted" });
@@ -199,7 +199,7 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
 
 test("a grant written late moves what is foretold to those behind it", async () => {
   const time = new FakeTime();
-  const gate = new Gate(limitsFrom({ defaults: { metadata: { rates: "1/s", guard_ms: 0 } } }, "test"), time);
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: { rates: "1/s", guard_ms: 0 } } }, "test"), time);
   const grant = gate.enter({ host, role }) as Grant;
   void gate.enter({ host, role, maxWaitMs: 5000 });
   await time.advance(900);
@@ -213,7 +213,7 @@ test("a lane that is held gives up its turn at the total", async () => {
   const time = new FakeTime();
   const lanes = { metadata: { rates: "99/s", guard_ms: 0 }, artifact: { rates: "99/s", guard_ms: 0 } };
   const gate = new Gate(
-    limitsFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "4/s", guard_ms: 0 } } } }, "test"),
+    limitPoliciesFrom({ defaults: lanes, hosts: { [host]: { total: { rates: "4/s", guard_ms: 0 } } } }, "test"),
     time,
   );
   gate.enter({ host, role, weight: 2, stamp: "granted" });
@@ -272,7 +272,7 @@ test("a key that a path splits off learns by its path", () => {
 
 test("ten thousand waits under one signal join and leave in no more than linear time", async () => {
   const time = new FakeTime();
-  const gate = new Gate(limitsFrom({ defaults: { metadata: { rates: "1/s" } } }, "test"), time);
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: { rates: "1/s" } } }, "test"), time);
   const abort = new AbortController();
   let listeners = 0;
   const add = abort.signal.addEventListener.bind(abort.signal);

@@ -7,7 +7,7 @@ import { RejectedError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
@@ -21,13 +21,13 @@ function nth<T>(list: readonly T[], which: number): T | undefined {
   return list[which % Math.max(1, list.length)];
 }
 
-interface Send {
+interface RecordedSend {
   readonly us: number;
   readonly units: number;
 }
 
 /** The law, by hand: the largest number of units in any half-open interval of this length. */
-function mostInAnyWindow(sends: readonly Send[], spanUs: number): number {
+function mostInAnyWindow(sends: readonly RecordedSend[], spanUs: number): number {
   let most = 0;
   for (const { us: from } of sends) {
     const inside = sends.filter(({ us }) => us >= from && us < from + spanUs);
@@ -48,13 +48,13 @@ const windows = fc
 
 // --- One lane: what is announced is what happens -----------------------------------------------------------------
 
-interface Arrival {
+interface ScheduledArrival {
   readonly gapMs: number;
   readonly weight: number;
   readonly maxWaitMs: number;
 }
 
-const arrival: fc.Arbitrary<Arrival> = fc.record({
+const arrival: fc.Arbitrary<ScheduledArrival> = fc.record({
   gapMs: fc.oneof(
     { weight: 3, arbitrary: fc.constant(0) },
     fc.integer({ min: 0, max: 60 }),
@@ -69,7 +69,7 @@ test("an undisturbed lane admits exactly whom it can serve in time, and serves e
     fc.asyncProperty(windows, fc.array(arrival, { maxLength: 25, size: "max" }), async (shapes, arrivals) => {
       const time = new FakeTime();
       const rates = shapes.map(({ rate }) => rate);
-      const gate = new Gate(limitsFrom({ defaults: { metadata: { rates, guard_ms: 0 } } }, "test"), time);
+      const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: { rates, guard_ms: 0 } } }, "test"), time);
       const schedule: { us: number; units: number }[] = [];
       const granted: Promise<number>[] = [];
       for (const { gapMs, weight, maxWaitMs } of arrivals) {
@@ -110,7 +110,7 @@ test("an undisturbed lane admits exactly whom it can serve in time, and serves e
 
 // --- Whole gates: roles, totals, groups, slots, aborts, stalls, early timers, changing pace ------------------------
 
-type Act =
+type ScheduleStep =
   | {
       readonly do: "enter";
       readonly host: number;
@@ -132,7 +132,7 @@ type Act =
 const HOSTS = ["a.example", "b.example", "c.example"] as const;
 const ROLES = ["metadata", "artifact"] as const;
 const which = fc.nat({ max: 30 });
-const act: fc.Arbitrary<Act> = fc.oneof(
+const act: fc.Arbitrary<ScheduleStep> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
@@ -161,7 +161,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-const answer: fc.Arbitrary<Act> = fc.record({
+const answer: fc.Arbitrary<ScheduleStep> = fc.record({
   do: fc.constant("answer" as const),
   which,
   status: fc.constantFrom(200, 404, 429, 503, 503),
@@ -183,7 +183,7 @@ const world = fc.record({
   hasWeights: fc.boolean(),
   earlyUs: fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 5 }),
 });
-type World = typeof world extends fc.Arbitrary<infer Shape> ? Shape : never;
+type ScheduleShape = typeof world extends fc.Arbitrary<infer Shape> ? Shape : never;
 
 function optionsOf({
   metadata,
@@ -195,7 +195,7 @@ function optionsOf({
   maxInFlight,
   guardMs,
   isSmooth,
-}: World): RatelimitsOptions {
+}: ScheduleShape): RatelimitsOptions {
   const common = {
     guard_ms: guardMs,
     max_delay_ms: 400,
@@ -243,8 +243,8 @@ test("no schedule of arrivals, aborts, stalls, early timers and changes of pace 
         let timers = 0;
         const time = new FakeTime({ earlyUs: () => shape.earlyUs[timers++ % shape.earlyUs.length] as number });
         const breakers = shape.hasBreakers ? new BreakerRegistry(BREAKERS, { time, random: () => 0.5 }) : undefined;
-        const gate = new Gate(limitsFrom(optionsOf(shape), "test"), time, { breakers });
-        const run = new Run(shape, time, gate, breakers);
+        const gate = new Gate(limitPoliciesFrom(optionsOf(shape), "test"), time, { breakers });
+        const run = new ScheduleRun(shape, time, gate, breakers);
         for (const step of acts) {
           await run.step(step);
           run.check();
@@ -257,7 +257,7 @@ test("no schedule of arrivals, aborts, stalls, early timers and changes of pace 
   );
 });
 
-interface Call {
+interface ScheduledCall {
   readonly host: string;
   readonly lane: string;
   readonly units: number;
@@ -270,25 +270,25 @@ interface Call {
 }
 
 /** One schedule under way, with everything that the laws speak of written down by hand. */
-class Run {
-  readonly #shape: World;
+class ScheduleRun {
+  readonly #shape: ScheduleShape;
   readonly #time: FakeTime;
   readonly #gate: Gate;
-  readonly #calls: Call[] = [];
-  readonly #sends = new Map<string, Send[]>();
+  readonly #calls: ScheduledCall[] = [];
+  readonly #sends = new Map<string, RecordedSend[]>();
   readonly #lastServed = new Map<string, number>();
   readonly #breakers: BreakerRegistry | undefined;
   /** By host: nothing may be granted before. */
   readonly #cooledUntilUs = new Map<string, number>();
 
-  constructor(shape: World, time: FakeTime, gate: Gate, breakers: BreakerRegistry | undefined) {
+  constructor(shape: ScheduleShape, time: FakeTime, gate: Gate, breakers: BreakerRegistry | undefined) {
     this.#breakers = breakers;
     this.#shape = shape;
     this.#time = time;
     this.#gate = gate;
   }
 
-  async step(step: Act): Promise<void> {
+  async step(step: ScheduleStep): Promise<void> {
     if (step.do === "enter") this.#enter(step);
     else if (step.do === "advance") await this.#time.advance(step.ms);
     else if (step.do === "stall") await this.#time.stall(step.ms);
@@ -302,12 +302,12 @@ class Run {
     await this.#time.advance(0);
   }
 
-  #enter({ host, role, weight, isHead, maxWaitMs }: Extract<Act, { do: "enter" }>): void {
+  #enter({ host, role, weight, isHead, maxWaitMs }: Extract<ScheduleStep, { do: "enter" }>): void {
     const name = HOSTS[host] as string;
     const lane = `${this.#shape.group !== undefined && host > 0 ? "pair" : name} ${ROLES[role]}`;
     const abort = new AbortController();
     const units = isHead ? 0 : this.#shape.hasWeights ? weight : 1;
-    const call: Call = {
+    const call: ScheduledCall = {
       host: name,
       lane,
       units,
@@ -341,7 +341,7 @@ class Run {
     }
   }
 
-  #granted(call: Call, grant: Grant): void {
+  #granted(call: ScheduledCall, grant: Grant): void {
     assert.equal(call.state, "waiting");
     call.state = "granted";
     call.grant = grant;
@@ -360,13 +360,13 @@ class Run {
     this.#lastServed.set(call.lane, call.arrival);
   }
 
-  #failed(call: Call, error: unknown): void {
+  #failed(call: ScheduledCall, error: unknown): void {
     if (call.abort.signal.aborted) assert.equal(error, call.abort.signal.reason);
     else assert.ok(error instanceof RejectedError, String(error));
     call.state = call.abort.signal.aborted ? "aborted" : "refused";
   }
 
-  #answer({ which, status, retryAfterMs }: Extract<Act, { do: "answer" }>): void {
+  #answer({ which, status, retryAfterMs }: Extract<ScheduleStep, { do: "answer" }>): void {
     const call = nth(this.#held(), which);
     if (call?.grant === undefined || this.#breakers === undefined) return;
     const outcome = outcomeOfResponse({ status, retryAfterMs });
@@ -406,11 +406,11 @@ class Run {
     }
   }
 
-  #held(): readonly Call[] {
+  #held(): readonly ScheduledCall[] {
     return this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
   }
 
-  #budgetsOf({ lane }: Call): readonly string[] {
+  #budgetsOf({ lane }: ScheduledCall): readonly string[] {
     const [owner = ""] = lane.split(" ");
     return [lane, owner];
   }
@@ -459,7 +459,7 @@ class Run {
   #checkNobodyWaitsForNothing(nowUs: number): void {
     if (this.#shape.hasWeights || this.#breakers !== undefined) return;
     if (this.#gate.inFlight >= (this.#shape.maxInFlight ?? Number.POSITIVE_INFINITY)) return;
-    for (const lane of this.#gate.lanes()) {
+    for (const lane of this.#gate.roleBudgets()) {
       const name = `${lane.name.replace("group ", "")} ${lane.role}`;
       for (const units of [0, 1]) {
         if (!this.#calls.some(call => call.state === "waiting" && call.lane === name && call.units === units)) continue;
@@ -480,7 +480,7 @@ class Run {
     assert.equal(this.#gate.waiting, 0, "somebody waits for ever");
     assert.equal(this.#gate.inFlight, 0);
     assert.equal(this.#time.armedTimers, 0, "a timer is left behind");
-    for (const lane of this.#gate.lanes())
+    for (const lane of this.#gate.roleBudgets())
       assert.equal(lane.log.pending, 0, "granted is more than written and returned");
     for (const { state } of this.#calls) assert.notEqual(state, "granted");
   }

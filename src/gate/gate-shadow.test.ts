@@ -4,9 +4,9 @@ import type { BreakerEvent } from "../breaker/breaker-events.ts";
 import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import type { Grant } from "../limiter/grant.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -17,13 +17,13 @@ const LIMITS = { rates: "2/SECOND", guard_ms: 0, max_delay_ms: 500 };
 
 function scene(limits: RatelimitsOptions, breakers: BreakersOptions = {}, isShared = false) {
   const time = new FakeTime();
-  const events: (GateEvent | BreakerEvent)[] = [];
-  const listener = (event: GateEvent | BreakerEvent) => {
+  const events: (LimiterEvent | BreakerEvent)[] = [];
+  const listener = (event: LimiterEvent | BreakerEvent) => {
     events.push(event);
   };
   const registry = new BreakerRegistry(breakers, { time, random: () => 0, listener });
   const store = isShared ? new MemoryStore(time).member("p") : undefined;
-  const gate = new Gate(limitsFrom(limits, "test"), time, { breakers: registry, listener, store });
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { breakers: registry, listener, store });
   const send = async (host = HOST): Promise<Grant> => {
     const grant = await gate.enter({ host, role: "metadata" });
     grant.written();

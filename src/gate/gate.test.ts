@@ -5,7 +5,7 @@ import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
@@ -22,7 +22,7 @@ function setUp(limits: RatelimitsOptions = {}) {
     { time, random: () => 0.5 },
   );
   const all = { defaults: { metadata: { rates: "100/s", guard_ms: 0, max_delay_ms: 1000 } }, ...limits };
-  const gate = new Gate(limitsFrom(all, "test"), time, { breakers });
+  const gate = new Gate(limitPoliciesFrom(all, "test"), time, { breakers });
   const log: string[] = [];
   const start = (name: string, request: Partial<EntryRequest> = {}) => {
     const note = (what: string) => log.push(`${name} ${what} at ${time.monotonicUs() / 1000}`);
@@ -69,7 +69,8 @@ test("a call to a host that is cut off is refused at once and charges no window"
   const refusal = gate.tryEnter({ host, role: "metadata" });
   assert.ok(!refusal.isGranted);
   assert.equal(refusal.retryAfterMs, 60_000);
-  for (const lane of gate.lanes()) assert.deepEqual([lane.log.written, lane.log.pending, lane.inFlight], [0, 0, 0]);
+  for (const lane of gate.roleBudgets())
+    assert.deepEqual([lane.log.written, lane.log.pending, lane.inFlight], [0, 0, 0]);
 });
 
 test("a refusal by the limiter takes no probe", async () => {
@@ -150,7 +151,7 @@ test("when a probe fails, those who wait go by the new open time and not by the 
     advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
   };
   const breakers = new BreakerRegistry(options, { time, random: () => 0 });
-  const gate = new Gate(limitsFrom({ defaults: { metadata: { rates: "99/s" } } }, "test"), time, { breakers });
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } } }, "test"), time, { breakers });
   breakers.onFailure({ host, status: 503 });
   const went: number[] = [];
   for (let call = 0; call < 2; call += 1) {

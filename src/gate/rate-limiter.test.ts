@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BusyError, ConfigError, RateLimitExceeded } from "../errors.ts";
 import type { Grant } from "../limiter/grant.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { type AcquireRequest, RateLimiter } from "./rate-limiter.ts";
@@ -10,7 +10,7 @@ import { type AcquireRequest, RateLimiter } from "./rate-limiter.ts";
 const host = "api.example.org";
 
 function setUp(limits: RatelimitsOptions, fake: FakeTime = new FakeTime()) {
-  const events: GateEvent[] = [];
+  const events: LimiterEvent[] = [];
   const limiter = new RateLimiter(limits, { time: fake, listener: event => events.push(event) });
   const nowMs = () => fake.monotonicUs() / 1000;
   /** Acquires in the background and notes when it went, or the name of the error. */

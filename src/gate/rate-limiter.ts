@@ -1,10 +1,10 @@
 import { ConfigError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Refusal } from "../limiter/grant.ts";
-import { type LaneSnapshot, snapshotOf } from "../limiter/key-snapshot.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
+import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Listener } from "../listeners.ts";
-import { type Limits, limitsFrom } from "../policy/limits.ts";
+import { type LimitPolicies, limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import type { Role } from "../policy/roles.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -15,11 +15,11 @@ export interface RateLimiterOptions {
   /** @default the clocks of this machine */
   readonly time?: Time | undefined;
   /** Hears of every grant, refusal and change of pace. One that throws breaks nothing. */
-  readonly listener?: Listener<GateEvent> | undefined;
+  readonly listener?: Listener<LimiterEvent> | undefined;
 }
 
 export interface AcquireRequest
-  extends Omit<EntryRequest, "role" | "service" | "resolver" | "timeoutMs" | "stamp" | "onWait" | "maxCutOffMs"> {
+  extends Omit<EntryRequest, "role" | "service" | "resolver" | "timeoutMs" | "stamp" | "onWait" | "maxBreakerWaitMs"> {
   /** @default "metadata" */
   readonly role?: Role | undefined;
 }
@@ -46,7 +46,7 @@ export type AnsweredRequest = Pick<AcquireRequest, "host" | "role" | "path">;
 export interface LimiterSnapshot {
   readonly inFlight: number;
   readonly waiting: number;
-  readonly keys: readonly LaneSnapshot[];
+  readonly keys: readonly KeySnapshot[];
 }
 
 /**
@@ -116,19 +116,19 @@ export class RateLimiter {
    * Throws a ConfigError and changes nothing when they make no sense.
    */
   reload(limits: RatelimitsOptions): void {
-    this.#gate.follow(inMemory(limits));
+    this.#gate.reload(inMemory(limits));
   }
 
   snapshot(): LimiterSnapshot {
     const nowUs = this.#time.monotonicUs();
-    const keys = Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate, nowUs));
+    const keys = Array.from(this.#gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, this.#gate, nowUs));
     return { inFlight: this.#gate.inFlight, waiting: this.#gate.waiting, keys };
   }
 }
 
 /** Shared state is the hub's: a limiter that was told to share and did not would be worse than none. */
-function inMemory(options: RatelimitsOptions): Limits {
-  const limits = limitsFrom(options, "RateLimiter");
+function inMemory(options: RatelimitsOptions): LimitPolicies {
+  const limits = limitPoliciesFrom(options, "RateLimiter");
   if (options.backend?.kind !== undefined && options.backend.kind !== "memory") {
     const message = `a RateLimiter keeps its state in memory, it cannot use ${JSON.stringify(options.backend.kind)}`;
     throw new ConfigError([{ where: "RateLimiter", path: "backend.kind", message }]);

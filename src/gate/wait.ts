@@ -1,4 +1,4 @@
-import type { Lane } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { Waiter } from "../limiter/wait-queue.ts";
@@ -6,28 +6,28 @@ import type { Time, Timer } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
 
 /** Timers come late; who was promised a turn is not sent away for the last few milliseconds. */
-const LEAST_GRACE_MS = 5;
+const MIN_GRACE_MS = 5;
 
 /** Where one waits: the turnstile, or the cooling room, as the gate sees fit. */
-export interface WaitingRoom {
+export interface WaitDeps {
   join(waiter: Waiter): void;
   leave(waiter: Waiter): void;
   /** Lets the waiter through now if it may go now. */
   retry(waiter: Waiter): void;
   /** Others are being asked whether it may go, and will have answered in a moment. */
-  isAsking(waiter: Waiter): boolean;
+  isRequesting(waiter: Waiter): boolean;
   /** How often others were asked on behalf of its line so far. */
-  asked(waiter: Waiter): number;
+  requestCount(waiter: Waiter): number;
   /** When an overdue waiter could go; now or earlier when only a slot is missing. */
   readyUs(waiter: Waiter, nowUs: number): number;
 }
 
 export interface WaitOptions {
-  readonly lane: Lane;
+  readonly roleBudget: RoleBudget;
   readonly units: number;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
-  readonly plannedUs: number;
+  readonly estimatedUs: number;
   /** The bound that was judged at admission. */
   readonly boundMs: number;
   readonly aborted: (waitedMs: number) => void;
@@ -41,8 +41,8 @@ export interface WaitOptions {
  * The bound was judged at admission. When it is over, a wait for slots ends; a wait for windows goes on for at most a
  * tenth of the bound, so that late timers do not turn a promise that was kept into a refusal at the last moment.
  */
-export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promise<Grant> {
-  const { lane, units, call, arrivedUs, plannedUs, boundMs } = options;
+export function wait(deps: WaitDeps, time: Time, options: WaitOptions): Promise<Grant> {
+  const { roleBudget, units, call, arrivedUs, estimatedUs, boundMs } = options;
   const { signal, maxWaitMs = Number.POSITIVE_INFINITY } = call;
   const { promise, resolve, reject } = Promise.withResolvers<Grant>();
   const waitedMs = (nowUs: number) => (nowUs - arrivedUs) / 1000;
@@ -57,7 +57,7 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
   };
   const giveUp = (reason: unknown) => {
     end();
-    room.leave(waiter);
+    deps.leave(waiter);
     reject(reason);
   };
   const onAborted = (reason: unknown) => {
@@ -71,11 +71,11 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     const leftMs = maxWaitMs - waitedMs(nowUs);
     if (leftMs > 0) return arm(leftMs);
     // Its instant may be this very one, with the timer of its lane next to fire.
-    room.retry(waiter);
+    deps.retry(waiter);
     if (isOver) return;
-    if (room.isAsking(waiter) && room.asked(waiter) <= lastQuestion) return arm(LEAST_GRACE_MS);
-    const readyUs = room.readyUs(waiter, nowUs);
-    const graceMs = Math.max(LEAST_GRACE_MS, maxWaitMs / 10);
+    if (deps.isRequesting(waiter) && deps.requestCount(waiter) <= lastRequest) return arm(MIN_GRACE_MS);
+    const readyUs = deps.readyUs(waiter, nowUs);
+    const graceMs = Math.max(MIN_GRACE_MS, maxWaitMs / 10);
     if (readyUs > nowUs && readyUs - arrivedUs <= (maxWaitMs + graceMs) * 1000) return arm((readyUs - nowUs) / 1000);
     giveUp(options.refusal(waiter, nowUs));
   };
@@ -83,15 +83,15 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
     timer = time.setTimer(ms, onBound);
   };
   const waiter: Waiter = {
-    lane,
+    roleBudget,
     units,
     call,
-    plannedUs,
-    lastUs: arrivedUs + boundMs * 1000,
+    estimatedUs,
+    latestStartUs: arrivedUs + boundMs * 1000,
     lastUnit: 0,
     hasLeft: false,
     arrivedUs,
-    cutUntilUs: 0,
+    blockedUntilUs: 0,
     granted: grant => {
       end();
       resolve(grant);
@@ -104,8 +104,8 @@ export function wait(room: WaitingRoom, time: Time, options: WaitOptions): Promi
   if (signal !== undefined) stopWatching = onAbort(signal, () => onAborted(signal.reason));
   call.onWait?.(onAborted);
   // The first question that counts it in. What is asked after that is asked for somebody else's sake.
-  const lastQuestion = room.asked(waiter) + 1;
+  const lastRequest = deps.requestCount(waiter) + 1;
   if (maxWaitMs < Number.POSITIVE_INFINITY) arm(maxWaitMs);
-  room.join(waiter);
+  deps.join(waiter);
   return promise;
 }

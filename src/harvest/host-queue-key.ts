@@ -1,18 +1,18 @@
 import { urlHost } from "../core/text/host.ts";
-import type { Way } from "./step.ts";
+import type { PendingStep } from "./step.ts";
 
-export interface LaneReport {
+export interface HostQueueStatus {
   readonly host: string;
   readonly role: string;
-  readonly underWay: number;
+  readonly inFlightRequests: number;
   readonly waiting: number;
   /** Milliseconds until the next may go, as far as that is known; 0 for now. */
   readonly freeInMs: number;
 }
 
 /** Breakers and windows know hosts by their names, so that lanes follow the same. */
-export function laneOf({ step }: Pick<Way, "step">): string {
-  const role = step.kind === "ask" ? step.question.role : "artifact";
+export function hostQueueKey({ step }: Pick<PendingStep, "step">): string {
+  const role = step.kind === "ask" ? step.request.role : "artifact";
   try {
     return `${urlHost(step.url).host} ${role}`;
   } catch (error) {
@@ -22,7 +22,7 @@ export function laneOf({ step }: Pick<Way, "step">): string {
   }
 }
 
-export function partsOfLane(lane: string): { readonly host: string; readonly role: string } {
-  const [host = "", role = ""] = lane.split(" ");
+export function parseHostQueueKey(queue: string): { readonly host: string; readonly role: string } {
+  const [host = "", role = ""] = queue.split(" ");
   return { host, role };
 }

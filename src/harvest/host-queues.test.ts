@@ -1,62 +1,62 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Schedule } from "./host-queues.ts";
+import { HostQueues } from "./host-queues.ts";
 
 test("hosts take turns, whoever came first", () => {
-  const schedule = new Schedule<string>();
-  for (const task of ["a1", "a2", "a3", "b1", "b2", "c1"]) schedule.add(task, task.slice(0, 1), 0, 0);
-  const order = Array.from({ length: 6 }, () => schedule.take(10)?.task);
+  const queues = new HostQueues<string>();
+  for (const task of ["a1", "a2", "a3", "b1", "b2", "c1"]) queues.add(task, task.slice(0, 1), 0, 0);
+  const order = Array.from({ length: 6 }, () => queues.take(10)?.task);
   assert.deepEqual(order, ["a1", "b1", "c1", "a2", "b2", "a3"]);
-  assert.equal(schedule.take(10), undefined);
-  assert.equal(schedule.size, 0);
+  assert.equal(queues.take(10), undefined);
+  assert.equal(queues.size, 0);
 });
 
 test("one that was refused comes again at the time it was told, before those behind it, and keeps nobody else", () => {
-  const schedule = new Schedule<string>();
-  for (const task of ["a1", "a2", "b1"]) schedule.add(task, task.slice(0, 1), 0, 0);
-  const first = schedule.take(0);
+  const queues = new HostQueues<string>();
+  for (const task of ["a1", "a2", "b1"]) queues.add(task, task.slice(0, 1), 0, 0);
+  const first = queues.take(0);
   assert.equal(first?.task, "a1");
-  schedule.putBack("a1", "a", 500, 0);
-  assert.equal(schedule.take(0)?.task, "b1");
-  assert.equal(schedule.take(0), undefined);
-  assert.equal(schedule.nextUs(), 500);
-  assert.equal(schedule.take(499), undefined);
-  assert.equal(schedule.take(500)?.task, "a1");
+  queues.requeue("a1", "a", 500, 0);
+  assert.equal(queues.take(0)?.task, "b1");
+  assert.equal(queues.take(0), undefined);
+  assert.equal(queues.nextUs(), 500);
+  assert.equal(queues.take(499), undefined);
+  assert.equal(queues.take(500)?.task, "a1");
   // One at a time from now on: the next might be in vain, and that is known in a moment.
-  assert.equal(schedule.take(500), undefined);
-  assert.equal(schedule.take(1500)?.task, "a2");
+  assert.equal(queues.take(500), undefined);
+  assert.equal(queues.take(1500)?.task, "a2");
 });
 
 test("a lane without a free slot waits for a word, and not for ever", () => {
-  const schedule = new Schedule<string>();
-  schedule.park("a1", "a", 250, 0);
-  assert.equal(schedule.take(249), undefined);
-  schedule.unpark(100);
-  assert.equal(schedule.take(100)?.task, "a1");
-  schedule.park("b1", "b", 350, 100);
-  assert.equal(schedule.nextUs(), 350);
-  assert.equal(schedule.take(350)?.task, "b1");
+  const queues = new HostQueues<string>();
+  queues.requeueUntilSlot("a1", "a", 250, 0);
+  assert.equal(queues.take(249), undefined);
+  queues.slotFreed(100);
+  assert.equal(queues.take(100)?.task, "a1");
+  queues.requeueUntilSlot("b1", "b", 350, 100);
+  assert.equal(queues.nextUs(), 350);
+  assert.equal(queues.take(350)?.task, "b1");
 });
 
 test("a word about slots does not hurry a lane that lacks time", () => {
-  const schedule = new Schedule<string>();
-  schedule.putBack("a1", "a", 500, 0);
-  schedule.unpark(0);
-  assert.equal(schedule.take(0), undefined);
+  const queues = new HostQueues<string>();
+  queues.requeue("a1", "a", 500, 0);
+  queues.slotFreed(0);
+  assert.equal(queues.take(0), undefined);
 });
 
 test("nobody is lost, and nobody goes before his time", () => {
-  const entry = fc.record({ lane: fc.constantFrom("a", "b", "c"), dueUs: fc.integer({ min: 0, max: 50 }) });
+  const entry = fc.record({ queue: fc.constantFrom("a", "b", "c"), dueUs: fc.integer({ min: 0, max: 50 }) });
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 60 }), entries => {
-      const schedule = new Schedule<number>();
-      for (const [task, { lane, dueUs }] of entries.entries()) schedule.add(task, lane, dueUs, 0);
+      const queues = new HostQueues<number>();
+      for (const [task, { queue, dueUs }] of entries.entries()) queues.add(task, queue, dueUs, 0);
       const seen: number[] = [];
-      for (let nowUs = 0; schedule.size > 0; ) {
-        const taken = schedule.take(nowUs);
+      for (let nowUs = 0; queues.size > 0; ) {
+        const taken = queues.take(nowUs);
         if (taken === undefined) {
-          const nextUs = schedule.nextUs();
+          const nextUs = queues.nextUs();
           assert.ok(nextUs !== undefined && nextUs > nowUs);
           nowUs = nextUs;
         } else {

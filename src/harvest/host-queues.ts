@@ -1,25 +1,25 @@
 /** Something to be done at a host, not before an instant. */
-interface Entry<Task> {
+interface DelayedTask<Task> {
   readonly task: Task;
-  readonly lane: string;
+  readonly queue: string;
   readonly dueUs: number;
   readonly order: number;
 }
 
-interface Lane<Task> {
+interface HostQueue<Task> {
   readonly name: string;
   /** Due, in the order in which they came. */
-  readonly line: Task[];
+  readonly tasks: Task[];
   /** Nothing is taken before this. */
-  freeUs: number;
+  notBeforeUs: number;
   /** It is full, and nobody can know until when: `unpark` ends that at once. */
-  isParked: boolean;
+  isWaitingForSlot: boolean;
   /** Somebody was sent back: from now on one goes at a time, so that not all of them try in vain. */
-  isTight: boolean;
+  isOneAtATime: boolean;
 }
 
 /** Long enough for a refusal to be known before the next one is taken. */
-const TIGHT_US = 1000;
+const SPACING_US = 1000;
 
 /**
  * Who goes next. Each host and role is a lane; the lane that has been free the longest is served first, so that hosts
@@ -28,10 +28,10 @@ const TIGHT_US = 1000;
  * This schedules our own patience and nothing else: whether a request may go is decided at the hub's gate, which
  * answers with the time to come back at.
  */
-export class Schedule<Task> {
-  readonly #lanes = new Map<string, Lane<Task>>();
+export class HostQueues<Task> {
+  readonly #queues = new Map<string, HostQueue<Task>>();
   /** Not due yet, as a heap by instant. */
-  readonly #later: Entry<Task>[] = [];
+  readonly #delayed: DelayedTask<Task>[] = [];
   #orders = 0;
   #size = 0;
 
@@ -41,99 +41,99 @@ export class Schedule<Task> {
   }
 
   /** @param dueUs now or earlier for at once */
-  add(task: Task, lane: string, dueUs: number, nowUs: number): void {
+  add(task: Task, queue: string, dueUs: number, nowUs: number): void {
     this.#size += 1;
-    if (dueUs <= nowUs) this.#lane(lane, nowUs).line.push(task);
-    else this.#push({ task, lane, dueUs, order: ++this.#orders });
+    if (dueUs <= nowUs) this.#queue(queue, nowUs).tasks.push(task);
+    else this.#push({ task, queue, dueUs, order: ++this.#orders });
   }
 
   /** Puts one back to the head of its lane, which is not free before `freeUs`. */
-  putBack(task: Task, lane: string, freeUs: number, nowUs: number): void {
+  requeue(task: Task, queue: string, notBeforeUs: number, nowUs: number): void {
     this.#size += 1;
-    const known = this.#lane(lane, nowUs);
-    known.line.unshift(task);
-    known.freeUs = Math.max(known.freeUs, freeUs);
-    known.isTight = true;
+    const known = this.#queue(queue, nowUs);
+    known.tasks.unshift(task);
+    known.notBeforeUs = Math.max(known.notBeforeUs, notBeforeUs);
+    known.isOneAtATime = true;
   }
 
   /** The same for a lane in which every slot is taken: until `unpark`, or `untilUs` if nobody has a word by then. */
-  park(task: Task, lane: string, untilUs: number, nowUs: number): void {
-    this.putBack(task, lane, untilUs, nowUs);
-    this.#lane(lane, nowUs).isParked = true;
+  requeueUntilSlot(task: Task, queue: string, untilUs: number, nowUs: number): void {
+    this.requeue(task, queue, untilUs, nowUs);
+    this.#queue(queue, nowUs).isWaitingForSlot = true;
   }
 
   /** Somewhere a slot has become free. */
-  unpark(nowUs: number): void {
-    for (const lane of this.#lanes.values()) {
-      if (!lane.isParked) continue;
-      lane.isParked = false;
-      lane.freeUs = Math.min(lane.freeUs, nowUs);
+  slotFreed(nowUs: number): void {
+    for (const queue of this.#queues.values()) {
+      if (!queue.isWaitingForSlot) continue;
+      queue.isWaitingForSlot = false;
+      queue.notBeforeUs = Math.min(queue.notBeforeUs, nowUs);
     }
   }
 
   /** One that may go now; undefined when nobody may. */
-  take(nowUs: number): { readonly task: Task; readonly lane: string } | undefined {
-    this.#wake(nowUs);
-    let best: Lane<Task> | undefined;
-    for (const lane of this.#lanes.values()) {
-      if (lane.line.length === 0) {
-        if (lane.freeUs <= nowUs) this.#lanes.delete(lane.name);
+  take(nowUs: number): { readonly task: Task; readonly queue: string } | undefined {
+    this.#moveDue(nowUs);
+    let best: HostQueue<Task> | undefined;
+    for (const queue of this.#queues.values()) {
+      if (queue.tasks.length === 0) {
+        if (queue.notBeforeUs <= nowUs) this.#queues.delete(queue.name);
         continue;
       }
-      if (lane.freeUs > nowUs) continue;
-      if (best === undefined || lane.freeUs < best.freeUs) best = lane;
+      if (queue.notBeforeUs > nowUs) continue;
+      if (best === undefined || queue.notBeforeUs < best.notBeforeUs) best = queue;
     }
-    const task = best?.line.shift();
+    const task = best?.tasks.shift();
     if (best === undefined || task === undefined) return undefined;
     this.#size -= 1;
     // Behind those who have been free for longer, at the end of the round.
-    best.freeUs = best.isTight ? nowUs + TIGHT_US : nowUs;
-    best.isParked = false;
-    this.#lanes.delete(best.name);
-    this.#lanes.set(best.name, best);
-    return { task, lane: best.name };
+    best.notBeforeUs = best.isOneAtATime ? nowUs + SPACING_US : nowUs;
+    best.isWaitingForSlot = false;
+    this.#queues.delete(best.name);
+    this.#queues.set(best.name, best);
+    return { task, queue: best.name };
   }
 
   /** The instant at which somebody might go next; undefined when nobody waits. */
   nextUs(): number | undefined {
-    let nextUs = this.#later[0]?.dueUs ?? Number.POSITIVE_INFINITY;
-    for (const { line, freeUs } of this.#lanes.values()) {
-      if (line.length > 0) nextUs = Math.min(nextUs, freeUs);
+    let nextUs = this.#delayed[0]?.dueUs ?? Number.POSITIVE_INFINITY;
+    for (const { tasks, notBeforeUs } of this.#queues.values()) {
+      if (tasks.length > 0) nextUs = Math.min(nextUs, notBeforeUs);
     }
     return Number.isFinite(nextUs) ? nextUs : undefined;
   }
 
   /** Each lane in which somebody waits, with how many, and until when as far as that is known. */
-  *lanes(): IterableIterator<{ readonly lane: string; readonly waiting: number; readonly freeUs: number }> {
-    for (const { name, line, freeUs } of this.#lanes.values()) {
-      if (line.length > 0) yield { lane: name, waiting: line.length, freeUs };
+  *queues(): IterableIterator<{ readonly queue: string; readonly waiting: number; readonly notBeforeUs: number }> {
+    for (const { name, tasks, notBeforeUs } of this.#queues.values()) {
+      if (tasks.length > 0) yield { queue: name, waiting: tasks.length, notBeforeUs };
     }
   }
 
   /** Everybody who waits, in no order. */
   *tasks(): IterableIterator<Task> {
-    for (const { task } of this.#later) yield task;
-    for (const { line } of this.#lanes.values()) yield* line;
+    for (const { task } of this.#delayed) yield task;
+    for (const { tasks } of this.#queues.values()) yield* tasks;
   }
 
-  #wake(nowUs: number): void {
-    for (let first = this.#later[0]; first !== undefined && first.dueUs <= nowUs; first = this.#later[0]) {
+  #moveDue(nowUs: number): void {
+    for (let first = this.#delayed[0]; first !== undefined && first.dueUs <= nowUs; first = this.#delayed[0]) {
       this.#pop();
-      this.#lane(first.lane, nowUs).line.push(first.task);
+      this.#queue(first.queue, nowUs).tasks.push(first.task);
     }
   }
 
-  #lane(name: string, nowUs: number): Lane<Task> {
-    let lane = this.#lanes.get(name);
-    if (lane === undefined) {
-      lane = { name, line: [], freeUs: nowUs, isParked: false, isTight: false };
-      this.#lanes.set(name, lane);
+  #queue(name: string, nowUs: number): HostQueue<Task> {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = { name, tasks: [], notBeforeUs: nowUs, isWaitingForSlot: false, isOneAtATime: false };
+      this.#queues.set(name, queue);
     }
-    return lane;
+    return queue;
   }
 
-  #push(entry: Entry<Task>): void {
-    const heap = this.#later;
+  #push(entry: DelayedTask<Task>): void {
+    const heap = this.#delayed;
     let at = heap.length;
     heap.push(entry);
     while (at > 0) {
@@ -147,7 +147,7 @@ export class Schedule<Task> {
   }
 
   #pop(): void {
-    const heap = this.#later;
+    const heap = this.#delayed;
     const last = heap.pop();
     if (last === undefined || heap.length === 0) return;
     let at = 0;
@@ -166,6 +166,6 @@ export class Schedule<Task> {
   }
 }
 
-function isSooner<Task>(a: Entry<Task>, b: Entry<Task>): boolean {
+function isSooner<Task>(a: DelayedTask<Task>, b: DelayedTask<Task>): boolean {
   return a.dueUs < b.dueUs || (a.dueUs === b.dueUs && a.order < b.order);
 }

@@ -10,7 +10,7 @@ import type { Hub } from "../http/hub.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
-import { type ContentRun, openRun, type RunOptions } from "./run.ts";
+import { type HarvestRun, openRun, type RunOptions } from "./run.ts";
 import type { Work } from "./work.ts";
 
 /** When each request went, in milliseconds, by host. */
@@ -45,7 +45,7 @@ function asker(name: string, host: (work: Work) => string): Resolver {
   return {
     name,
     needs: [],
-    ask: work => ({ url: `https://${host(work)}/${work.key}`, role: "metadata" }),
+    requestFor: work => ({ url: `https://${host(work)}/${work.key}`, role: "metadata" }),
     read: () => ({ kind: "none", reason: "unknown-work" }),
   };
 }
@@ -54,18 +54,18 @@ const works = (count: number) =>
   Array.from({ length: count }, (_, index): Work => ({ key: `doi:10.1/${index}`, ids: { doi: `10.1/${index}` } }));
 const isEven = ({ key }: Work) => Number(key.split("/")[1]) % 2 === 0;
 
-interface Played {
-  readonly run: ContentRun;
+interface CompletedRun {
+  readonly run: HarvestRun;
   readonly settled: Map<string, Reason>;
 }
 
 /** Lets time pass whenever nothing but time is missing, until all is settled. */
-async function play(
+async function runToEnd(
   t: TestContext,
   time: FakeTime,
   wanted: readonly Work[],
   options: Pick<RunOptions, "hub" | "resolvers"> & Partial<RunOptions>,
-): Promise<Played> {
+): Promise<CompletedRun> {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-pipeline-"));
   const settled = new Map<string, Reason>();
   const run = await openRun({
@@ -81,8 +81,8 @@ async function play(
     run.close("ended");
     rmSync(folder, { recursive: true, force: true });
   });
-  run.want(wanted);
-  run.pipeline.fed();
+  run.addWorks(wanted);
+  run.pipeline.inputEnded();
   let isOver = false;
   const ended = run.pipeline.run().finally(() => {
     isOver = true;
@@ -107,7 +107,7 @@ test("a refusal is the time to come back at, and a slow host is in nobody's way"
     }
   });
   const one = asker("one", work => (isEven(work) ? "slow.example" : "quick.example"));
-  const { settled, run } = await play(t, time, works(10), { hub, resolvers: [one] });
+  const { settled, run } = await runToEnd(t, time, works(10), { hub, resolvers: [one] });
   assert.deepEqual(sent.get("slow.example"), [0, 3000, 6000, 9000, 12_000]);
   assert.deepEqual(sent.get("quick.example"), [0, 0, 0, 0, 0]);
   assert.deepEqual(new Set(settled.values()), new Set(["unknown-work"]));
@@ -126,7 +126,7 @@ test("a host that is cut off is asked again when it says, others meanwhile, and 
   });
   const first = asker("first", work => (isEven(work) ? "down.example" : "dead.example"));
   const second = asker("second", () => "well.example");
-  const { settled } = await play(t, time, works(4), { hub, resolvers: [first, second], patienceMs: 60_000 });
+  const { settled } = await runToEnd(t, time, works(4), { hub, resolvers: [first, second], maxBreakerWaitMs: 60_000 });
   assert.deepEqual(sent.get("well.example"), [0, 0, 0, 0]);
   assert.deepEqual(sent.get("down.example"), [5000, 5000]);
   assert.equal(sent.get("dead.example"), undefined);
@@ -144,7 +144,7 @@ test("where every slot is taken, whoever finishes lets the next one in", async t
       inside -= 1;
     });
   });
-  const { settled } = await play(t, time, works(6), { hub, resolvers: [asker("one", () => "narrow.example")] });
+  const { settled } = await runToEnd(t, time, works(6), { hub, resolvers: [asker("one", () => "narrow.example")] });
   assert.equal(settled.size, 6);
   assert.equal(sent.get("narrow.example")?.length, 6);
 });
@@ -157,7 +157,7 @@ test("never more requests under way than workers, nor more works open than there
   let mostOpen = 0;
   const resolvers = [asker("one", ({ key }) => `h${key.length}.example`), asker("two", () => "two.example")];
   const settledHere = new Map<string, Reason>();
-  const { run } = await play(t, time, works(200), {
+  const { run } = await runToEnd(t, time, works(200), {
     hub,
     resolvers,
     workers: 3,

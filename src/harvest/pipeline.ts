@@ -1,19 +1,19 @@
-import { PROBE_UNDER_WAY } from "../breaker/denial.ts";
+import { PROBE_IN_FLIGHT } from "../breaker/denial.ts";
 import { BreakerOpenError, BusyError, DownloadError, HubClosedError, RejectedError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { type Trouble, troubleOf } from "./attempt-failure.ts";
+import { type AttemptFailure, failureOf } from "./attempt-failure.ts";
 import type { Downloads } from "./downloads/downloads.ts";
-import { type LaneReport, laneOf, partsOfLane } from "./host-queue-key.ts";
-import { Schedule } from "./host-queues.ts";
-import type { Attempt, ListedWork, Manifest } from "./manifest/manifest.ts";
+import { type HostQueueStatus, hostQueueKey, parseHostQueueKey } from "./host-queue-key.ts";
+import { HostQueues } from "./host-queues.ts";
+import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
 import type { Reason } from "./reason.ts";
-import { Journey, type JourneyOptions } from "./resolution.ts";
-import { askOnce } from "./resolver-query.ts";
+import { Resolution, type ResolutionOptions } from "./resolution.ts";
+import { queryResolver } from "./resolver-query.ts";
 import type { RobotsGuard } from "./robots-guard.ts";
-import type { Way } from "./step.ts";
+import type { PendingStep } from "./step.ts";
 
-export interface PipelineOptions extends JourneyOptions {
+export interface PipelineOptions extends ResolutionOptions {
   readonly hub: Pick<Hub, "request">;
   readonly manifest: Manifest;
   readonly downloads: Downloads;
@@ -29,21 +29,21 @@ export interface PipelineOptions extends JourneyOptions {
   readonly onSettled?:
     | ((work: ListedWork, state: "done" | "failed", reason: Reason, bytes: number) => void)
     | undefined;
-  readonly onAttempt?: ((work: ListedWork, attempt: Attempt) => void) | undefined;
+  readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
   /** A request was not let through and comes again; nothing was sent. */
-  readonly onPutOff?: ((host: string, waitMs: number) => void) | undefined;
+  readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
 }
 
-interface Task {
-  readonly journey: Journey;
-  readonly way: Way;
+interface PipelineTask {
+  readonly resolution: Resolution;
+  readonly pending: PendingStep;
 }
 
 /** A way that would be shut for longer than this is worth trying others before. */
 const LONG_WAIT_MS = 30_000;
 /** Where every slot is taken, and not by us, there is nobody to be told by: then it is tried again after a while. */
 const SLOT_PAUSE_MS = 250;
-const PULLED_AT_ONCE = 64;
+const WORKS_PER_LOAD = 64;
 
 /**
  * Works on their way, many at a time. Each is a small machine (`Journey`); whose turn it is follows from when hosts are
@@ -52,11 +52,11 @@ const PULLED_AT_ONCE = 64;
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
-  readonly #schedule = new Schedule<Task>();
+  readonly #hostQueues = new HostQueues<PipelineTask>();
   /** Requests under way by lane. */
-  readonly #underWay = new Map<string, number>();
+  readonly #inFlightRequests = new Map<string, number>();
   /** Who else wants the file at an address that is being fetched. */
-  readonly #fetching = new Map<string, Task[]>();
+  readonly #waitingForFetch = new Map<string, PipelineTask[]>();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #timer: Timer | undefined;
@@ -64,7 +64,7 @@ export class Pipeline {
   #inFlight = 0;
   #lastId = 0;
   /** More may be listed than there is now. */
-  #isFed = true;
+  #expectsMoreWorks = true;
   #isStarted = false;
   #isDraining = false;
   #isOver = false;
@@ -76,32 +76,32 @@ export class Pipeline {
   /** Resolves when every work is settled, or when it was drained; rejects when it cannot go on, a disk being full. */
   run(): Promise<void> {
     this.#isStarted = true;
-    this.#turn();
+    this.#advanceAll();
     return this.#ended.promise;
   }
 
   /** Works have been listed. */
-  wake(): void {
-    this.#turn();
+  worksAdded(): void {
+    this.#advanceAll();
   }
 
   /** No more works will be listed. */
-  fed(): void {
-    this.#isFed = false;
-    this.#turn();
+  inputEnded(): void {
+    this.#expectsMoreWorks = false;
+    this.#advanceAll();
   }
 
   /** Lets what is under way come to its end, and begins nothing new. What is not settled stays as it is in the manifest. */
   drain(): void {
     this.#isDraining = true;
-    this.#turn();
+    this.#advanceAll();
   }
 
   /** The same at once: what is under way is given up. */
   stop(): void {
     this.#isDraining = true;
     this.#stopping.abort(new Error("stopped"));
-    this.#turn();
+    this.#advanceAll();
   }
 
   get inFlight(): number {
@@ -113,182 +113,194 @@ export class Pipeline {
   }
 
   /** Every lane in which somebody is, the busiest first. */
-  lanes(): readonly LaneReport[] {
+  queues(): readonly HostQueueStatus[] {
     const nowUs = this.#options.time.monotonicUs();
-    const reports = new Map<string, LaneReport>();
-    for (const [lane, underWay] of this.#underWay)
-      reports.set(lane, { ...partsOfLane(lane), underWay, waiting: 0, freeInMs: 0 });
-    for (const { lane, waiting, freeUs } of this.#schedule.lanes()) {
-      const freeInMs = Math.max(0, Math.ceil((freeUs - nowUs) / 1000));
-      reports.set(lane, { ...partsOfLane(lane), underWay: this.#underWay.get(lane) ?? 0, waiting, freeInMs });
+    const reports = new Map<string, HostQueueStatus>();
+    for (const [queue, inFlightRequests] of this.#inFlightRequests)
+      reports.set(queue, { ...parseHostQueueKey(queue), inFlightRequests, waiting: 0, freeInMs: 0 });
+    for (const { queue, waiting, notBeforeUs } of this.#hostQueues.queues()) {
+      const freeInMs = Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000));
+      reports.set(queue, {
+        ...parseHostQueueKey(queue),
+        inFlightRequests: this.#inFlightRequests.get(queue) ?? 0,
+        waiting,
+        freeInMs,
+      });
     }
-    return [...reports.values()].sort((a, b) => b.underWay + b.waiting - a.underWay - a.waiting);
+    return [...reports.values()].sort((a, b) => b.inFlightRequests + b.waiting - a.inFlightRequests - a.waiting);
   }
 
   /** Timers and promises lead here, to whom nobody listens: what cannot go on is told by `run`. */
-  #turn(): void {
+  #advanceAll(): void {
     if (this.#isOver || !this.#isStarted) return;
     try {
-      this.#go();
+      this.#runTurn();
     } catch (error) {
-      this.#giveUp(error);
+      this.#abort(error);
     }
   }
 
-  #go(): void {
+  #runTurn(): void {
     const { time, workers } = this.#options;
     this.#timer?.cancel();
     this.#timer = undefined;
     const nowUs = time.monotonicUs();
     let hasMore = false;
     if (!this.#isDraining) {
-      hasMore = this.#pull(nowUs);
+      hasMore = this.#loadWorks(nowUs);
       while (this.#inFlight < workers) {
-        const taken = this.#schedule.take(nowUs);
+        const taken = this.#hostQueues.take(nowUs);
         if (taken === undefined) break;
-        this.#begin(taken.task, taken.lane);
+        this.#start(taken.task, taken.queue);
       }
     }
     if (hasMore) {
-      setImmediate(() => this.#turn());
+      setImmediate(() => this.#advanceAll());
       return;
     }
-    const isDone = this.#isDraining ? this.#inFlight === 0 : this.#open === 0 && !this.#isFed;
+    const isDone = this.#isDraining ? this.#inFlight === 0 : this.#open === 0 && !this.#expectsMoreWorks;
     if (isDone) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
     }
-    const nextUs = this.#isDraining || this.#inFlight >= workers ? undefined : this.#schedule.nextUs();
+    const nextUs = this.#isDraining || this.#inFlight >= workers ? undefined : this.#hostQueues.nextUs();
     // Whoever finishes makes another turn; the timer is for when only time is missing.
-    if (nextUs !== undefined) this.#timer = time.setTimer(Math.max(0, (nextUs - nowUs) / 1000), () => this.#turn());
+    if (nextUs !== undefined)
+      this.#timer = time.setTimer(Math.max(0, (nextUs - nowUs) / 1000), () => this.#advanceAll());
   }
 
   /** True when there may be more to take, and room for it: that is for the next turn, so that others get theirs. */
-  #pull(nowUs: number): boolean {
+  #loadWorks(nowUs: number): boolean {
     const { manifest, run, maxOpen } = this.#options;
-    const room = Math.min(PULLED_AT_ONCE, maxOpen - this.#open);
-    if (room <= 0) return false;
-    const works = manifest.pending(run, this.#lastId, room);
+    const freeSlots = Math.min(WORKS_PER_LOAD, maxOpen - this.#open);
+    if (freeSlots <= 0) return false;
+    const works = manifest.pending(run, this.#lastId, freeSlots);
     for (const work of works) {
       this.#lastId = work.id;
       this.#open += 1;
-      this.#advance(new Journey(work, this.#options), nowUs);
+      this.#advance(new Resolution(work, this.#options), nowUs);
     }
-    return works.length === room;
+    return works.length === freeSlots;
   }
 
   /** Puts the next step of a work in its place, or settles it. */
-  #advance(journey: Journey, nowUs: number): void {
-    const next = journey.next(nowUs);
-    if (next.kind === "over") this.#settle(journey, next.reason, next.message);
-    else this.#schedule.add({ journey, way: next.way }, laneOf(next.way), next.way.notBeforeUs, nowUs);
+  #advance(resolution: Resolution, nowUs: number): void {
+    const next = resolution.next(nowUs);
+    if (next.kind === "over") this.#settle(resolution, next.reason, next.message);
+    else
+      this.#hostQueues.add(
+        { resolution, pending: next.pending },
+        hostQueueKey(next.pending),
+        next.pending.notBeforeUs,
+        nowUs,
+      );
   }
 
-  #settle({ work }: Journey, reason: Reason, message: string | undefined): void {
+  #settle({ work }: Resolution, reason: Reason, message: string | undefined): void {
     this.#options.manifest.fail(work.id, reason, message);
     this.#open -= 1;
     this.#options.onSettled?.(work, "failed", reason, 0);
   }
 
-  #begin(task: Task, lane: string): void {
-    const { step } = task.way;
-    const others = step.kind === "fetch" ? this.#fetching.get(step.url) : undefined;
+  #start(task: PipelineTask, queue: string): void {
+    const { step } = task.pending;
+    const others = step.kind === "fetch" ? this.#waitingForFetch.get(step.url) : undefined;
     if (others !== undefined) {
       others.push(task);
       return;
     }
-    if (step.kind === "fetch") this.#fetching.set(step.url, []);
+    if (step.kind === "fetch") this.#waitingForFetch.set(step.url, []);
     this.#inFlight += 1;
-    this.#underWay.set(lane, (this.#underWay.get(lane) ?? 0) + 1);
-    this.#carry(task, lane)
+    this.#inFlightRequests.set(queue, (this.#inFlightRequests.get(queue) ?? 0) + 1);
+    this.#execute(task, queue)
       .catch(error => {
-        this.#giveUp(error);
+        this.#abort(error);
         return true;
       })
-      .then(wasSent => this.#finished(task, lane, wasSent));
+      .then(wasSent => this.#finished(task, queue, wasSent));
   }
 
-  #finished({ way: { step } }: Task, lane: string, wasSent: boolean): void {
+  #finished({ pending: { step } }: PipelineTask, queue: string, wasSent: boolean): void {
     const nowUs = this.#options.time.monotonicUs();
     this.#inFlight -= 1;
-    const left = (this.#underWay.get(lane) ?? 1) - 1;
-    if (left === 0) this.#underWay.delete(lane);
-    else this.#underWay.set(lane, left);
+    const left = (this.#inFlightRequests.get(queue) ?? 1) - 1;
+    if (left === 0) this.#inFlightRequests.delete(queue);
+    else this.#inFlightRequests.set(queue, left);
     if (step.kind === "fetch") {
-      const others = this.#fetching.get(step.url) ?? [];
-      this.#fetching.delete(step.url);
-      for (const other of others) this.#schedule.putBack(other, laneOf(other.way), nowUs, nowUs);
+      const others = this.#waitingForFetch.get(step.url) ?? [];
+      this.#waitingForFetch.delete(step.url);
+      for (const other of others) this.#hostQueues.requeue(other, hostQueueKey(other.pending), nowUs, nowUs);
     }
     // Who was refused has freed nothing, and must not wake the others who were.
-    if (wasSent) this.#schedule.unpark(nowUs);
-    this.#turn();
+    if (wasSent) this.#hostQueues.slotFreed(nowUs);
+    this.#advanceAll();
   }
 
   /** True when it was sent, whatever came of it; false when it waits again. */
-  async #carry(task: Task, lane: string): Promise<boolean> {
+  async #execute(task: PipelineTask, queue: string): Promise<boolean> {
     const { time } = this.#options;
     const startedUs = time.monotonicUs();
     try {
-      if (task.way.step.kind === "ask") await this.#ask(task, startedUs);
+      if (task.pending.step.kind === "ask") await this.#query(task, startedUs);
       else await this.#fetch(task, startedUs);
     } catch (error) {
       if (this.#stopping.signal.aborted) return true;
       if (error instanceof RejectedError) {
-        this.#refused(task, lane, error);
+        this.#refused(task, queue, error);
         return false;
       }
-      if (error instanceof DownloadError || error instanceof HubClosedError || isOurs(error)) throw error;
-      this.#failed(task, troubleOf(error), 0, startedUs);
+      if (error instanceof DownloadError || error instanceof HubClosedError || isInternalError(error)) throw error;
+      this.#failed(task, failureOf(error), 0, startedUs);
     }
     return true;
   }
 
-  async #ask({ journey, way }: Task, startedUs: number): Promise<void> {
-    const { step } = way;
+  async #query({ resolution, pending }: PipelineTask, startedUs: number): Promise<void> {
+    const { step } = pending;
     if (step.kind !== "ask") return;
     const { signal } = this.#stopping;
     const { robots, manifest } = this.#options;
-    const objection = step.question.role === "landing" ? await robots.objection(step.url, signal) : undefined;
-    if (objection !== undefined) {
-      this.#failed({ journey, way }, objection, 0, startedUs);
+    const disallowReason = step.request.role === "landing" ? await robots.disallowReason(step.url, signal) : undefined;
+    if (disallowReason !== undefined) {
+      this.#failed({ resolution, pending }, disallowReason, 0, startedUs);
       return;
     }
-    const asked = await askOnce(this.#options, step, signal);
-    if (asked.kind === "failed") {
-      this.#failed({ journey, way }, asked, asked.bytes, startedUs);
+    const result = await queryResolver(this.#options, step, signal);
+    if (result.kind === "failed") {
+      this.#failed({ resolution, pending }, result, result.bytes, startedUs);
       return;
     }
-    if (asked.kind === "redirect") {
-      this.#redirected({ journey, way }, asked, startedUs);
+    if (result.kind === "redirect") {
+      this.#redirected({ resolution, pending }, result, startedUs);
       return;
     }
-    const { finding, status, bytes } = asked;
+    const { finding, status, bytes } = result;
     const reason = finding.kind === "none" ? finding.reason : "found";
-    this.#note(journey, way, { status, reason, bytes }, startedUs);
-    if (journey.answered(way, finding)) manifest.learn(journey.work);
-    this.#advance(journey, this.#options.time.monotonicUs());
+    this.#recordAttempt(resolution, pending, { status, reason, bytes }, startedUs);
+    if (resolution.answered(pending, finding)) manifest.updateWork(resolution.work);
+    this.#advance(resolution, this.#options.time.monotonicUs());
   }
 
-  async #fetch({ journey, way }: Task, startedUs: number): Promise<void> {
-    const { step } = way;
+  async #fetch({ resolution, pending }: PipelineTask, startedUs: number): Promise<void> {
+    const { step } = pending;
     if (step.kind !== "fetch") return;
     const { downloads, onSettled } = this.#options;
-    const { work } = journey;
+    const { work } = resolution;
     const fetched = await downloads.fetch({ ...step, work, signal: this.#stopping.signal });
     if (fetched.kind === "failed") {
-      this.#failed({ journey, way }, fetched, fetched.bytes, startedUs);
+      this.#failed({ resolution, pending }, fetched, fetched.bytes, startedUs);
       return;
     }
     if (fetched.kind === "redirect") {
-      this.#redirected({ journey, way }, fetched, startedUs);
+      this.#redirected({ resolution, pending }, fetched, startedUs);
       return;
     }
     const { reason, arrival, status } = fetched;
     const { bytes, sha256 } = arrival;
-    this.#note(
-      journey,
-      way,
+    this.#recordAttempt(
+      resolution,
+      pending,
       { status, reason, bytes: status === 200 || status === 206 ? bytes : 0, sha256 },
       startedUs,
     );
@@ -296,52 +308,61 @@ export class Pipeline {
     onSettled?.(work, "done", reason, bytes);
   }
 
-  #redirected(task: Task, { url, status }: { readonly url: string; readonly status: number }, startedUs: number): void {
-    const trouble = task.journey.redirected(task.way, url);
-    if (trouble === undefined) this.#advance(task.journey, this.#options.time.monotonicUs());
-    else this.#failed(task, { ...trouble, status }, 0, startedUs);
+  #redirected(
+    task: PipelineTask,
+    { url, status }: { readonly url: string; readonly status: number },
+    startedUs: number,
+  ): void {
+    const failure = task.resolution.redirected(task.pending, url);
+    if (failure === undefined) this.#advance(task.resolution, this.#options.time.monotonicUs());
+    else this.#failed(task, { ...failure, status }, 0, startedUs);
   }
 
-  #failed({ journey, way }: Task, trouble: Trouble, bytes: number, startedUs: number): void {
-    const { status, reason, message } = trouble;
+  #failed({ resolution, pending }: PipelineTask, failure: AttemptFailure, bytes: number, startedUs: number): void {
+    const { status, reason, message } = failure;
     const nowUs = this.#options.time.monotonicUs();
-    this.#note(journey, way, { status, reason, message, bytes }, startedUs);
-    journey.failed(way, trouble, nowUs);
-    this.#advance(journey, nowUs);
+    this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
+    resolution.failed(pending, failure, nowUs);
+    this.#advance(resolution, nowUs);
   }
 
   /** We did not send it. It waits for its host, unless the work has something better to do meanwhile. */
-  #refused(task: Task, lane: string, error: RejectedError): void {
-    const { journey, way } = task;
+  #refused(task: PipelineTask, queue: string, error: RejectedError): void {
+    const { resolution, pending } = task;
     const nowUs = this.#options.time.monotonicUs();
-    this.#options.onPutOff?.(error.host, error.retryAfterMs ?? 0);
-    const isProbed = error instanceof BreakerOpenError && error.constraint.limit === PROBE_UNDER_WAY;
-    if (error instanceof BusyError || isProbed) {
+    this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
+    const isProbeInFlight = error instanceof BreakerOpenError && error.constraint.limit === PROBE_IN_FLIGHT;
+    if (error instanceof BusyError || isProbeInFlight) {
       // Whoever has the slot, or is the probe, will finish; then it is tried again.
-      this.#schedule.park(task, lane, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
+      this.#hostQueues.requeueUntilSlot(task, queue, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
       return;
     }
     const waitMs = Math.max(1, error.retryAfterMs ?? SLOT_PAUSE_MS);
     const untilUs = nowUs + waitMs * 1000;
-    if (error instanceof BreakerOpenError) journey.movedBack(way, untilUs, true);
-    else if (waitMs > LONG_WAIT_MS && journey.hasOther(nowUs)) journey.movedBack(way, untilUs, false);
+    if (error instanceof BreakerOpenError) resolution.defer(pending, untilUs, true);
+    else if (waitMs > LONG_WAIT_MS && resolution.hasAlternative(nowUs)) resolution.defer(pending, untilUs, false);
     else {
-      this.#schedule.putBack(task, lane, untilUs, nowUs);
+      this.#hostQueues.requeue(task, queue, untilUs, nowUs);
       return;
     }
-    this.#advance(journey, nowUs);
+    this.#advance(resolution, nowUs);
   }
 
-  #note(journey: Journey, { step }: Way, attempt: Partial<Attempt> & Pick<Attempt, "reason">, startedUs: number): void {
+  #recordAttempt(
+    resolution: Resolution,
+    { step }: PendingStep,
+    attempt: Partial<AttemptRecord> & Pick<AttemptRecord, "reason">,
+    startedUs: number,
+  ): void {
     const { manifest, run, time, onAttempt } = this.#options;
     const resolver = step.kind === "ask" ? step.resolver.name : step.resolver;
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
-    const noted: Attempt = { ...attempt, step: step.kind, resolver, url: step.url, elapsedMs };
-    manifest.note(run, journey.work.id, noted);
-    onAttempt?.(journey.work, noted);
+    const attemptRecord: AttemptRecord = { ...attempt, step: step.kind, resolver, url: step.url, elapsedMs };
+    manifest.recordAttempt(run, resolution.work.id, attemptRecord);
+    onAttempt?.(resolution.work, attemptRecord);
   }
 
-  #giveUp(error: unknown): void {
+  #abort(error: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#timer?.cancel();
@@ -351,7 +372,7 @@ export class Pipeline {
 }
 
 /** Mistakes of this program, and a manifest that cannot be written, are no trouble of the network's. */
-function isOurs(error: unknown): boolean {
+function isInternalError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error instanceof ReferenceError || error instanceof SyntaxError || ("errcode" in error && "errstr" in error);
 }

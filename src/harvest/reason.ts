@@ -42,7 +42,7 @@ export function isReason(text: string): text is Reason {
 }
 
 /** The most telling first: what may pass, then what stood in the way of a copy, then that there was none. */
-const TELLING: readonly Reason[] = [
+const REASON_PRIORITY: readonly Reason[] = [
   "breaker-open",
   "rate-limited",
   "network",
@@ -66,7 +66,7 @@ const TELLING: readonly Reason[] = [
 ];
 
 /** Of all that went wrong with a work, what is told of it as a whole. */
-export function mostTelling(reasons: Iterable<Reason>): Reason {
+export function mainReason(reasons: Iterable<Reason>): Reason {
   const all = new Set(reasons);
-  return TELLING.find(reason => all.has(reason)) ?? "no-resolver";
+  return REASON_PRIORITY.find(reason => all.has(reason)) ?? "no-resolver";
 }

@@ -3,7 +3,7 @@ const SECRET =
   /^(?:.*(?:key|token|secret|signature|password|credential|session|auth).*|sig|e?mail|mailto|x-(?:amz|goog)-.*)$/i;
 
 /** An address as others may see it: without credentials, and with what may be a secret in its query covered. */
-export function shownUrl(url: string): string {
+export function redactedUrl(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null) return "(not an address)";
   if (parsed.username !== "" || parsed.password !== "") {

@@ -2,29 +2,30 @@ import type { Dispatcher } from "undici";
 
 type Body = Dispatcher.ResponseData["body"];
 
-export interface ReadBody {
+export interface BodyText {
   readonly text: string;
   readonly bytes: number;
   /** False when it is longer than was asked for; the rest was dropped. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
 /** The beginning of a body as text. The rest is not read: a page may be endless. */
-export async function readText(body: Body, maxBytes: number): Promise<ReadBody> {
+export async function readText(body: Body, maxBytes: number): Promise<BodyText> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
-    const room = maxBytes - bytes;
-    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    bytes += Math.min(room, chunk.length);
+    const remainingBytes = maxBytes - bytes;
+    chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
+    bytes += Math.min(remainingBytes, chunk.length);
     // Leaving the loop destroys the body, and frees its connection and slot.
-    if (chunk.length > room) return { text: Buffer.concat(chunks).toString("utf8"), bytes, isWhole: false };
+    if (chunk.length > remainingBytes)
+      return { text: Buffer.concat(chunks).toString("utf8"), bytes, isComplete: false };
   }
-  return { text: Buffer.concat(chunks).toString("utf8"), bytes, isWhole: true };
+  return { text: Buffer.concat(chunks).toString("utf8"), bytes, isComplete: true };
 }
 
 /** Lets go of a body without reading it. That is an error to the stream, and none to us. */
-export function dropBody(body: Body): void {
+export function discardBody(body: Body): void {
   body.on("error", () => undefined);
   body.destroy();
 }
@@ -39,7 +40,7 @@ export function plainHeaders(headers: Dispatcher.ResponseData["headers"]): Reado
 }
 
 /** Where a redirect leads, without whom it would have us be; undefined when it is none, or leads out of the web. */
-export function redirectOf(status: number, location: string | undefined, url: string): string | undefined {
+export function redirectTarget(status: number, location: string | undefined, url: string): string | undefined {
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
   const target = URL.parse(location, url);
   if (target === null || !/^https?:$/.test(target.protocol)) return undefined;

@@ -12,13 +12,13 @@ export interface Robots {
 const ROBOTS_BYTES_MAX = 500 * 1024;
 const RULES_MAX = 10_000;
 
-interface Rule {
+interface RobotsRule {
   readonly isAllowed: boolean;
   readonly pattern: string;
 }
 
-const EVERYTHING: Robots = { allows: () => true };
-const NOTHING: Robots = { allows: () => false };
+const ALLOW_ALL: Robots = { allows: () => true };
+const DISALLOW_ALL: Robots = { allows: () => false };
 
 /**
  * The rules for one program.
@@ -27,10 +27,10 @@ const NOTHING: Robots = { allows: () => false };
  *   nothing; a server that cannot say (5xx, no answer) is left alone.
  */
 export function robotsFor(product: string, status: number | undefined, text: string): Robots {
-  if (status === undefined || status >= 500) return NOTHING;
+  if (status === undefined || status >= 500) return DISALLOW_ALL;
   // 429 is among those that cannot say, although its number is in the other hundred.
-  if (status === 429) return NOTHING;
-  if (status < 200 || status >= 300) return EVERYTHING;
+  if (status === 429) return DISALLOW_ALL;
+  if (status < 200 || status >= 300) return ALLOW_ALL;
   const rules = rulesFor(product.toLowerCase(), beginningOf(text));
   return { allows: target => isAllowed(rules, pathOf(target)) };
 }
@@ -41,9 +41,9 @@ function beginningOf(text: string): string {
 }
 
 /** Of all groups that name the program together, or else of those for everybody. */
-function rulesFor(product: string, text: string): readonly Rule[] {
-  const own: Rule[] = [];
-  const everybodys: Rule[] = [];
+function rulesFor(product: string, text: string): readonly RobotsRule[] {
+  const own: RobotsRule[] = [];
+  const wildcardRules: RobotsRule[] = [];
   let isNamed = false;
   let agents: string[] = [];
   let isInRules = false;
@@ -63,10 +63,10 @@ function rulesFor(product: string, text: string): readonly Rule[] {
       if (pattern === "") continue;
       const rule = { isAllowed: name === "allow", pattern };
       if (agents.includes(product) && own.length < RULES_MAX) own.push(rule);
-      if (agents.includes("*") && everybodys.length < RULES_MAX) everybodys.push(rule);
+      if (agents.includes("*") && wildcardRules.length < RULES_MAX) wildcardRules.push(rule);
     }
   }
-  return isNamed ? own : everybodys;
+  return isNamed ? own : wildcardRules;
 }
 
 /** Names hold letters, `_` and `-`; some files write a version behind. */
@@ -76,7 +76,7 @@ function productIn(value: string): string {
 }
 
 /** The longest pattern that matches decides; of equals, the one that allows. */
-function isAllowed(rules: readonly Rule[], path: string): boolean {
+function isAllowed(rules: readonly RobotsRule[], path: string): boolean {
   if (path === "/robots.txt") return true;
   let longest = -1;
   let verdict = true;
@@ -91,15 +91,15 @@ function isAllowed(rules: readonly Rule[], path: string): boolean {
 
 /** `*` stands for anything, `$` at the end for the end. Piece by piece from the left, so that no pattern is slow. */
 function matches(pattern: string, path: string): boolean {
-  const isWhole = pattern.endsWith("$");
-  const pieces = (isWhole ? pattern.slice(0, -1) : pattern).split("*");
+  const isAnchored = pattern.endsWith("$");
+  const pieces = (isAnchored ? pattern.slice(0, -1) : pattern).split("*");
   const last = pieces.length - 1;
   let at = 0;
   for (const [index, piece] of pieces.entries()) {
     if (index === 0) {
       if (!path.startsWith(piece)) return false;
       at = piece.length;
-    } else if (index === last && isWhole) {
+    } else if (index === last && isAnchored) {
       return path.length - piece.length >= at && path.endsWith(piece);
     } else {
       const found = path.indexOf(piece, at);
@@ -107,7 +107,7 @@ function matches(pattern: string, path: string): boolean {
       at = found + piece.length;
     }
   }
-  return !isWhole || at === path.length;
+  return !isAnchored || at === path.length;
 }
 
 function pathOf(target: string): string {

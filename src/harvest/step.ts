@@ -1,14 +1,14 @@
 /** The steps of a work, and what is known of each while it is open. */
 import type { Reason } from "./reason.ts";
-import type { Candidate, Question, Resolver } from "./resolvers/resolver.ts";
+import type { Candidate, Resolver, ResolverRequest } from "./resolvers/resolver.ts";
 import type { Work } from "./work.ts";
 
-export interface AskStep {
+export interface ResolverStep {
   readonly kind: "ask";
   readonly resolver: Resolver;
   /** What the resolver is asked about: the work, or a page that was found for it. */
   readonly about: Work;
-  readonly question: Question;
+  readonly request: ResolverRequest;
   /** Where the question is by now, after redirects. */
   readonly url: string;
 }
@@ -21,24 +21,24 @@ export interface FetchStep {
   readonly url: string;
 }
 
-export type Step = AskStep | FetchStep;
+export type ResolutionStep = ResolverStep | FetchStep;
 
 /** A step that is open, and what is known of it. */
-export interface Way {
-  readonly step: Step;
+export interface PendingStep {
+  readonly step: ResolutionStep;
   /** Less is tried first. */
   readonly rank: number;
   /** Addresses that it has passed, itself included. */
-  readonly trail: readonly string[];
+  readonly visitedUrls: readonly string[];
   /** Questions of the same resolver before this one. */
   readonly round: number;
   readonly tries: number;
   readonly notBeforeUs: number;
   /** It waits for a host that is cut off, and not for its turn. */
-  readonly isCutOff: boolean;
+  readonly isBreakerOpen: boolean;
 }
 
-export type Next =
-  | { readonly kind: "step"; readonly way: Way }
-  | { readonly kind: "wait"; readonly way: Way }
+export type NextStep =
+  | { readonly kind: "step"; readonly pending: PendingStep }
+  | { readonly kind: "wait"; readonly pending: PendingStep }
   | { readonly kind: "over"; readonly reason: Reason; readonly message: string | undefined };

@@ -1,51 +1,51 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Ongoing, UnderWay } from "./active-requests.ts";
+import { type ActiveRequest, ActiveRequests } from "./active-requests.ts";
 
-function ongoing(aborted: unknown[]): Ongoing {
-  return { abort: reason => void aborted.push(reason), before: undefined, behind: undefined };
+function ongoing(aborted: unknown[]): ActiveRequest {
+  return { abort: reason => void aborted.push(reason), previousActive: undefined, nextActive: undefined };
 }
 
 test("in whatever order things come and go, those that are left are known", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20), { maxLength: 60 }), turns => {
-      const underWay = new UnderWay();
-      const left: Ongoing[] = [];
+      const activeRequests = new ActiveRequests();
+      const left: ActiveRequest[] = [];
       const aborted: unknown[] = [];
       for (const turn of turns) {
         const one = left[turn];
         if (one === undefined) {
           const next = ongoing(aborted);
-          underWay.add(next);
+          activeRequests.add(next);
           left.push(next);
         } else {
-          underWay.delete(one);
+          activeRequests.delete(one);
           left.splice(turn, 1);
         }
-        assert.equal(underWay.size, left.length);
+        assert.equal(activeRequests.size, left.length);
       }
-      underWay.abortAll("enough");
+      activeRequests.abortAll("enough");
       assert.equal(aborted.length, left.length);
     }),
   );
 });
 
 test("who waits for the end hears of it when the last one has gone, and at once when nobody is there", async () => {
-  const underWay = new UnderWay();
-  await underWay.empty();
+  const activeRequests = new ActiveRequests();
+  await activeRequests.whenEmpty();
   const one = ongoing([]);
   const other = ongoing([]);
-  underWay.add(one);
-  underWay.add(other);
+  activeRequests.add(one);
+  activeRequests.add(other);
   let isEmpty = false;
-  const empty = underWay.empty().then(() => {
+  const whenEmpty = activeRequests.whenEmpty().then(() => {
     isEmpty = true;
   });
-  underWay.delete(one);
+  activeRequests.delete(one);
   await Promise.resolve();
   assert.equal(isEmpty, false);
-  underWay.delete(other);
-  await empty;
+  activeRequests.delete(other);
+  await whenEmpty;
   assert.equal(isEmpty, true);
 });

@@ -1,7 +1,7 @@
 import type { CallOptions } from "./stages/stage.ts";
 
 /** A call, and since when its deadline runs where that is not now: fetch follows redirects with one deadline for all. */
-export interface StampedCall extends CallOptions {
+export interface TimedCallOptions extends CallOptions {
   readonly sinceUs?: number | undefined;
 }
 
@@ -12,7 +12,7 @@ export const CALL_KEYS = Object.keys({
   service: 0,
   weight: 0,
   maxWaitMs: 0,
-  maxCutOffMs: 0,
+  maxBreakerWaitMs: 0,
   deadlineMs: 0,
   offline: 0,
   maxRedirections: 0,
@@ -20,7 +20,7 @@ export const CALL_KEYS = Object.keys({
 } satisfies Record<keyof CallOptions, 0>) as readonly (keyof CallOptions)[];
 
 /** What among other options is ours; undefined when nothing is, which is the rule. */
-export function ownOptions(options: object): CallOptions | undefined {
+export function pickCallOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
   for (const key of CALL_KEYS) {
     const value: unknown = Reflect.get(options, key);
@@ -31,15 +31,15 @@ export function ownOptions(options: object): CallOptions | undefined {
   return own;
 }
 
-const NOTHING: StampedCall = Object.freeze({});
+const NO_OPTIONS: TimedCallOptions = Object.freeze({});
 
 /** Layers of options, the last word first. Most calls say nothing, or in one layer only: then nothing is copied. */
-export function layered(...layers: readonly (StampedCall | undefined)[]): StampedCall {
-  let said: StampedCall | undefined;
+export function mergeCallOptions(...layers: readonly (TimedCallOptions | undefined)[]): TimedCallOptions {
+  let merged: TimedCallOptions | undefined;
   for (const layer of layers) {
-    if (layer !== undefined) said = said === undefined ? layer : { ...layer, ...said };
+    if (layer !== undefined) merged = merged === undefined ? layer : { ...layer, ...merged };
   }
-  return said ?? NOTHING;
+  return merged ?? NO_OPTIONS;
 }
 
 /** Throws a RangeError that names the option. What the gate looks at is checked there. */

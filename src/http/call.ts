@@ -1,24 +1,31 @@
 import { type Duplex, Readable } from "node:stream";
 import { type Dispatcher, errors } from "undici";
-import { DeadlineExceeded } from "../errors.ts";
+import { DeadlineExceededError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
-import type { Ongoing, UnderWay } from "./active-requests.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./stages/stage.ts";
+import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
+import type {
+  HeaderFields,
+  OutgoingRequest,
+  RequestHandle,
+  ResponseHead,
+  ResponseSink,
+  SendRequest,
+} from "./stages/stage.ts";
 
 /** What every call of a hub works with. */
-export interface CallRoom {
-  readonly send: Send;
+export interface CallDeps {
+  readonly send: SendRequest;
   readonly time: Time;
-  readonly underWay: UnderWay;
+  readonly activeRequests: ActiveRequests;
   /** Told when a call is over. */
-  readonly finished: (request: Outgoing, status: number | undefined, error: unknown) => void;
+  readonly finished: (request: OutgoingRequest, status: number | undefined, error: unknown) => void;
 }
 
 /**
  * Node's own fetch goes on to the next hop and leaves the page of a redirect unread: held back, it would keep the slot
  * that the hop itself may be waiting for.
  */
-const REDIRECT_PAGE_BYTES = 1_048_576;
+const REDIRECT_BODY_BYTES_MAX = 1_048_576;
 
 /**
  * One request as its caller sees it: undici's handler on the outside, a sink on the inside.
@@ -27,57 +34,57 @@ const REDIRECT_PAGE_BYTES = 1_048_576;
  * abort reaches a request wherever it is, in a line, between two attempts or on the wire, and whether the caller gave a
  * signal (request) or has none to give (fetch).
  */
-export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
+export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchController {
   aborted = false;
   reason: Error | null = null;
   paused = false;
   rawHeaders: Buffer[] | string[] | null = null;
   rawTrailers: Buffer[] | string[] | null = null;
-  before: Ongoing | undefined = undefined;
-  behind: Ongoing | undefined = undefined;
-  readonly #room: CallRoom;
-  readonly #request: Outgoing;
+  previousActive: ActiveRequest | undefined = undefined;
+  nextActive: ActiveRequest | undefined = undefined;
+  readonly #deps: CallDeps;
+  readonly #request: OutgoingRequest;
   readonly #handler: Dispatcher.DispatchHandler;
-  #flow: Flow | undefined;
+  #handle: RequestHandle | undefined;
   #deadline: Timer | undefined;
   #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
   #isOver = false;
   /** So much comes whether the caller is ready for it or not. */
-  #freeBytes = 0;
+  #unpausableBytes = 0;
 
-  constructor(room: CallRoom, request: Outgoing, handler: Dispatcher.DispatchHandler) {
-    this.#room = room;
+  constructor(deps: CallDeps, request: OutgoingRequest, handler: Dispatcher.DispatchHandler) {
+    this.#deps = deps;
     this.#request = request;
     this.#handler = handler;
   }
 
   begin(): void {
-    const { underWay, send } = this.#room;
+    const { activeRequests, send } = this.#deps;
     const { body, call } = this.#request;
-    underWay.add(this);
+    activeRequests.add(this);
     // A stream may break while its request is in line, where nobody listens to it yet.
     if (body instanceof Readable) {
       this.#onBodyError = error => this.abort(error);
       body.once("error", this.#onBodyError);
     }
-    this.#try(() => this.#handler.onRequestStart?.(this, null));
+    this.#callHandler(() => this.#handler.onRequestStart?.(this, null));
     if (this.#isOver) return;
     if (call.deadlineMs !== undefined) this.#armDeadline(call.deadlineMs);
-    this.#flow = send(this.#request, this);
+    this.#handle = send(this.#request, this);
     // A handler may pause as soon as it is started.
     if (this.paused) this.pause();
   }
 
   pause(): void {
     this.paused = true;
-    if (this.#freeBytes <= 0) this.#flow?.pause();
+    if (this.#unpausableBytes <= 0) this.#handle?.pause();
   }
 
   resume(): void {
     if (!this.paused) return;
     this.paused = false;
-    this.#flow?.resume();
+    this.#handle?.resume();
   }
 
   abort(reason?: unknown): void {
@@ -85,31 +92,33 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     this.aborted = true;
     const error = reason instanceof Error ? reason : new errors.RequestAbortedError();
     this.reason = error;
-    this.#flow?.abort(reason ?? error);
+    this.#handle?.abort(reason ?? error);
     // The caller's own words, whatever they are: a signal's reason need not be an error.
     this.failed(reason ?? error);
   }
 
-  informed({ status, statusText, headers, rawHeaders }: ResponseHead): void {
+  interim({ status, statusText, headers, rawHeaders }: ResponseHead): void {
     this.rawHeaders = rawHeaders as Buffer[];
-    this.#try(() => this.#handler.onResponseStart?.(this, status, headers as Record<string, string>, statusText));
+    this.#callHandler(() =>
+      this.#handler.onResponseStart?.(this, status, headers as Record<string, string>, statusText),
+    );
   }
 
   started(head: ResponseHead): void {
     this.#status = head.status;
     if (isRedirect(head)) {
-      this.#freeBytes = REDIRECT_PAGE_BYTES;
-      if (this.paused) this.#flow?.resume();
+      this.#unpausableBytes = REDIRECT_BODY_BYTES_MAX;
+      if (this.paused) this.#handle?.resume();
     }
-    this.informed(head);
+    this.interim(head);
   }
 
   data(chunk: Buffer): void {
     if (this.#isOver) return;
-    this.#freeBytes -= chunk.length;
+    this.#unpausableBytes -= chunk.length;
     try {
       this.#handler.onResponseData?.(this, chunk);
-      if (this.paused && this.#freeBytes > -chunk.length) this.pause();
+      if (this.paused && this.#unpausableBytes > -chunk.length) this.pause();
     } catch (error) {
       this.abort(error);
     }
@@ -147,28 +156,28 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
   }
 
   /** A handler that throws has failed its own request, and nobody else's. */
-  #try(tell: () => void): void {
+  #callHandler(callback: () => void): void {
     if (this.#isOver) return;
     try {
-      tell();
+      callback();
     } catch (error) {
       this.abort(error);
     }
   }
 
   #armDeadline(deadlineMs: number): void {
-    const leftMs = (this.#request.deadlineUs - this.#room.time.monotonicUs()) / 1000;
-    this.#deadline = this.#room.time.setTimer(Math.max(0, leftMs), () => {
+    const leftMs = (this.#request.deadlineUs - this.#deps.time.monotonicUs()) / 1000;
+    this.#deadline = this.#deps.time.setTimer(Math.max(0, leftMs), () => {
       // A timer may be early.
-      if (this.#room.time.monotonicUs() < this.#request.deadlineUs) {
+      if (this.#deps.time.monotonicUs() < this.#request.deadlineUs) {
         this.#armDeadline(deadlineMs);
         return;
       }
       const { host, role, record } = this.#request;
-      const { attempts, inLineSinceUs } = record;
-      const nowUs = this.#room.time.monotonicUs();
-      const waitedMs = record.waitedMs + (nowUs - (inLineSinceUs ?? nowUs)) / 1000;
-      this.abort(new DeadlineExceeded({ host, role, deadlineMs, attempts, waitedMs }));
+      const { attempts, queuedSinceUs } = record;
+      const nowUs = this.#deps.time.monotonicUs();
+      const waitedMs = record.waitedMs + (nowUs - (queuedSinceUs ?? nowUs)) / 1000;
+      this.abort(new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs }));
     });
   }
 
@@ -177,8 +186,8 @@ export class Call implements Sink, Ongoing, Dispatcher.DispatchController {
     this.#deadline?.cancel();
     const { body } = this.#request;
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
-    this.#room.underWay.delete(this);
-    this.#room.finished(this.#request, this.#status, error);
+    this.#deps.activeRequests.delete(this);
+    this.#deps.finished(this.#request, this.#status, error);
   }
 }
 

@@ -8,27 +8,27 @@ import { breakerStoreFor, storeFor, withoutStore } from "../stores/open-store.ts
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { UnderWay } from "./active-requests.ts";
+import { ActiveRequests } from "./active-requests.ts";
 import type { CacheStore } from "./cache/cache-store.ts";
 import { MemoryCache } from "./cache/memory-cache.ts";
 import { SqliteCache } from "./cache/sqlite-cache.ts";
 import { checkHubOptions } from "./check-options.ts";
 import type { HttpEvent } from "./http-events.ts";
-import { Hub, listenTo } from "./hub.ts";
+import { addListener, Hub } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
-import { asStored } from "./stages/artifact.ts";
-import { attempting } from "./stages/attempt.ts";
-import { caching } from "./stages/cache.ts";
-import { LateStamps } from "./stages/deferred-stamps.ts";
-import { identifying } from "./stages/identify.ts";
-import { redirecting } from "./stages/redirect.ts";
+import { artifactStage } from "./stages/artifact.ts";
+import { attemptStage } from "./stages/attempt.ts";
+import { cacheStage } from "./stages/cache.ts";
+import { DeferredStamps } from "./stages/deferred-stamps.ts";
+import { identifyStage } from "./stages/identify.ts";
+import { redirectStage } from "./stages/redirect.ts";
 import { retrying } from "./stages/retry.ts";
 import { RetryBudget } from "./stages/retry-budget.ts";
-import type { Send } from "./stages/stage.ts";
+import type { SendRequest } from "./stages/stage.ts";
 import { UnreadBodies } from "./stages/unread-bodies.ts";
-import { Desk } from "./status-publisher.ts";
+import { StatusPublisher } from "./status-publisher.ts";
 import { makeWire } from "./wire/wire.ts";
 
 const RETRY = { attempts: 4, baseMs: 500, capMs: 30_000, deadlineMs: 120_000 } as const;
@@ -42,13 +42,13 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const breakers = new BreakerRegistry(withoutStore(policy.loaded.breakers.options), { time, random });
   const env = options.env ?? process.env;
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
-  const room = { policy: policy.loaded, env, time, random };
-  const stores = { store: storeFor(options.store, room), breakerStore: breakerStoreFor(room) };
+  const callDeps = { policy: policy.loaded, env, time, random };
+  const stores = { store: storeFor(options.store, callDeps), breakerStore: breakerStoreFor(callDeps) };
   return assembleHub(options, { policy, breakers, ...stores });
 }
 
 /** What a hub is given rather than makes. Whoever simulates a fleet hands in stores that fail on cue. */
-export interface HubGivens {
+export interface HubInputs {
   readonly policy: HubPolicy;
   readonly breakers: BreakerRegistry;
   readonly store: Store | undefined;
@@ -57,21 +57,21 @@ export interface HubGivens {
 }
 
 /** The hub itself, for options that were checked. */
-export async function assembleHub(options: HubOptions, givens: HubGivens): Promise<Hub> {
-  const { policy, breakers, store, breakerStore } = givens;
+export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
+  const { policy, breakers, store, breakerStore } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
   const listeners = new Listeners<HttpEvent>();
-  for (const listener of options.telemetry ?? []) listenTo({ gate, breakers, listeners, policy }, listener);
+  for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
-  const underWay = new UnderWay();
+  const activeRequests = new ActiveRequests();
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
   const retry = retryPolicy(options.retry);
-  const cache = await openCache(options.cache, time, error => telemetry.trouble(error));
+  const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
 
   // From the wire outwards: each line is the stage around those above it.
-  const chain: readonly ((next: Send) => Send)[] = [
-    next => identifying(() => policy.identifier, next),
+  const chain: readonly ((next: SendRequest) => SendRequest)[] = [
+    next => identifyStage(() => policy.callerIdentity, next),
     next =>
       retrying(
         {
@@ -84,9 +84,9 @@ export async function assembleHub(options: HubOptions, givens: HubGivens): Promi
         },
         next,
       ),
-    asStored,
-    next => caching({ store: cache?.store, time, underWay }, next),
-    next => redirecting(origin => policy.hostNames.of(origin), next),
+    artifactStage,
+    next => cacheStage({ store: cache?.store, time, activeRequests }, next),
+    next => redirectStage(origin => policy.hostNames.of(origin), next),
   ];
   let connections = 0;
   const onConnect = () => {
@@ -95,36 +95,37 @@ export async function assembleHub(options: HubOptions, givens: HubGivens): Promi
   // One that was handed in need not tell of its connections.
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
-  const late = new LateStamps(time);
-  const innermost = attempting({
+  const deferredStamps = new DeferredStamps(time);
+  const innermost = attemptStage({
     gate,
     breakers,
     wire,
     time,
     connections: () => connections,
     unread: new UnreadBodies(time, unreadBodyMs),
-    late,
-    abandoned: request => telemetry.unread(request, unreadBodyMs),
+    deferredStamps,
+    onUnreadBody: request => telemetry.unread(request, unreadBodyMs),
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
   let destroyed: Promise<void> | undefined;
   let rest: Promise<unknown> | undefined;
   const shared = breakerStore ?? store;
-  const desk: Desk | undefined = shared && new Desk(shared, time, () => hub.snapshot());
+  const statusPublisher: StatusPublisher | undefined =
+    shared && new StatusPublisher(shared, time, () => hub.snapshot());
   const hub = new Hub({
     gate,
     breakers,
     time,
     policy,
     listeners,
-    room: {
+    callDeps: {
       send: (...about) => {
-        desk?.touch();
+        statusPublisher?.scheduleWrite();
         return send(...about);
       },
       time,
-      underWay,
+      activeRequests,
       finished: (...about) => telemetry.finished(...about),
     },
     defaults: options.defaults,
@@ -134,14 +135,14 @@ export async function assembleHub(options: HubOptions, givens: HubGivens): Promi
       // A wire that was handed in belongs to whoever did.
       events.off?.("connect", onConnect);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
-      late.stampAll();
+      deferredStamps.stampAll();
       rest ??= Promise.all([closeShared(), cache?.close()]);
       await rest;
       if (dispatcher === undefined) await (destroyed ?? wire.close());
     },
   });
   const closeShared = async () => {
-    await desk?.close();
+    await statusPublisher?.close();
     await gate.close();
     await breakerStore?.close();
   };

@@ -19,7 +19,7 @@ export class HubDispatcher extends Dispatcher {
     if (typeof handler !== "object" || handler === null) {
       throw new errors.InvalidArgumentError("handler must be an object");
     }
-    this.#dispatch(options, modern(handler));
+    this.#dispatch(options, toCurrentHandler(handler));
     return true;
   }
 
@@ -45,7 +45,7 @@ function ended(callback: (() => void) | undefined): Promise<void> | void {
 }
 
 /** Node's own fetch is an older undici, whose handlers have other callbacks. */
-function modern(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
+function toCurrentHandler(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
   if (typeof handler.onRequestStart === "function" || !("onConnect" in handler)) return handler;
   const { wrapHandler } = Dispatcher1Wrapper as unknown as {
     readonly wrapHandler: (handler: object) => Dispatcher.DispatchHandler;

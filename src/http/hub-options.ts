@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
 import type { BreakerEvent } from "../breaker/breaker-events.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Listener } from "../listeners.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
@@ -14,7 +14,7 @@ import type { HttpEvent } from "./http-events.ts";
 import type { CallOptions } from "./stages/stage.ts";
 
 /** Everything that a hub tells. */
-export type HubEvent = HttpEvent | GateEvent | BreakerEvent;
+export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
 
 export interface PolicyOptions {
   /** A file, or the same as an object; extends the shipped one. */

@@ -4,7 +4,7 @@ import { loadIdentities } from "../policy/identities.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
-import { Identifier } from "./stages/caller-identity.ts";
+import { CallerIdentity } from "./stages/caller-identity.ts";
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string };
 
@@ -13,9 +13,9 @@ type Sources = Pick<HubOptions, "policy" | "env" | "overrides" | "mailto" | "use
 /** What a hub goes by, and what follows from it. A reload replaces all of it, or nothing. */
 export class HubPolicy {
   readonly #sources: Sources;
-  #current: Current;
+  #current: HubPolicyState;
 
-  private constructor(sources: Sources, current: Current) {
+  private constructor(sources: Sources, current: HubPolicyState) {
     this.#sources = sources;
     this.#current = current;
   }
@@ -41,26 +41,32 @@ export class HubPolicy {
     return this.#current.hostNames;
   }
 
-  get identifier(): Identifier {
-    return this.#current.identifier;
+  get callerIdentity(): CallerIdentity {
+    return this.#current.callerIdentity;
   }
 }
 
-interface Current {
+interface HubPolicyState {
   readonly loaded: LoadedPolicy;
   readonly configHash: string;
   readonly hostNames: HostNames;
-  readonly identifier: Identifier;
+  readonly callerIdentity: CallerIdentity;
 }
 
-async function load({ policy = {}, env = process.env, overrides, mailto, userAgent }: Sources): Promise<Current> {
+async function load({
+  policy = {},
+  env = process.env,
+  overrides,
+  mailto,
+  userAgent,
+}: Sources): Promise<HubPolicyState> {
   const { ratelimits, breakers, identities } = policy;
   const loaded = await loadPolicy({ ratelimits, breakers, env, overrides });
   return {
     loaded,
     configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
-    identifier: new Identifier({
+    callerIdentity: new CallerIdentity({
       identities: await loadIdentities({ identities, env, mailto }),
       version,
       userAgent,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heard, hubFor, only, serve, until } from "../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "../../test/http/kit.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
 test("hub.fetch answers as fetch does, with Node's own Response", async t => {
@@ -28,7 +28,7 @@ test("hub.request answers as undici.request does", async t => {
 test("one http_request event tells what happened, without the URL", async t => {
   const server = await serve(t, (_, response) => response.end("hello"));
   const hub = await hubFor(t);
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(`${server.origin}/x?api_key=secret`)).text();
   const [event, ...more] = only(events, "http_request");
   assert.equal(more.length, 0);

@@ -4,21 +4,21 @@ import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { HostStatus } from "../breaker/host-status.ts";
 import { HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
-import { type LaneSnapshot, snapshotOf } from "../limiter/key-snapshot.ts";
+import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import type { Listener, Listeners } from "../listeners.ts";
-import { type PolicyRow, rowsOf } from "../policy/policy-row.ts";
-import { notARole, type Role } from "../policy/roles.ts";
+import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
+import { type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
-import { Call, type CallRoom } from "./call.ts";
-import { layered, ownOptions, type StampedCall } from "./call-options.ts";
+import { Call, type CallDeps } from "./call.ts";
+import { mergeCallOptions, pickCallOptions, type TimedCallOptions } from "./call-options.ts";
 import { checkCallKeys, checkPolicyOptions } from "./check-options.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
 import type { HubEvent, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
-import { outgoingOf } from "./outgoing-request.ts";
+import { toOutgoingRequest } from "./outgoing-request.ts";
 import type { CallOptions } from "./stages/stage.ts";
 
 /** What a hub is made of; `createHub` puts it together. */
@@ -28,7 +28,7 @@ export interface HubParts {
   readonly time: Time;
   readonly policy: HubPolicy;
   readonly listeners: Listeners<HttpEvent>;
-  readonly room: CallRoom;
+  readonly callDeps: CallDeps;
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
@@ -46,7 +46,7 @@ export interface HubSnapshot {
   readonly calls: number;
   readonly inFlight: number;
   readonly waiting: number;
-  readonly lanes: readonly LaneSnapshot[];
+  readonly lanes: readonly KeySnapshot[];
   readonly hosts: readonly HostStatus[];
   readonly cache: CacheSnapshot | undefined;
 }
@@ -61,19 +61,19 @@ const builtInFetch = globalThis.fetch;
 /**
  * An unchanged program cannot catch our refusals: it waits for its turn as long as it takes, but not through an outage.
  */
-const INSTALLED: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxCutOffMs: 60_000 };
+const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
 
 /** Every request of a process, one way out. Made by `createHub`. */
 export class Hub {
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
   /** For callers that say everything in the request's own options. */
-  readonly #plain: HubDispatcher;
+  readonly #requestDispatcher: HubDispatcher;
   #closing: Promise<void> | undefined;
 
   constructor(parts: HubParts) {
     this.#parts = parts;
-    this.#plain = this.#view(undefined);
+    this.#requestDispatcher = this.#createDispatcher(undefined);
   }
 
   /**
@@ -81,8 +81,8 @@ export class Hub {
    * it is, and not as the `cause` of a failed fetch: libraries take the latter for a broken network, and try again.
    */
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
-    const call = { ...ownOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
-    const init = { ...options, dispatcher: this.#view(call) };
+    const call = { ...pickCallOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
+    const init = { ...options, dispatcher: this.#createDispatcher(call) };
     try {
       return await builtInFetch(input, init as unknown as RequestInit);
     } catch (error) {
@@ -93,39 +93,39 @@ export class Hub {
 
   /** `undici.request`, politely. */
   readonly request = (url: string | URL, options: RequestOptions = {}): Promise<Dispatcher.ResponseData<unknown>> =>
-    undiciRequest(url, { ...options, dispatcher: this.#plain });
+    undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
 
   /** For undici's functions, and for Node's own `fetch(url, { dispatcher })`. */
   dispatcher(call: CallOptions = {}): Dispatcher {
     checkCallKeys(call);
-    return this.#view(call);
+    return this.#createDispatcher(call);
   }
 
   /** Makes every fetch of the process pass here; answers with the way back. */
-  install(call: CallOptions = INSTALLED): () => void {
+  install(call: CallOptions = INSTALL_DEFAULTS): () => void {
     checkCallKeys(call);
-    return install(this.#view(undefined, call));
+    return install(this.#createDispatcher(undefined, call));
   }
 
   /** What `work` sends, however indirectly, is sent with these options where it says nothing itself. */
   with<Result>(call: CallOptions, work: () => Result): Result {
     checkCallKeys(call);
-    return this.#context.run(layered(call, this.#context.getStore()), work);
+    return this.#context.run(mergeCallOptions(call, this.#context.getStore()), work);
   }
 
   /** Answers with the way to stop listening. */
   listen(listener: Listener<HubEvent>): () => void {
-    return listenTo(this.#parts, listener);
+    return addListener(this.#parts, listener);
   }
 
   snapshot(): HubSnapshot {
-    const { gate, breakers, time, room, cacheStats } = this.#parts;
+    const { gate, breakers, time, callDeps, cacheStats } = this.#parts;
     const nowUs = time.monotonicUs();
     return {
-      calls: room.underWay.size,
+      calls: callDeps.activeRequests.size,
       inFlight: gate.inFlight,
       waiting: gate.waiting,
-      lanes: Array.from(gate.lanes(), lane => snapshotOf(lane, gate, nowUs)),
+      lanes: Array.from(gate.roleBudgets(), lane => keySnapshotOf(lane, gate, nowUs)),
       hosts: [...breakers.statuses()],
       cache: cacheStats(),
     };
@@ -138,8 +138,8 @@ export class Hub {
 
   /** The numbers that hold for a role at a host. */
   policyFor(host: string, role: Role = "metadata"): PolicyRow {
-    const row = rowsOf(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
-    if (row === undefined) throw new RangeError(notARole(role));
+    const row = hostPolicyRows(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
+    if (row === undefined) throw new RangeError(unknownRoleMessage(role));
     return row;
   }
 
@@ -152,21 +152,21 @@ export class Hub {
     const { policy, gate, breakers, listeners } = this.#parts;
     await policy.reload(options);
     breakers.reload(withoutStore(policy.loaded.breakers.options));
-    gate.follow(policy.loaded.ratelimits.resolved);
-    listeners.tell({ event_type: "policy_loaded", config_hash: policy.configHash });
+    gate.reload(policy.loaded.ratelimits.resolved);
+    listeners.emit({ event_type: "policy_loaded", config_hash: policy.configHash });
   }
 
   /** Takes no more requests, lets those it has come to their end, and closes its connections. */
   close(): Promise<void> {
-    this.#closing ??= this.#parts.room.underWay.empty().then(() => this.#parts.shutDown(false));
+    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown(false));
     return this.#closing;
   }
 
   /** The same at once: what is not over fails with the reason. */
   async destroy(reason: unknown = new errors.ClientDestroyedError()): Promise<void> {
-    const { room, shutDown } = this.#parts;
-    this.#closing ??= room.underWay.empty();
-    room.underWay.abortAll(reason);
+    const { callDeps, shutDown } = this.#parts;
+    this.#closing ??= callDeps.activeRequests.whenEmpty();
+    callDeps.activeRequests.abortAll(reason);
     // Not after a quiet close, which waits for connections that nobody wants any more.
     await shutDown(true);
   }
@@ -176,26 +176,26 @@ export class Hub {
   }
 
   /** `call` counts before the asynchronous context of whoever uses it, `fallback` after it. */
-  #view(call: StampedCall | undefined, fallback?: CallOptions): HubDispatcher {
+  #createDispatcher(call: TimedCallOptions | undefined, fallback?: CallOptions): HubDispatcher {
     return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback));
   }
 
   #dispatch(
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
-    said: StampedCall | undefined,
+    said: TimedCallOptions | undefined,
     fallback: CallOptions | undefined,
   ): void {
-    const { room, policy, time, defaults, retryDeadlineMs } = this.#parts;
+    const { callDeps, policy, time, defaults, retryDeadlineMs } = this.#parts;
     try {
       if (this.#closing !== undefined) throw new HubClosedError();
-      const call = layered(ownOptions(options), said, this.#context.getStore(), fallback, defaults);
-      const outgoing = outgoingOf(options, handler, call, {
+      const call = mergeCallOptions(pickCallOptions(options), said, this.#context.getStore(), fallback, defaults);
+      const outgoing = toOutgoingRequest(options, handler, call, {
         hostNames: policy.hostNames,
         nowUs: time.monotonicUs(),
         deadlineMs: retryDeadlineMs,
       });
-      new Call(room, outgoing, handler).begin();
+      new Call(callDeps, outgoing, handler).begin();
     } catch (error) {
       // Never before dispatch has returned: callers have not got hold of their handler until then.
       queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error as Error));
@@ -204,11 +204,11 @@ export class Hub {
 }
 
 /** Whoever listens to a hub listens to all that it is made of, and first hears which policy holds. */
-export function listenTo(
+export function addListener(
   { gate, breakers, listeners, policy }: Pick<HubParts, "gate" | "breakers" | "listeners" | "policy">,
   listener: Listener<HubEvent>,
 ): () => void {
-  listeners.tellOne(listener, { event_type: "policy_loaded", config_hash: policy.configHash });
+  listeners.emitTo(listener, { event_type: "policy_loaded", config_hash: policy.configHash });
   const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
   return () => {
     for (const stop of stops) stop();

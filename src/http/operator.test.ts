@@ -16,7 +16,7 @@ const HEARD_MS = 450;
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
 /** A hub in a program that runs, and an operator who has nothing but the file. */
-async function scene(t: TestContext) {
+async function startHubWithStore(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-operator-"));
   const store = `sqlite:${join(folder, "shared.db")}` as const;
   const policy = {
@@ -36,7 +36,7 @@ async function scene(t: TestContext) {
 }
 
 test("an operator shuts a host for a running hub, and opens it again", async t => {
-  const { hub, operator } = await scene(t);
+  const { hub, operator } = await startHubWithStore(t);
   const { origin } = await serve(t, (_, response) => response.end("hello"));
   assert.equal((await hub.fetch(origin)).status, 200);
   const opened = await operator.open("127.0.0.1", 300, "maintenance");
@@ -55,7 +55,7 @@ test("an operator shuts a host for a running hub, and opens it again", async t =
 });
 
 test("what a hub counts as failures, an operator sees as an open circuit, and may forgive", async t => {
-  const { hub, operator } = await scene(t);
+  const { hub, operator } = await startHubWithStore(t);
   let status = 503;
   const { origin } = await serve(t, (_, response) => response.writeHead(status).end());
   for (let n = 0; n < 5; n += 1) await (await hub.fetch(origin)).arrayBuffer();
@@ -74,7 +74,7 @@ test("what a hub counts as failures, an operator sees as an open circuit, and ma
 });
 
 test("a hub shows how it stands while it has something to do, and takes it away when it closes", async t => {
-  const { hub, operator } = await scene(t);
+  const { hub, operator } = await startHubWithStore(t);
   const { promise: isEnough, resolve: enough } = Promise.withResolvers<void>();
   const { origin } = await serve(t, (_, response) => void isEnough.then(() => response.end("slow")));
   const slow = hub.fetch(origin);

@@ -1,19 +1,19 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
 import {
-  circuitOf,
-  cool,
-  forgettableUs,
-  forgive,
+  type BreakerRecord,
+  breakerRecordExpiryUs,
+  circuitRecordOf,
+  clearBreakerRecord,
+  EMPTY_BREAKER_RECORD,
   runningCooldown,
-  type SharedHost,
-  UNKNOWN_HOST,
+  setCooldown,
 } from "../core/breaker/breaker-record.ts";
 import { canonicalHost } from "../core/text/host.ts";
-import { PROCESS, type ProcessNote } from "../stores/process-record.ts";
-import type { NoteSeen, Store } from "../stores/store.ts";
-import type { DeskSnapshot } from "./status-publisher.ts";
+import { PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
+import type { Store, StoreRecord } from "../stores/store.ts";
+import type { PublishedStatus } from "./status-publisher.ts";
 
-export interface CircuitReport {
+export interface SharedCircuitStatus {
   /** A role; empty for a resolver. */
   readonly name: string;
   readonly state: CircuitState;
@@ -22,7 +22,7 @@ export interface CircuitReport {
 }
 
 /** A host, or a resolver, as all processes together know it. */
-export interface SharedReport {
+export interface SharedBreakerStatus {
   readonly kind: "host" | "resolver";
   readonly name: string;
   readonly state: CircuitState;
@@ -32,10 +32,10 @@ export interface SharedReport {
   readonly remainingMs: number;
   /** How much of that is a cooldown's, which shuts every role. */
   readonly cooldownMs: number;
-  readonly circuits: readonly CircuitReport[];
+  readonly circuits: readonly SharedCircuitStatus[];
 }
 
-export type RunningProcess = ProcessNote<DeskSnapshot> & { readonly party: string };
+export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly processId: string };
 
 /** What an operator does from outside, through the store that running processes share (law S6). */
 export class Operator {
@@ -45,56 +45,62 @@ export class Operator {
     this.#store = store;
   }
 
-  async hosts(): Promise<readonly SharedReport[]> {
-    const lists = await Promise.all([this.#store.list<SharedHost>("host "), this.#store.list<SharedHost>("resolver ")]);
-    return lists.flat().map(({ name, ...seen }) => reportOf(name, seen));
+  async hosts(): Promise<readonly SharedBreakerStatus[]> {
+    const lists = await Promise.all([
+      this.#store.list<BreakerRecord>("host "),
+      this.#store.list<BreakerRecord>("resolver "),
+    ]);
+    return lists.flat().map(({ name, ...seen }) => sharedStatusOf(name, seen));
   }
 
-  async host(host: string): Promise<SharedReport> {
+  async host(host: string): Promise<SharedBreakerStatus> {
     const name = `host ${canonicalHost(host)}`;
-    return reportOf(name, await this.#store.read<SharedHost>(name));
+    return sharedStatusOf(name, await this.#store.read<BreakerRecord>(name));
   }
 
   async processes(): Promise<readonly RunningProcess[]> {
-    const found = await this.#store.list<ProcessNote<DeskSnapshot>>(PROCESS);
-    return found.flatMap(({ name, note }) =>
-      note === undefined ? [] : [{ ...note, party: name.slice(PROCESS.length) }],
+    const found = await this.#store.list<ProcessRecord<PublishedStatus>>(PROCESS_PREFIX);
+    return found.flatMap(({ name, record }) =>
+      record === undefined ? [] : [{ ...record, processId: name.slice(PROCESS_PREFIX.length) }],
     );
   }
 
   /** Shuts a host for all processes. Only time or an operator opens it again. */
-  async open(host: string, seconds: number, reason: string): Promise<SharedReport> {
+  async open(host: string, seconds: number, reason: string): Promise<SharedBreakerStatus> {
     if (!(seconds > 0)) throw new RangeError(`seconds must be more than 0, not ${seconds}`);
     return this.#change(host, (known, nowUs) =>
-      cool(known, "ordered", { untilUs: nowUs + seconds * 1e6, reason: `cli-open:${reason}` }, nowUs),
+      setCooldown(known, "operatorCooldown", { untilUs: nowUs + seconds * 1e6, reason: `cli-open:${reason}` }, nowUs),
     );
   }
 
   /** Opens it again: cooldowns, circuits and failures are forgotten, in every process. */
-  async close(host: string): Promise<SharedReport> {
-    return this.#change(host, forgive);
+  async close(host: string): Promise<SharedBreakerStatus> {
+    return this.#change(host, clearBreakerRecord);
   }
 
-  #change(host: string, step: (known: SharedHost, nowUs: number) => SharedHost): Promise<SharedReport> {
+  #change(host: string, step: (known: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
     const name = `host ${canonicalHost(host)}`;
-    return this.#store.change<SharedHost, SharedReport>(name, ({ note = UNKNOWN_HOST, nowUs }) => {
-      const next = step(note, nowUs);
+    return this.#store.change<BreakerRecord, SharedBreakerStatus>(name, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
+      const next = step(record, nowUs);
       return {
-        note: { next, keepUntilUs: forgettableUs(next, nowUs) },
-        result: reportOf(name, { note: next, nowUs }),
+        record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) },
+        result: sharedStatusOf(name, { record: next, nowUs }),
       };
     });
   }
 }
 
-function reportOf(subject: string, { note: host = UNKNOWN_HOST, nowUs }: NoteSeen<SharedHost>): SharedReport {
+function sharedStatusOf(
+  subject: string,
+  { record: host = EMPTY_BREAKER_RECORD, nowUs }: StoreRecord<BreakerRecord>,
+): SharedBreakerStatus {
   const [kind = "", ...rest] = subject.split(" ");
   const cooldown = runningCooldown(host, nowUs);
-  const circuits = Object.keys(host.circuits).map(name => circuitReport(host, name, nowUs));
+  const circuits = Object.keys(host.circuits).map(name => circuitStatusOf(host, name, nowUs));
   const worst = circuits.find(({ state }) => state === "open") ?? circuits.find(({ state }) => state === "half_open");
   const cooledMs = cooldown === undefined ? 0 : Math.ceil((cooldown.untilUs - nowUs) / 1000);
   return {
-    kind: kind as SharedReport["kind"],
+    kind: kind as SharedBreakerStatus["kind"],
     name: rest.join(" "),
     state: cooldown === undefined ? (worst?.state ?? "closed") : "open",
     reason: cooldown?.reason ?? (worst === undefined ? undefined : "failures"),
@@ -104,8 +110,8 @@ function reportOf(subject: string, { note: host = UNKNOWN_HOST, nowUs }: NoteSee
   };
 }
 
-function circuitReport(host: SharedHost, name: string, nowUs: number): CircuitReport {
-  const { isClosed, untilUs, probes } = circuitOf(host, name);
+function circuitStatusOf(host: BreakerRecord, name: string, nowUs: number): SharedCircuitStatus {
+  const { isClosed, untilUs, probes } = circuitRecordOf(host, name);
   const leftMs = Math.max(0, Math.ceil((untilUs - nowUs) / 1000));
   const running = probes.filter(({ expiresUs }) => expiresUs > nowUs);
   return {

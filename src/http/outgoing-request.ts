@@ -1,13 +1,13 @@
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { stringify } from "node:querystring";
 import type { Dispatcher } from "undici";
-import { checkCall, type StampedCall } from "./call-options.ts";
+import { checkCall, type TimedCallOptions } from "./call-options.ts";
 import { CallRecord } from "./call-record.ts";
 import { flatHeaders } from "./headers.ts";
 import type { HostNames } from "./host-names.ts";
-import type { Outgoing } from "./stages/stage.ts";
+import type { OutgoingRequest } from "./stages/stage.ts";
 
-export interface OutgoingRoom {
+export interface OutgoingRequestDeps {
   readonly hostNames: HostNames;
   readonly nowUs: number;
   /** For calls without a deadline of their own. */
@@ -15,12 +15,12 @@ export interface OutgoingRoom {
 }
 
 /** A request as undici's callers put it, in the form that our stages know. Throws what is wrong with it. */
-export function outgoingOf(
+export function toOutgoingRequest(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
-  call: StampedCall,
-  { hostNames, nowUs, deadlineMs }: OutgoingRoom,
-): Outgoing {
+  call: TimedCallOptions,
+  { hostNames, nowUs, deadlineMs }: OutgoingRequestDeps,
+): OutgoingRequest {
   checkCall(call);
   const origin = hostNames.known(typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""));
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
@@ -36,16 +36,16 @@ export function outgoingOf(
     call,
     startedUs: nowUs,
     deadlineUs: (call.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
-    isSingle: false,
-    within: contextOf(handler),
-    isAstray: false,
+    isSingleAttempt: false,
+    runInCallerContext: callerContextOf(handler),
+    needsCallerContext: false,
     record: new CallRecord(),
     observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
   };
 }
 
 /** undici's own handlers have kept the context already; to keep it once more for each request would cost a microsecond. */
-function contextOf(handler: Dispatcher.DispatchHandler): Outgoing["within"] {
+function callerContextOf(handler: Dispatcher.DispatchHandler): OutgoingRequest["runInCallerContext"] {
   return handler instanceof AsyncResource ? work => handler.runInAsyncScope(work) : AsyncLocalStorage.snapshot();
 }
 

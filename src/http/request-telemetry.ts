@@ -4,7 +4,7 @@ import { BreakerOpenError, type StoreError } from "../errors.ts";
 import type { Listeners } from "../listeners.ts";
 import type { Time } from "../time/time.ts";
 import type { HttpEvent } from "./http-events.ts";
-import type { Outgoing } from "./stages/stage.ts";
+import type { OutgoingRequest } from "./stages/stage.ts";
 
 /** Turns what happens to requests into events. Nobody listens most of the time: then nothing is built. */
 export class RequestTelemetry {
@@ -18,12 +18,12 @@ export class RequestTelemetry {
     this.#breakers = breakers;
   }
 
-  finished(request: Outgoing, status: number | undefined, error: unknown): void {
+  finished(request: OutgoingRequest, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs } = request;
-    const { verdict, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
-    const { state, remainingMs } = this.#breakers.glance(host);
-    this.#listeners.tell({
+    const { cacheStatus, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
+    const { state, remainingMs } = this.#breakers.briefState(host);
+    this.#listeners.emit({
       event_type: "http_request",
       host,
       role,
@@ -31,10 +31,10 @@ export class RequestTelemetry {
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
-      from_cache: verdict === "hit" || verdict === "stale" || verdict === "revalidated",
-      revalidated: verdict === "revalidated",
-      stale: verdict === "stale",
-      coalesced: verdict === "coalesced",
+      from_cache: cacheStatus === "hit" || cacheStatus === "stale" || cacheStatus === "revalidated",
+      revalidated: cacheStatus === "revalidated",
+      stale: cacheStatus === "stale",
+      coalesced: cacheStatus === "coalesced",
       attempts,
       retry_after_s: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
       rate_delay_ms: waitedMs,
@@ -48,10 +48,15 @@ export class RequestTelemetry {
     });
   }
 
-  retrying({ host, role, record }: Outgoing, delay_ms: number, status: number | undefined, error: unknown): void {
+  retrying(
+    { host, role, record }: OutgoingRequest,
+    delay_ms: number,
+    status: number | undefined,
+    error: unknown,
+  ): void {
     if (this.#listeners.isEmpty) return;
     const code = error === undefined ? undefined : codeOf(error);
-    this.#listeners.tell({
+    this.#listeners.emit({
       event_type: "http_retry",
       host,
       role,
@@ -63,18 +68,18 @@ export class RequestTelemetry {
   }
 
   /** Nobody may be listening yet, and a cache that keeps nothing is news to whoever runs the program. */
-  trouble(error: StoreError): void {
+  emitCacheTrouble(error: StoreError): void {
     if (this.#listeners.isEmpty) process.emitWarning(error.message, "DocstokgWarning");
-    else this.#listeners.tell({ event_type: "cache_trouble", message: error.message });
+    else this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
   }
 
-  unread({ host, role }: Outgoing, unread_ms: number): void {
-    this.#listeners.tell({ event_type: "body_unread", host, role, unread_ms });
+  unread({ host, role }: OutgoingRequest, unread_ms: number): void {
+    this.#listeners.emit({ event_type: "body_unread", host, role, unread_ms });
   }
 }
 
 /** Tells two URLs apart without giving them away. */
-function urlHash({ origin, path }: Outgoing): string {
+function urlHash({ origin, path }: OutgoingRequest): string {
   return textHash(`${origin}${path}`);
 }
 

@@ -1,23 +1,23 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
-import { PROCESS, type ProcessNote, SEEN_US } from "../stores/process-record.ts";
+import { PROCESS_PREFIX, PROCESS_RECORD_US, type ProcessRecord } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { HubSnapshot } from "./hub.ts";
 
 /** What is left in the store of a hub's own snapshot. */
-export type DeskSnapshot = Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "lanes" | "hosts">;
+export type PublishedStatus = Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "lanes" | "hosts">;
 
 /** An operator need not know more often. */
-const EVERY_MS = 1000;
+const PUBLISH_INTERVAL_MS = 1000;
 /** The busiest are shown: a crawler has thousands. */
-const LANES_MAX = 200;
+const ROWS_MAX = 200;
 
 /**
  * Lays out how a hub stands, in the store, while it has something to do: once a second, and once more when it is done.
  * Nobody waits for it, and a store that is away is not told what nobody could read.
  */
-export class Desk {
+export class StatusPublisher {
   readonly #store: Store;
   readonly #time: Time;
   readonly #snapshot: () => HubSnapshot;
@@ -33,13 +33,13 @@ export class Desk {
   }
 
   /** Something has happened. */
-  touch(): void {
+  scheduleWrite(): void {
     if (this.#isClosed) return;
-    this.#timer ??= this.#time.setTimer(EVERY_MS, () => {
+    this.#timer ??= this.#time.setTimer(PUBLISH_INTERVAL_MS, () => {
       this.#timer = undefined;
       const snapshot = this.#snapshot();
-      if (snapshot.calls > 0) this.touch();
-      void this.#write(snapshot, SEEN_US);
+      if (snapshot.calls > 0) this.scheduleWrite();
+      void this.#write(snapshot, PROCESS_RECORD_US);
     });
   }
 
@@ -51,17 +51,17 @@ export class Desk {
   }
 
   async #write(snapshot: HubSnapshot, keepUs: number): Promise<void> {
-    const next: ProcessNote<DeskSnapshot> = {
+    const next: ProcessRecord<PublishedStatus> = {
       pid: process.pid,
       machine: hostname(),
       program: basename(process.argv[1] ?? "node"),
       startedMs: this.#startedMs,
       writtenMs: this.#time.wallMs(),
-      snapshot: essence(snapshot),
+      snapshot: toPublishedStatus(snapshot),
     };
     await this.#store
-      .change(PROCESS + this.#store.party, ({ nowUs }) => ({
-        note: { next, keepUntilUs: nowUs + keepUs },
+      .change(PROCESS_PREFIX + this.#store.processId, ({ nowUs }) => ({
+        record: { next, keepUntilUs: nowUs + keepUs },
         result: undefined,
       }))
       // That the store is away is known where it matters.
@@ -69,9 +69,9 @@ export class Desk {
   }
 }
 
-function essence({ calls, inFlight, waiting, lanes, hosts }: HubSnapshot): DeskSnapshot {
+function toPublishedStatus({ calls, inFlight, waiting, lanes, hosts }: HubSnapshot): PublishedStatus {
   const busy = lanes.filter(lane => lane.acquired + lane.refused + lane.waiting + lane.inFlight > 0);
-  const busiest = busy.toSorted((a, b) => b.waiting - a.waiting || b.acquired - a.acquired).slice(0, LANES_MAX);
-  const troubled = hosts.filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0);
-  return { calls, inFlight, waiting, lanes: busiest, hosts: troubled.slice(0, LANES_MAX) };
+  const busiest = busy.toSorted((a, b) => b.waiting - a.waiting || b.acquired - a.acquired).slice(0, ROWS_MAX);
+  const affected = hosts.filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0);
+  return { calls, inFlight, waiting, lanes: busiest, hosts: affected.slice(0, ROWS_MAX) };
 }

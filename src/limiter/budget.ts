@@ -1,11 +1,11 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint } from "../errors.ts";
-import type { BudgetPolicy, LanePolicy } from "../policy/limits.ts";
+import type { BudgetPolicy, RoleBudgetPolicy } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
-import type { Learned } from "./learned-limits.ts";
+import type { LearnedLimits } from "./learned-limits.ts";
 import type { Pace } from "./pace.ts";
-import type { Stock } from "./unit-lease.ts";
+import type { UnitLease } from "./unit-lease.ts";
 
 /** Ready when a slot is free, and nobody can say when that is. */
 export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
@@ -41,11 +41,11 @@ export class Budget {
   }
 
   /** Goes on under another policy; what was sent still counts. */
-  follow(policy: BudgetPolicy, aimd: AimdPolicy): void {
+  reload(policy: BudgetPolicy, aimd: AimdPolicy): void {
     const old = this.windows;
     this.policy = policy;
-    this.pace?.follow(policy, aimd);
-    this.log.rewindow(old, this.windows);
+    this.pace?.reload(policy, aimd);
+    this.log.replaceWindows(old, this.windows);
   }
 
   /** When `units` more may go as far as windows and holds are concerned; now or earlier means now. */
@@ -64,7 +64,7 @@ export class Budget {
   }
 
   /** A lower bound for the last of `units` behind `ahead` others, without knowing when those will go. */
-  forecastUs(ahead: number, units: number, nowUs: number): number {
+  estimateUs(ahead: number, units: number, nowUs: number): number {
     const { log, windows, spacingUs } = this;
     const known = log.written + log.pending;
     let earliestUs = this.holdUntilUs;
@@ -87,7 +87,7 @@ export class Budget {
   }
 
   /** How many units the windows would let go at once, now. */
-  roomUnits(nowUs: number): number {
+  freeUnits(nowUs: number): number {
     if (this.holdUntilUs > nowUs) return 0;
     return Math.min(...this.windows.map((window, index) => window.limit - this.log.usedUnits(index, window, nowUs)));
   }
@@ -117,25 +117,25 @@ export class Budget {
 }
 
 /** The budget of one role at one host or group: where requests arrive. */
-export class Lane extends Budget {
+export class RoleBudget extends Budget {
   /** With what was learned on top: what holds now. */
-  declare policy: LanePolicy;
+  declare policy: RoleBudgetPolicy;
   readonly role: Role;
   /** What its server has announced that is tighter than the policy. Absent until there is something. */
-  learned: Learned | undefined = undefined;
+  learned: LearnedLimits | undefined = undefined;
   /** False once its rates were changed: the policy of today says nothing about what was sent before. */
-  hasKeptPolicy = true;
+  hasUnchangedRates = true;
   /** Forgotten, or dissolved by a reload; it lives on only for what is still in flight. */
-  isGone = false;
+  isDetached = false;
   /** What it was given by a store that processes share. Absent where none is, or nothing was asked yet. */
-  stock: Stock | undefined = undefined;
+  unitLease: UnitLease | undefined = undefined;
   acquired = 0;
   refused = 0;
   headSkipped = 0;
   /** Who goes first when a slot is freed; they take turns, so that neither kind can keep the other out. */
-  uncountedGoFirst = false;
+  servesUncountedFirst = false;
 
-  constructor(name: string, role: Role, policy: LanePolicy, above: Budget | undefined) {
+  constructor(name: string, role: Role, policy: RoleBudgetPolicy, above: Budget | undefined) {
     super(name, policy, above);
     this.role = role;
   }
@@ -143,38 +143,38 @@ export class Lane extends Budget {
   /** Not before the store has something for it, either. */
   override earliestUs(units: number, nowUs: number): number {
     const ownUs = super.earliestUs(units, nowUs);
-    const { stock } = this;
-    return stock === undefined || units <= stock.units ? ownUs : Math.max(ownUs, stock.notBeforeUs);
+    const { unitLease } = this;
+    return unitLease === undefined || units <= unitLease.units ? ownUs : Math.max(ownUs, unitLease.notBeforeUs);
   }
 
   override constraint(units: number, nowUs: number): Constraint {
-    const sharedUs = this.stock?.notBeforeUs ?? 0;
+    const sharedUs = this.unitLease?.notBeforeUs ?? 0;
     if (units === 0 || sharedUs <= nowUs || super.earliestUs(units, nowUs) >= sharedUs)
       return super.constraint(units, nowUs);
     return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} of all processes together` };
   }
 
   /** As configured, without what was learned. */
-  get configured(): LanePolicy {
+  get configured(): RoleBudgetPolicy {
     return this.learned?.base ?? this.policy;
   }
 
-  override follow(policy: LanePolicy, aimd: AimdPolicy): void {
-    if (policy.labels.join() !== this.configured.labels.join()) this.hasKeptPolicy = false;
-    super.follow(this.learned?.over(policy) ?? policy, aimd);
+  override reload(policy: RoleBudgetPolicy, aimd: AimdPolicy): void {
+    if (policy.labels.join() !== this.configured.labels.join()) this.hasUnchangedRates = false;
+    super.reload(this.learned?.overlay(policy) ?? policy, aimd);
   }
 
   /** Goes on with what was learned, or was learned anew, on top of the policy. */
-  learn(learned: Learned, aimd: AimdPolicy): void {
+  learn(learned: LearnedLimits, aimd: AimdPolicy): void {
     this.learned = learned;
-    this.follow(learned.base, aimd);
+    this.reload(learned.base, aimd);
   }
 
   /** Goes by its policy alone again, as a fresh one would. Only for one that may be forgotten. */
   unlearn(aimd: AimdPolicy): void {
     const { configured } = this;
     this.learned = undefined;
-    this.hasKeptPolicy = true;
-    super.follow(configured, aimd);
+    this.hasUnchangedRates = true;
+    super.reload(configured, aimd);
   }
 }

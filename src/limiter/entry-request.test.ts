@@ -4,7 +4,7 @@ import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { EntryRequest } from "./entry-request.ts";
@@ -28,7 +28,7 @@ function setUp(options: RatelimitsOptions) {
     },
     { time, random: () => 0 },
   );
-  const gate = new Gate(limitsFrom(options, "test"), time, { breakers });
+  const gate = new Gate(limitPoliciesFrom(options, "test"), time, { breakers });
   const log: string[] = [];
   const start = (name: string, request: Partial<EntryRequest> = {}) => {
     const enter = async () => gate.enter({ host, role, ...request });
@@ -51,15 +51,15 @@ function setUp(options: RatelimitsOptions) {
   return { time, breakers, gate, log, start, answer, take };
 }
 
-describe("maxCutOffMs", () => {
+describe("maxBreakerWaitMs", () => {
   test("lets a call wait for its rate as long as it takes, and for an outage only so long", async () => {
     const { time, breakers, take, start, log } = setUp(limits("1/100s"));
     take().release();
-    start("patient", { maxWaitMs: forever, maxCutOffMs: 5000 });
+    start("patient", { maxWaitMs: forever, maxBreakerWaitMs: 5000 });
     breakers.open("other.example", 5);
-    start("short outage", { host: "other.example", maxWaitMs: forever, maxCutOffMs: 5000 });
+    start("short outage", { host: "other.example", maxWaitMs: forever, maxBreakerWaitMs: 5000 });
     breakers.open("third.example", 5.001);
-    start("long outage", { host: "third.example", maxWaitMs: forever, maxCutOffMs: 5000 });
+    start("long outage", { host: "third.example", maxWaitMs: forever, maxBreakerWaitMs: 5000 });
     await time.advance(100_000);
     assert.deepEqual(log, ["long outage BreakerOpenError at 0", "short outage went at 5000", "patient went at 100000"]);
   });
@@ -67,8 +67,8 @@ describe("maxCutOffMs", () => {
   test("is counted from when the call meets the denial, not from when it came", async () => {
     const { time, breakers, take, start, log } = setUp(limits("1/10s"));
     take().release();
-    start("a", { maxWaitMs: forever, maxCutOffMs: 3000 });
-    start("b", { maxWaitMs: forever, maxCutOffMs: 2999 });
+    start("a", { maxWaitMs: forever, maxBreakerWaitMs: 3000 });
+    start("b", { maxWaitMs: forever, maxBreakerWaitMs: 2999 });
     await time.advance(9000);
     breakers.open(host, 4);
     await time.advance(30_000);
@@ -82,9 +82,9 @@ describe("maxCutOffMs", () => {
     const probe = (await start("probe", { timeoutMs: 10_000 })) as Grant;
     const leaseMs = breakers.check({ host })?.remainingMs;
     assert.ok(leaseMs !== undefined && leaseMs >= 10_000);
-    await start("hasty", { maxWaitMs: forever, maxCutOffMs: leaseMs - 1 });
-    start("patient", { maxWaitMs: forever, maxCutOffMs: leaseMs });
-    await start("bounded", { maxWaitMs: leaseMs - 1, maxCutOffMs: forever });
+    await start("hasty", { maxWaitMs: forever, maxBreakerWaitMs: leaseMs - 1 });
+    start("patient", { maxWaitMs: forever, maxBreakerWaitMs: leaseMs });
+    await start("bounded", { maxWaitMs: leaseMs - 1, maxBreakerWaitMs: forever });
     await time.advance(100);
     answer(probe, 200);
     await time.advance(0);
@@ -99,18 +99,18 @@ describe("maxCutOffMs", () => {
   test("never lets a call wait longer than its maxWaitMs, or the policy's bound", () => {
     const { breakers, gate } = setUp(limits("9/s"));
     breakers.open(host, 5);
-    assert.throws(() => gate.enter({ host, role, maxWaitMs: 4000, maxCutOffMs: forever }), BreakerOpenError);
-    assert.throws(() => gate.enter({ host, role, maxCutOffMs: forever }), BreakerOpenError);
-    assert.throws(() => gate.enter({ host, role, maxWaitMs: forever, maxCutOffMs: 0 }), BreakerOpenError);
+    assert.throws(() => gate.enter({ host, role, maxWaitMs: 4000, maxBreakerWaitMs: forever }), BreakerOpenError);
+    assert.throws(() => gate.enter({ host, role, maxBreakerWaitMs: forever }), BreakerOpenError);
+    assert.throws(() => gate.enter({ host, role, maxWaitMs: forever, maxBreakerWaitMs: 0 }), BreakerOpenError);
     assert.equal(gate.waiting, 0);
   });
 
   test("must be 0 or more", () => {
     const { gate } = setUp(limits("9/s"));
-    for (const maxCutOffMs of [-1, Number.NaN]) {
+    for (const maxBreakerWaitMs of [-1, Number.NaN]) {
       assert.throws(
-        () => gate.enter({ host, role, maxCutOffMs }),
-        new RangeError(`maxCutOffMs must be 0 or more, not ${maxCutOffMs}`),
+        () => gate.enter({ host, role, maxBreakerWaitMs }),
+        new RangeError(`maxBreakerWaitMs must be 0 or more, not ${maxBreakerWaitMs}`),
       );
     }
   });
@@ -192,7 +192,7 @@ describe("service", () => {
     take({ service: "ols" }).release();
     start("a", { service: "ols", maxWaitMs: forever, stamp: "granted" });
     start("b", { service: "ols", maxWaitMs: forever, stamp: "granted" });
-    gate.follow(limitsFrom(groups("1/2s"), "test"));
+    gate.reload(limitPoliciesFrom(groups("1/2s"), "test"));
     await time.advance(5000);
     assert.deepEqual(log, ["a went at 2000", "b went at 4000"]);
   });
@@ -211,7 +211,7 @@ describe("service", () => {
     const { time, gate, take, start, log } = setUp(groups("1/s"));
     take({ service: "ols" }).release();
     const waiting = start("a", { service: "ols", maxWaitMs: forever });
-    gate.follow(limitsFrom(limits("9/s"), "test"));
+    gate.reload(limitPoliciesFrom(limits("9/s"), "test"));
     await time.advance(0);
     assert.deepEqual(log, ["a RangeError at 0"]);
     assert.equal(((await waiting) as Error).message, '"ols" is no group of the policy');

@@ -36,5 +36,5 @@ export interface EntryRequest {
    * The longest this call may wait for a host that is cut off, counted from when it meets the denial: for callers who
    * would wait for a rate as long as it takes, but not for an outage. @default maxWaitMs
    */
-  readonly maxCutOffMs?: number | undefined;
+  readonly maxBreakerWaitMs?: number | undefined;
 }

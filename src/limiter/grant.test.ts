@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Gate } from "../gate/gate.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
 
@@ -10,7 +10,7 @@ const REQUEST = { host: "a.example", role: "metadata" } as const;
 test("one that was dropped frees its slot at once, and counts until its server may have noticed it", async () => {
   const time = new FakeTime();
   const metadata = { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0, max_concurrent: 1 };
-  const gate = new Gate(limitsFrom({ defaults: { metadata } }, "test"), time);
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time);
   const grant = gate.enter(REQUEST) as Grant;
   await time.advance(10);
   grant.releaseUnstamped();
@@ -32,7 +32,7 @@ test("one that was dropped frees its slot at once, and counts until its server m
 test("one that was written already is released as ever", async () => {
   const time = new FakeTime();
   const metadata = { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0, max_concurrent: 1 };
-  const gate = new Gate(limitsFrom({ defaults: { metadata } }, "test"), time);
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time);
   const grant = gate.enter(REQUEST) as Grant;
   grant.written();
   await time.advance(100);

@@ -1,15 +1,15 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
-import type { Announcement } from "../core/limits/ratelimit-fields.ts";
+import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import type { Lane } from "./budget.ts";
+import type { RoleBudget } from "./budget.ts";
 
 /** What came back, as far as the pace of its lane goes. */
-export interface Answer {
+export interface ServerFeedback {
   /** A 429, or whatever else says that there was too much. */
   readonly isThrottled: boolean;
   /** The limits that it speaks of. Nothing may come from a cache. */
-  readonly announced?: readonly Announcement[] | undefined;
+  readonly announced?: readonly AnnouncedLimit[] | undefined;
 }
 
 /** The breaker's permission that a grant carries; the limiter only passes it on. */
@@ -20,11 +20,11 @@ export interface GrantPermit {
 }
 
 /** Where a grant goes back to. */
-export interface GrantKeeper {
-  answered(lane: Lane, answer: Answer): void;
-  stamp(lane: Lane, units: number, grantedUs: number): void;
-  giveBack(lane: Lane, units: number): void;
-  freeSlots(lane: Lane): void;
+export interface GrantOwner {
+  recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void;
+  stamp(roleBudget: RoleBudget, units: number, grantedUs: number): void;
+  giveBack(roleBudget: RoleBudget, units: number): void;
+  freeSlots(roleBudget: RoleBudget): void;
 }
 
 /** Granted; stamped or given back, with its slots still out; over but for its stamp; or over. */
@@ -39,24 +39,24 @@ export class Grant implements Disposable {
   readonly waitedMs: number;
   /** How much of that no rate accounts for: it was for a slot, or for its turn. */
   slotWaitMs = 0;
-  readonly #keeper: GrantKeeper;
-  readonly #lane: Lane;
+  readonly #owner: GrantOwner;
+  readonly #roleBudget: RoleBudget;
   readonly #units: number;
   readonly #permit: GrantPermit | undefined;
   readonly #grantedUs: number;
   #state: GrantState;
 
   constructor(
-    keeper: GrantKeeper,
-    lane: Lane,
+    owner: GrantOwner,
+    roleBudget: RoleBudget,
     units: number,
     waitedMs: number,
     permit: GrantPermit | undefined,
     state: GrantState,
     grantedUs: number,
   ) {
-    this.#keeper = keeper;
-    this.#lane = lane;
+    this.#owner = owner;
+    this.#roleBudget = roleBudget;
     this.#units = units;
     this.waitedMs = waitedMs;
     this.#permit = permit;
@@ -70,11 +70,11 @@ export class Grant implements Disposable {
 
   /** The host or group whose budget was drawn on. */
   get host(): string {
-    return this.#lane.name;
+    return this.#roleBudget.name;
   }
 
   get role(): Role {
-    return this.#lane.role;
+    return this.#roleBudget.role;
   }
 
   /** How long a probe of a half-open circuit should wait before it goes; 0 for every other request. */
@@ -88,15 +88,15 @@ export class Grant implements Disposable {
   }
 
   /** There is an answer: it counts for the pace of the lane, which learns the limits that it announces. Say it once. */
-  answered(answer: Answer): void {
-    this.#keeper.answered(this.#lane, answer);
+  recordResponse(feedback: ServerFeedback): void {
+    this.#owner.recordResponse(this.#roleBudget, feedback);
   }
 
   /** The request's headers are being written now: this is the instant its server counts. */
   written(): void {
     if (this.#state !== "granted" && this.#state !== "unstamped") return;
     this.#state = this.#state === "granted" ? "settled" : "over";
-    this.#keeper.stamp(this.#lane, this.#units, this.#grantedUs);
+    this.#owner.stamp(this.#roleBudget, this.#units, this.#grantedUs);
   }
 
   /** The request and its body have ended: its slots are free. One that was never said to be written counts as written now. */
@@ -105,7 +105,7 @@ export class Grant implements Disposable {
     this.written();
     this.#state = "over";
     this.#permit?.release();
-    this.#keeper.freeSlots(this.#lane);
+    this.#owner.freeSlots(this.#roleBudget);
   }
 
   /** The same for one that was dropped and whose server may notice it only in a moment: say `written` when it has. */
@@ -116,14 +116,14 @@ export class Grant implements Disposable {
     }
     this.#state = "unstamped";
     this.#permit?.release();
-    this.#keeper.freeSlots(this.#lane);
+    this.#owner.freeSlots(this.#roleBudget);
   }
 
   /** Nothing was written: everything goes back as if it had never been taken. Too late once it was written. */
   giveBack(): void {
     if (this.#state === "granted") {
       this.#state = "settled";
-      this.#keeper.giveBack(this.#lane, this.#units);
+      this.#owner.giveBack(this.#roleBudget, this.#units);
     }
     this.release();
   }

@@ -21,7 +21,7 @@ test("a lane with room shows no constraint, and one that is full the window that
   const limits = { rates: "2/SECOND+3/MINUTE", max_delay_ms: 60_000, guard_ms: 0 };
   const { time, limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
   await limiter.acquire({ host });
-  assert.deepEqual([shown().nextFreeMs, shown().newcomerMs, shown().constraint], [0, 0, undefined]);
+  assert.deepEqual([shown().nextFreeMs, shown().estimatedWaitMs, shown().constraint], [0, 0, undefined]);
   await limiter.acquire({ host });
   assert.equal(shown().nextFreeMs, 1000);
   assert.deepEqual(shown().constraint, { kind: "window", owner: host, limit: "2/SECOND" });
@@ -36,10 +36,10 @@ test("who comes now is told of those who wait already; the next free time is the
   const { time, limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
   const calls = [1, 2, 3].map(() => limiter.acquire({ host }));
   await calls[0];
-  assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().newcomerMs], [2, 1000, 3000]);
+  assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().estimatedWaitMs], [2, 1000, 3000]);
   await time.advance(2000);
   await Promise.all(calls);
-  assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().newcomerMs], [0, 1000, 1000]);
+  assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().estimatedWaitMs], [0, 1000, 1000]);
 });
 
 test("a total above the lane counts for its next free time, and is named", async () => {

@@ -1,7 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import type { Lane } from "./budget.ts";
-import { type Forecast, freeUs } from "./estimate.ts";
+import type { RoleBudget } from "./budget.ts";
+import { freeUs, type WaitEstimate } from "./estimate.ts";
 
 interface WindowSnapshot {
   readonly rate: string;
@@ -12,7 +12,7 @@ interface WindowSnapshot {
 }
 
 /** A lane as it stands, for tables and tests. */
-export interface LaneSnapshot {
+export interface KeySnapshot {
   readonly host: string;
   readonly role: Role;
   /** Those in force: the policy's, and what its server has announced beyond them. */
@@ -27,7 +27,7 @@ export interface LaneSnapshot {
   /** Milliseconds until every window on the way has room for one; 0 for now. Slots are left out. */
   readonly nextFreeMs: number;
   /** Milliseconds until one that came now could go, behind those who wait. A forecast; slots are left out. */
-  readonly newcomerMs: number;
+  readonly estimatedWaitMs: number;
   /** What would keep it waiting; undefined where it could go at once. */
   readonly constraint: Constraint | undefined;
   readonly multiplier: number;
@@ -36,18 +36,18 @@ export interface LaneSnapshot {
 }
 
 /** What the gate knows of a lane that the lane does not. */
-interface Surroundings {
-  waitingAt(lane: Lane): number;
-  forecast(lane: Lane, nowUs: number): Forecast;
+interface SnapshotSource {
+  waitingAt(roleBudget: RoleBudget): number;
+  estimate(roleBudget: RoleBudget, nowUs: number): WaitEstimate;
 }
 
-export function snapshotOf(lane: Lane, gate: Surroundings, nowUs: number): LaneSnapshot {
-  const { name: host, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = lane;
-  const { readyUs, constraint } = gate.forecast(lane, nowUs);
+export function keySnapshotOf(roleBudget: RoleBudget, gate: SnapshotSource, nowUs: number): KeySnapshot {
+  const { name: host, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
+  const { readyUs, constraint } = gate.estimate(roleBudget, nowUs);
   return {
     host,
     role,
-    windows: lane.windows.map((window, index) => ({
+    windows: roleBudget.windows.map((window, index) => ({
       rate: policy.labels[index] ?? "",
       used: log.usedUnits(index, window, nowUs),
       limit: window.limit,
@@ -58,12 +58,12 @@ export function snapshotOf(lane: Lane, gate: Surroundings, nowUs: number): LaneS
     headSkipped,
     inFlight,
     maxConcurrent: policy.maxConcurrent,
-    waiting: gate.waitingAt(lane),
-    nextFreeMs: Math.ceil((freeUs(lane, 1, nowUs) - nowUs) / 1000),
-    newcomerMs: Math.ceil((readyUs - nowUs) / 1000),
+    waiting: gate.waitingAt(roleBudget),
+    nextFreeMs: Math.ceil((freeUs(roleBudget, 1, nowUs) - nowUs) / 1000),
+    estimatedWaitMs: Math.ceil((readyUs - nowUs) / 1000),
     constraint,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
-    shape: lane.spacingUs > 0 ? "smooth" : "burst",
+    shape: roleBudget.spacingUs > 0 ? "smooth" : "burst",
   };
 }

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { parseRates } from "../core/limits/rate.ts";
-import type { Announcement } from "../core/limits/ratelimit-fields.ts";
+import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import { RateLimitExceeded } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
-import { snapshotOf } from "./key-snapshot.ts";
-import type { GateEvent } from "./limiter-events.ts";
+import { keySnapshotOf } from "./key-snapshot.ts";
+import type { LimiterEvent } from "./limiter-events.ts";
 
 const host = "api.example.org";
 const role = "metadata";
@@ -25,17 +25,17 @@ const lane = (options: object, more: RatelimitsOptions = {}): RatelimitsOptions 
 
 function gateOf(limits: RatelimitsOptions) {
   const time = new FakeTime();
-  const events: GateEvent[] = [];
-  const gate = new Gate(limitsFrom(limits, "test"), time, { listener: event => events.push(event) });
+  const events: LimiterEvent[] = [];
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { listener: event => events.push(event) });
   /** Sends one request and answers it, with what its server announces. */
   const exchange = (
-    announced: readonly Announcement[] = [],
+    announced: readonly AnnouncedLimit[] = [],
     entry: Partial<EntryRequest> = {},
     isThrottled = false,
   ) => {
     const grant = gate.enter({ host, role, maxWaitMs: 0, ...entry }) as Grant;
     grant.written();
-    grant.answered({ isThrottled, announced });
+    grant.recordResponse({ isThrottled, announced });
     grant.release();
   };
   const take = (entry: Partial<EntryRequest> = {}) => gate.enter({ host, role, maxWaitMs: 0, ...entry }) as Grant;
@@ -66,9 +66,9 @@ function gateOf(limits: RatelimitsOptions) {
       },
     );
   const table = (name = host) => {
-    const found = [...gate.lanes()].find(each => each.name === name && each.role === role);
+    const found = [...gate.roleBudgets()].find(each => each.name === name && each.role === role);
     assert.ok(found !== undefined, `${name} has a lane`);
-    return snapshotOf(found, gate, time.monotonicUs());
+    return keySnapshotOf(found, gate, time.monotonicUs());
   };
   const learned = () =>
     events.flatMap(event =>
@@ -78,11 +78,11 @@ function gateOf(limits: RatelimitsOptions) {
 }
 
 /** As a server announces it: `5/s`, or several. */
-function rates(text: string): readonly Announcement[] {
+function rates(text: string): readonly AnnouncedLimit[] {
   return parseRates(text).map(rate => ({ source: "ratelimit", ...rate }));
 }
 
-function concurrency(slots: number): readonly Announcement[] {
+function concurrency(slots: number): readonly AnnouncedLimit[] {
   return [{ source: "x-rate-limit", concurrency: slots }];
 }
 
@@ -246,7 +246,7 @@ describe("a spent quota", () => {
     const grant = take();
     grant.written();
     const announced = [{ source: "ratelimit", remaining: 0, resetMs: 4000 }] as const;
-    time.setTimer(900, () => grant.answered({ isThrottled: true, announced }));
+    time.setTimer(900, () => grant.recordResponse({ isThrottled: true, announced }));
     pass();
     // Both timers are late: the answer is there first, when the window has long been free.
     await time.stall(1500);
@@ -279,7 +279,7 @@ describe("an announced concurrency", () => {
     const { time, take, pass, log } = gateOf(lane({ rates: "99/s", max_concurrent: 4 }));
     const grants = [take(), take(), take(), take()];
     pass();
-    grants[0]?.answered({ isThrottled: false, announced: concurrency(2) });
+    grants[0]?.recordResponse({ isThrottled: false, announced: concurrency(2) });
     for (const [index, grant] of grants.entries()) {
       await time.advance(100);
       grant.release();
@@ -297,7 +297,7 @@ describe("those who wait when something is learned", () => {
     for (const grant of grants) grant.release();
     for (let call = 0; call < 4; call += 1) pass();
     await time.advance(500);
-    grants[0]?.answered({ isThrottled: false, announced: rates("2/s") });
+    grants[0]?.recordResponse({ isThrottled: false, announced: rates("2/s") });
     await time.advance(5000);
     assert.deepEqual(log, [1000, 1000, 2000, 2000]);
   });
@@ -308,7 +308,7 @@ describe("those who wait when something is learned", () => {
     exchange();
     grant.written();
     for (let call = 0; call < 4; call += 1) pass();
-    grant.answered({ isThrottled: false, announced: rates("1/s") });
+    grant.recordResponse({ isThrottled: false, announced: rates("1/s") });
     grant.release();
     // Four ahead at one a second: the fifth goes at 5 s, and who may wait less is told at once.
     assert.throws(
@@ -327,7 +327,7 @@ describe("those who wait when something is learned", () => {
     pass({ weight: 4 });
     pass({ weight: 2 });
     pass({ weight: 3 });
-    grant.answered({ isThrottled: false, announced: rates("2/s") });
+    grant.recordResponse({ isThrottled: false, announced: rates("2/s") });
     grant.release();
     await time.advance(0);
     const refused = (weight: number) => `RangeError: weight ${weight} can never pass 2/SECOND of ${host}`;
@@ -376,10 +376,10 @@ describe("what was learned", () => {
   test("is kept when the policy is loaded anew, and never loosens it", async () => {
     const { gate, time, exchange, burst, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
     exchange([...rates("4/s+30/min"), ...concurrency(3)]);
-    gate.follow(limitsFrom(lane({ rates: "20/s", max_concurrent: 8 }), "test"));
+    gate.reload(limitPoliciesFrom(lane({ rates: "20/s", max_concurrent: 8 }), "test"));
     assert.equal(burst(), 3);
     assert.equal(table().maxConcurrent, 3);
-    gate.follow(limitsFrom(lane({ rates: "2/s+20/min", max_concurrent: 2 }), "test"));
+    gate.reload(limitPoliciesFrom(lane({ rates: "2/s+20/min", max_concurrent: 2 }), "test"));
     assert.deepEqual(
       table().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
       ["2/SECOND false", "20/MINUTE false"],
@@ -387,7 +387,7 @@ describe("what was learned", () => {
     assert.equal(table().maxConcurrent, 2);
     await time.advance(1000);
     assert.equal(burst(), 2);
-    gate.follow(limitsFrom(lane({ rates: "99/h" }), "test"));
+    gate.reload(limitPoliciesFrom(lane({ rates: "99/h" }), "test"));
     assert.deepEqual(
       table().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
       ["99/HOUR false", "4/SECOND true", "30/MINUTE true"],
@@ -398,7 +398,7 @@ describe("what was learned", () => {
     const { gate, time, exchange, pass, log } = gateOf(lane({ rates: "5/s+9/min" }));
     exchange(rates("8/min"), { weight: 5 });
     pass({ weight: 5 });
-    gate.follow(limitsFrom(lane({ rates: "99/s" }), "test"));
+    gate.reload(limitPoliciesFrom(lane({ rates: "99/s" }), "test"));
     await time.advance(60_000);
     assert.deepEqual(log, [60_000]);
   });
@@ -408,8 +408,8 @@ describe("what was learned", () => {
     for (let call = 0; call < 9; call += 1) exchange();
     const grant = take();
     grant.written();
-    gate.follow(limitsFrom(lane({ rates: "1/s" }), "test"));
-    grant.answered({ isThrottled: false, announced: rates("10/10s") });
+    gate.reload(limitPoliciesFrom(lane({ rates: "1/s" }), "test"));
+    grant.recordResponse({ isThrottled: false, announced: rates("10/10s") });
     grant.release();
     await time.advance(9999);
     assert.equal(burst(), 0);
@@ -449,7 +449,7 @@ describe("forgetting", () => {
       await time.advance(hourMs);
       if (isCrowded) crowd(gate, "h");
       assert.equal(
-        [...gate.lanes()].some(({ name }) => name === host),
+        [...gate.roleBudgets()].some(({ name }) => name === host),
         !isCrowded,
       );
       assert.equal(burst(), 10);
@@ -477,10 +477,10 @@ describe("forgetting", () => {
   test("keeps no more of ten thousand hosts that announced something than of the last hour", async () => {
     const { gate, time, exchange } = gateOf(lane({ rates: "10/s" }));
     for (let each = 0; each < 10_000; each += 1) exchange(rates("3/s"), { host: `h${each}.example` });
-    assert.ok([...gate.lanes()].length >= 10_000);
+    assert.ok([...gate.roleBudgets()].length >= 10_000);
     await time.advance(hourMs);
     crowd(gate, "new", 10_000);
-    assert.ok([...gate.lanes()].length < 200, `${[...gate.lanes()].length} lanes`);
+    assert.ok([...gate.roleBudgets()].length < 200, `${[...gate.roleBudgets()].length} lanes`);
   });
 
   test("tells that a learned limit has lapsed when the next request finds it so", async () => {
@@ -498,7 +498,7 @@ describe("forgetting", () => {
   test("makes a lane a fresh one, whose policy vouches for all it has sent", async () => {
     const { gate, time, exchange, learned } = gateOf(lane({ rates: "10/s" }));
     exchange(rates("3/s"));
-    gate.follow(limitsFrom(lane({ rates: "1/s" }), "test"));
+    gate.reload(limitPoliciesFrom(lane({ rates: "1/s" }), "test"));
     await time.advance(hourMs);
     exchange(rates("60/min"));
     assert.deepEqual(learned(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
@@ -510,8 +510,8 @@ describe("forgetting", () => {
     grant.release();
     await time.advance(2000);
     crowd(gate, "h");
-    assert.ok(![...gate.lanes()].some(({ name }) => name === host));
-    grant.answered({ isThrottled: false, announced: rates("3/s") });
+    assert.ok(![...gate.roleBudgets()].some(({ name }) => name === host));
+    grant.recordResponse({ isThrottled: false, announced: rates("3/s") });
     assert.equal(burst(), 3);
   });
 
@@ -520,14 +520,14 @@ describe("forgetting", () => {
       lane({ rates: "10/s" }, { groups: { pair: { members: [host], metadata: { rates: rate, guard_ms: 0 } } } });
     const { gate, take, burst } = gateOf(lane({ rates: "10/s" }));
     const early = take();
-    gate.follow(limitsFrom(group("9/s"), "test"));
-    early.answered({ isThrottled: false, announced: rates("3/s") });
+    gate.reload(limitPoliciesFrom(group("9/s"), "test"));
+    early.recordResponse({ isThrottled: false, announced: rates("3/s") });
     assert.equal(burst(), 3);
     const late = take({ host: "other.example" });
     const ofGroup = gate.tryEnter({ host, role });
     assert.equal(ofGroup.isGranted, false);
-    gate.follow(limitsFrom(lane({ rates: "10/s" }), "test"));
-    late.answered({ isThrottled: false, announced: rates("2/s") });
+    gate.reload(limitPoliciesFrom(lane({ rates: "10/s" }), "test"));
+    late.recordResponse({ isThrottled: false, announced: rates("2/s") });
     assert.equal(burst({ host: "other.example" }), 1);
     assert.equal(burst(), 10);
   });
@@ -545,9 +545,9 @@ describe("an answer", () => {
   test("that says nothing leaves nothing behind", () => {
     const { gate, take } = gateOf(lane({ rates: "10/s" }));
     const grant = take();
-    grant.answered({ isThrottled: false });
-    grant.answered({ isThrottled: false, announced: [] });
-    const [only] = [...gate.lanes()];
+    grant.recordResponse({ isThrottled: false });
+    grant.recordResponse({ isThrottled: false, announced: [] });
+    const [only] = [...gate.roleBudgets()];
     assert.deepEqual([only?.pace, only?.learned], [undefined, undefined]);
   });
 
@@ -571,14 +571,14 @@ interface Limit {
   readonly afterGrants: number;
 }
 
-interface Sent {
+interface GrantedSend {
   readonly us: number;
   readonly units: number;
   readonly order: number;
 }
 
 /** The law by hand: the most units in any interval with this one in it, those granted later left out. */
-function mostAround(sent: Sent, all: readonly Sent[], spanUs: number): number {
+function mostAround(sent: GrantedSend, all: readonly GrantedSend[], spanUs: number): number {
   const before = all.filter(({ order }) => order <= sent.order);
   let most = 0;
   for (const { us: fromUs } of before) {
@@ -612,7 +612,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("stall" as const), ms: fc.integer({ min: 50, max: 900 }) }) },
 );
 
-interface Call {
+interface AnnouncedCall {
   readonly units: number;
   grant: Grant | undefined;
   order: number;
@@ -640,20 +640,20 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
           shape: isSmooth ? "smooth" : "burst",
           max_concurrent: cap,
         } as const;
-        const limits = limitsFrom(
+        const limits = limitPoliciesFrom(
           { hosts: { [host]: { metadata: options } }, aimd: { enabled: true, window_s: 1 } },
           "test",
         );
         const gate = new Gate(limits, time);
-        const calls: Call[] = [];
-        const sent: Sent[] = [];
+        const calls: AnnouncedCall[] = [];
+        const sent: GrantedSend[] = [];
         const inForce: Limit[] = policy.map(({ limit, ms }) => ({ limit: Math.max(2, limit), ms, afterGrants: 0 }));
         let slots = cap ?? forever;
         let heldUntilUs = 0;
         let grants = 0;
         let heard = 0;
         const held = () => calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
-        const granted = (call: Call, grant: Grant) => {
+        const granted = (call: AnnouncedCall, grant: Grant) => {
           grants += 1;
           call.grant = grant;
           call.order = grants;
@@ -661,7 +661,7 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
           assert.ok(held().length <= slots, "above the announced concurrency");
           assert.ok(time.monotonicUs() >= heldUntilUs, "granted although the quota was spent");
         };
-        const failed = (call: Call, error: unknown) => {
+        const failed = (call: AnnouncedCall, error: unknown) => {
           assert.ok(error instanceof RangeError, String(error));
           assert.ok(
             inForce.some(({ limit }) => limit < call.units),
@@ -670,7 +670,13 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
           call.state = "impossible";
         };
         const enter = (weight: number) => {
-          const call: Call = { units: weight, grant: undefined, order: 0, state: "waiting", isReleased: false };
+          const call: AnnouncedCall = {
+            units: weight,
+            grant: undefined,
+            order: 0,
+            state: "waiting",
+            isReleased: false,
+          };
           calls.push(call);
           try {
             const entered = gate.enter({ host, role, weight, maxWaitMs: forever });
@@ -684,7 +690,7 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
             failed(call, error);
           }
         };
-        const end = (call: Call, how: "write" | "release" | "giveBack") => {
+        const end = (call: AnnouncedCall, how: "write" | "release" | "giveBack") => {
           if (call.state === "granted") {
             if (how === "giveBack") call.state = "returned";
             else {
@@ -717,20 +723,20 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
               const list = numbers[act.rate] ?? [];
               const [limit, ms] = [list[heard++ % list.length] ?? 1, lengths[act.rate] ?? 10];
               inForce.push({ limit, ms, afterGrants: grants });
-              call.grant.answered({
+              call.grant.recordResponse({
                 isThrottled: false,
                 announced: [{ source: "ratelimit", limit, windowUs: ms * 1000 }],
               });
             } else if (act.do === "slots") {
               slots = Math.min(slots, act.slots);
-              call.grant.answered({ isThrottled: false, announced: concurrency(act.slots) });
+              call.grant.recordResponse({ isThrottled: false, announced: concurrency(act.slots) });
             } else if (act.do === "spent") {
               heldUntilUs = Math.max(heldUntilUs, time.monotonicUs() + act.ms * 1000);
-              call.grant.answered({
+              call.grant.recordResponse({
                 isThrottled: false,
                 announced: [{ source: "ratelimit", remaining: 0, resetMs: act.ms }],
               });
-            } else if (act.do === "throttled") call.grant.answered({ isThrottled: true });
+            } else if (act.do === "throttled") call.grant.recordResponse({ isThrottled: true });
             else end(call, act.do);
           }
           await time.advance(0);
@@ -744,7 +750,7 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
         assert.equal(gate.waiting + gate.inFlight, 0, "somebody waits for ever");
         assert.equal(time.armedTimers, 0);
         for (const { state } of calls) assert.match(state, /written|returned|impossible/);
-        for (const each of gate.lanes()) assert.equal(each.log.pending, 0);
+        for (const each of gate.roleBudgets()) assert.equal(each.log.pending, 0);
       },
     ),
     { numRuns: 3000 },

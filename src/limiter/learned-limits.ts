@@ -1,8 +1,8 @@
 import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
-import type { Announcement } from "../core/limits/ratelimit-fields.ts";
+import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
-import type { LanePolicy } from "../policy/limits.ts";
+import type { RoleBudgetPolicy } from "../policy/limits.ts";
 import type { PacedPolicy } from "./pace.ts";
 
 /** One limit that is another one now, for whoever listens; as people write it, or "none". */
@@ -28,28 +28,28 @@ const KEPT_US = 3_600_000_000;
  * What a server has announced that is tighter than the lane's policy (law L10). It belongs to the run and only ever
  * tightens: endpoints that announce different numbers would make anything else flap.
  */
-export class Learned {
+export class LearnedLimits {
   /** As configured, without anything learned. */
-  base: LanePolicy;
+  base: RoleBudgetPolicy;
   /** One for each length of window at the most. */
   #rates: readonly Rate[] = [];
   #maxConcurrent = Number.POSITIVE_INFINITY;
-  #heardUs = Number.NEGATIVE_INFINITY;
+  #announcedUs = Number.NEGATIVE_INFINITY;
 
-  constructor(base: LanePolicy) {
+  constructor(base: RoleBudgetPolicy) {
     this.base = base;
   }
 
-  /** What is new in an answer. `hasKeptBase`: all that the lane has sent was sent under its policy of today. */
-  hear(announced: readonly Announcement[], hasKeptBase: boolean, nowUs: number): readonly LearnedChange[] {
+  /** What is new in an answer. `hasUnchangedRates`: all that the lane has sent was sent under its policy of today. */
+  apply(announced: readonly AnnouncedLimit[], hasUnchangedRates: boolean, nowUs: number): readonly LearnedChange[] {
     const changes: LearnedChange[] = [];
     for (const { source, limit, windowUs, concurrency } of announced) {
       if (limit !== undefined && windowUs !== undefined) {
-        const old = this.#hearRate({ limit, windowUs }, hasKeptBase, nowUs);
+        const old = this.#applyRate({ limit, windowUs }, hasUnchangedRates, nowUs);
         if (old !== undefined) changes.push({ what: "rate", old, new: formatRates([{ limit, windowUs }]), source });
       }
       if (concurrency !== undefined) {
-        const old = this.#hearConcurrency(concurrency, nowUs);
+        const old = this.#applyConcurrency(concurrency, nowUs);
         if (old !== undefined) changes.push({ what: "concurrency", old, new: slots(concurrency), source });
       }
     }
@@ -57,7 +57,7 @@ export class Learned {
   }
 
   /** A policy with everything learned on top of it: what holds from now on. */
-  over(base: LanePolicy): LanePolicy & PacedPolicy {
+  overlay(base: RoleBudgetPolicy): RoleBudgetPolicy & PacedPolicy {
     this.base = base;
     const own = base.rates.map(rate => this.#tighter(rate));
     const rates = [...own, ...this.#rates.filter(({ windowUs }) => tightest(base.rates, windowUs) === undefined)];
@@ -79,12 +79,12 @@ export class Learned {
   }
 
   isLapsed(nowUs: number): boolean {
-    return nowUs - this.#heardUs >= KEPT_US;
+    return nowUs - this.#announcedUs >= KEPT_US;
   }
 
   /** What changes when all of it is forgotten. */
   lapse(): readonly LearnedChange[] {
-    const { rates, maxConcurrent } = this.over(this.base);
+    const { rates, maxConcurrent } = this.overlay(this.base);
     const learned = rates.filter((rate, index) => rate !== this.base.rates[index]);
     const changes: LearnedChange[] = learned.map(rate => {
       const policy = tightest(this.base.rates, rate.windowUs);
@@ -102,28 +102,28 @@ export class Learned {
   }
 
   /** What held before, when this is tighter. */
-  #hearRate(rate: Rate, hasKeptBase: boolean, nowUs: number): string | undefined {
+  #applyRate(rate: Rate, hasUnchangedRates: boolean, nowUs: number): string | undefined {
     const known = tightest(this.#rates, rate.windowUs);
-    if (known !== undefined && rate.limit <= known.limit) this.#heardUs = nowUs;
+    if (known !== undefined && rate.limit <= known.limit) this.#announcedUs = nowUs;
     const inForce = tightest([...this.#rates, ...this.base.rates], rate.windowUs);
     if (inForce !== undefined && inForce.limit <= rate.limit) return undefined;
     if (inForce === undefined) {
       // Only the policy's windows can stand in for it. What was sent before a limit was learned did not keep that limit,
       // so that the sum of both could still be too much.
-      if (hasKeptBase && isImplied(rate, this.base.rates)) return undefined;
+      if (hasUnchangedRates && isImplied(rate, this.base.rates)) return undefined;
       if (this.#rates.length >= WINDOWS_MAX) return undefined;
     }
     this.#rates = [...this.#rates.filter(other => other !== known), rate];
-    this.#heardUs = nowUs;
+    this.#announcedUs = nowUs;
     return label(inForce);
   }
 
-  #hearConcurrency(concurrency: number, nowUs: number): string | undefined {
-    if (concurrency <= this.#maxConcurrent && this.#maxConcurrent < Number.POSITIVE_INFINITY) this.#heardUs = nowUs;
+  #applyConcurrency(concurrency: number, nowUs: number): string | undefined {
+    if (concurrency <= this.#maxConcurrent && this.#maxConcurrent < Number.POSITIVE_INFINITY) this.#announcedUs = nowUs;
     const inForce = Math.min(this.#maxConcurrent, this.base.maxConcurrent);
     if (inForce <= concurrency) return undefined;
     this.#maxConcurrent = concurrency;
-    this.#heardUs = nowUs;
+    this.#announcedUs = nowUs;
     return slots(inForce);
   }
 

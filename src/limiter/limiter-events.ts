@@ -1,7 +1,7 @@
 import type { Role } from "../policy/roles.ts";
 
 /** What the gate tells whoever listens; names and fields as the documents list them. */
-export type GateEvent =
+export type LimiterEvent =
   | {
       readonly event_type: "ratelimit.acquire";
       readonly key: string;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WIDEST_GUARD_US } from "../core/limits/guard.ts";
+import { MAX_GUARD_US } from "../core/limits/guard.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
 import { Pace } from "./pace.ts";
 
@@ -18,9 +18,9 @@ const aimd = {
 test("one 429 that is counted and not yet summed up is not forgotten, even where nothing else could change", () => {
   const policy = {
     rates: [{ limit: 10, windowUs: S }],
-    guardUs: WIDEST_GUARD_US,
+    guardUs: MAX_GUARD_US,
     spacingUs: 125_000,
-    windows: [makeWindow(10, S + WIDEST_GUARD_US)],
+    windows: [makeWindow(10, S + MAX_GUARD_US)],
     labels: ["10/SECOND"],
     maxConcurrent: 1,
     sharesSlots: false,

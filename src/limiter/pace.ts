@@ -1,5 +1,5 @@
 import { type AimdPolicy, nextMultiplier } from "../core/limits/aimd.ts";
-import { calmedGuardUs, evenSpacingUs, WIDEST_GUARD_US, widerGuardUs } from "../core/limits/guard.ts";
+import { decayedGuardUs, evenSpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
 import type { Window } from "../core/limits/window-log.ts";
 import type { BudgetPolicy } from "../policy/limits.ts";
 
@@ -52,7 +52,7 @@ export class Pace {
   }
 
   /** Goes on under another policy with what was learned; a guard is never narrower than the policy's. */
-  follow(policy: PacedPolicy, aimd: AimdPolicy): void {
+  reload(policy: PacedPolicy, aimd: AimdPolicy): void {
     const wasSmoothByPolicy = this.#policy.spacingUs > 0;
     this.#policy = policy;
     this.#aimd = aimd;
@@ -108,19 +108,19 @@ export class Pace {
     if (nowUs - this.#widenedUs < shortestUs) return [];
     this.#widenedUs = nowUs;
     const reason = "429 although the windows were kept";
-    if (this.guardUs >= WIDEST_GUARD_US) {
+    if (this.guardUs >= MAX_GUARD_US) {
       if (this.isSmooth) return [];
       this.isSmooth = true;
       return [{ what: "shape", old: "burst", new: "smooth", reason }];
     }
     const old = this.guardUs / 1000;
-    this.guardUs = widerGuardUs(this.guardUs);
+    this.guardUs = widenedGuardUs(this.guardUs);
     this.#rebuild();
     return [{ what: "guard_ms", old, new: this.guardUs / 1000, reason }];
   }
 
   #calmGuard(nowUs: number): readonly PaceChange[] {
-    const calmed = calmedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#calmSinceUs);
+    const calmed = decayedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#calmSinceUs);
     if (calmed >= this.guardUs) return [];
     const old = this.guardUs / 1000;
     this.guardUs = calmed;

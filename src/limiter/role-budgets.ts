@@ -1,166 +1,168 @@
-import { ForgetfulMap } from "../core/evicting-map.ts";
+import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
-import { groupName, isGroupName, type Limits, type Route } from "../policy/limits.ts";
-import { notARole, ROLES, type Role } from "../policy/roles.ts";
+import { groupName, isGroupName, type LimitPolicies, type Route } from "../policy/limits.ts";
+import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import { Budget, Lane } from "./budget.ts";
+import { Budget, RoleBudget } from "./budget.ts";
 import type { LearnedChange } from "./learned-limits.ts";
 import { Pace } from "./pace.ts";
 
 /** The lanes of a process, and the budgets above them. */
-export class Lanes implements Iterable<Lane> {
-  #limits: Limits;
+export class RoleBudgets implements Iterable<RoleBudget> {
+  #limits: LimitPolicies;
   readonly #time: Time;
-  readonly #byRole: Readonly<Record<Role, ForgetfulMap<Lane>>>;
+  readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
   /** As many as the policies of this run have named, by their names. */
-  readonly #shared = new Map<string, Budget>();
-  readonly #kept = new Set<Lane>();
-  readonly #isForgettable: (lane: Lane) => boolean;
-  readonly #lapsed: (lane: Lane, changes: readonly LearnedChange[]) => void;
+  readonly #parents = new Map<string, Budget>();
+  readonly #pinned = new Set<RoleBudget>();
+  readonly #isForgettable: (roleBudget: RoleBudget) => boolean;
+  readonly #onLapsed: (roleBudget: RoleBudget, changes: readonly LearnedChange[]) => void;
 
   /** `lapsed` hears of lanes that go by their policy again. */
   constructor(
-    limits: Limits,
+    limits: LimitPolicies,
     time: Time,
-    isForgettable: (lane: Lane) => boolean,
-    lapsed: (lane: Lane, changes: readonly LearnedChange[]) => void,
+    isForgettable: (roleBudget: RoleBudget) => boolean,
+    onLapsed: (roleBudget: RoleBudget, changes: readonly LearnedChange[]) => void,
   ) {
     this.#limits = limits;
     this.#time = time;
     this.#isForgettable = isForgettable;
-    this.#lapsed = lapsed;
+    this.#onLapsed = onLapsed;
     const make = () =>
-      new ForgetfulMap<Lane>(lane => {
+      new EvictingMap<RoleBudget>(roleBudget => {
         // Answers to what it sent may still come; they find who took its place.
-        lane.isGone = !this.#kept.has(lane) && isForgettable(lane);
-        return lane.isGone;
+        roleBudget.isDetached = !this.#pinned.has(roleBudget) && isForgettable(roleBudget);
+        return roleBudget.isDetached;
       });
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 
   /** The lane of a request, made on its first use. Throws a RangeError for what is not a host. */
-  at(host: string, role: Role, path?: string): Lane {
-    const lanes = this.#ofRole(role);
+  forHost(host: string, role: Role, path?: string): RoleBudget {
+    const roleBudgets = this.#ofRole(role);
     // Known lanes carry canonical names, so that a host found here needs no more parsing.
-    const known = path === undefined || !this.#limits.hasPaths(host) ? lanes.get(host) : undefined;
-    if (known !== undefined && !isGroupName(host)) return known.learned === undefined ? known : this.#refreshed(known);
-    return this.#along(this.#limits.route(host, role, path), role);
+    const known = path === undefined || !this.#limits.hasPaths(host) ? roleBudgets.get(host) : undefined;
+    if (known !== undefined && !isGroupName(host))
+      return known.learned === undefined ? known : this.#withoutLapsed(known);
+    return this.#atRoute(this.#limits.route(host, role, path), role);
   }
 
   /**
    * The lane of a group of the policy: one whatever the host, or one for each where the group says so. Throws a
    * RangeError when there is no such group.
    */
-  of(service: string, role: Role, host: string): Lane {
+  forService(service: string, role: Role, host: string): RoleBudget {
     const name = groupName(service);
-    const lane = this.#named(name, role) ?? this.#named(`${name}:${host}`, role);
-    if (lane === undefined) throw new RangeError(`${JSON.stringify(service)} is no group of the policy`);
-    return lane;
+    const roleBudget = this.#byName(name, role) ?? this.#byName(`${name}:${host}`, role);
+    if (roleBudget === undefined) throw new RangeError(`${JSON.stringify(service)} is no group of the policy`);
+    return roleBudget;
   }
 
-  #named(name: string, role: Role): Lane | undefined {
+  #byName(name: string, role: Role): RoleBudget | undefined {
     const known = this.#ofRole(role).get(name);
-    if (known !== undefined) return this.#refreshed(known);
+    if (known !== undefined) return this.#withoutLapsed(known);
     const route = this.#limits.named(name, role);
-    return route && this.#along(route, role);
+    return route && this.#atRoute(route, role);
   }
 
   /** The lane itself; or which one serves its name by now, if it is gone. */
-  current(lane: Lane): Lane | undefined {
-    if (!lane.isGone) return lane;
-    const route = this.#limits.named(lane.name, lane.role);
-    return route && this.#along(route, lane.role);
+  current(roleBudget: RoleBudget): RoleBudget | undefined {
+    if (!roleBudget.isDetached) return roleBudget;
+    const route = this.#limits.named(roleBudget.name, roleBudget.role);
+    return route && this.#atRoute(route, roleBudget.role);
   }
 
   get aimd(): AimdPolicy {
     return this.#limits.aimd;
   }
 
-  #ofRole(role: Role): ForgetfulMap<Lane> {
-    const lanes = this.#byRole[role];
-    if (lanes === undefined) throw new RangeError(notARole(role));
-    return lanes;
+  #ofRole(role: Role): EvictingMap<RoleBudget> {
+    const roleBudgets = this.#byRole[role];
+    if (roleBudgets === undefined) throw new RangeError(unknownRoleMessage(role));
+    return roleBudgets;
   }
 
-  #along(route: Route, role: Role): Lane {
-    const lanes = this.#byRole[role];
-    const existing = lanes.get(route.name);
-    if (existing !== undefined) return this.#refreshed(existing);
-    const lane = new Lane(route.name, role, route.lane, this.#chain(route));
+  #atRoute(route: Route, role: Role): RoleBudget {
+    const roleBudgets = this.#byRole[role];
+    const existing = roleBudgets.get(route.name);
+    if (existing !== undefined) return this.#withoutLapsed(existing);
+    const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route));
     const { aimd } = this.#limits;
     // A pace that is slower from the start must be there from the start.
-    if (aimd.enabled && aimd.maxMultiplier !== 1) lane.pace = new Pace(lane.policy, aimd, this.#time.monotonicUs());
-    lanes.add(route.name, lane);
-    return lane;
+    if (aimd.enabled && aimd.maxMultiplier !== 1)
+      roleBudget.pace = new Pace(roleBudget.policy, aimd, this.#time.monotonicUs());
+    roleBudgets.add(route.name, roleBudget);
+    return roleBudget;
   }
 
   /** One that might have been forgotten is as one that was: what its server said has lapsed. */
-  #refreshed(lane: Lane): Lane {
-    const { learned } = lane;
-    if (learned === undefined || !this.#isForgettable(lane)) return lane;
-    lane.unlearn(this.aimd);
-    this.#lapsed(lane, learned.lapse());
+  #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
+    const { learned } = roleBudget;
+    if (learned === undefined || !this.#isForgettable(roleBudget)) return roleBudget;
+    roleBudget.unlearn(this.aimd);
+    this.#onLapsed(roleBudget, learned.lapse());
     // Whoever was told may have come in here, and made it forgotten.
-    return this.current(lane) ?? lane;
+    return this.current(roleBudget) ?? roleBudget;
   }
 
   /**
    * Goes on under other limits: budgets keep what they counted. A lane whose requests now belong elsewhere is no longer
    * found, and lives on only for what is still in flight.
    */
-  follow(limits: Limits): void {
+  reload(limits: LimitPolicies): void {
     this.#limits = limits;
-    const chains = new Map([...this].map(lane => [lane, chainOf(lane)]));
-    for (const [lane, old] of chains) {
-      const route = limits.named(lane.name, lane.role);
-      if (route?.name !== lane.name) {
-        this.#byRole[lane.role].delete(lane.name);
-        lane.isGone = true;
+    const chains = new Map([...this].map(roleBudget => [roleBudget, chainOf(roleBudget)]));
+    for (const [roleBudget, old] of chains) {
+      const route = limits.named(roleBudget.name, roleBudget.role);
+      if (route?.name !== roleBudget.name) {
+        this.#byRole[roleBudget.role].delete(roleBudget.name);
+        roleBudget.isDetached = true;
         continue;
       }
-      lane.follow(route.lane, limits.aimd);
-      lane.above = this.#chain(route);
-      transfer(lane, old, chainOf(lane));
+      roleBudget.reload(route.roleBudget, limits.aimd);
+      roleBudget.above = this.#chain(route);
+      transfer(roleBudget, old, chainOf(roleBudget));
     }
   }
 
   /** A lane that is there before its first request, and is never forgotten. */
-  keep(host: string, role: Role): void {
-    this.#kept.add(this.at(host, role));
+  pin(host: string, role: Role): void {
+    this.#pinned.add(this.forHost(host, role));
   }
 
-  *[Symbol.iterator](): IterableIterator<Lane> {
+  *[Symbol.iterator](): IterableIterator<RoleBudget> {
     for (const role of ROLES) yield* this.#byRole[role].values();
   }
 
   #chain(route: Route): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
-      const budget = this.#shared.get(name) ?? new Budget(name, policy, outer);
+      const budget = this.#parents.get(name) ?? new Budget(name, policy, outer);
       // One that nobody used when the limits changed still has its old numbers.
-      if (budget.policy !== policy) budget.follow(policy, this.#limits.aimd);
+      if (budget.policy !== policy) budget.reload(policy, this.#limits.aimd);
       budget.above = outer;
-      this.#shared.set(name, budget);
+      this.#parents.set(name, budget);
       return budget;
     }, undefined);
   }
 }
 
-function chainOf(lane: Lane): readonly Budget[] {
+function chainOf(roleBudget: RoleBudget): readonly Budget[] {
   const chain: Budget[] = [];
-  for (let at = lane.above; at; at = at.above) chain.push(at);
+  for (let at = roleBudget.above; at; at = at.above) chain.push(at);
   return chain;
 }
 
 /** What a lane has out is counted in every budget above it, and only there. */
-function transfer(lane: Lane, from: readonly Budget[], to: readonly Budget[]): void {
+function transfer(roleBudget: RoleBudget, from: readonly Budget[], to: readonly Budget[]): void {
   for (const [budgets, others, sign] of [
     [from, to, -1],
     [to, from, 1],
   ] as const) {
     for (const budget of budgets) {
       if (others.includes(budget)) continue;
-      budget.inFlight += sign * lane.inFlight;
-      budget.log.reserve(sign * lane.log.pending);
+      budget.inFlight += sign * roleBudget.inFlight;
+      budget.log.reserve(sign * roleBudget.log.pending);
     }
   }
 }

@@ -1,10 +1,10 @@
 import type { Time } from "../time/time.ts";
-import { type Budget, Lane, NEEDS_SLOT } from "./budget.ts";
-import { Place } from "./scheduler-node.ts";
-import type { Waiter, WaitingLine } from "./wait-queue.ts";
+import { type Budget, NEEDS_SLOT, RoleBudget } from "./budget.ts";
+import { SchedulerNode } from "./scheduler-node.ts";
+import type { Waiter, WaitQueue } from "./wait-queue.ts";
 
 /** What trying a place led to: somebody went, nobody there can, or a budget at `Place` is in the way. */
-type Served = "went" | "idle" | Place;
+type ServeOutcome = "went" | "idle" | SchedulerNode;
 
 /**
  * Lets those who wait through, first in first out within a lane, in turns between the lanes of a shared budget and
@@ -14,46 +14,46 @@ type Served = "went" | "idle" | Place;
  * A request whose turn it is keeps the turn until its budget has enough for it, so that a heavy one cannot be starved
  * by light ones; but it holds nothing meanwhile, and what waits for a narrower budget is out of everybody's way.
  */
-export class Turnstile {
+export class Scheduler {
   readonly #time: Time;
   /** Takes everything for a request that was found ready on its whole path. False when it went elsewhere instead. */
-  readonly #take: (waiter: Waiter, nowUs: number) => boolean;
+  readonly #issue: (waiter: Waiter, nowUs: number) => boolean;
   /** Whether other processes leave it to this one. False means that they are being asked: `slotFreed` tells when. */
-  readonly #isCovered: (waiter: Waiter, line: WaitingLine, nowUs: number) => boolean;
-  readonly #places = new Map<Budget | string, Place>();
-  readonly #root: Place;
+  readonly #isPeerReady: (waiter: Waiter, queue: WaitQueue, nowUs: number) => boolean;
+  readonly #nodes = new Map<Budget | string, SchedulerNode>();
+  readonly #root: SchedulerNode;
   #untilUs = 0;
-  #isPumping = false;
+  #isServing = false;
   /** Counts what may change the forecasts of lanes that share a budget: departures, returns, changes of pace. */
   epoch = 0;
 
   constructor(
     root: Budget,
     time: Time,
-    take: (waiter: Waiter, nowUs: number) => boolean,
-    isCovered: (waiter: Waiter, line: WaitingLine, nowUs: number) => boolean = () => true,
+    issue: (waiter: Waiter, nowUs: number) => boolean,
+    isPeerReady: (waiter: Waiter, queue: WaitQueue, nowUs: number) => boolean = () => true,
   ) {
     this.#time = time;
-    this.#take = take;
-    this.#isCovered = isCovered;
-    this.#root = new Place(root, undefined);
+    this.#issue = issue;
+    this.#isPeerReady = isPeerReady;
+    this.#root = new SchedulerNode(root, undefined);
   }
 
   get waiting(): number {
     return this.#root.waiting;
   }
 
-  lineOf(lane: Lane): WaitingLine | undefined {
-    return this.#places.get(lane)?.line;
+  queueOf(roleBudget: RoleBudget): WaitQueue | undefined {
+    return this.#nodes.get(roleBudget)?.queue;
   }
 
   /** True when somebody is ahead of a newcomer to this lane, there or at a budget it shares. */
-  isContended(lane: Lane): boolean {
+  isContended(roleBudget: RoleBudget): boolean {
     if (this.#root.waiting === 0) return false;
-    if (this.#places.has(lane) || this.#root.isBusy) return true;
-    for (let budget = lane.above; budget !== undefined; budget = budget.above) {
-      const place = this.#places.get(budget);
-      if (place?.isBusy) return true;
+    if (this.#nodes.has(roleBudget) || this.#root.isBusy) return true;
+    for (let budget = roleBudget.above; budget !== undefined; budget = budget.above) {
+      const node = this.#nodes.get(budget);
+      if (node?.isBusy) return true;
     }
     return false;
   }
@@ -62,201 +62,201 @@ export class Turnstile {
    * At least so many units go before a newcomer with `ahead` units in front of it in its own lane, when lanes take turns
    * at `budget`: no more of a neighbour than it may send by its own windows, and nothing of the turns it owes.
    */
-  unitsAhead(budget: Budget, lane: Lane, ahead: number, nowUs: number): number {
+  unitsAhead(budget: Budget, roleBudget: RoleBudget, ahead: number, nowUs: number): number {
     let units = ahead;
-    const own = this.#childToward(budget, lane);
+    const own = this.#childToward(budget, roleBudget);
     const isInTurn = own !== undefined && own.waiting > 0;
-    for (const child of this.#places.get(budget)?.children ?? []) {
+    for (const child of this.#nodes.get(budget)?.children ?? []) {
       if (child === own) continue;
-      const first = isInTurn || child.debt > 0 ? 0 : (child.line?.first?.units ?? 1);
-      const waiting = child.line?.units ?? child.waiting;
-      const sendable = child.budget?.roomUnits(nowUs) ?? waiting;
-      units += Math.max(0, Math.min(waiting, sendable, Math.max(first, ahead - child.debt)));
+      const first = isInTurn || child.skippedTurns > 0 ? 0 : (child.queue?.first?.units ?? 1);
+      const waiting = child.queue?.units ?? child.waiting;
+      const sendable = child.budget?.freeUnits(nowUs) ?? waiting;
+      units += Math.max(0, Math.min(waiting, sendable, Math.max(first, ahead - child.skippedTurns)));
     }
     return units;
   }
 
   join(waiter: Waiter): void {
-    const place = this.#placeOf(waiter.lane);
-    place.line?.join(waiter);
-    this.#count(place, 1);
-    if (place.line?.length === 1) this.#enroll(place);
-    this.pump();
+    const node = this.#nodeOf(waiter.roleBudget);
+    node.queue?.join(waiter);
+    this.#count(node, 1);
+    if (node.queue?.length === 1) this.#enqueue(node);
+    this.serveReady();
   }
 
   /** Aborted while waiting: whoever was behind it is let through if it was in the way. */
   leave(waiter: Waiter): void {
-    const place = this.#places.get(waiter.lane);
-    if (place?.line === undefined || waiter.hasLeft) return;
-    const wasFirst = place.line.first === waiter;
-    place.line.leave(waiter);
+    const node = this.#nodes.get(waiter.roleBudget);
+    if (node?.queue === undefined || waiter.hasLeft) return;
+    const wasFirst = node.queue.first === waiter;
+    node.queue.leave(waiter);
     this.epoch += 1;
-    this.#count(place, -1);
+    this.#count(node, -1);
     if (!wasFirst) return;
-    for (let at: Place | undefined = place; at !== undefined; at = at.above) this.#unpark(at);
-    this.pump();
+    for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) this.#unpark(at);
+    this.serveReady();
   }
 
   /** Takes everybody out of their lines, first to last, to be put back under other limits. */
-  evacuate(): readonly Waiter[] {
-    const places = [...this.#places.values()];
-    for (const place of places) place.timer?.cancel();
-    this.#places.clear();
+  removeAll(): readonly Waiter[] {
+    const nodes = [...this.#nodes.values()];
+    for (const node of nodes) node.timer?.cancel();
+    this.#nodes.clear();
     this.#root.children.clear();
     this.#root.waiting = 0;
     this.#root.parkedFor = undefined;
-    return places.flatMap(place => place.line?.drain() ?? []);
+    return nodes.flatMap(node => node.queue?.drain() ?? []);
   }
 
   /** Computes again what this lane waits for, ahead of the timers that would do so. */
-  retry(lane: Lane): void {
-    for (let at = this.#places.get(lane); at !== undefined; at = at.above)
+  retry(roleBudget: RoleBudget): void {
+    for (let at = this.#nodes.get(roleBudget); at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
-    this.pump();
+    this.serveReady();
   }
 
   /** A slot of this budget is free. Call `pump` when all that a request held has been given back. */
   slotFreed(budget: Budget): void {
-    const place = budget === this.#root.key ? this.#root : this.#places.get(budget);
-    if (place?.parkedFor === "slot") this.#unpark(place);
+    const node = budget === this.#root.key ? this.#root : this.#nodes.get(budget);
+    if (node?.parkedFor === "slot") this.#unpark(node);
   }
 
   /** What was foretold for those who wait at this lane, or share a budget with it, no longer holds. */
-  outdate(lane: Lane): void {
+  markStale(roleBudget: RoleBudget): void {
     this.epoch += 1;
-    const line = this.lineOf(lane);
-    if (line !== undefined) line.isStale = true;
+    const queue = this.queueOf(roleBudget);
+    if (queue !== undefined) queue.isStale = true;
   }
 
   /** The windows of this budget may admit earlier, or later, than was computed. Call `pump` when all is said. */
   paceChanged(budget: Budget): void {
     this.epoch += 1;
-    const place = this.#places.get(budget);
-    if (place === undefined) return;
-    if (place.line !== undefined) place.line.isStale = true;
+    const node = this.#nodes.get(budget);
+    if (node === undefined) return;
+    if (node.queue !== undefined) node.queue.isStale = true;
     // Above it, too: whoever had the turn at a shared budget may have lost it, and must not keep the others waiting.
-    for (let at: Place | undefined = place; at !== undefined; at = at.above)
+    for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
   }
 
-  pump(): void {
+  serveReady(): void {
     // A grant may run code that comes back in here; the outer round goes on and sees what it left.
-    if (this.#isPumping) return;
-    this.#isPumping = true;
+    if (this.#isServing) return;
+    this.#isServing = true;
     try {
       while (this.#root.isReady && this.#serve(this.#root, this.#time.monotonicUs()) === "went");
     } finally {
-      this.#isPumping = false;
+      this.#isServing = false;
     }
   }
 
-  #serve(place: Place, nowUs: number): Served {
-    if (place.line !== undefined) return this.#serveLane(place, place.line, nowUs);
-    for (const child of place.children) {
-      if (child.debt > 0 && place.children.size > 1) {
-        child.debt -= 1;
-        toTheBack(place.children, child);
+  #serve(node: SchedulerNode, nowUs: number): ServeOutcome {
+    if (node.queue !== undefined) return this.#serveQueue(node, node.queue, nowUs);
+    for (const child of node.children) {
+      if (child.skippedTurns > 0 && node.children.size > 1) {
+        child.skippedTurns -= 1;
+        moveToEnd(node.children, child);
         continue;
       }
       const served = this.#serve(child, nowUs);
       if (served === "went") {
-        if (child.isReady) toTheBack(place.children, child);
-        else place.children.delete(child);
+        if (child.isReady) moveToEnd(node.children, child);
+        else node.children.delete(child);
         return served;
       }
       if (served === "idle" || served === child) {
         // It waits for something of its own, and comes back by itself.
-        place.children.delete(child);
+        node.children.delete(child);
         continue;
       }
-      if (served === place) this.#park(place);
+      if (served === node) this.#park(node);
       return served;
     }
     return "idle";
   }
 
-  #serveLane(place: Place, line: WaitingLine, nowUs: number): Served {
-    const waiter = line.first;
+  #serveQueue(node: SchedulerNode, queue: WaitQueue, nowUs: number): ServeOutcome {
+    const waiter = queue.first;
     if (waiter === undefined) return "idle";
-    for (let at: Place | undefined = place; at !== undefined; at = at.above) {
+    for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
       const readyUs = at.budget?.readyUs(waiter.units, nowUs) ?? 0;
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
-      if (at === place) this.#park(place);
+      if (at === node) this.#park(node);
       return at;
     }
-    if (!this.#isCovered(waiter, line, nowUs)) {
+    if (!this.#isPeerReady(waiter, queue, nowUs)) {
       this.#untilUs = NEEDS_SLOT;
-      this.#park(place);
-      return place;
+      this.#park(node);
+      return node;
     }
-    line.serve(nowUs);
-    this.#count(place, -1);
-    if (!this.#take(waiter, nowUs)) return "went";
-    for (let at: Place = place; at.above !== undefined && at.above !== this.#root; at = at.above) {
-      at.debt = Math.max(0, waiter.units - 1);
+    queue.serve(nowUs);
+    this.#count(node, -1);
+    if (!this.#issue(waiter, nowUs)) return "went";
+    for (let at: SchedulerNode = node; at.above !== undefined && at.above !== this.#root; at = at.above) {
+      at.skippedTurns = Math.max(0, waiter.units - 1);
     }
     return "went";
   }
 
-  #park(place: Place): void {
+  #park(node: SchedulerNode): void {
     if (this.#untilUs === NEEDS_SLOT) {
-      place.parkedFor = "slot";
+      node.parkedFor = "slot";
       return;
     }
-    place.parkedFor = "time";
-    place.timer = this.#time.setTimer((this.#untilUs - this.#time.monotonicUs()) / 1000, () => {
-      this.#unpark(place);
-      this.pump();
+    node.parkedFor = "time";
+    node.timer = this.#time.setTimer((this.#untilUs - this.#time.monotonicUs()) / 1000, () => {
+      this.#unpark(node);
+      this.serveReady();
     });
   }
 
-  #unpark(place: Place): void {
-    place.parkedFor = undefined;
-    place.timer?.cancel();
-    place.timer = undefined;
-    if (place.isReady) this.#enroll(place);
+  #unpark(node: SchedulerNode): void {
+    node.parkedFor = undefined;
+    node.timer?.cancel();
+    node.timer = undefined;
+    if (node.isReady) this.#enqueue(node);
   }
 
   /** Puts a place in line for its turn, and with it every place above that is not waiting for something of its own. */
-  #enroll(place: Place): void {
-    for (let at = place; at.above !== undefined && at.parkedFor === undefined; at = at.above) at.above.children.add(at);
+  #enqueue(node: SchedulerNode): void {
+    for (let at = node; at.above !== undefined && at.parkedFor === undefined; at = at.above) at.above.children.add(at);
   }
 
-  #placeOf(key: Budget | string): Place {
-    const known = this.#places.get(key);
+  #nodeOf(key: Budget | string): SchedulerNode {
+    const known = this.#nodes.get(key);
     if (known !== undefined) return known;
-    const place = new Place(key, this.#aboveOf(key));
-    this.#places.set(key, place);
-    return place;
+    const node = new SchedulerNode(key, this.#aboveOf(key));
+    this.#nodes.set(key, node);
+    return node;
   }
 
-  #aboveOf(key: Budget | string): Place {
+  #aboveOf(key: Budget | string): SchedulerNode {
     if (typeof key === "string") return this.#root;
-    if (key.above !== undefined) return this.#placeOf(key.above);
+    if (key.above !== undefined) return this.#nodeOf(key.above);
     // The roles of one host take one turn between them under the global ceiling.
-    return key instanceof Lane ? this.#placeOf(key.name) : this.#root;
+    return key instanceof RoleBudget ? this.#nodeOf(key.name) : this.#root;
   }
 
-  #childToward(budget: Budget, lane: Lane): Place | undefined {
-    let at: Budget = lane;
+  #childToward(budget: Budget, roleBudget: RoleBudget): SchedulerNode | undefined {
+    let at: Budget = roleBudget;
     while (at.above !== undefined && at.above !== budget) at = at.above;
-    return this.#places.get(at);
+    return this.#nodes.get(at);
   }
 
   /** Counts somebody in or out, and forgets places where nobody waits any more. */
-  #count(place: Place, change: 1 | -1): void {
-    for (let at: Place | undefined = place; at !== undefined; at = at.above) {
+  #count(node: SchedulerNode, change: 1 | -1): void {
+    for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
       at.waiting += change;
       if (at.waiting > 0 || at === this.#root) continue;
       at.timer?.cancel();
       at.above?.children.delete(at);
-      this.#places.delete(at.key);
+      this.#nodes.delete(at.key);
     }
   }
 }
 
-function toTheBack<T>(set: Set<T>, member: T): void {
+function moveToEnd<T>(set: Set<T>, member: T): void {
   set.delete(member);
   set.add(member);
 }

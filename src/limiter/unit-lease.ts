@@ -1,11 +1,11 @@
 /** What a lane has been given by the store that it shares with other processes. */
-export class Stock {
+export class UnitLease {
   /** Given, and not yet part of a grant. */
   units = 0;
   /** Given, and neither written nor returned yet: the units, and those in grants. */
-  out = 0;
-  givenUs = 0;
-  isAsking = false;
+  leasedUnits = 0;
+  leasedUs = 0;
+  isRequesting = false;
   /** The store has nothing for this lane before. */
   notBeforeUs = 0;
   /** The budgets that the units were drawn from. */
@@ -14,6 +14,6 @@ export class Stock {
   isOverruled = false;
 
   get isIdle(): boolean {
-    return this.out === 0 && !this.isAsking;
+    return this.leasedUnits === 0 && !this.isRequesting;
   }
 }

@@ -1,24 +1,24 @@
-import type { Lane } from "./budget.ts";
+import type { RoleBudget } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
 
 /** Somebody who waits at a lane. */
 export interface Waiter {
   /** Another one after the limits were changed. */
-  lane: Lane;
+  roleBudget: RoleBudget;
   /** Units of every window; 0 for a request that the windows do not count. */
   readonly units: number;
   /** When it is expected to go: a forecast for those who come after it, never a booking. */
-  plannedUs: number;
+  estimatedUs: number;
   /** The number, in the line's own counting, of its last unit. */
   lastUnit: number;
   hasLeft: boolean;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
   /** Until when its host was cut off while it waited; 0 when it was not. */
-  cutUntilUs: number;
+  blockedUntilUs: number;
   /** Nobody keeps it waiting for a known end that lies beyond this. */
-  readonly lastUs: number;
+  readonly latestStartUs: number;
   /** Called once, when its turn has come and everything was taken. */
   readonly granted: (grant: Grant) => void;
   /** Called once, instead: it has left whatever line it was in. */
@@ -32,7 +32,7 @@ export const DRIFT_US = 5000;
  * First in, first out. Whoever leaves early is marked and dropped in passing, so that ten thousand aborts at once
  * cost one pass and not ten thousand.
  */
-export class WaitingLine {
+export class WaitQueue {
   #waiters: Waiter[] = [];
   #head = 0;
   #unitsServed = 0;
@@ -73,7 +73,7 @@ export class WaitingLine {
     this.#unitsServed += waiter.units;
     this.length -= 1;
     this.units -= waiter.units;
-    if (nowUs - waiter.plannedUs > DRIFT_US) this.isStale = true;
+    if (nowUs - waiter.estimatedUs > DRIFT_US) this.isStale = true;
   }
 
   leave(waiter: Waiter): void {
@@ -89,13 +89,13 @@ export class WaitingLine {
   }
 
   /** First to last. */
-  everybody(): readonly Waiter[] {
+  all(): readonly Waiter[] {
     return this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
   }
 
   /** Takes everybody out, first to last. */
   drain(): readonly Waiter[] {
-    const waiters = this.everybody();
+    const waiters = this.all();
     this.#waiters = [];
     this.#head = 0;
     this.#unitsServed = 0;
@@ -106,7 +106,7 @@ export class WaitingLine {
   }
 
   /** When the n-th waiting unit is expected to go. */
-  plannedUs(unit: number): number {
+  estimatedUs(unit: number): number {
     const wanted = this.#unitsServed + unit;
     let low = this.#head;
     let high = this.#waiters.length - 1;
@@ -115,15 +115,15 @@ export class WaitingLine {
       if ((this.#waiters[middle] as Waiter).lastUnit < wanted) low = middle + 1;
       else high = middle;
     }
-    return this.#waiters[low]?.plannedUs ?? 0;
+    return this.#waiters[low]?.estimatedUs ?? 0;
   }
 
   /** Makes every forecast anew: takes all out, and lets `plan` put each back in behind the ones before it. */
-  replan(plan: (waiter: Waiter) => number): void {
+  reestimate(plan: (waiter: Waiter) => number): void {
     const waiters = this.drain();
     this.isStale = false;
     for (const waiter of waiters) {
-      waiter.plannedUs = plan(waiter);
+      waiter.estimatedUs = plan(waiter);
       this.join(waiter);
     }
   }

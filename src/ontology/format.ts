@@ -5,19 +5,19 @@ export const TARGET_FORMATS = ["owl", "obo", "json", "ttl", "ofn", "jsonld"] as 
 export type TargetFormat = (typeof TARGET_FORMATS)[number];
 
 /** What bytes can turn out to be. */
-export type FileFormat = "rdf-xml" | "owl-xml" | "obo" | "obographs" | "turtle" | "functional" | "json-ld";
+export type OntologyFileFormat = "rdf-xml" | "owl-xml" | "obo" | "obographs" | "turtle" | "functional" | "json-ld";
 
 /** What bytes can turn out to be instead. */
-export type Trap = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";
+export type WrongContent = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";
 
 export type Packing = "gzip" | "zip";
 
-export type Detected =
-  | { readonly kind: "ontology"; readonly format: FileFormat }
+export type DetectedContent =
+  | { readonly kind: "ontology"; readonly format: OntologyFileFormat }
   | { readonly kind: "packed"; readonly packing: Packing }
-  | { readonly kind: "trap"; readonly trap: Trap };
+  | { readonly kind: "trap"; readonly trap: WrongContent };
 
-const FAMILIES: Readonly<Record<FileFormat, TargetFormat>> = {
+const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {
   "rdf-xml": "owl",
   "owl-xml": "owl",
   obo: "obo",
@@ -27,7 +27,7 @@ const FAMILIES: Readonly<Record<FileFormat, TargetFormat>> = {
   "json-ld": "jsonld",
 };
 
-const ENDINGS: Readonly<Record<string, TargetFormat>> = {
+const EXTENSIONS: Readonly<Record<string, TargetFormat>> = {
   owl: "owl",
   rdf: "owl",
   xml: "owl",
@@ -42,21 +42,21 @@ const ENDINGS: Readonly<Record<string, TargetFormat>> = {
 };
 
 /** What kind of target a file of this format is, and how its name ends. */
-export function targetOf(format: FileFormat): TargetFormat {
-  return FAMILIES[format];
+export function targetFormatOf(format: OntologyFileFormat): TargetFormat {
+  return TARGET_FORMAT_OF[format];
 }
 
 /** What a name promises; `.gz` and `.zip` behind it are looked through. */
 export function formatOfName(name: string): TargetFormat | undefined {
-  const [, ending = ""] = /\.([a-z0-9]+)(?:\.(?:gz|zip))?$/i.exec(name) ?? [];
-  return ENDINGS[ending.toLowerCase()];
+  const [, extension = ""] = /\.([a-z0-9]+)(?:\.(?:gz|zip))?$/i.exec(name) ?? [];
+  return EXTENSIONS[extension.toLowerCase()];
 }
 
 /** How many bytes from the beginning `detect` needs at the most. */
 export const DETECT_BYTES = 8192;
 
 /** By the first bytes of a file. */
-export function detect(head: Uint8Array): Detected {
+export function detect(head: Uint8Array): DetectedContent {
   if (head[0] === 0x1f && head[1] === 0x8b) return { kind: "packed", packing: "gzip" };
   if (head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5))
     return { kind: "packed", packing: "zip" };
@@ -69,7 +69,7 @@ export function detect(head: Uint8Array): Detected {
   return detectPlain(text);
 }
 
-function detectMarkup(text: string): Detected {
+function detectMarkup(text: string): DetectedContent {
   const body = withoutProlog(text);
   if (/^<!doctype\s+html|^<(?:html|head|body|script|meta)\b/i.test(body)) return trap("html");
   if (/^<(?:ListBucketResult|Error)\b/.test(body)) return trap("xml-listing");
@@ -93,13 +93,13 @@ function withoutProlog(text: string): string {
   }
 }
 
-function detectJson(text: string): Detected {
+function detectJson(text: string): DetectedContent {
   if (/"graphs"\s*:/.test(text)) return ontology("obographs");
   if (/"@(?:context|graph|id)"\s*:/.test(text)) return ontology("json-ld");
   return trap(/"(?:error|errors|message|status)"\s*:/.test(text) ? "json-error" : "text");
 }
 
-function detectPlain(text: string): Detected {
+function detectPlain(text: string): DetectedContent {
   const lines = text.split(/\r?\n/).map(line => line.trim());
   const first = lines.find(line => line !== "" && !line.startsWith("#") && !line.startsWith("!")) ?? "";
   if (/^(?:format-version|data-version|ontology|\[Term\])\s*(?::|$)/.test(first)) return ontology("obo");
@@ -112,15 +112,15 @@ function detectPlain(text: string): Detected {
   return trap("text");
 }
 
-function ontology(format: FileFormat): Detected {
+function ontology(format: OntologyFileFormat): DetectedContent {
   return { kind: "ontology", format };
 }
 
-function trap(which: Trap): Detected {
+function trap(which: WrongContent): DetectedContent {
   return { kind: "trap", trap: which };
 }
 
-const TRAPS: Readonly<Record<Trap, string>> = {
+const WRONG_CONTENT_TEXTS: Readonly<Record<WrongContent, string>> = {
   html: "a web page",
   "xml-listing": "a listing or an error of a file server",
   "json-error": "an error message",
@@ -130,6 +130,6 @@ const TRAPS: Readonly<Record<Trap, string>> = {
 };
 
 /** For messages: `it is a web page`. */
-export function describeTrap(which: Trap): string {
-  return TRAPS[which];
+export function describeWrongContent(which: WrongContent): string {
+  return WRONG_CONTENT_TEXTS[which];
 }

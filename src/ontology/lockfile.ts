@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
-import { writeWhole } from "../files/atomic-file.ts";
-import type { Manifest } from "./ontology-manifest.ts";
+import { writeAtomically } from "../files/atomic-file.ts";
+import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
 import { ontologyId } from "./sources-schema.ts";
 
@@ -28,9 +28,9 @@ const lockSchema = z.strictObject({
 });
 
 export type LockEntry = z.output<typeof entrySchema>;
-export type Lock = ReadonlyMap<string, LockEntry>;
+export type Lockfile = ReadonlyMap<string, LockEntry>;
 
-export function lockEntry({ resolver, targetFormats, extras }: Source, manifest: Manifest): LockEntry {
+export function lockEntry({ resolver, targetFormats, extras }: Source, manifest: OntologyManifest): LockEntry {
   const { url, version, format, bytes, sha256, etag, last_modified, licence } = manifest;
   return {
     resolver,
@@ -48,7 +48,7 @@ export function lockEntry({ resolver, targetFormats, extras }: Source, manifest:
 }
 
 /** Empty where there is none. Throws a ConfigError for one that is damaged: to write over it would lose what it says. */
-export async function readLock(file: string): Promise<Lock> {
+export async function readLock(file: string): Promise<Lockfile> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -74,28 +74,28 @@ export async function readLock(file: string): Promise<Lock> {
 }
 
 /** The same entries are the same bytes, whoever writes them: keys sorted, no time, a newline at the end. */
-export function formatLock(lock: Lock): string {
+export function formatLock(lock: Lockfile): string {
   const ontologies = Object.fromEntries([...lock].sort(([a], [b]) => (a < b ? -1 : 1)));
   return `${JSON.stringify(sorted({ lockfile_version: 1, ontologies }), undefined, 2)}\n`;
 }
 
 /** Whether anything was written: a lockfile that says the same already keeps its date. */
-export async function writeLock(file: string, lock: Lock): Promise<boolean> {
+export async function writeLock(file: string, lock: Lockfile): Promise<boolean> {
   const text = formatLock(lock);
   try {
     if ((await readFile(file, "utf8")) === text) return false;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  await writeWhole(file, text);
+  await writeAtomically(file, text);
   return true;
 }
 
 /** Whether a source still means what it meant when it was locked. */
-export function isOfSource({ resolver, target_formats, extras }: LockEntry, source: Source): boolean {
-  const says = JSON.stringify(sorted({ resolver, target_formats, extras }));
-  const wants = { resolver: source.resolver, target_formats: source.targetFormats, extras: source.extras };
-  return says === JSON.stringify(sorted(wants));
+export function matchesSource({ resolver, target_formats, extras }: LockEntry, source: Source): boolean {
+  const locked = JSON.stringify(sorted({ resolver, target_formats, extras }));
+  const wanted = { resolver: source.resolver, target_formats: source.targetFormats, extras: source.extras };
+  return locked === JSON.stringify(sorted(wanted));
 }
 
 function sorted(value: unknown): unknown {

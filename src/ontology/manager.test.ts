@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError, RateLimitExceeded } from "../errors.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import { acquire, cooldownFor, initManager, OntologyManager, type OntologySettings } from "../ontology.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
 function setUp(settings: OntologySettings = {}) {
   const time = new FakeTime();
-  const events: GateEvent[] = [];
+  const events: LimiterEvent[] = [];
   const manager = new OntologyManager({ guard_ms: 0, ...settings }, { time, listener: event => events.push(event) });
   const rates = (key: string) =>
     manager
@@ -44,7 +44,7 @@ test("configured services have a key before their first request, hosts only afte
   await manager.acquire("ols", "WWW.EBI.AC.UK", { mode: "fail", weight: 4 });
   assert.deepEqual(keys(), ["bioportal:default", "ols:default", "ols:www.ebi.ac.uk"]);
   await assert.rejects(manager.acquire("ols", "www.ebi.ac.uk", { mode: "fail" }), RateLimitExceeded);
-  assert.equal((await manager.acquire("ols", "other.example", { mode: "fail" })).blockedMs, 0);
+  assert.equal((await manager.acquire("ols", "other.example", { mode: "fail" })).waitedMs, 0);
   assert.equal((await manager.acquire("ols", undefined, { mode: "fail" })).key, "ols:default");
 });
 
@@ -55,7 +55,7 @@ test("block waits its turn and says how long; fail names the window that is full
   const error = await manager.acquire("ols", "a.example", { mode: "fail" }).catch(reason => reason);
   assert.equal(error.constraint.limit, "12/MINUTE");
   await time.advance(59_000);
-  const blocked = (await Promise.all(calls)).map(({ blockedMs }) => blockedMs);
+  const blocked = (await Promise.all(calls)).map(({ waitedMs }) => waitedMs);
   assert.deepEqual(blocked, [...Array(8).fill(0), ...Array(4).fill(1000), 60_000]);
 });
 
@@ -86,7 +86,7 @@ test("who slept out a Retry-After waits no second time", async () => {
   await manager.acquire("ols", "a.example");
   manager.cooldownFor("ols:a.example", 1);
   await time.advance(1000);
-  assert.equal((await manager.acquire("ols", "a.example")).blockedMs, 0);
+  assert.equal((await manager.acquire("ols", "a.example")).waitedMs, 0);
   const [key] = manager.snapshot();
   assert.equal(key?.windows[1]?.used, 2);
 });
@@ -98,7 +98,7 @@ test("a cooldown holds those who wait already, and lets them go when it is over"
   await time.advance(500);
   manager.cooldownFor("ols:a.example", 4);
   await time.advance(4000);
-  assert.equal((await waiting).blockedMs, 4500);
+  assert.equal((await waiting).waitedMs, 4500);
 });
 
 test("an aborted wait ends with the signal's reason", async () => {
@@ -148,7 +148,7 @@ test("the process has one manager, which initManager replaces", async () => {
   await assert.rejects(acquire("ols", "a.example", { mode: "fail" }), RateLimitExceeded);
   await assert.rejects(acquire("ols", "b.example", { mode: "fail" }), RateLimitExceeded);
   initManager({}, { time });
-  assert.equal((await acquire("ols", "b.example", { mode: "fail" })).blockedMs, 0);
+  assert.equal((await acquire("ols", "b.example", { mode: "fail" })).waitedMs, 0);
 });
 
 test("managers that share a folder keep one limit and one cooldown together", async t => {

@@ -1,20 +1,20 @@
 import { join } from "node:path";
 import { canonicalHost } from "../core/text/host.ts";
 import { Gate } from "../gate/gate.ts";
-import { type LaneSnapshot, snapshotOf } from "../limiter/key-snapshot.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
+import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Listener } from "../listeners.ts";
-import { type LanePolicy, type Limits, lanePolicy, NO_AIMD } from "../policy/limits.ts";
-import { fileStore } from "../stores/open-store.ts";
+import { type LimitPolicies, NO_AIMD, type RoleBudgetPolicy, roleBudgetPolicy } from "../policy/limits.ts";
+import { lazySqliteStore } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { checkServiceName, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
-import { SharedHolds } from "./shared-cooldowns.ts";
+import { SharedCooldowns } from "./shared-cooldowns.ts";
 
 export interface OntologyManagerOptions {
   /** @default the clocks of this machine */
   readonly time?: Time | undefined;
-  readonly listener?: Listener<GateEvent> | undefined;
+  readonly listener?: Listener<LimiterEvent> | undefined;
 }
 
 export interface OntologyAcquireOptions {
@@ -28,7 +28,7 @@ export interface OntologyAcquireOptions {
 export interface OntologyGrant {
   /** `service:host`, the key whose windows were charged. */
   readonly key: string;
-  readonly blockedMs: number;
+  readonly waitedMs: number;
 }
 
 /** All keys are of one kind here, so that one role serves them. */
@@ -42,19 +42,19 @@ const ANY_HOST = "default";
 export class OntologyManager {
   readonly #gate: Gate;
   readonly #time: Time;
-  readonly #holds: SharedHolds | undefined;
+  readonly #cooldowns: SharedCooldowns | undefined;
 
   constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
     const rates = parseOntologySettings(settings);
-    const policyOf = (list: typeof rates.default) => lanePolicy({ rates: list, guard_ms: rates.guardMs });
+    const policyOf = (list: typeof rates.default) => roleBudgetPolicy({ rates: list, guard_ms: rates.guardMs });
     const fallback = policyOf(rates.default);
-    const perService = new Map<string, LanePolicy>();
+    const perService = new Map<string, RoleBudgetPolicy>();
     for (const [service, list] of rates.perService) perService.set(service, policyOf(list));
     const routeOf = (key: string) => {
-      const lane = perService.get(key.slice(0, key.indexOf(":"))) ?? fallback;
-      return { name: key, lane, above: [] };
+      const roleBudget = perService.get(key.slice(0, key.indexOf(":"))) ?? fallback;
+      return { name: key, roleBudget, above: [] };
     };
-    const limits: Limits = {
+    const limits: LimitPolicies = {
       aimd: NO_AIMD,
       maxInFlight: Number.POSITIVE_INFINITY,
       named: routeOf,
@@ -62,9 +62,9 @@ export class OntologyManager {
       hasPaths: () => false,
     };
     this.#time = time;
-    const store = rates.sharedDir === undefined ? undefined : fileStore(join(rates.sharedDir, SHARED_FILE), time);
+    const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
     this.#gate = new Gate(limits, time, { listener, store });
-    this.#holds = store && new SharedHolds(store, time, (key, ms) => this.#gate.hold(key, ROLE, ms));
+    this.#cooldowns = store && new SharedCooldowns(store, time, (key, ms) => this.#gate.hold(key, ROLE, ms));
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
@@ -76,9 +76,9 @@ export class OntologyManager {
   ): Promise<OntologyGrant> {
     const key = keyOf(service, host);
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
-    await this.#holds?.hear(key);
+    await this.#cooldowns?.refresh(key);
     const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs, stamp: "granted" });
-    return { key, blockedMs: waitedMs };
+    return { key, waitedMs: waitedMs };
   }
 
   /**
@@ -92,7 +92,7 @@ export class OntologyManager {
     if (colon < 1) throw new RangeError(`${JSON.stringify(key)} is not a key; write <service>:<host>`);
     const name = keyOf(key.slice(0, colon), key.slice(colon + 1));
     this.#gate.hold(name, ROLE, seconds * 1000);
-    return this.#holds?.say(name, seconds * 1000) ?? Promise.resolve();
+    return this.#cooldowns?.publish(name, seconds * 1000) ?? Promise.resolve();
   }
 
   /** Gives back what other processes could use. Without a shared folder there is nothing to close. */
@@ -101,9 +101,9 @@ export class OntologyManager {
   }
 
   /** The configured services' own keys, whether used or not, and every host that was used. */
-  snapshot(): readonly LaneSnapshot[] {
+  snapshot(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
-    return Array.from(this.#gate.lanes(), lane => snapshotOf(lane, this.#gate, nowUs));
+    return Array.from(this.#gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, this.#gate, nowUs));
   }
 }
 

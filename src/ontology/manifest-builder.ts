@@ -1,26 +1,26 @@
-import type { Saved } from "../files/resumable-download.ts";
+import type { ResumableDownload } from "../files/resumable-download.ts";
 import { fieldLine } from "../http/headers.ts";
 import { labelOf } from "./checks/file-version.ts";
 import type { Inspection } from "./file-inspection.ts";
-import { targetOf } from "./format.ts";
-import type { Manifest } from "./ontology-manifest.ts";
+import { targetFormatOf } from "./format.ts";
+import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { PlanEntry } from "./planner.ts";
-import type { OpenedFile } from "./unpacked-file.ts";
+import type { UnpackedFile } from "./unpacked-file.ts";
 
-interface Findings {
-  readonly saved: Saved & { readonly kind: "saved" };
-  readonly opened: OpenedFile;
-  readonly found: Inspection & { readonly kind: "sound" };
+interface PulledFile {
+  readonly saved: ResumableDownload & { readonly kind: "saved" };
+  readonly unpackedFile: UnpackedFile;
+  readonly found: Inspection & { readonly kind: "valid" };
   readonly finalUrl: string;
   readonly now: string;
 }
 
 /** What is written down of a file that was fetched and found sound. Its own word for its version counts first. */
-export function manifestOf(
+export function buildManifest(
   { source, service, url, version, licence }: PlanEntry,
-  { saved, opened, found, finalUrl, now }: Findings,
-): Manifest {
-  const { bytes, sha256, packing } = opened;
+  { saved, unpackedFile, found, finalUrl, now }: PulledFile,
+): OntologyManifest {
+  const { bytes, sha256, packing } = unpackedFile;
   const announced = version === undefined ? undefined : labelOf(version);
   return {
     manifest_version: 1,
@@ -32,7 +32,7 @@ export function manifestOf(
     url,
     final_url: withoutQuery(finalUrl),
     format: found.format,
-    file: `${source.id}.${targetOf(found.format)}`,
+    file: `${source.id}.${targetFormatOf(found.format)}`,
     bytes,
     sha256,
     received: packing === undefined ? null : { packing, bytes: saved.bytes, sha256: saved.sha256 },

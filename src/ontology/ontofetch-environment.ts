@@ -3,16 +3,16 @@ import type { ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { Assignment } from "../policy/layer.ts";
 
-type Read = (text: string) => unknown;
+type VariableParser = (text: string) => unknown;
 
-const asText: Read = text => text;
-const asNumber: Read = text => (/^\d+$/.test(text) ? Number(text) : text);
-const asBoolean: Read = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
+const asText: VariableParser = text => text;
+const asNumber: VariableParser = text => (/^\d+$/.test(text) ? Number(text) : text);
+const asBoolean: VariableParser = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
 /** A rate that is not there cannot be exported, so that it has a name. */
-const asRate: Read = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
+const asRate: VariableParser = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
 
 /** What each variable says, and how its text is read. */
-const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; readonly read: Read }>> = {
+const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; readonly read: VariableParser }>> = {
   ONTOFETCH_STORE: { path: ["store"], read: asText },
   ONTOFETCH_LOCKFILE: { path: ["lockfile"], read: asText },
   ONTOFETCH_CHECK: { path: ["check"], read: asText },

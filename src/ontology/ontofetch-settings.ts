@@ -3,7 +3,7 @@ import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import { readFileLayer } from "../policy/file-layer.ts";
-import { type Assignment, assemble, whereSaid } from "../policy/layer.ts";
+import { type Assignment, assemble, sourceOfPath } from "../policy/layer.ts";
 import { problemsOf } from "../policy/validation.ts";
 import { readOntofetchEnvironment, SOURCES_VARIABLE } from "./ontofetch-environment.ts";
 import type { Source } from "./resolver.ts";
@@ -69,9 +69,9 @@ export async function loadOntofetchSettings(
   const read = await readFileLayer(file, flags.sources ?? env[SOURCES_VARIABLE] ?? DEFAULT_SOURCES_FILE);
   const environment = readOntofetchEnvironment(env);
   const layers = [
-    { name: DEFAULT_SOURCES_FILE, said: rooted(read.assignments.map(emptySource), dirname(file)) },
-    { name: "environment", said: rooted(environment.assignments, cwd) },
-    { name: "flags", said: rooted(readFlags(flags), cwd) },
+    { name: DEFAULT_SOURCES_FILE, said: withAbsolutePaths(read.assignments.map(emptySource), dirname(file)) },
+    { name: "environment", said: withAbsolutePaths(environment.assignments, cwd) },
+    { name: "flags", said: withAbsolutePaths(readFlags(flags), cwd) },
   ];
   const problems: ConfigProblem[] = [
     ...read.problems.map(withHint),
@@ -81,11 +81,11 @@ export async function loadOntofetchSettings(
   if (problems.length > 0) throw new ConfigError(problems);
   const assignments = layers.flatMap(({ said }) => said);
   const settings = sourcesSchema.parse(assemble(assignments));
-  const complain = (path: readonly string[], message: string) =>
-    problems.push({ where: whereSaid(assignments, path) ?? file, path: path.join("."), message });
-  const sources = Object.keys(settings.sources).map(id => sourceOf(id, settings, complain));
+  const reportProblem = (path: readonly string[], message: string) =>
+    problems.push({ where: sourceOfPath(assignments, path) ?? file, path: path.join("."), message });
+  const sources = Object.keys(settings.sources).map(id => sourceOf(id, settings, reportProblem));
   const { shared_dir, ...ratelimit } = settings.ratelimit;
-  const rates = ratesOf(ratelimit, complain);
+  const rates = ratesOf(ratelimit, reportProblem);
   if (problems.length > 0 || rates === undefined) throw new ConfigError(problems);
   const folder = dirname(file);
   return {
@@ -102,9 +102,9 @@ export async function loadOntofetchSettings(
   };
 }
 
-type Complain = (path: readonly string[], message: string) => void;
+type ReportProblem = (path: readonly string[], message: string) => void;
 
-function sourceOf(id: string, { sources, defaults }: SourcesFile, complain: Complain): Source {
+function sourceOf(id: string, { sources, defaults }: SourcesFile, reportProblem: ReportProblem): Source {
   const {
     resolver: name = defaults.resolver ?? "obo",
     target_formats = defaults.target_formats ?? [],
@@ -115,24 +115,24 @@ function sourceOf(id: string, { sources, defaults }: SourcesFile, complain: Comp
   if (resolver === undefined) {
     const meant = nearest(name, RESOLVERS.keys());
     const hint = meant === undefined ? `there are ${[...RESOLVERS.keys()].join(", ")}` : `did you mean ${meant}?`;
-    complain([...path, "resolver"], `${JSON.stringify(name)} is no resolver; ${hint}`);
+    reportProblem([...path, "resolver"], `${JSON.stringify(name)} is no resolver; ${hint}`);
   }
   const known = Object.keys(resolver?.extras ?? extras);
   for (const key of Object.keys(extras)) {
     if (known.includes(key)) continue;
     const meant = nearest(key, known);
     const hint = meant === undefined ? `it has ${known.join(", ")}` : `did you mean ${meant}?`;
-    complain([...path, "extras", key], `the resolver ${name} has no such thing; ${hint}`);
+    reportProblem([...path, "extras", key], `the resolver ${name} has no such thing; ${hint}`);
   }
   for (const key of resolver?.requires ?? []) {
     if (!Object.hasOwn(extras, key))
-      complain([...path, "extras"], `the resolver ${name} needs ${key}: ${resolver?.extras[key]}`);
+      reportProblem([...path, "extras"], `the resolver ${name} needs ${key}: ${resolver?.extras[key]}`);
   }
   const url = URL.parse(String(extras["url"] ?? ""));
   const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
   // Tokens are written as user names, too: `https://ghp_…@host/`.
   if (secret !== undefined || (url?.username ?? "") !== "" || (url?.password ?? "") !== "") {
-    complain(
+    reportProblem(
       [...path, "extras", "url"],
       "holds a secret, which would be written to lockfiles; say it by an identity instead",
     );
@@ -141,19 +141,19 @@ function sourceOf(id: string, { sources, defaults }: SourcesFile, complain: Comp
   return { id, resolver: name, targetFormats: target_formats, extras: Object.fromEntries(texts) };
 }
 
-function ratesOf(ratelimit: OntologySettings, complain: Complain): OntologyRates | undefined {
+function ratesOf(ratelimit: OntologySettings, reportProblem: ReportProblem): OntologyRates | undefined {
   try {
     const rates = parseOntologySettings(ratelimit);
     for (const service of rates.perService.keys()) {
       if (SERVICES.includes(service)) continue;
       const meant = nearest(service, SERVICES);
       const hint = meant === undefined ? `there are ${SERVICES.join(", ")}` : `did you mean ${meant}?`;
-      complain(["ratelimit", "per_service"], `there is no service ${JSON.stringify(service)}; ${hint}`);
+      reportProblem(["ratelimit", "per_service"], `there is no service ${JSON.stringify(service)}; ${hint}`);
     }
     return rates;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    for (const { path, message } of error.problems) complain(["ratelimit", ...path.split(".")], message);
+    for (const { path, message } of error.problems) reportProblem(["ratelimit", ...path.split(".")], message);
     return undefined;
   }
 }
@@ -172,7 +172,7 @@ function readFlags(flags: OntofetchFlags): readonly Assignment[] {
   return said;
 }
 
-function rooted(assignments: readonly Assignment[], folder: string): readonly Assignment[] {
+function withAbsolutePaths(assignments: readonly Assignment[], folder: string): readonly Assignment[] {
   return assignments.map(said => {
     const isPath = PATHS.includes(said.path.join(".")) && typeof said.value === "string" && said.value !== "";
     return isPath ? { ...said, value: resolve(folder, said.value as string) } : said;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { internetFor, projectFor } from "../../test/ontology/kit.ts";
 import { outcomes } from "../../test/ontology/outcomes.ts";
-import type { Manifest } from "./ontology-manifest.ts";
+import type { OntologyManifest } from "./ontology-manifest.ts";
 
 const GOOD = `
   reed: { target_formats: [obo] }
@@ -71,7 +71,7 @@ test("every resolver's ontology is fetched, checked, stored and locked; what can
     assert.equal(createHash("sha256").update(bytes).digest("hex"), manifest.sha256);
     const copy = known?.copies.find(({ url }) => url === manifest.url);
     assert.equal(manifest.received?.sha256 ?? manifest.sha256, copy?.sha256);
-    const stored: Manifest = JSON.parse(await readFile(join(path, "..", "manifest.json"), "utf8"));
+    const stored: OntologyManifest = JSON.parse(await readFile(join(path, "..", "manifest.json"), "utf8"));
     assert.deepEqual(stored, manifest);
   }
   assert.deepEqual((await readdir(store)).sort(), [".ontofetch", ...Object.keys(FORMATS).sort()]);

@@ -7,18 +7,18 @@ import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { planFromLock, strangersIn } from "./frozen-plan.ts";
+import { idsWithoutSource, planFromLock } from "./frozen-plan.ts";
 import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { createOntologyHub } from "./ontology-hub.ts";
 import { OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { describeFailure, type PlanEntry, type PlanItem, Planner } from "./planner.ts";
-import { Puller, type PullerRoom } from "./puller.ts";
-import { appendTally, RateTally } from "./rate-usage.ts";
-import { Follower } from "./redirect-follower.ts";
+import { Puller, type PullerDeps } from "./puller.ts";
+import { appendRateUsage, RateUsageCounter } from "./rate-usage.ts";
+import { RedirectFollower } from "./redirect-follower.ts";
 import type { Source } from "./resolver.ts";
 
-export interface OntofetchOptions extends Pick<PullerRoom, "onBytes" | "onBreak" | "onWait" | "signal"> {
+export interface OntofetchOptions extends Pick<PullerDeps, "onBytes" | "onResume" | "onWait" | "signal"> {
   readonly env: Environment;
   readonly network?: NetworkOptions | undefined;
   readonly time?: Time | undefined;
@@ -54,27 +54,27 @@ export class Ontofetch {
   readonly settings: OntofetchSettings;
   readonly store: OntologyStore;
   readonly #hub: Hub;
-  readonly #tally: RateTally;
+  readonly #usage: RateUsageCounter;
   readonly #options: OntofetchOptions;
   readonly #time: Time;
-  readonly #follower: Follower;
+  readonly #follower: RedirectFollower;
 
-  private constructor(settings: OntofetchSettings, options: OntofetchOptions, hub: Hub, tally: RateTally) {
+  private constructor(settings: OntofetchSettings, options: OntofetchOptions, hub: Hub, usage: RateUsageCounter) {
     this.settings = settings;
     this.store = new OntologyStore(settings.store);
     this.#options = options;
     this.#time = options.time ?? systemTime;
     this.#hub = hub;
-    this.#tally = tally;
-    this.#follower = new Follower(hub);
+    this.#usage = usage;
+    this.#follower = new RedirectFollower(hub);
   }
 
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
     const { env, network, time, listener } = options;
-    const tally = new RateTally();
-    const listeners = listener === undefined ? [tally.listen] : [tally.listen, listener];
+    const usage = new RateUsageCounter();
+    const listeners = listener === undefined ? [usage.listen] : [usage.listen, listener];
     const hub = await createOntologyHub(settings, { env, network, time, listeners });
-    return new Ontofetch(settings, options, hub, tally);
+    return new Ontofetch(settings, options, hub, usage);
   }
 
   /** What would be fetched, and what cannot be. */
@@ -88,7 +88,7 @@ export class Ontofetch {
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
     const { isFrozen = false, isAll = false, onResult } = options;
     const { lockfile, check, maxFileBytes, parallel } = this.settings;
-    const { onBytes, onBreak, onWait, signal } = this.#options;
+    const { onBytes, onResume, onWait, signal } = this.#options;
     const lock = await readLock(lockfile);
     const puller = new Puller({
       follower: this.#follower,
@@ -98,25 +98,25 @@ export class Ontofetch {
       maxFileBytes,
       signal,
       onBytes,
-      onBreak,
+      onResume,
       onWait,
     });
     const items = isFrozen ? planFromLock(sources, lock) : await this.plan(sources, false);
-    const results = await pooled(items, parallel, async (item): Promise<PullResult> => {
+    const results = await runPool(items, parallel, async (item): Promise<PullResult> => {
       const result = await this.#pullOne(item, puller, isFrozen ? lock.get(item.source.id) : undefined);
       onResult?.(result);
       return result;
     });
     if (!isFrozen) {
-      await this.#lockDown(sources, results, isAll);
+      await this.#updateLockfile(sources, results, isAll);
       return results;
     }
-    const strangers = isAll ? strangersIn(lock, sources) : [];
-    const told = strangers.map(
+    const unknownIds = isAll ? idsWithoutSource(lock, sources) : [];
+    const refusals = unknownIds.map(
       (id): PullResult => ({ id, outcome: "failed", message: "it is locked, and no source any more" }),
     );
-    for (const result of told) onResult?.(result);
-    return [...results, ...told];
+    for (const result of refusals) onResult?.(result);
+    return [...results, ...refusals];
   }
 
   /** Ends what is open, and notes for `rl doctor` how long anybody waited. */
@@ -124,14 +124,14 @@ export class Ontofetch {
     const { signal } = this.#options;
     await (signal?.aborted ? this.#hub.destroy(signal.reason) : this.#hub.close());
     const at = new Date(this.#time.wallMs()).toISOString();
-    await appendTally(tallyFile(this.settings), { at, pid: process.pid, command, keys: this.#tally.keys() });
+    await appendRateUsage(rateUsageFile(this.settings), { at, pid: process.pid, command, keys: this.#usage.keys() });
   }
 
   async #pullOne(item: PlanItem, puller: Puller, locked: LockEntry | undefined): Promise<PullResult> {
     const { id } = item.source;
     if (item.kind === "refused") return { id, outcome: "failed", message: item.message };
     try {
-      const kept = locked && (await this.#kept(item, locked));
+      const kept = locked && (await this.#storedAsLocked(item, locked));
       if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0 };
       return { id, ...(await puller.pull(item, locked?.sha256)) };
     } catch (error) {
@@ -142,18 +142,18 @@ export class Ontofetch {
   }
 
   /** By its bytes, not by what a manifest says of them. */
-  async #kept({ source }: PlanEntry, { sha256 }: LockEntry): Promise<StoredVersion | undefined> {
-    const stored = await this.store.holding(source.id, sha256);
+  async #storedAsLocked({ source }: PlanEntry, { sha256 }: LockEntry): Promise<StoredVersion | undefined> {
+    const stored = await this.store.findByHash(source.id, sha256);
     if (stored === undefined || (await hashFile(stored.path, this.#options.signal)) !== sha256) return undefined;
     return stored;
   }
 
   /** Reads it again under its lock: another process may have locked other ontologies meanwhile. */
-  async #lockDown(sources: readonly Source[], results: readonly PullResult[], isAll: boolean): Promise<void> {
+  async #updateLockfile(sources: readonly Source[], results: readonly PullResult[], isAll: boolean): Promise<void> {
     const { lockfile } = this.settings;
     await using _lock = await FileLock.take(this.store.lockPath(LOCKFILE_LOCK), { time: this.#time });
     const lock = new Map(await readLock(lockfile));
-    if (isAll) for (const id of strangersIn(lock, sources)) lock.delete(id);
+    if (isAll) for (const id of idsWithoutSource(lock, sources)) lock.delete(id);
     for (const result of results) {
       const source = sources.find(({ id }) => id === result.id);
       if (result.outcome === "failed" || source === undefined) continue;
@@ -164,12 +164,12 @@ export class Ontofetch {
 }
 
 /** Beside the limits it tells of. */
-export function tallyFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
+export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
   return join(sharedDir ?? join(store, ".ontofetch"), "ratelimits.jsonl");
 }
 
 /** So many at a time; the first error ends it, once those under way have ended. */
-async function pooled<Item, Result>(
+async function runPool<Item, Result>(
   items: readonly Item[],
   parallel: number,
   work: (item: Item) => Promise<Result>,

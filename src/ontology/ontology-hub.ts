@@ -72,21 +72,21 @@ async function makeFolder(folder: string): Promise<void> {
  */
 export async function ontologyLimits(rates: OntologyRates, env: Environment): Promise<RatelimitsOptions> {
   const file = env[LIMITS_VARIABLE];
-  if (file === undefined || file === "") return profile(rates);
+  if (file === undefined || file === "") return serviceLimits(rates);
   await loadPolicy({ env });
   const { assignments } = await readFileLayer(file);
   const own: RatelimitsOptions = assemble(assignments);
-  return { ...own, groups: { ...own.groups, ...profile(rates).groups } };
+  return { ...own, groups: { ...own.groups, ...serviceLimits(rates).groups } };
 }
 
 /** What the hub is told of the services. HEAD counts: servers count it, or do not say. */
-function profile({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
+function serviceLimits({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
   const groups = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;
     const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };
-    const lane = { ...budget, count_head: true };
-    const artifact = { ...lane, max_concurrent: FILES_AT_A_TIME };
-    return [service, { per_host: true, total: budget, metadata: lane, landing: lane, artifact }] as const;
+    const roleLimits = { ...budget, count_head: true };
+    const artifact = { ...roleLimits, max_concurrent: FILES_AT_A_TIME };
+    return [service, { per_host: true, total: budget, metadata: roleLimits, landing: roleLimits, artifact }] as const;
   });
   return { groups: Object.fromEntries(groups) };
 }

@@ -29,10 +29,10 @@ const manifestSchema = z.object({
   checked_at: z.string(),
 });
 
-export type Manifest = z.output<typeof manifestSchema>;
+export type OntologyManifest = z.output<typeof manifestSchema>;
 
 /** Undefined for what is none. */
-export function parseManifest(text: string): Manifest | undefined {
+export function parseManifest(text: string): OntologyManifest | undefined {
   try {
     return manifestSchema.safeParse(JSON.parse(text)).data;
   } catch (error) {
@@ -41,6 +41,6 @@ export function parseManifest(text: string): Manifest | undefined {
   }
 }
 
-export function formatManifest(manifest: Manifest): string {
+export function formatManifest(manifest: OntologyManifest): string {
   return `${JSON.stringify(manifest, undefined, 2)}\n`;
 }

@@ -1,23 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { moveInto, writeWhole } from "../files/atomic-file.ts";
+import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
 import { hashFile } from "../files/file-hash.ts";
 import { folderOf } from "./checks/file-version.ts";
-import { formatManifest, type Manifest, parseManifest } from "./ontology-manifest.ts";
+import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
 
 /** A version that lies in the store. */
 export interface StoredVersion {
   readonly id: string;
   /** The name of its folder. */
   readonly folder: string;
-  readonly manifest: Manifest;
+  readonly manifest: OntologyManifest;
   /** Absolute. */
   readonly path: string;
 }
 
 /** What is ours and no ontology: halves of files, drafts, locks. */
-const INNER = ".ontofetch";
+const INTERNAL_FOLDER = ".ontofetch";
 const MANIFEST = "manifest.json";
 
 /**
@@ -33,15 +33,15 @@ export class OntologyStore {
 
   /** Where a file gathers while it comes. Another format is another file. */
   partialPath(id: string): string {
-    return join(this.root, INNER, "partial", `${id}.part`);
+    return join(this.root, INTERNAL_FOLDER, "partial", `${id}.part`);
   }
 
   lockPath(name: string): string {
-    return join(this.root, INNER, "locks", `${name}.lock`);
+    return join(this.root, INTERNAL_FOLDER, "locks", `${name}.lock`);
   }
 
-  innerPath(name: string): string {
-    return join(this.root, INNER, name);
+  internalPath(name: string): string {
+    return join(this.root, INTERNAL_FOLDER, name);
   }
 
   async ids(): Promise<readonly string[]> {
@@ -65,7 +65,7 @@ export class OntologyStore {
   }
 
   /** The stored version with these bytes, if its file is there in its whole length. */
-  async holding(id: string, sha256: string): Promise<StoredVersion | undefined> {
+  async findByHash(id: string, sha256: string): Promise<StoredVersion | undefined> {
     for (const version of await this.versions(id)) {
       if (version.manifest.sha256 === sha256 && (await sizeOf(version.path)) === version.manifest.bytes) return version;
     }
@@ -76,7 +76,7 @@ export class OntologyStore {
    * Puts a finished file in its place. The same bytes under the same version are not stored twice; other bytes under a
    * version that is there already get a folder that says so.
    */
-  async add(file: string, manifest: Manifest): Promise<StoredVersion> {
+  async add(file: string, manifest: OntologyManifest): Promise<StoredVersion> {
     const { id, version, sha256 } = manifest;
     const name = folderOf(version);
     for (const folder of [name, `${name}+${sha256.slice(0, 8)}`]) {
@@ -84,31 +84,31 @@ export class OntologyStore {
       // By its bytes: a file that was damaged where it lies is replaced.
       if (there !== undefined && (await hashFile(there.path)) === sha256) {
         await rm(file, { force: true });
-        await writeWhole(
+        await writeAtomically(
           join(this.root, id, folder, MANIFEST),
           formatManifest({ ...manifest, file: there.manifest.file }),
         );
         return { ...there, manifest };
       }
       if (there !== undefined && there.manifest.sha256 !== sha256) continue;
-      await this.#place(file, manifest, folder);
+      await this.#moveIntoPlace(file, manifest, folder);
       return { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
     }
     throw new Error(`${id} ${version} is there already with other bytes, twice`);
   }
 
   /** Notes when a version was last found to be current. */
-  async note(version: StoredVersion, changes: Partial<Manifest>): Promise<StoredVersion> {
+  async updateManifest(version: StoredVersion, changes: Partial<OntologyManifest>): Promise<StoredVersion> {
     const manifest = { ...version.manifest, ...changes };
-    await writeWhole(join(this.root, version.id, version.folder, MANIFEST), formatManifest(manifest));
+    await writeAtomically(join(this.root, version.id, version.folder, MANIFEST), formatManifest(manifest));
     return { ...version, manifest };
   }
 
   /** Out of sight first, by one rename, so that nobody finds half a version. */
   async remove({ id, folder }: StoredVersion): Promise<void> {
-    const aside = this.innerPath(join("removed", randomUUID()));
-    await moveInto(join(this.root, id, folder), aside);
-    await rm(aside, { recursive: true, force: true });
+    const trash = this.internalPath(join("removed", randomUUID()));
+    await moveDurably(join(this.root, id, folder), trash);
+    await rm(trash, { recursive: true, force: true });
   }
 
   /** What a process that was killed has left of a version that it was about to place. For who holds the id's lock. */
@@ -118,20 +118,20 @@ export class OntologyStore {
 
   /** One for each id: only one process at a time is at it. */
   #draftPath(id: string): string {
-    return this.innerPath(join("drafts", id));
+    return this.internalPath(join("drafts", id));
   }
 
-  async #place(file: string, manifest: Manifest, folder: string): Promise<void> {
+  async #moveIntoPlace(file: string, manifest: OntologyManifest, folder: string): Promise<void> {
     const draft = this.#draftPath(manifest.id);
     await this.removeDraft(manifest.id);
     await mkdir(draft, { recursive: true });
     try {
       await rename(file, join(draft, manifest.file));
-      await writeWhole(join(draft, MANIFEST), formatManifest(manifest));
+      await writeAtomically(join(draft, MANIFEST), formatManifest(manifest));
       const target = join(this.root, manifest.id, folder);
       // A folder without a manifest is nothing that we have made, or what is left of it.
       await rm(target, { recursive: true, force: true });
-      await moveInto(draft, target);
+      await moveDurably(draft, target);
     } finally {
       await rm(draft, { recursive: true, force: true });
     }

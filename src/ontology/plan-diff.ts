@@ -1,4 +1,4 @@
-import { isOfSource, type Lock } from "./lockfile.ts";
+import { type Lockfile, matchesSource } from "./lockfile.ts";
 import type { PlanItem } from "./planner.ts";
 
 /** How a source stands to its entry in the lockfile. */
@@ -15,7 +15,7 @@ export interface PlanChange {
  * What a pull would change. A version that only the file itself names cannot be compared before it is there; the
  * validators of its server stand for it, and a size where there is nothing better.
  */
-export function diffPlan(items: readonly PlanItem[], lock: Lock): readonly PlanChange[] {
+export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly PlanChange[] {
   const changes = items.map((item): PlanChange => {
     const { id } = item.source;
     const locked = lock.get(id);
@@ -26,7 +26,7 @@ export function diffPlan(items: readonly PlanItem[], lock: Lock): readonly PlanC
       if (is !== undefined && was !== null && was !== undefined && was !== is)
         fields.push({ field, locked: was, planned: is });
     };
-    if (!isOfSource(locked, item.source)) fields.push({ field: "source", locked: "as locked", planned: "changed" });
+    if (!matchesSource(locked, item.source)) fields.push({ field: "source", locked: "as locked", planned: "changed" });
     compare("url", locked.url, item.url);
     compare("etag", locked.etag, item.etag);
     if (item.etag === undefined || locked.etag === null)

@@ -4,18 +4,18 @@ import type { Hub } from "../http/hub.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { Time } from "../time/time.ts";
 import type { TargetFormat } from "./format.ts";
-import type { Follower } from "./redirect-follower.ts";
+import type { RedirectFollower } from "./redirect-follower.ts";
 import {
   ANY_FORMAT,
-  type Answer,
-  type Finding,
+  type OntologyFinding,
   type OntologyResolver,
-  type Question,
   type RefusalReason,
+  type RegistryRequest,
+  type RegistryResponse,
   type Source,
 } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
-import { type AgendaOptions, runAgenda, type WaitMode } from "./task-pool.ts";
+import { runTaskPool, type TaskPoolOptions, type WaitMode } from "./task-pool.ts";
 
 /** A file that a pull would fetch. */
 export interface PlanEntry {
@@ -45,27 +45,27 @@ export interface PlanRefusal {
 
 export type PlanItem = PlanEntry | PlanRefusal;
 
-export interface PlannerRoom {
+export interface PlannerDeps {
   readonly hub: Hub;
-  readonly follower: Follower;
+  readonly follower: RedirectFollower;
   readonly env: Environment;
   readonly time: Time;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** A registry of some hundred ontologies is half a megabyte. */
-const ANSWER_BYTES_MAX = 16_000_000;
+const RESPONSE_BYTES_MAX = 16_000_000;
 const PARALLEL = 8;
 /** A service that is down is not worth more of anybody's time: its sources are told so. */
-const CUT_OFF_MS = 60_000;
+const MAX_BREAKER_WAIT_MS = 60_000;
 
 /** Asks services where their files are. Nothing is fetched; each question is asked once, whoever needs its answer. */
 export class Planner {
-  readonly #room: PlannerRoom;
-  readonly #answers = new Map<string, Promise<Answer>>();
+  readonly #deps: PlannerDeps;
+  readonly #responses = new Map<string, Promise<RegistryResponse>>();
 
-  constructor(room: PlannerRoom) {
-    this.#room = room;
+  constructor(deps: PlannerDeps) {
+    this.#deps = deps;
   }
 
   /** In the order of the sources. A source that cannot be had is an item that says why. */
@@ -73,18 +73,22 @@ export class Planner {
     sources: readonly Source[],
     { probes = true }: { readonly probes?: boolean } = {},
   ): Promise<readonly PlanItem[]> {
-    const { time, signal } = this.#room;
-    const agenda: AgendaOptions = { time, signal, parallel: PARALLEL };
-    const items = await runAgenda(sources, (source, mode) => this.#resolve(source, mode), agenda);
+    const { time, signal } = this.#deps;
+    const pool: TaskPoolOptions = { time, signal, parallel: PARALLEL };
+    const items = await runTaskPool(sources, (source, mode) => this.#resolve(source, mode), pool);
     if (!probes) return items;
-    return runAgenda(items, (item, mode) => (item.kind === "fetch" ? this.#probe(item, mode) : asItIs(item)), agenda);
+    return runTaskPool(
+      items,
+      (item, mode) => (item.kind === "fetch" ? this.#probe(item, mode) : unchanged(item)),
+      pool,
+    );
   }
 
   async #resolve(source: Source, mode: WaitMode): Promise<PlanItem> {
     const resolver = RESOLVERS.get(source.resolver);
     if (resolver === undefined) throw new RangeError(`${source.resolver} is no resolver`);
     const { keyVariable } = resolver;
-    if (keyVariable !== undefined && !this.#room.env[keyVariable]) {
+    if (keyVariable !== undefined && !this.#deps.env[keyVariable]) {
       const message = `${resolver.name} needs a key; put it into ${keyVariable}`;
       return { kind: "refused", source, reason: "key", message };
     }
@@ -94,13 +98,13 @@ export class Planner {
     return { ...finding.candidate, kind: "fetch", source, service, accept };
   }
 
-  async #find(source: Source, resolver: OntologyResolver, mode: WaitMode): Promise<Finding> {
-    const question = resolver.ask(source);
+  async #find(source: Source, resolver: OntologyResolver, mode: WaitMode): Promise<OntologyFinding> {
+    const question = resolver.requestFor(source);
     if (question === undefined) return resolver.read(source, undefined);
     try {
-      return resolver.read(source, await this.#answer(question, resolver.service, mode));
+      return resolver.read(source, await this.#cachedResponse(question, resolver.service, mode));
     } catch (error) {
-      this.#room.signal?.throwIfAborted();
+      this.#deps.signal?.throwIfAborted();
       if (mode === "fail" && error instanceof RejectedError) throw error;
       const finding = resolver.read(source, undefined);
       if (finding.kind === "found") return finding;
@@ -109,27 +113,31 @@ export class Planner {
   }
 
   /** One request for all who ask the same. A refusal is nobody's answer: whoever comes next asks again. */
-  #answer(question: Question, service: string, mode: WaitMode): Promise<Answer> {
-    const known = this.#answers.get(question.url);
+  #cachedResponse(question: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {
+    const known = this.#responses.get(question.url);
     if (known !== undefined) return known;
-    const asking = this.#ask(question, service, mode);
-    this.#answers.set(question.url, asking);
-    asking.catch(() => this.#answers.delete(question.url));
-    return asking;
+    const pendingResponse = this.#send(question, service, mode);
+    this.#responses.set(question.url, pendingResponse);
+    pendingResponse.catch(() => this.#responses.delete(question.url));
+    return pendingResponse;
   }
 
-  async #ask({ url, accept }: Question, service: string, mode: WaitMode): Promise<Answer> {
-    const { hub, signal } = this.#room;
-    const response = await hub.fetch(url, { ...callFor(service, mode), headers: { accept }, signal: signal ?? null });
+  async #send({ url, accept }: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {
+    const { hub, signal } = this.#deps;
+    const response = await hub.fetch(url, {
+      ...callOptionsFor(service, mode),
+      headers: { accept },
+      signal: signal ?? null,
+    });
     return { status: response.status, body: await textOf(response) };
   }
 
   /** Size and validators, where a server tells them without sending the file. */
   async #probe(entry: PlanEntry, mode: WaitMode): Promise<PlanItem> {
-    const { follower, signal } = this.#room;
+    const { follower, signal } = this.#deps;
     const { url, accept, service, notes } = entry;
     try {
-      const call = { ...callFor(service, mode), method: "HEAD", headers: { accept }, signal } as const;
+      const call = { ...callOptionsFor(service, mode), method: "HEAD", headers: { accept }, signal } as const;
       const { response } = await follower.follow(url, call);
       await response.body.dump();
       const { statusCode, headers } = response;
@@ -149,14 +157,14 @@ export class Planner {
   }
 }
 
-async function asItIs(item: PlanItem): Promise<PlanItem> {
+async function unchanged(item: PlanItem): Promise<PlanItem> {
   return item;
 }
 
 /** What both modes mean to the hub. */
-function callFor(service: string, mode: WaitMode) {
+function callOptionsFor(service: string, mode: WaitMode) {
   const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
-  return { role: "metadata", service, maxWaitMs, maxCutOffMs: mode === "fail" ? 0 : CUT_OFF_MS } as const;
+  return { role: "metadata", service, maxWaitMs, maxBreakerWaitMs: mode === "fail" ? 0 : MAX_BREAKER_WAIT_MS } as const;
 }
 
 async function textOf(response: Response): Promise<string> {
@@ -164,7 +172,7 @@ async function textOf(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new DownloadError(`an answer of more than ${ANSWER_BYTES_MAX} bytes`);
+    if (bytes > RESPONSE_BYTES_MAX) throw new DownloadError(`an answer of more than ${RESPONSE_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,21 +1,21 @@
 import { rm } from "node:fs/promises";
 import { DownloadError } from "../errors.ts";
 import { FileLock } from "../files/file-lock.ts";
-import { removePartial } from "../files/partial-file.ts";
-import { type Saved, saveBody } from "../files/resumable-download.ts";
+import { removePartialFile } from "../files/partial-file.ts";
+import { downloadFile, type ResumableDownload } from "../files/resumable-download.ts";
 import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
-import { targetOf } from "./format.ts";
-import { manifestOf } from "./manifest-builder.ts";
-import type { Manifest } from "./ontology-manifest.ts";
+import { targetFormatOf } from "./format.ts";
+import { buildManifest } from "./manifest-builder.ts";
+import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
 import type { PlanEntry } from "./planner.ts";
-import type { Follower } from "./redirect-follower.ts";
+import type { RedirectFollower } from "./redirect-follower.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
-import { openPacked } from "./unpacked-file.ts";
+import { unpackLayers } from "./unpacked-file.ts";
 
-export interface PullerRoom {
-  readonly follower: Follower;
+export interface PullerDeps {
+  readonly follower: RedirectFollower;
   readonly store: OntologyStore;
   readonly time: Time;
   readonly check: CheckDepth;
@@ -23,12 +23,12 @@ export interface PullerRoom {
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Told when a file broke off, and is gone on with. */
-  readonly onBreak?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  readonly onResume?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Told when another process is at the same ontology. */
   readonly onWait?: ((id: string) => void) | undefined;
 }
 
-export interface Pulled {
+export interface PullOutcome {
   /** `shared`: another process has just fetched or checked it. */
   readonly outcome: "fetched" | "unchanged" | "shared";
   readonly stored: StoredVersion;
@@ -38,27 +38,27 @@ export interface Pulled {
 }
 
 /** Hosts that ask for pauses are waited for, hosts that are down not for ever. */
-const CUT_OFF_MS = 300_000;
+const MAX_BREAKER_WAIT_MS = 300_000;
 /** A file that comes broken in its announced length is fetched once more, from the beginning. */
 const FETCHES_MAX = 2;
 
 /** Fetches files, judges them, and puts into the store what is sound. */
 export class Puller {
-  readonly #room: PullerRoom;
+  readonly #deps: PullerDeps;
   /** Whatever was checked since then was checked for this run, too. */
   readonly #since: string;
 
-  constructor(room: PullerRoom) {
-    this.#room = room;
-    this.#since = stamp(room.time);
+  constructor(deps: PullerDeps) {
+    this.#deps = deps;
+    this.#since = stamp(deps.time);
   }
 
   /**
    * One ontology, whole and sound in the store, or a DownloadError that says why not. `sha256` is what it must come to.
    * Only one process at a time fetches an ontology; the others find what it has left.
    */
-  async pull(entry: PlanEntry, sha256?: string): Promise<Pulled> {
-    const { store, time, signal, onWait } = this.#room;
+  async pull(entry: PlanEntry, sha256?: string): Promise<PullOutcome> {
+    const { store, time, signal, onWait } = this.#deps;
     const { id } = entry.source;
     await using _lock = await FileLock.take(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
     const current = await this.#current(entry);
@@ -77,42 +77,42 @@ export class Puller {
 
   /** The newest version of the same address whose file is there: what a server is asked for changes since. */
   async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
-    const { store } = this.#room;
-    const isWanted = ({ format }: Manifest) =>
-      source.targetFormats.length === 0 || source.targetFormats.includes(targetOf(format));
+    const { store } = this.#deps;
+    const isWanted = ({ format }: OntologyManifest) =>
+      source.targetFormats.length === 0 || source.targetFormats.includes(targetFormatOf(format));
     const [newest] = (await store.versions(source.id)).filter(
       ({ manifest }) => manifest.url === url && isWanted(manifest),
     );
-    return newest && store.holding(source.id, newest.manifest.sha256);
+    return newest && store.findByHash(source.id, newest.manifest.sha256);
   }
 
   async #fetch(
     entry: PlanEntry,
     current: StoredVersion | undefined,
     sha256: string | undefined,
-  ): Promise<Pulled | { readonly problem: string; readonly isFinal: boolean }> {
-    const { store, time, maxFileBytes, signal, onBytes, onBreak, follower } = this.#room;
+  ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
+    const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
     const path = store.partialPath(id);
     let finalUrl = entry.url;
-    const saved = await saveBody({
+    const saved = await downloadFile({
       url: entry.url,
       path,
       maxBytes: maxFileBytes,
       signal,
-      unlessAs: current && {
+      knownValidators: current && {
         etag: current.manifest.etag ?? undefined,
         lastModified: current.manifest.last_modified ?? undefined,
       },
       onBytes: (bytes, totalBytes) => onBytes?.(id, bytes, totalBytes),
-      onBreak: (bytes, totalBytes) => onBreak?.(id, bytes, totalBytes),
+      onResume: (bytes, totalBytes) => onResume?.(id, bytes, totalBytes),
       send: async fields => {
         const { response, url } = await follower.follow(entry.url, {
           role: "artifact",
           service: entry.service,
           headers: { accept: entry.accept, ...fields },
           maxWaitMs: Number.POSITIVE_INFINITY,
-          maxCutOffMs: CUT_OFF_MS,
+          maxBreakerWaitMs: MAX_BREAKER_WAIT_MS,
           signal,
         });
         finalUrl = url;
@@ -124,52 +124,52 @@ export class Puller {
         return { problem: "its server says that it has not changed, and we have none", isFinal: true };
       return {
         outcome: "unchanged",
-        stored: await store.note(current, { checked_at: stamp(time) }),
+        stored: await store.updateManifest(current, { checked_at: stamp(time) }),
         requests: 1,
         resumedBytes: 0,
       };
     }
-    if (saved.kind === "answered") return { problem: describeAnswer(saved, entry), isFinal: true };
+    if (saved.kind === "answered") return { problem: describeResponse(saved, entry), isFinal: true };
     try {
-      return await this.#judged(entry, saved, { path, finalUrl, sha256 });
+      return await this.#checkAndStore(entry, saved, { path, finalUrl, sha256 });
     } finally {
-      await removePartial(path);
+      await removePartialFile(path);
     }
   }
 
-  async #judged(
+  async #checkAndStore(
     entry: PlanEntry,
-    saved: Saved & { readonly kind: "saved" },
+    saved: ResumableDownload & { readonly kind: "saved" },
     {
       path,
       finalUrl,
       sha256,
     }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
-  ): Promise<Pulled | { readonly problem: string; readonly isFinal: boolean }> {
-    const { store, check, maxFileBytes, signal, time } = this.#room;
-    const opened = await openPacked(path, saved, { maxBytes: maxFileBytes, signal });
+  ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
+    const { store, check, maxFileBytes, signal, time } = this.#deps;
+    const unpackedFile = await unpackLayers(path, saved, { maxBytes: maxFileBytes, signal });
     try {
-      if (sha256 !== undefined && opened.sha256 !== sha256) {
-        const problem = `it is not what the lockfile says: sha256 ${opened.sha256.slice(0, 12)}… instead of ${sha256.slice(0, 12)}…`;
+      if (sha256 !== undefined && unpackedFile.sha256 !== sha256) {
+        const problem = `it is not what the lockfile says: sha256 ${unpackedFile.sha256.slice(0, 12)}… instead of ${sha256.slice(0, 12)}…`;
         return { problem, isFinal: true };
       }
-      const found = await inspectFile(opened.path, check, signal);
-      if (found.kind !== "sound") return { problem: `refused: ${found.problem}`, isFinal: found.kind === "trap" };
+      const found = await inspectFile(unpackedFile.path, check, signal);
+      if (found.kind !== "valid") return { problem: `refused: ${found.problem}`, isFinal: found.kind === "trap" };
       const wanted = entry.source.targetFormats;
-      if (wanted.length > 0 && !wanted.includes(targetOf(found.format))) {
+      if (wanted.length > 0 && !wanted.includes(targetFormatOf(found.format))) {
         return { problem: `refused: it is ${found.format}, and ${wanted.join(", ")} is wanted`, isFinal: true };
       }
-      const manifest = manifestOf(entry, { saved, opened, found, finalUrl, now: stamp(time) });
-      const stored = await store.add(opened.path, manifest);
+      const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: stamp(time) });
+      const stored = await store.add(unpackedFile.path, manifest);
       return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };
     } finally {
-      if (opened.path !== path) await rm(opened.path, { force: true });
+      if (unpackedFile.path !== path) await rm(unpackedFile.path, { force: true });
     }
   }
 }
 
-function describeAnswer(
-  { status, text }: Saved & { readonly kind: "answered" },
+function describeResponse(
+  { status, text }: ResumableDownload & { readonly kind: "answered" },
   { source, service, url }: PlanEntry,
 ): string {
   const refusal = service === "bioportal" ? bioportalRefusal(status, source.id) : undefined;
@@ -179,8 +179,8 @@ function describeAnswer(
     // A terminal obeys some of what a server may say.
     .replace(/[\s\p{Cc}]+/gu, " ")
     .trim();
-  const said = line === "" ? "" : ` (${line.slice(0, 100)})`;
-  return `${URL.parse(url)?.host ?? "its server"} answered ${status}${said}`;
+  const excerpt = line === "" ? "" : ` (${line.slice(0, 100)})`;
+  return `${URL.parse(url)?.host ?? "its server"} answered ${status}${excerpt}`;
 }
 
 function stamp(time: Time): string {

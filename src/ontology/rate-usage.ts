@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { HubEvent } from "../http/hub-options.ts";
 
 /** What one key came to in one run. */
-export interface KeyTally {
+export interface KeyUsage {
   /** `service:host`. */
   readonly key: string;
   granted: number;
@@ -16,55 +16,55 @@ export interface KeyTally {
 }
 
 /** A line of the file: one run of one process. */
-export interface RunTally {
+export interface RateUsageRun {
   readonly at: string;
   readonly pid: number;
   readonly command: string;
-  readonly keys: readonly KeyTally[];
+  readonly keys: readonly KeyUsage[];
 }
 
 /** Old runs are of no use, and the file is everybody's. */
 const FILE_BYTES_MAX = 1_000_000;
 
 /** Listens to a hub and counts for each key what `rl doctor` tells. */
-export class RateTally {
-  readonly #keys = new Map<string, KeyTally>();
+export class RateUsageCounter {
+  readonly #keys = new Map<string, KeyUsage>();
 
   readonly listen = (event: HubEvent): void => {
     if (event.event_type === "ratelimit.acquire") {
-      const tally = this.#at(event.key.replace(/^group /, ""));
-      if (event.outcome === "granted") tally.granted += 1;
-      if (event.outcome === "refused") tally.refused += 1;
-      tally.blockedMs += event.blocked_ms;
-      tally.longestMs = Math.max(tally.longestMs, event.blocked_ms);
+      const usage = this.#at(event.key.replace(/^group /, ""));
+      if (event.outcome === "granted") usage.granted += 1;
+      if (event.outcome === "refused") usage.refused += 1;
+      usage.blockedMs += event.blocked_ms;
+      usage.longestMs = Math.max(usage.longestMs, event.blocked_ms);
     } else if (event.event_type === "breaker_cooldown_set") {
-      for (const tally of this.#keys.values()) if (tally.key.endsWith(`:${event.host}`)) tally.cooldowns += 1;
+      for (const usage of this.#keys.values()) if (usage.key.endsWith(`:${event.host}`)) usage.cooldowns += 1;
     }
   };
 
-  keys(): readonly KeyTally[] {
+  keys(): readonly KeyUsage[] {
     return [...this.#keys.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  #at(key: string): KeyTally {
+  #at(key: string): KeyUsage {
     const known = this.#keys.get(key);
     if (known !== undefined) return known;
-    const tally = { key, granted: 0, refused: 0, blockedMs: 0, longestMs: 0, cooldowns: 0 };
-    this.#keys.set(key, tally);
-    return tally;
+    const usage = { key, granted: 0, refused: 0, blockedMs: 0, longestMs: 0, cooldowns: 0 };
+    this.#keys.set(key, usage);
+    return usage;
   }
 }
 
 /** One write at the end of the file, which systems do not mix with those of other processes. */
-export async function appendTally(file: string, tally: RunTally): Promise<void> {
-  if (tally.keys.length === 0) return;
+export async function appendRateUsage(file: string, usage: RateUsageRun): Promise<void> {
+  if (usage.keys.length === 0) return;
   await mkdir(dirname(file), { recursive: true });
-  if ((await sizeOf(file)) > FILE_BYTES_MAX) await setAside(file);
-  await appendFile(file, `${JSON.stringify(tally)}\n`);
+  if ((await sizeOf(file)) > FILE_BYTES_MAX) await rotate(file);
+  await appendFile(file, `${JSON.stringify(usage)}\n`);
 }
 
 /** The last runs, newest last. Lines that are none are left out: another program may have written them. */
-export async function readTallies(file: string, runs: number): Promise<readonly RunTally[]> {
+export async function readRateUsage(file: string, runs: number): Promise<readonly RateUsageRun[]> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -78,8 +78,8 @@ export async function readTallies(file: string, runs: number): Promise<readonly 
     .slice(-runs);
   return lines.flatMap(line => {
     try {
-      const tally: Partial<RunTally> | null = JSON.parse(line);
-      return Array.isArray(tally?.keys) ? [tally as RunTally] : [];
+      const usage: Partial<RateUsageRun> | null = JSON.parse(line);
+      return Array.isArray(usage?.keys) ? [usage as RateUsageRun] : [];
     } catch (error) {
       if (error instanceof SyntaxError) return [];
       throw error;
@@ -87,7 +87,7 @@ export async function readTallies(file: string, runs: number): Promise<readonly 
   });
 }
 
-async function setAside(file: string): Promise<void> {
+async function rotate(file: string): Promise<void> {
   try {
     await rename(file, `${file}.old`);
   } catch (error) {

@@ -4,13 +4,13 @@ import { fieldLine } from "../http/headers.ts";
 import type { Hub } from "../http/hub.ts";
 import type { CallOptions } from "../http/stages/stage.ts";
 
-export interface FollowOptions extends Pick<CallOptions, "role" | "service" | "maxWaitMs" | "maxCutOffMs"> {
+export interface FollowOptions extends Pick<CallOptions, "role" | "service" | "maxWaitMs" | "maxBreakerWaitMs"> {
   readonly method?: "GET" | "HEAD" | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Followed {
+export interface FollowedResponse {
   readonly response: Dispatcher.ResponseData<unknown>;
   /** Where the redirects led. */
   readonly url: string;
@@ -18,14 +18,14 @@ export interface Followed {
 }
 
 /** Permanent URLs lead over a registry, a repository and a content network; nobody needs more. */
-const HOPS_MAX = 10;
+const REDIRECTS_MAX = 10;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
  * Goes where an address leads, hop by hop, each one a call of its own at the host it goes to. The hub could follow by
  * itself; here the way matters: plain http is left where https works, and where it ended is written down.
  */
-export class Follower {
+export class RedirectFollower {
   readonly #hub: Hub;
   /** By host: whether it answers over TLS. */
   readonly #secure = new Map<string, Promise<boolean>>();
@@ -35,14 +35,15 @@ export class Follower {
   }
 
   /** Rejects with a DownloadError for ways that lead nowhere, and with what the hub rejects with. */
-  async follow(address: string, options: FollowOptions): Promise<Followed> {
+  async follow(address: string, options: FollowOptions): Promise<FollowedResponse> {
     const { method = "GET", headers, signal, ...call } = options;
     const seen = new Set<string>();
     let url = new URL(address);
     for (let hops = 0; ; hops += 1) {
       url = await this.#preferHttps(url, options);
       if (seen.has(url.href)) throw new DownloadError(`${url.host} redirects in a circle`);
-      if (hops > HOPS_MAX) throw new DownloadError(`more than ${HOPS_MAX} redirects, the last one to ${url.host}`);
+      if (hops > REDIRECTS_MAX)
+        throw new DownloadError(`more than ${REDIRECTS_MAX} redirects, the last one to ${url.host}`);
       seen.add(url.href);
       const response = await this.#hub.request(url, {
         ...call,
@@ -83,8 +84,8 @@ export class Follower {
         role: "landing",
         service,
         signal: signal ?? null,
-        maxWaitMs: TLS_WAIT_MS,
-        deadlineMs: TLS_WAIT_MS,
+        maxWaitMs: TLS_PROBE_TIMEOUT_MS,
+        deadlineMs: TLS_PROBE_TIMEOUT_MS,
       });
       await body.dump();
       return statusCode < 500;
@@ -96,4 +97,4 @@ export class Follower {
   }
 }
 
-const TLS_WAIT_MS = 15_000;
+const TLS_PROBE_TIMEOUT_MS = 15_000;

@@ -15,19 +15,19 @@ export interface Source {
 }
 
 /** What to ask a service. Keys are not part of it: the hub adds them for the host. */
-export interface Question {
+export interface RegistryRequest {
   readonly url: string;
   readonly accept: string;
 }
 
 /** What came back, whatever its status. */
-export interface Answer {
+export interface RegistryResponse {
   readonly status: number;
   readonly body: string;
 }
 
 /** A file that can be fetched. */
-export interface Candidate {
+export interface OntologyCandidate {
   readonly url: string;
   /** What the service says it is; the bytes decide. */
   readonly format: TargetFormat | undefined;
@@ -48,8 +48,8 @@ export type RefusalReason =
   | "unreadable"
   | "trouble";
 
-export type Finding =
-  | { readonly kind: "found"; readonly candidate: Candidate }
+export type OntologyFinding =
+  | { readonly kind: "found"; readonly candidate: OntologyCandidate }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly message: string };
 
 export interface OntologyResolver {
@@ -65,27 +65,30 @@ export interface OntologyResolver {
   /** What its files are asked for as. @default anything */
   readonly accept?: string | undefined;
   /** Undefined where nobody needs to be asked. */
-  ask(source: Source): Question | undefined;
+  requestFor(source: Source): RegistryRequest | undefined;
   /** `answer` is undefined where nobody was asked, or where nobody answered. */
-  read(source: Source, answer: Answer | undefined): Finding;
+  read(source: Source, response: RegistryResponse | undefined): OntologyFinding;
 }
 
 export const ANY_FORMAT = "*/*";
 export const JSON_ONLY = "application/json";
 
-export function refused(reason: RefusalReason, message: string): Finding {
+export function refused(reason: RefusalReason, message: string): OntologyFinding {
   return { kind: "refused", reason, message };
 }
 
-export function found(candidate: Partial<Candidate> & Pick<Candidate, "url">): Finding {
+export function found(candidate: Partial<OntologyCandidate> & Pick<OntologyCandidate, "url">): OntologyFinding {
   const { url, format, version, licence, notes = [] } = candidate;
   return { kind: "found", candidate: { url, format, version, licence, notes } };
 }
 
 /** What all services share: who has no answer, an error or no JSON is told apart here. */
-export function readJson(service: string, answer: Answer | undefined): { readonly value: unknown } | Finding {
-  if (answer === undefined) return refused("trouble", `${service} did not answer`);
-  const { status, body } = answer;
+export function readJson(
+  service: string,
+  response: RegistryResponse | undefined,
+): { readonly value: unknown } | OntologyFinding {
+  if (response === undefined) return refused("trouble", `${service} did not answer`);
+  const { status, body } = response;
   if (status === 404) return refused("unknown", `${service} does not know it`);
   if (status !== 200) return refused("trouble", `${service} answered ${status}`);
   try {
@@ -97,7 +100,7 @@ export function readJson(service: string, answer: Answer | undefined): { readonl
 }
 
 /** The first of the wanted formats that is there; of what is there the first, when nothing in particular is wanted. */
-export function chosen<Offer extends { readonly format: TargetFormat | undefined }>(
+export function chooseOffer<Offer extends { readonly format: TargetFormat | undefined }>(
   offers: readonly Offer[],
   wanted: readonly TargetFormat[],
 ): Offer | undefined {
@@ -110,7 +113,7 @@ export function chosen<Offer extends { readonly format: TargetFormat | undefined
 }
 
 /** An address that can be fetched; undefined for other schemes, which may name files of somebody else's machine. */
-export function webAddress(text: unknown): string | undefined {
+export function webUrlWithoutCredentials(text: unknown): string | undefined {
   if (typeof text !== "string" || text.length > 4096) return undefined;
   const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return undefined;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BusyError, RateLimitExceeded } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { runAgenda, type WaitMode } from "./task-pool.ts";
+import { runTaskPool, type WaitMode } from "./task-pool.ts";
 
 const details = { host: "h", role: "metadata", constraint: { kind: "window", owner: "h", limit: "1/SECOND" } } as const;
 const full = (retryAfterMs: number) => new RateLimitExceeded({ ...details, retryAfterMs, maxWaitMs: 0 });
@@ -10,7 +10,7 @@ const full = (retryAfterMs: number) => new RateLimitExceeded({ ...details, retry
 test("what a gate refuses is put back, and something else is done meanwhile", async () => {
   const time = new FakeTime();
   const log: string[] = [];
-  const results = await runAgenda(
+  const results = await runTaskPool(
     ["a1", "a2", "b1"],
     async (item, mode) => {
       log.push(`${item} ${mode}`);
@@ -27,7 +27,7 @@ test("whoever has nothing else to do stands in line with what is due soonest", a
   const time = new FakeTime();
   const blocked: string[] = [];
   const waits: Record<string, number> = { late: 3000, soon: 500 };
-  await runAgenda(
+  await runTaskPool(
     ["late", "soon"],
     async (item, mode) => {
       if (mode === "fail") throw full(waits[item] ?? 0);
@@ -41,7 +41,7 @@ test("whoever has nothing else to do stands in line with what is due soonest", a
 test("one that became due while another stood in line is tried without waiting again", async () => {
   const time = new FakeTime();
   const log: string[] = [];
-  await runAgenda(
+  await runTaskPool(
     ["x", "y"],
     async (item, mode) => {
       log.push(`${item} ${mode}`);
@@ -57,7 +57,7 @@ test("one that became due while another stood in line is tried without waiting a
 test("a slot that nobody knows the end of is asked for once more, and then waited for", async () => {
   const time = new FakeTime();
   const modes: WaitMode[] = [];
-  await runAgenda(
+  await runTaskPool(
     ["x"],
     async (_item, mode) => {
       modes.push(mode);
@@ -71,12 +71,12 @@ test("a slot that nobody knows the end of is asked for once more, and then waite
 
 test("an error that is no refusal ends it, and so does an abort", async () => {
   const time = new FakeTime();
-  const broken = runAgenda([1], async () => Promise.reject(new Error("broken")), { time, parallel: 1 });
+  const broken = runTaskPool([1], async () => Promise.reject(new Error("broken")), { time, parallel: 1 });
   await assert.rejects(broken, { message: "broken" });
   const signal = AbortSignal.abort(new Error("enough"));
   await assert.rejects(
-    runAgenda([1], async () => 1, { time, parallel: 1, signal }),
+    runTaskPool([1], async () => 1, { time, parallel: 1, signal }),
     { message: "enough" },
   );
-  assert.deepEqual(await runAgenda([], async () => 1, { time, parallel: 3 }), []);
+  assert.deepEqual(await runTaskPool([], async () => 1, { time, parallel: 3 }), []);
 });

@@ -4,16 +4,16 @@ import type { Time } from "../time/time.ts";
 /** How a request stands at the gate: `fail` never waits, `block` waits for its turn. */
 export type WaitMode = "fail" | "block";
 
-export interface AgendaOptions {
+export interface TaskPoolOptions {
   readonly time: Time;
   /** How many at a time. */
   readonly parallel: number;
   readonly signal?: AbortSignal | undefined;
   /** Told when an item was refused and put back, and for how long. */
-  readonly onPutBack?: ((index: number, refusal: RejectedError) => void) | undefined;
+  readonly onDeferred?: ((index: number, refusal: RejectedError) => void) | undefined;
 }
 
-interface Task<Item> {
+interface PoolTask<Item> {
   readonly index: number;
   readonly item: Item;
   dueUs: number;
@@ -26,12 +26,12 @@ interface Task<Item> {
  * and then at the gate, which knows best: nothing here sleeps.
  * Results come in the order of the items. Rejects with the first error of `attempt` that is not a refusal in fail mode.
  */
-export async function runAgenda<Item, Result>(
+export async function runTaskPool<Item, Result>(
   items: readonly Item[],
   attempt: (item: Item, mode: WaitMode) => Promise<Result>,
-  { time, parallel, signal, onPutBack }: AgendaOptions,
+  { time, parallel, signal, onDeferred }: TaskPoolOptions,
 ): Promise<readonly Result[]> {
-  const open: Task<Item>[] = items.map((item, index) => ({ index, item, dueUs: 0, refusals: 0 }));
+  const open: PoolTask<Item>[] = items.map((item, index) => ({ index, item, dueUs: 0, refusals: 0 }));
   const results = new Array<Result>(items.length);
   const work = async (): Promise<void> => {
     for (let task = next(open, time); task !== undefined; task = next(open, time)) {
@@ -44,7 +44,7 @@ export async function runAgenda<Item, Result>(
         task.refusals += 1;
         task.dueUs = time.monotonicUs() + pauseUs(error, task.refusals);
         open.push(task);
-        onPutBack?.(task.index, error);
+        onDeferred?.(task.index, error);
       }
     }
   };
@@ -60,7 +60,7 @@ function pauseUs(refusal: RejectedError, refusals: number): number {
 }
 
 /** The first that is due, in the order they came; or else the one that is due soonest, to stand in line with. */
-function next<Item>(open: Task<Item>[], time: Time): Task<Item> | undefined {
+function next<Item>(open: PoolTask<Item>[], time: Time): PoolTask<Item> | undefined {
   const nowUs = time.monotonicUs();
   let at = open.findIndex(task => task.dueUs <= nowUs);
   if (at < 0)

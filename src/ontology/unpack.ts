@@ -7,7 +7,7 @@ import type { Entry, ZipFile } from "yauzl";
 import { DownloadError } from "../errors.ts";
 import { formatOfName, type Packing } from "./format.ts";
 
-export interface Unpacked {
+export interface UnpackResult {
   readonly bytes: number;
   readonly sha256: string;
 }
@@ -27,7 +27,7 @@ const MAX_ENTRIES = 10_000;
  * Opens what came packed into another file, with limits on its size and on how much it grows. Names within an archive
  * never become paths: there is one file to open, and we say where. Rejects with a DownloadError.
  */
-export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<Unpacked> {
+export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<UnpackResult> {
   try {
     return packing === "gzip" ? await gunzip(from, to, limits) : await unzip(from, to, limits);
   } catch (error) {
@@ -39,23 +39,23 @@ export async function unpack(from: string, to: string, packing: Packing, limits:
   }
 }
 
-async function gunzip(from: string, to: string, limits: UnpackLimits): Promise<Unpacked> {
+async function gunzip(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
   const packed = createReadStream(from);
-  const meter = new Meter(limits.maxBytes, () => packed.bytesRead);
+  const meter = new UnpackMeter(limits.maxBytes, () => packed.bytesRead);
   await pipeline(packed, createGunzip(), meter, createWriteStream(to), { signal: limits.signal });
   return meter.result();
 }
 
-async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Unpacked> {
-  const zip = await opened(from);
+async function unzip(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
+  const zip = await openZipFile(from);
   try {
-    const entry = await ontologyIn(zip);
+    const entry = await ontologyEntryOf(zip);
     const { uncompressedSize, compressedSize, crc32: expected } = entry;
     checkGrowth(uncompressedSize, compressedSize, limits.maxBytes);
     const stream = await new Promise<Readable>((resolve, reject) => {
       zip.openReadStream(entry, (error, found) => (error ? reject(error) : resolve(found)));
     });
-    const meter = new Meter(limits.maxBytes, () => compressedSize);
+    const meter = new UnpackMeter(limits.maxBytes, () => compressedSize);
     await pipeline(stream, meter, createWriteStream(to), { signal: limits.signal });
     if (meter.crc !== expected) throw new DownloadError("the zip file is damaged: its checksum does not fit");
     return meter.result();
@@ -64,7 +64,7 @@ async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Un
   }
 }
 
-async function opened(path: string): Promise<ZipFile> {
+async function openZipFile(path: string): Promise<ZipFile> {
   const { open: openZip } = await import("yauzl");
   return new Promise((resolve, reject) => {
     openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: true }, (error, zip) =>
@@ -74,7 +74,7 @@ async function opened(path: string): Promise<ZipFile> {
 }
 
 /** The one file that is meant: the largest whose name looks like an ontology. */
-function ontologyIn(zip: ZipFile): Promise<Entry> {
+function ontologyEntryOf(zip: ZipFile): Promise<Entry> {
   const { promise, resolve, reject } = Promise.withResolvers<Entry>();
   let best: Entry | undefined;
   if (zip.entryCount > MAX_ENTRIES) {
@@ -99,7 +99,7 @@ function ontologyIn(zip: ZipFile): Promise<Entry> {
 }
 
 /** Counts, hashes, and stops what grows beyond all measure while it grows. */
-class Meter extends Transform {
+class UnpackMeter extends Transform {
   readonly #maxBytes: number;
   readonly #packedBytes: () => number;
   readonly #hash = createHash("sha256");
@@ -125,7 +125,7 @@ class Meter extends Transform {
     done(null, chunk);
   }
 
-  result(): Unpacked {
+  result(): UnpackResult {
     return { bytes: this.#bytes, sha256: this.#hash.digest("hex") };
   }
 }

@@ -4,7 +4,7 @@ import type { Packing } from "./format.ts";
 import { type UnpackLimits, unpack } from "./unpack.ts";
 
 /** A file as it is looked at and stored. */
-export interface OpenedFile {
+export interface UnpackedFile {
   /** The file itself where it came plain, one beside it where it came packed. */
   readonly path: string;
   readonly bytes: number;
@@ -16,20 +16,20 @@ export interface OpenedFile {
 const LAYERS_MAX = 2;
 
 /** The file itself, out of whatever it came in. Rejects with a DownloadError, and leaves nothing beside it then. */
-export async function openPacked(
+export async function unpackLayers(
   path: string,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
   limits: UnpackLimits,
-): Promise<OpenedFile> {
-  let opened: OpenedFile = { path, bytes, sha256, packing: undefined };
+): Promise<UnpackedFile> {
+  let unpackedFile: UnpackedFile = { path, bytes, sha256, packing: undefined };
   for (let layer = 1; layer <= LAYERS_MAX; layer += 1) {
-    const detected = await detectFile(opened.path);
+    const detected = await detectFile(unpackedFile.path);
     if (detected.kind !== "packed") break;
-    const from = opened.path;
+    const from = unpackedFile.path;
     const to = `${path}.${layer}`;
     try {
       const unpacked = await unpack(from, to, detected.packing, limits);
-      opened = { path: to, packing: opened.packing ?? detected.packing, ...unpacked };
+      unpackedFile = { path: to, packing: unpackedFile.packing ?? detected.packing, ...unpacked };
     } catch (error) {
       await rm(to, { force: true });
       throw error;
@@ -37,5 +37,5 @@ export async function openPacked(
       if (from !== path) await rm(from, { force: true });
     }
   }
-  return opened;
+  return unpackedFile;
 }

@@ -33,7 +33,7 @@ export function breakerPoliciesFrom(options: BreakersOptions, where: string): Br
   const isAdaptive = advanced.adaptive_reset.enabled;
   const capMs = (host: string) =>
     1000 * (hosts[host]?.retry_after_cap_s ?? defaults.retry_after_cap_s ?? DEFAULT_BREAKERS.retry_after_cap_s);
-  const circuitOf = (failMax: number, resetS: number, trialCalls: number, resetCapMs: number): CircuitPolicy =>
+  const circuitPolicyOf = (failMax: number, resetS: number, trialCalls: number, resetCapMs: number): CircuitPolicy =>
     Object.freeze({
       failMax,
       resetUs: Math.round(resetS * 1e6),
@@ -68,13 +68,13 @@ export function breakerPoliciesFrom(options: BreakersOptions, where: string): Br
       const failMax = layers.find(layer => layer?.fail_max !== undefined)?.fail_max ?? DEFAULT_BREAKERS.fail_max;
       const resetS =
         layers.find(layer => layer?.reset_timeout_s !== undefined)?.reset_timeout_s ?? DEFAULT_BREAKERS.reset_timeout_s;
-      const policy = circuitOf(failMax, resetS, trial_calls[role], capMs(host));
+      const policy = circuitPolicyOf(failMax, resetS, trial_calls[role], capMs(host));
       known.set(key, policy);
       return policy;
     },
     resolver(name) {
       const { fail_max, reset_timeout_s } = { ...DEFAULT_BREAKERS, ...defaults, ...resolvers[name] };
-      return circuitOf(
+      return circuitPolicyOf(
         fail_max ?? DEFAULT_BREAKERS.fail_max,
         reset_timeout_s ?? DEFAULT_BREAKERS.reset_timeout_s,
         1,

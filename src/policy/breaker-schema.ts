@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
-import { hostName, mode, parseOptions } from "./ratelimit-schema.ts";
+import { hostNameSchema, mode, parseOptions } from "./ratelimit-schema.ts";
 
 const count = z.int().min(1).max(1_000_000);
 const seconds = z
@@ -63,7 +63,7 @@ export const breakersSchema = z.strictObject({
       adaptive_reset: z.strictObject({ enabled: z.boolean().default(adaptive_reset.enabled) }).prefault({}),
     })
     .prefault({}),
-  hosts: z.record(hostName, z.strictObject({ ...capped, mode, roles: roles.optional() })).prefault({}),
+  hosts: z.record(hostNameSchema, z.strictObject({ ...capped, mode, roles: roles.optional() })).prefault({}),
   resolvers: z.record(z.string().min(1), role).prefault({}),
 });
 

@@ -2,7 +2,7 @@ import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
 import type { Assignment } from "./layer.ts";
 import {
-  plainValue,
+  parseScalar,
   readBreakerOverride,
   readBreakerRoleOverride,
   readFields,
@@ -10,16 +10,16 @@ import {
   readRateOverride,
 } from "./overrides.ts";
 
-type Read = (value: string, name: string) => readonly Assignment[];
+type VariableReader = (value: string, name: string) => readonly Assignment[];
 
 /** Variables of one name. */
-const VARIABLES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<string, Read>>>> = {
+const VARIABLES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<string, VariableReader>>>> = {
   ratelimits: {
     DOCSTOKG_RLIMITS: (value, name) => readList(value, name, readRateOverride),
     DOCSTOKG_RLIMIT_BACKEND: (value, name) => [{ path: ["backend", "kind"], value, where: name }],
     DOCSTOKG_RLIMIT_DSN: (value, name) => [{ path: ["backend", "dsn"], value, where: name }],
     DOCSTOKG_MAX_INFLIGHT: (value, name) => [
-      { path: ["global", "max_inflight"], value: plainValue(value), where: name },
+      { path: ["global", "max_inflight"], value: parseScalar(value), where: name },
     ],
     DOCSTOKG_AIMD: (value, name) => readFields(value, ["aimd"], name),
   },
@@ -36,20 +36,22 @@ const VARIABLES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<stri
 };
 
 /** Variables whose names carry a host, a role or a resolver. */
-const PREFIXES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<string, Read>>>> = {
+const PREFIXES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<string, VariableReader>>>> = {
   ratelimits: {
-    DOCSTOKG_RLIMIT__: (value, name) => readRateOverride(`${nameOf(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
+    DOCSTOKG_RLIMIT__: (value, name) =>
+      readRateOverride(`${nameAfterPrefix(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
   },
   breakers: {
-    DOCSTOKG_BREAKER__: (value, name) => readBreakerOverride(`${nameOf(name)}=${value}`, name),
+    DOCSTOKG_BREAKER__: (value, name) => readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name),
     DOCSTOKG_BREAKER_ROLE__: (value, name) =>
-      readBreakerRoleOverride(`${nameOf(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
-    DOCSTOKG_BREAKER_RESOLVER__: (value, name) => readBreakerOverride(`resolver:${nameOf(name)}=${value}`, name),
+      readBreakerRoleOverride(`${nameAfterPrefix(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
+    DOCSTOKG_BREAKER_RESOLVER__: (value, name) =>
+      readBreakerOverride(`resolver:${nameAfterPrefix(name)}=${value}`, name),
   },
 };
 
 /** Variables that others read. */
-const ELSEWHERE = [
+const OTHER_VARIABLES = [
   "DOCSTOKG_RLIMITS_YAML",
   "DOCSTOKG_BREAKERS_YAML",
   "DOCSTOKG_IDENTITIES_YAML",
@@ -65,13 +67,13 @@ export interface EnvironmentLayer {
 }
 
 /** What the environment says of the limits, or of the breakers. A variable set to nothing says nothing. */
-export function readEnvironment(environment: Environment, what: "ratelimits" | "breakers"): EnvironmentLayer {
+export function readEnvironment(environment: Environment, section: "ratelimits" | "breakers"): EnvironmentLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
   for (const [name, value] of Object.entries(environment)) {
-    const prefix = Object.keys(PREFIXES[what]).find(start => name.startsWith(start));
-    const own = Object.hasOwn(VARIABLES[what], name) ? VARIABLES[what][name] : undefined;
-    const read = own ?? (prefix === undefined ? undefined : PREFIXES[what][prefix]);
+    const prefix = Object.keys(PREFIXES[section]).find(start => name.startsWith(start));
+    const own = Object.hasOwn(VARIABLES[section], name) ? VARIABLES[section][name] : undefined;
+    const read = own ?? (prefix === undefined ? undefined : PREFIXES[section][prefix]);
     if (read === undefined || value === undefined || value === "") continue;
     try {
       assignments.push(...read(value, name));
@@ -85,7 +87,7 @@ export function readEnvironment(environment: Environment, what: "ratelimits" | "
 
 /** Variables that look like ours and are not: a limit that was mistyped is a limit that does not hold. */
 export function unknownVariables(environment: Environment): readonly string[] {
-  const names = [...Object.keys(VARIABLES.ratelimits), ...Object.keys(VARIABLES.breakers), ...ELSEWHERE];
+  const names = [...Object.keys(VARIABLES.ratelimits), ...Object.keys(VARIABLES.breakers), ...OTHER_VARIABLES];
   const prefixes = [...Object.keys(PREFIXES.ratelimits), ...Object.keys(PREFIXES.breakers)];
   return Object.keys(environment)
     .filter(name => name.startsWith("DOCSTOKG_") && !names.includes(name))
@@ -99,6 +101,6 @@ export function unknownVariables(environment: Environment): readonly string[] {
 }
 
 /** What stands behind the first double underscore: a host, `host__role`, or the name of a resolver. */
-function nameOf(variable: string): string {
+function nameAfterPrefix(variable: string): string {
   return variable.slice(variable.indexOf("__") + 2);
 }

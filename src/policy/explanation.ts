@@ -1,17 +1,17 @@
 import { DEFAULT_BREAKERS, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
-import { type Assignment, hostOr } from "./layer.ts";
+import { type Assignment, canonicalHostIfValid } from "./layer.ts";
 import { isGroupName } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
 
 /** One value of the effective policy and everything that was said about it; the last one holds. */
-export interface Explained {
+export interface ExplainedValue {
   readonly field: string;
   readonly value: unknown;
   readonly said: readonly { readonly where: string; readonly path: string; readonly value: unknown }[];
 }
 
-const LANE_FIELDS = [
+const ROLE_FIELDS = [
   "rates",
   "max_delay_ms",
   "count_head",
@@ -26,13 +26,18 @@ const BREAKER_FIELDS = ["fail_max", "reset_timeout_s", "retry_after_cap_s"] as c
 const BUILT_IN = "built in";
 
 /** Where each value that holds for a host and role came from: the same way that the route takes. */
-export function explainLane(policy: LoadedPolicy, host: string, role: Role, path?: string): readonly Explained[] {
+export function explainPolicy(
+  policy: LoadedPolicy,
+  host: string,
+  role: Role,
+  path?: string,
+): readonly ExplainedValue[] {
   const { assignments, resolved } = policy.ratelimits;
   const { name, above } = resolved.route(host, role, path);
   const owners = [name, ...above.map(budget => budget.name)];
-  const group = owners.find(isGroupName)?.slice("group ".length) ?? groupListing(policy, host);
-  const lane = LANE_FIELDS.map(field =>
-    explained(field, assignments, builtInLane(role, field), [
+  const group = owners.find(isGroupName)?.slice("group ".length) ?? groupOfHost(policy, host);
+  const roleValues = ROLE_FIELDS.map(field =>
+    explained(field, assignments, builtInRoleValue(role, field), [
       ["defaults", role, field],
       ...(group === undefined ? [] : [["groups", group, role, field]]),
       ...(name === host ? [["hosts", host, role, field]] : []),
@@ -45,10 +50,10 @@ export function explainLane(policy: LoadedPolicy, host: string, role: Role, path
       explained(`${shown}.${field}`, assignments, undefined, [[...place, "total", field]]),
     );
   });
-  return [...lane, ...totals, ...explainCircuit(policy, host, role)].filter(({ said }) => said.length > 0);
+  return [...roleValues, ...totals, ...explainCircuit(policy, host, role)].filter(({ said }) => said.length > 0);
 }
 
-function explainCircuit(policy: LoadedPolicy, host: string, role: Role): readonly Explained[] {
+function explainCircuit(policy: LoadedPolicy, host: string, role: Role): readonly ExplainedValue[] {
   const { assignments } = policy.breakers;
   return BREAKER_FIELDS.map(field => {
     const builtIn = field === "retry_after_cap_s" ? DEFAULT_BREAKERS[field] : DEFAULT_BREAKERS.roles[role][field];
@@ -66,7 +71,7 @@ function explained(
   assignments: readonly Assignment[],
   builtIn: unknown,
   paths: readonly (readonly string[])[],
-): Explained {
+): ExplainedValue {
   const said = paths.flatMap(path => {
     const wanted = path.join(".");
     return assignments
@@ -77,14 +82,14 @@ function explained(
   return { field, value: all.at(-1)?.value, said: all };
 }
 
-function builtInLane(role: Role, field: (typeof LANE_FIELDS)[number]): unknown {
+function builtInRoleValue(role: Role, field: (typeof ROLE_FIELDS)[number]): unknown {
   if (field === "guard_ms") return DEFAULT_GUARD_MS;
   if (field === "shape") return "burst";
   return field === "max_concurrent" || field === "shared" || field === "mode" ? undefined : DEFAULT_LIMITS[role][field];
 }
 
 /** A listed host inherits from the group that names it, also where the two share no total. */
-function groupListing(policy: LoadedPolicy, host: string): string | undefined {
+function groupOfHost(policy: LoadedPolicy, host: string): string | undefined {
   const groups = Object.entries(policy.ratelimits.options.groups ?? {});
-  return groups.find(([, { members = [] }]) => members.some(member => hostOr(member) === host))?.[0];
+  return groups.find(([, { members = [] }]) => members.some(member => canonicalHostIfValid(member) === host))?.[0];
 }

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { readYamlLayer, type YamlLayer } from "./yaml-layer.ts";
+import { type PolicyLayer, readYamlLayer } from "./yaml-layer.ts";
 
-const shipped = new Map<string, Promise<YamlLayer>>();
+const shipped = new Map<string, Promise<PolicyLayer>>();
 
 /** One of the files that come with the package. They do not change while a program runs, so each is read once. */
-export function readShippedLayer(key: string): Promise<YamlLayer> {
+export function readShippedLayer(key: string): Promise<PolicyLayer> {
   const file = new URL(`../../configs/networking/${key}.yaml`, import.meta.url);
   const known = shipped.get(key) ?? readFileLayer(file, `${key}.yaml (shipped)`);
   shipped.set(key, known);
@@ -15,8 +15,8 @@ export function readShippedLayer(key: string): Promise<YamlLayer> {
 export async function readFileLayer(
   file: string | URL,
   name: string = String(file),
-  named?: string,
-): Promise<YamlLayer> {
+  variable?: string,
+): Promise<PolicyLayer> {
   try {
     return readYamlLayer(await readFile(file, "utf8"), name);
   } catch (error) {
@@ -25,7 +25,7 @@ export async function readFileLayer(
     const message = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
     return {
       assignments: [],
-      problems: [{ where: named === undefined ? name : `${named}=${name}`, path: "", message }],
+      problems: [{ where: variable === undefined ? name : `${variable}=${name}`, path: "", message }],
     };
   }
 }

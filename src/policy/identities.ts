@@ -3,7 +3,7 @@ import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { readFileLayer, readShippedLayer } from "./file-layer.ts";
 import { type IdentitiesOptions, identitiesSchema } from "./identity-schema.ts";
-import { fillTemplate, isOpenName, isPrintable, placeholdersOf } from "./identity-template.ts";
+import { fillTemplate, isPrintable, isPublicPlaceholder, placeholdersOf } from "./identity-template.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
 import { problemsOf } from "./validation.ts";
 
@@ -22,13 +22,13 @@ export interface IdentitySources {
 export class IdentityField {
   readonly name: string;
   /** False when it holds nothing but the mail address and the name of the tool. Keys go over https only. */
-  readonly isKey: boolean;
+  readonly isSecret: boolean;
   readonly #value: string;
   readonly #secrets: readonly string[];
 
-  constructor(name: string, value: string, isKey: boolean, secrets: readonly string[]) {
+  constructor(name: string, value: string, isSecret: boolean, secrets: readonly string[]) {
     this.name = name;
-    this.isKey = isKey;
+    this.isSecret = isSecret;
     this.#value = value;
     this.#secrets = secrets;
   }
@@ -83,13 +83,13 @@ export class Identities {
  * the environment. Throws one ConfigError with everything that is wrong; none of its messages shows a value.
  */
 export async function loadIdentities(sources: IdentitySources = {}): Promise<Identities> {
-  const layers = [await readShippedLayer("identities"), await readOwn(sources)] as const;
+  const layers = [await readShippedLayer("identities"), await readUserLayer(sources)] as const;
   const [base, own] = [normalized(layers[0].assignments), normalized(layers[1].assignments)];
   const problems = [
     ...layers.flatMap(layer => layer.problems),
-    ...[base, own].flatMap(said => problemsOf(identitiesSchema, said, "identities")).map(withoutValue),
+    ...[base, own].flatMap(layer => problemsOf(identitiesSchema, layer, "identities")).map(withoutValue),
   ];
-  const values = new Values(sources);
+  const values = new PlaceholderValues(sources);
   const standsAlone = own.some(({ path, value }) => path.join(".") === "extends" && value === "none");
   const assembled = assemble([...(standsAlone ? [] : base), ...own]);
   const { data } = identitiesSchema.safeParse(assembled);
@@ -109,7 +109,7 @@ export async function loadIdentities(sources: IdentitySources = {}): Promise<Ide
 }
 
 /** The user's own layer. */
-async function readOwn({ identities, env = {} }: IdentitySources) {
+async function readUserLayer({ identities, env = {} }: IdentitySources) {
   const variable = "DOCSTOKG_IDENTITIES_YAML";
   const given = identities ?? (env[variable] || undefined);
   if (typeof given === "string") return readFileLayer(given, given, identities === undefined ? variable : undefined);
@@ -143,12 +143,12 @@ const NOT_A_NAME = "expected a name in printable ASCII without blanks";
 const NOT_PRINTABLE = "its value holds control characters, blanks at an end or letters beyond ASCII (not shown)";
 
 /** What placeholders stand for, and what is wrong with it. A variable is looked at only when a template asks for it. */
-class Values {
+class PlaceholderValues {
   readonly problems: ConfigProblem[] = [];
   readonly mailto: string | undefined;
   readonly #tool: string | undefined;
   readonly #env: Environment;
-  readonly #refused = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor({ mailto, tool = "docstokg", env = {} }: IdentitySources) {
     this.#env = env;
@@ -171,9 +171,9 @@ class Values {
         if (value === undefined) return [];
         values.set(placeholder, value);
       }
-      const isKey = names.length === 0 || !names.every(isOpenName);
-      const secrets = names.filter(placeholder => !isOpenName(placeholder)).map(key => values.get(key) ?? "");
-      return [new IdentityField(name, fillTemplate(template, values), isKey, secrets)];
+      const isSecret = names.length === 0 || !names.every(isPublicPlaceholder);
+      const secrets = names.filter(placeholder => !isPublicPlaceholder(placeholder)).map(key => values.get(key) ?? "");
+      return [new IdentityField(name, fillTemplate(template, values), isSecret, secrets)];
     });
   }
 
@@ -187,14 +187,14 @@ class Values {
   #checked(
     value: unknown,
     where: string,
-    isFine: (text: string) => boolean,
+    isValid: (text: string) => boolean,
     message: string,
     path = "",
   ): string | undefined {
     if (value === undefined || value === "") return undefined;
-    if (typeof value === "string" && isFine(value)) return value;
-    if (!this.#refused.has(where)) this.problems.push({ where, path, message });
-    this.#refused.add(where);
+    if (typeof value === "string" && isValid(value)) return value;
+    if (!this.#reported.has(where)) this.problems.push({ where, path, message });
+    this.#reported.add(where);
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** The shape of `identities.yaml` and of the same as an object; keys as users write them. */
 import { z } from "zod";
 import { templateProblem } from "./identity-template.ts";
-import { hostName } from "./ratelimit-schema.ts";
+import { hostNameSchema } from "./ratelimit-schema.ts";
 
 /** Fields that say how a message is framed or where it goes; a wrong one breaks the connection, not the request. */
 const FRAMING = /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
@@ -29,7 +29,7 @@ export const identitiesSchema = z.strictObject({
   extends: z.enum(["default", "none"]).optional(),
   hosts: z
     .record(
-      hostName,
+      hostNameSchema,
       z
         .strictObject({
           path: z
@@ -45,14 +45,14 @@ export const identitiesSchema = z.strictObject({
     .prefault({}),
 });
 
-type Fields = Readonly<Record<string, string | null | false>>;
+type FieldTemplates = Readonly<Record<string, string | null | false>>;
 
 /** What a user may write for one host. */
 export interface HostIdentityOptions {
   /** @default "/" */
   readonly path?: string | undefined;
-  readonly query?: Fields | undefined;
-  readonly headers?: Fields | undefined;
+  readonly query?: FieldTemplates | undefined;
+  readonly headers?: FieldTemplates | undefined;
 }
 
 /** What a user may write. */

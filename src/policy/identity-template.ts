@@ -3,7 +3,7 @@
  * capitals is a variable of the environment.
  */
 const PLACEHOLDER = /\{([^{}]*)\}/g;
-const OPEN_NAMES: ReadonlySet<string> = new Set(["mailto", "tool"]);
+const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
 
 /** What fits into a header and a URL alike, and what no server reads as the end of a field. */
@@ -12,7 +12,7 @@ const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/;
 /** What is wrong with a template; undefined when nothing is. Quotes placeholders only: the rest may be a key. */
 export function templateProblem(template: string): string | undefined {
   for (const [, name = ""] of template.matchAll(PLACEHOLDER)) {
-    if (!OPEN_NAMES.has(name) && !VARIABLE.test(name)) {
+    if (!PUBLIC_PLACEHOLDERS.has(name) && !VARIABLE.test(name)) {
       return `{${name}} is no placeholder; expected {mailto}, {tool} or a variable of the environment in capitals`;
     }
   }
@@ -27,13 +27,13 @@ export function placeholdersOf(template: string): readonly string[] {
 }
 
 /** True for {mailto} and {tool}, which are no secret. */
-export function isOpenName(name: string): boolean {
-  return OPEN_NAMES.has(name);
+export function isPublicPlaceholder(name: string): boolean {
+  return PUBLIC_PLACEHOLDERS.has(name);
 }
 
 /** Values are put in as they are: a brace in one is no placeholder. */
 export function fillTemplate(template: string, values: ReadonlyMap<string, string>): string {
-  return template.replace(PLACEHOLDER, (whole, name: string) => values.get(name) ?? whole);
+  return template.replace(PLACEHOLDER, (match, name: string) => values.get(name) ?? match);
 }
 
 export function isPrintable(value: string): boolean {

@@ -29,10 +29,12 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
 }
 
 /** Where a path was said, or failing that the first thing below it, or the last thing above it. */
-export function whereSaid(assignments: readonly Assignment[], path: readonly string[]): string | undefined {
-  const exact = assignments.findLast(said => said.path.length === path.length && startsWith(said.path, path));
-  const below = exact ?? assignments.find(said => startsWith(said.path, path));
-  return (below ?? assignments.findLast(said => startsWith(path, said.path)))?.where;
+export function sourceOfPath(assignments: readonly Assignment[], path: readonly string[]): string | undefined {
+  const exact = assignments.findLast(
+    assignment => assignment.path.length === path.length && startsWith(assignment.path, path),
+  );
+  const below = exact ?? assignments.find(assignment => startsWith(assignment.path, path));
+  return (below ?? assignments.findLast(assignment => startsWith(path, assignment.path)))?.where;
 }
 
 /** The values of an object as assignments; lists are values, maps are places, and what is undefined was not said. */
@@ -42,13 +44,13 @@ export function assignmentsOf(value: unknown, where: string, path: readonly stri
   const place = path.length === 0 ? [] : [{ path, value: {}, where }];
   const isHosts = path.length === 1 && path[0] === "hosts";
   const inner = Object.entries(value).flatMap(([key, held]) =>
-    assignmentsOf(held, where, [...path, isHosts ? hostOr(key) : key]),
+    assignmentsOf(held, where, [...path, isHosts ? canonicalHostIfValid(key) : key]),
   );
   return [...place, ...inner];
 }
 
 /** The canonical host; what is none is left to the schema, which says why. */
-export function hostOr(name: string): string {
+export function canonicalHostIfValid(name: string): string {
   try {
     return canonicalHost(name);
   } catch (error) {

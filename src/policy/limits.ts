@@ -6,12 +6,12 @@ import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError } from "../errors.ts";
 import { DEFAULT_AIMD, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
 import {
-  type AimdOptions,
-  type BudgetOptions,
-  type HostOptions,
+  type ParsedAimd,
+  type ParsedBudgetLimits,
+  type ParsedHostLimits,
+  type ParsedRoleLimits,
   parseRatelimits,
   type RatelimitsOptions,
-  type RoleOptions,
 } from "./ratelimit-schema.ts";
 import { ROLES, type Role } from "./roles.ts";
 
@@ -32,7 +32,7 @@ export interface BudgetPolicy {
 }
 
 /** A budget of one role, with how its callers are treated. */
-export interface LanePolicy extends BudgetPolicy {
+export interface RoleBudgetPolicy extends BudgetPolicy {
   readonly maxDelayMs: number;
   readonly countsHead: boolean;
   /** What would be held or refused is told, and let go. */
@@ -40,7 +40,7 @@ export interface LanePolicy extends BudgetPolicy {
 }
 
 /** A budget that several lanes share. */
-export interface SharedBudget {
+export interface TotalBudget {
   readonly name: string;
   readonly policy: BudgetPolicy;
 }
@@ -49,12 +49,12 @@ export interface SharedBudget {
 export interface Route {
   /** The host, or the group whose members share one lane. */
   readonly name: string;
-  readonly lane: LanePolicy;
-  readonly above: readonly SharedBudget[];
+  readonly roleBudget: RoleBudgetPolicy;
+  readonly above: readonly TotalBudget[];
 }
 
 /** Where the gate asks which limits hold. */
-export interface Limits {
+export interface LimitPolicies {
   readonly aimd: AimdPolicy;
   /** The ceiling over all requests in flight; Infinity for none. */
   readonly maxInFlight: number;
@@ -69,19 +69,19 @@ export interface Limits {
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
 export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], guardUs: 0 });
 
-type Lanes = Readonly<Record<Role, LanePolicy>>;
+type RolePolicies = Readonly<Record<Role, RoleBudgetPolicy>>;
 
-interface Entry {
+interface HostEntry {
   readonly name: string;
   readonly path: string;
-  readonly lanes: Lanes;
-  readonly above: readonly SharedBudget[];
+  readonly rolePolicies: RolePolicies;
+  readonly above: readonly TotalBudget[];
 }
 
 /** A group whose calls are limited for each host they go to: keys of the form `service:host`. */
-interface PerHost {
-  readonly lanes: Lanes;
-  readonly total: BudgetOptions | undefined;
+interface PerHostGroup {
+  readonly rolePolicies: RolePolicies;
+  readonly total: ParsedBudgetLimits | undefined;
 }
 
 /**
@@ -90,25 +90,25 @@ interface PerHost {
  * Members of a group that are not listed among the hosts share the group's lanes; a listed one has lanes of its own
  * and shares the group's `total`.
  */
-export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
+export function limitPoliciesFrom(options: RatelimitsOptions, where: string): LimitPolicies {
   const { mode, defaults, hosts, groups, aimd, global } = parseRatelimits(options, where);
-  const base = {} as Record<Role, RoleOptions>;
+  const base = {} as Record<Role, ParsedRoleLimits>;
   for (const role of ROLES) {
     const { rates, ...rest } = DEFAULT_LIMITS[role];
     base[role] = { rates: parseRates(rates), ...rest, mode, ...named(defaults[role]) };
   }
-  const fallback = lanesOf(base, {});
-  const entries = new Map<string, Entry[]>();
-  const add = (host: string, entry: Entry) => entries.set(host, [...(entries.get(host) ?? []), entry]);
-  const claimed = new Map<string, { readonly inherited: HostOptions; readonly above: readonly SharedBudget[] }>();
+  const fallback = rolePoliciesOf(base, {});
+  const entries = new Map<string, HostEntry[]>();
+  const add = (host: string, entry: HostEntry) => entries.set(host, [...(entries.get(host) ?? []), entry]);
+  const claimed = new Map<string, { readonly inherited: ParsedHostLimits; readonly above: readonly TotalBudget[] }>();
   const taken = new Map<string, string>();
-  const byGroup = new Map<string, Entry>();
-  const perHost = new Map<string, PerHost>();
+  const byGroup = new Map<string, HostEntry>();
+  const perHost = new Map<string, PerHostGroup>();
   for (const [group, { members, per_host, ...options }] of Object.entries(groups)) {
     if (per_host) {
       const message = members && "a group that is limited per host has no members: calls name it as their service";
       if (message) throw new ConfigError([{ where, path: `groups.${group}.members`, message }]);
-      perHost.set(groupName(group), { lanes: lanesOf(base, options), total: options.total });
+      perHost.set(groupName(group), { rolePolicies: rolePoliciesOf(base, options), total: options.total });
       continue;
     }
     if (members === undefined) {
@@ -117,9 +117,9 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
       ]);
     }
     const name = groupName(group);
-    const above = sharedBudgets(name, options.total);
-    const lanes = lanesOf(base, options);
-    byGroup.set(name, { name, path: "", lanes, above });
+    const above = totalBudgets(name, options.total);
+    const rolePolicies = rolePoliciesOf(base, options);
+    byGroup.set(name, { name, path: "", rolePolicies, above });
     for (const { host, path } of members) {
       const place = `${host}${path}`;
       const other = taken.get(place);
@@ -129,14 +129,14 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
       }
       taken.set(place, group);
       if (path === "" && Object.hasOwn(hosts, host)) claimed.set(host, { inherited: options, above });
-      else add(host, { name, path, lanes, above });
+      else add(host, { name, path, rolePolicies, above });
     }
   }
   for (const [host, options] of Object.entries(hosts)) {
     const group = claimed.get(host);
     const inherited = mergeRoles(base, group?.inherited ?? {});
-    const above = [...sharedBudgets(host, options.total), ...(group?.above ?? [])];
-    add(host, { name: host, path: "", lanes: lanesOf(inherited, options), above });
+    const above = [...totalBudgets(host, options.total), ...(group?.above ?? [])];
+    add(host, { name: host, path: "", rolePolicies: rolePoliciesOf(inherited, options), above });
   }
   // The longest path first: it is the most particular.
   for (const list of entries.values()) list.sort((a, b) => b.path.length - a.path.length);
@@ -147,25 +147,25 @@ export function limitsFrom(options: RatelimitsOptions, where: string): Limits {
     route(text, role, path = "") {
       const host = canonicalHost(text);
       const entry = entries.get(host)?.find(candidate => isBelow(path, candidate.path));
-      if (entry === undefined) return { name: host, lane: fallback[role], above: [] };
-      return { name: entry.name, lane: entry.lanes[role], above: entry.above };
+      if (entry === undefined) return { name: host, roleBudget: fallback[role], above: [] };
+      return { name: entry.name, roleBudget: entry.rolePolicies[role], above: entry.above };
     },
     hasPaths: host => entries.get(host)?.some(({ path }) => path !== "") ?? false,
     named(name, role) {
       if (!isGroupName(name)) return this.route(name, role);
       const entry = byGroup.get(name);
-      if (entry !== undefined) return { name, lane: entry.lanes[role], above: entry.above };
+      if (entry !== undefined) return { name, roleBudget: entry.rolePolicies[role], above: entry.above };
       const colon = name.indexOf(":");
       const each = perHost.get(name.slice(0, colon));
       if (each === undefined) return undefined;
       // What its server allows in all holds whoever asks.
       const { above } = this.route(name.slice(colon + 1), role);
-      return { name, lane: each.lanes[role], above: [...sharedBudgets(name, each.total), ...above] };
+      return { name, roleBudget: each.rolePolicies[role], above: [...totalBudgets(name, each.total), ...above] };
     },
   };
 }
 
-function aimdPolicy(options: AimdOptions): AimdPolicy {
+function aimdPolicy(options: ParsedAimd): AimdPolicy {
   return Object.freeze({
     enabled: options.enabled,
     windowUs: options.window_s * 1e6,
@@ -182,17 +182,17 @@ function aimdPolicy(options: AimdOptions): AimdPolicy {
  * The limits of one process of several that cannot speak to each other: each rate divided by their number. A rate too
  * small to be divided is stretched instead.
  */
-export function shareOf(limits: Limits, processes: number): Limits {
+export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies {
   if (processes <= 1) return limits;
   const known = new WeakMap<BudgetPolicy, BudgetPolicy>();
   const share = <Policy extends BudgetPolicy>(policy: Policy): Policy => {
-    const made = known.get(policy) ?? sharedPolicy(policy, processes);
+    const made = known.get(policy) ?? dividedPolicy(policy, processes);
     known.set(policy, made);
     return made as Policy;
   };
-  const routed = ({ name, lane, above }: Route): Route => ({
+  const routed = ({ name, roleBudget, above }: Route): Route => ({
     name,
-    lane: share(lane),
+    roleBudget: share(roleBudget),
     above: above.map(budget => ({ name: budget.name, policy: share(budget.policy) })),
   });
   return {
@@ -207,7 +207,7 @@ export function shareOf(limits: Limits, processes: number): Limits {
   };
 }
 
-function sharedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
+function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
   const rates = policy.rates.map(({ limit, windowUs }) =>
     limit >= processes
       ? { limit: Math.floor(limit / processes), windowUs }
@@ -237,46 +237,49 @@ function isBelow(path: string, prefix: string): boolean {
   return prefix === "" || path === prefix || path.startsWith(`${prefix}/`) || path.startsWith(`${prefix}?`);
 }
 
-function mergeRoles(base: Readonly<Record<Role, RoleOptions>>, over: HostOptions): Record<Role, RoleOptions> {
-  const merged = {} as Record<Role, RoleOptions>;
+function mergeRoles(
+  base: Readonly<Record<Role, ParsedRoleLimits>>,
+  over: ParsedHostLimits,
+): Record<Role, ParsedRoleLimits> {
+  const merged = {} as Record<Role, ParsedRoleLimits>;
   for (const role of ROLES) merged[role] = { ...base[role], ...named(over[role]) };
   return merged;
 }
 
 /** Only what was named: an `undefined` would wipe out what is inherited, and a rate wiped out is no limit at all. */
-function named(options: RoleOptions | undefined): RoleOptions {
+function named(options: ParsedRoleLimits | undefined): ParsedRoleLimits {
   return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined));
 }
 
-function lanesOf(base: Readonly<Record<Role, RoleOptions>>, over: HostOptions): Lanes {
+function rolePoliciesOf(base: Readonly<Record<Role, ParsedRoleLimits>>, over: ParsedHostLimits): RolePolicies {
   const merged = mergeRoles(base, over);
-  const lanes = {} as Record<Role, LanePolicy>;
-  for (const role of ROLES) lanes[role] = lanePolicy(merged[role]);
-  return lanes;
+  const rolePolicies = {} as Record<Role, RoleBudgetPolicy>;
+  for (const role of ROLES) rolePolicies[role] = roleBudgetPolicy(merged[role]);
+  return rolePolicies;
 }
 
 /** A lane's policy from options that already carry whatever they inherit. */
-export function lanePolicy(options: RoleOptions): LanePolicy {
+export function roleBudgetPolicy(options: ParsedRoleLimits): RoleBudgetPolicy {
   const { max_delay_ms = 0, count_head = true, mode } = options;
   return Object.freeze({
-    ...budgetOf(options),
+    ...budgetPolicyOf(options),
     maxDelayMs: max_delay_ms,
     countsHead: count_head,
     isShadow: mode === "shadow",
   });
 }
 
-function sharedBudgets(name: string, total: BudgetOptions | undefined): readonly SharedBudget[] {
-  return total === undefined ? [] : [{ name, policy: budgetOf(total) }];
+function totalBudgets(name: string, total: ParsedBudgetLimits | undefined): readonly TotalBudget[] {
+  return total === undefined ? [] : [{ name, policy: budgetPolicyOf(total) }];
 }
 
-function budgetOf(options: BudgetOptions): BudgetPolicy {
+function budgetPolicyOf(options: ParsedBudgetLimits): BudgetPolicy {
   const guardUs = Math.round((options.guard_ms ?? DEFAULT_GUARD_MS) * 1000);
   return freezeBudget(options, { rates: options.rates ?? [], guardUs });
 }
 
 function freezeBudget(
-  { max_concurrent = Number.POSITIVE_INFINITY, shared = false, shape }: BudgetOptions,
+  { max_concurrent = Number.POSITIVE_INFINITY, shared = false, shape }: ParsedBudgetLimits,
   { rates, guardUs }: { readonly rates: readonly Rate[]; readonly guardUs: number },
 ): BudgetPolicy {
   const windows = rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + guardUs));

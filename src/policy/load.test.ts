@@ -6,10 +6,10 @@ import { after, before, describe, test } from "node:test";
 import { formatRates } from "../core/limits/rate.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "./environment.ts";
-import { explainLane } from "./explanation.ts";
+import { explainPolicy } from "./explanation.ts";
 import { jsonSchemas } from "./json-schema.ts";
 import { checkFile, type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
-import { policyRows, rowsOf } from "./policy-row.ts";
+import { hostPolicyRows, policyRows } from "./policy-row.ts";
 import type { Role } from "./roles.ts";
 import { warningsOf } from "./warnings.ts";
 
@@ -35,8 +35,8 @@ async function problems(sources: PolicySources): Promise<readonly ConfigProblem[
   return error.problems.map(problem => ({ ...problem, where: problem.where.replace(`${folder}/`, "") }));
 }
 
-function lane(policy: LoadedPolicy, host: string, role: Role = "metadata", path?: string) {
-  const { name, lane: found, above } = policy.ratelimits.resolved.route(host, role, path);
+function roleBudgetOf(policy: LoadedPolicy, host: string, role: Role = "metadata", path?: string) {
+  const { name, roleBudget: found, above } = policy.ratelimits.resolved.route(host, role, path);
   const { rates, maxDelayMs, countsHead, maxConcurrent } = found;
   return {
     name,
@@ -57,8 +57,8 @@ describe("layers", () => {
       overrides: { rate: [`${crossref}:metadata=rates:5/SECOND`] },
     };
     const policy = await loadPolicy(sources);
-    assert.equal(lane(policy, crossref).rates, "5/SECOND");
-    const rates = explainLane(policy, crossref, "metadata").find(({ field }) => field === "rates");
+    assert.equal(roleBudgetOf(policy, crossref).rates, "5/SECOND");
+    const rates = explainPolicy(policy, crossref, "metadata").find(({ field }) => field === "rates");
     assert.deepEqual(
       rates?.said.slice(-3).map(({ where, value }) => [where.replace(`${folder}/`, ""), value]),
       [
@@ -71,9 +71,9 @@ describe("layers", () => {
   });
 
   test("an override changes the fields it names and keeps their siblings", async () => {
-    const shipped = lane(await loadPolicy(), crossref);
+    const shipped = roleBudgetOf(await loadPolicy(), crossref);
     const env = { [`DOCSTOKG_RLIMIT__${crossref}__metadata`]: "rates:3/SECOND+100/HOUR,count_head:false" };
-    const changed = lane(await loadPolicy({ env }), crossref);
+    const changed = roleBudgetOf(await loadPolicy({ env }), crossref);
     assert.deepEqual(changed, { ...shipped, rates: "3/SECOND+100/HOUR", countsHead: false });
   });
 
@@ -96,9 +96,9 @@ describe("layers", () => {
       },
     });
     const { resolved, options } = ratelimits;
-    const a = resolved.route("a.example", "metadata").lane;
+    const a = resolved.route("a.example", "metadata").roleBudget;
     assert.deepEqual([formatRates(a.rates), a.maxDelayMs], ["1/SECOND", 5]);
-    assert.equal(resolved.route("b.example", "artifact").lane.maxConcurrent, 2);
+    assert.equal(resolved.route("b.example", "artifact").roleBudget.maxConcurrent, 2);
     assert.deepEqual({ ...options.backend }, { kind: "sqlite", dsn: "limits.db" });
     assert.equal(resolved.maxInFlight, 7);
     const { enabled, decrease, increase, windowUs } = resolved.aimd;
@@ -150,24 +150,24 @@ describe("layers", () => {
     const own = 'hosts: { own.example: { metadata: { rates: "1/s" } } }\n';
     const extended = await loadPolicy({ env: { DOCSTOKG_RLIMITS_YAML: await file("own.yaml", own) } });
     assert.notEqual(extended.ratelimits.options.hosts?.[crossref], undefined);
-    assert.equal(lane(extended, "own.example").rates, "1/SECOND");
+    assert.equal(roleBudgetOf(extended, "own.example").rates, "1/SECOND");
     const alone = await loadPolicy({ ratelimits: await file("alone.yaml", `extends: none\n${own}`) });
     assert.deepEqual(Object.keys(alone.ratelimits.options.hosts ?? {}), ["own.example"]);
-    assert.equal(lane(alone, crossref).rates, "10/SECOND+5000/HOUR");
+    assert.equal(roleBudgetOf(alone, crossref).rates, "10/SECOND+5000/HOUR");
   });
 
   test("a file may change one number of a shipped group", async () => {
     const policy = await loadPolicy({
       ratelimits: { groups: { arxiv: { total: { max_concurrent: 1, rates: "1/10s" } } } },
     });
-    const { above, name } = lane(policy, "export.arxiv.org");
+    const { above, name } = roleBudgetOf(policy, "export.arxiv.org");
     assert.deepEqual([name, above], ["group arxiv", ["group arxiv"]]);
   });
 
   test("hosts are the same in every spelling", async () => {
     const ratelimits = await file("idn.yaml", "hosts:\n  MÜNCHEN.example.:\n    metadata: { rates: 1/s }\n");
     const policy = await loadPolicy({ ratelimits, overrides: { rate: ["münchen.EXAMPLE:metadata=max_delay_ms:9"] } });
-    const { name, rates, maxDelayMs } = lane(policy, "xn--mnchen-3ya.example");
+    const { name, rates, maxDelayMs } = roleBudgetOf(policy, "xn--mnchen-3ya.example");
     assert.deepEqual({ name, rates, maxDelayMs }, { name: "xn--mnchen-3ya.example", rates: "1/SECOND", maxDelayMs: 9 });
   });
 });
@@ -343,12 +343,12 @@ describe("what is shipped", () => {
 
   test("budgets that providers share or split are shared or split", async () => {
     const policy = await loadPolicy();
-    assert.equal(lane(policy, "arxiv.org", "artifact").name, lane(policy, "export.arxiv.org").name);
-    const ols = lane(policy, "www.ebi.ac.uk", "metadata", "/ols4/api/ontologies/go").name;
-    const europePmc = lane(policy, "www.ebi.ac.uk", "metadata", "/europepmc/webservices/rest/search").name;
+    assert.equal(roleBudgetOf(policy, "arxiv.org", "artifact").name, roleBudgetOf(policy, "export.arxiv.org").name);
+    const ols = roleBudgetOf(policy, "www.ebi.ac.uk", "metadata", "/ols4/api/ontologies/go").name;
+    const europePmc = roleBudgetOf(policy, "www.ebi.ac.uk", "metadata", "/europepmc/webservices/rest/search").name;
     assert.notEqual(ols, europePmc);
-    const cdx = lane(policy, "web.archive.org", "metadata", "/cdx/search/cdx").name;
-    const replay = lane(policy, "web.archive.org", "artifact", "/web/2020id_/http://example.org/").name;
+    const cdx = roleBudgetOf(policy, "web.archive.org", "metadata", "/cdx/search/cdx").name;
+    const replay = roleBudgetOf(policy, "web.archive.org", "artifact", "/web/2020id_/http://example.org/").name;
     assert.notEqual(cdx, replay);
     const { above } = policy.ratelimits.resolved.route(crossref, "metadata");
     assert.ok(Math.min(...above.map(({ policy: total }) => total.maxConcurrent)) <= 3);
@@ -362,8 +362,8 @@ describe("what is shipped", () => {
       const [host = "", ...rest] = place.split("/");
       const path = rest.length > 0 ? `/${rest.join("/")}/x` : undefined;
       for (const role of ["metadata", "landing", "artifact"] as const) {
-        const { lane: found, above } = policy.ratelimits.resolved.route(host, role, path);
-        const explained = explainLane(policy, host, role, path);
+        const { roleBudget: found, above } = policy.ratelimits.resolved.route(host, role, path);
+        const explained = explainPolicy(policy, host, role, path);
         const said = (field: string) => explained.find(value => value.field === field)?.value;
         const rates = said("rates") as string | readonly string[];
         assert.equal([rates].flat().join("+"), formatRates(found.rates), `${place} ${role}`);
@@ -371,7 +371,7 @@ describe("what is shipped", () => {
         assert.equal(said("guard_ms"), found.guardUs / 1000, `${place} ${role}`);
         const totals = explained.filter(({ field }) => field.endsWith("total.rates"));
         assert.equal(totals.length, above.filter(total => total.policy.rates.length > 0).length, `${place} ${role}`);
-        const row = rowsOf(policy, { host, path }).find(candidate => candidate.role === role);
+        const row = hostPolicyRows(policy, { host, path }).find(candidate => candidate.role === role);
         assert.equal(row?.rates, found.labels.join(" + "), `${place} ${role}`);
         const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
         assert.equal(said("breaker.fail_max"), failMax, `${place} ${role}`);
@@ -409,7 +409,7 @@ describe("tables and warnings", () => {
         "a.example total 3/SECOND",
       ],
     );
-    assert.deepEqual(rowsOf(policy, { host: "a.example" }).at(-1), {
+    assert.deepEqual(hostPolicyRows(policy, { host: "a.example" }).at(-1), {
       host: "a.example",
       role: "total",
       rates: "3/SECOND",

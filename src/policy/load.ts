@@ -7,11 +7,17 @@ import { type Environment, readEnvironment } from "./environment.ts";
 import { readFileLayer, readShippedLayer } from "./file-layer.ts";
 import { loadIdentities } from "./identities.ts";
 import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
-import { type Limits, limitsFrom } from "./limits.ts";
-import { plainValue, readBreakerOverride, readBreakerRoleOverride, readFields, readRateOverride } from "./overrides.ts";
+import { type LimitPolicies, limitPoliciesFrom } from "./limits.ts";
+import {
+  parseScalar,
+  readBreakerOverride,
+  readBreakerRoleOverride,
+  readFields,
+  readRateOverride,
+} from "./overrides.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts";
 import { problemsOf } from "./validation.ts";
-import type { YamlLayer } from "./yaml-layer.ts";
+import type { PolicyLayer } from "./yaml-layer.ts";
 
 /** The third layer, as flags say it. */
 export interface PolicyOverrides {
@@ -37,25 +43,25 @@ export interface PolicySources {
 }
 
 /** One half of the policy: everything that was said, in the order of the layers, and what it comes to. */
-export interface LoadedHalf<Options, Resolved> {
+export interface LoadedSection<Options, Resolved> {
   readonly assignments: readonly Assignment[];
   readonly options: Options;
   readonly resolved: Resolved;
 }
 
 export interface LoadedPolicy {
-  readonly ratelimits: LoadedHalf<RatelimitsOptions, Limits>;
-  readonly breakers: LoadedHalf<BreakersOptions, BreakerPolicies>;
+  readonly ratelimits: LoadedSection<RatelimitsOptions, LimitPolicies>;
+  readonly breakers: LoadedSection<BreakersOptions, BreakerPolicies>;
 }
 
-interface Half {
+interface PolicySection {
   readonly key: "ratelimits" | "breakers";
   readonly schema: z.ZodType;
   readonly variable: string;
 }
 
-const RATELIMITS: Half = { key: "ratelimits", schema: ratelimitsSchema, variable: "DOCSTOKG_RLIMITS_YAML" };
-const BREAKERS: Half = { key: "breakers", schema: breakersSchema, variable: "DOCSTOKG_BREAKERS_YAML" };
+const RATELIMITS: PolicySection = { key: "ratelimits", schema: ratelimitsSchema, variable: "DOCSTOKG_RLIMITS_YAML" };
+const BREAKERS: PolicySection = { key: "breakers", schema: breakersSchema, variable: "DOCSTOKG_BREAKERS_YAML" };
 
 /**
  * Loads the policy in its layers: shipped file, the user's file or object, environment, flags; field by field, the
@@ -63,11 +69,11 @@ const BREAKERS: Half = { key: "breakers", schema: breakersSchema, variable: "DOC
  */
 export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPolicy> {
   const problems: ConfigProblem[] = [];
-  const limits = await loadHalf(RATELIMITS, sources, problems);
-  const breakers = await loadHalf(BREAKERS, sources, problems);
+  const limits = await loadSection(RATELIMITS, sources, problems);
+  const breakers = await loadSection(BREAKERS, sources, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return {
-    ratelimits: resolve(limits, options => limitsFrom(options, "policy")),
+    ratelimits: resolve(limits, options => limitPoliciesFrom(options, "policy")),
     breakers: resolve(breakers, options => breakerPoliciesFrom(options, "policy")),
   };
 }
@@ -76,15 +82,15 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
 function resolve<Options, Resolved>(
   assignments: readonly Assignment[],
   make: (options: Options) => Resolved,
-): LoadedHalf<Options, Resolved> {
+): LoadedSection<Options, Resolved> {
   const options = assemble(assignments) as Options;
   try {
     return { assignments, options, resolved: make(options) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const placed = error.problems.map(problem => {
-      const said = assignments.findLast(({ path }) => `${problem.path}.`.startsWith(`${path.join(".")}.`));
-      return { ...problem, where: said?.where ?? problem.where };
+      const assignment = assignments.findLast(({ path }) => `${problem.path}.`.startsWith(`${path.join(".")}.`));
+      return { ...problem, where: assignment?.where ?? problem.where };
     });
     throw new ConfigError(placed);
   }
@@ -93,7 +99,7 @@ function resolve<Options, Resolved>(
 /** Which file of the policy this is, and what is wrong with it on top of the shipped one. */
 export async function checkFile(
   file: string,
-): Promise<{ readonly key: Half["key"] | "identities"; readonly problems: readonly ConfigProblem[] }> {
+): Promise<{ readonly key: PolicySection["key"] | "identities"; readonly problems: readonly ConfigProblem[] }> {
   const { assignments } = await readFileLayer(file);
   const key = kindOf(file, assignments);
   try {
@@ -107,14 +113,14 @@ export async function checkFile(
 }
 
 /** By its name, or failing that by keys that only one of the files has. */
-function kindOf(file: string, assignments: readonly Assignment[]): Half["key"] | "identities" {
+function kindOf(file: string, assignments: readonly Assignment[]): PolicySection["key"] | "identities" {
   const name = basename(file);
   if (/breaker/i.test(name)) return BREAKERS.key;
   if (/ratelimit/i.test(name)) return RATELIMITS.key;
   if (/identit/i.test(name)) return "identities";
   if (assignments.some(({ path: [first, , key] }) => first === "hosts" && (key === "query" || key === "headers")))
     return "identities";
-  const telling: ReadonlySet<string> = new Set([
+  const breakerKeys: ReadonlySet<string> = new Set([
     "advanced",
     "resolvers",
     "fail_max",
@@ -122,35 +128,39 @@ function kindOf(file: string, assignments: readonly Assignment[]): Half["key"] |
     "classify",
     "half_open",
   ]);
-  return assignments.some(({ path }) => path.some(key => telling.has(key))) ? BREAKERS.key : RATELIMITS.key;
+  return assignments.some(({ path }) => path.some(key => breakerKeys.has(key))) ? BREAKERS.key : RATELIMITS.key;
 }
 
-async function loadHalf(half: Half, sources: PolicySources, problems: ConfigProblem[]): Promise<readonly Assignment[]> {
+async function loadSection(
+  section: PolicySection,
+  sources: PolicySources,
+  problems: ConfigProblem[],
+): Promise<readonly Assignment[]> {
   const layers = [
-    await readShippedLayer(half.key),
-    await readOwn(half, sources),
-    readEnvironment(sources.env ?? {}, half.key),
-    readFlags(half, sources.overrides ?? {}),
+    await readShippedLayer(section.key),
+    await readUserLayer(section, sources),
+    readEnvironment(sources.env ?? {}, section.key),
+    readFlags(section, sources.overrides ?? {}),
   ] as const;
   for (const layer of layers) {
     problems.push(...layer.problems);
     // Most layers say nothing.
-    if (layer.assignments.length > 0) problems.push(...problemsOf(half.schema, layer.assignments, half.key));
+    if (layer.assignments.length > 0) problems.push(...problemsOf(section.schema, layer.assignments, section.key));
   }
   const [base, own, ...rest] = layers;
   const standsAlone = own.assignments.some(({ path, value }) => path.join(".") === "extends" && value === "none");
   return [...(standsAlone ? [] : base.assignments), ...own.assignments, ...rest.flatMap(layer => layer.assignments)];
 }
 
-async function readOwn(half: Half, { env = {}, ...sources }: PolicySources): Promise<YamlLayer> {
-  const given = sources[half.key] ?? (env[half.variable] || undefined);
+async function readUserLayer(section: PolicySection, { env = {}, ...sources }: PolicySources): Promise<PolicyLayer> {
+  const given = sources[section.key] ?? (env[section.variable] || undefined);
   if (given === undefined) return { assignments: [], problems: [] };
   if (typeof given === "string")
-    return readFileLayer(given, given, sources[half.key] === undefined ? half.variable : undefined);
-  return { assignments: assignmentsOf(given, `policy.${half.key}`), problems: [] };
+    return readFileLayer(given, given, sources[section.key] === undefined ? section.variable : undefined);
+  return { assignments: assignmentsOf(given, `policy.${section.key}`), problems: [] };
 }
 
-function readFlags({ key }: Half, flags: PolicyOverrides): YamlLayer {
+function readFlags({ key }: PolicySection, flags: PolicyOverrides): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
   const read = (
@@ -179,7 +189,7 @@ function readFlags({ key }: Half, flags: PolicyOverrides): YamlLayer {
     set(
       "--max-inflight",
       ["global", "max_inflight"],
-      typeof maxInflight === "string" ? plainValue(maxInflight) : maxInflight,
+      typeof maxInflight === "string" ? parseScalar(maxInflight) : maxInflight,
     );
     read("--aimd", [flags.aimd], value => readFields(value, ["aimd"], "--aimd"));
   } else {

@@ -22,7 +22,7 @@ export function readFields(text: string, path: readonly string[], where: string)
     const [, key = "", value = ""] = /^\s*([a-z_0-9]+)\s*[:=]\s*(.*?)\s*$/i.exec(field) ?? [];
     if (key === "" || value === "") throw new RangeError(`${JSON.stringify(field.trim())} is not <key>:<value>`);
     const name = SHORT_NAMES[key.toLowerCase()] ?? key.toLowerCase();
-    return { path: [...path, name], value: name === "rates" ? value : plainValue(value), where };
+    return { path: [...path, name], value: name === "rates" ? value : parseScalar(value), where };
   });
 }
 
@@ -65,7 +65,7 @@ export function readList(
 }
 
 /** Numbers and truth values as such, everything else as the text it is. */
-export function plainValue(text: string): unknown {
+export function parseScalar(text: string): unknown {
   if (/^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }

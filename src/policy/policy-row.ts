@@ -1,4 +1,4 @@
-import { hostOr } from "./layer.ts";
+import { canonicalHostIfValid } from "./layer.ts";
 import { type BudgetPolicy, groupName } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { ROLES } from "./roles.ts";
@@ -22,26 +22,27 @@ export interface PolicyRow {
 export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
   const { hosts = {} } = policy.ratelimits.options;
   const listed = new Set([...Object.keys(hosts), ...Object.keys(policy.breakers.options.hosts ?? {})]);
-  const rows = [...listed].flatMap(host => rowsOf(policy, { host }));
-  for (const { group, host, path } of groupPlaces(policy)) rows.push(...rowsAt(policy, host, path, groupName(group)));
+  const rows = [...listed].flatMap(host => hostPolicyRows(policy, { host }));
+  for (const { group, host, path } of groupRepresentatives(policy))
+    rows.push(...rowsAt(policy, host, path, groupName(group)));
   return [...rowsAt(policy, "unlisted.invalid", undefined, "(any other)"), ...rows];
 }
 
 /** Each group with somebody who uses its lanes: a member that is not listed as a host, or that has a path. */
-export function groupPlaces(
+export function groupRepresentatives(
   policy: LoadedPolicy,
 ): readonly { readonly group: string; readonly host: string; readonly path: string | undefined }[] {
   const { hosts = {}, groups = {} } = policy.ratelimits.options;
   return Object.entries(groups).flatMap(([group, { members = [] }]) => {
     const places = members.map(member => {
       const [name = "", ...rest] = member.split("/");
-      return { group, host: hostOr(name), path: rest.length > 0 ? `/${rest.join("/")}` : undefined };
+      return { group, host: canonicalHostIfValid(name), path: rest.length > 0 ? `/${rest.join("/")}` : undefined };
     });
     return places.filter(({ host, path }) => path !== undefined || !Object.hasOwn(hosts, host)).slice(0, 1);
   });
 }
 
-export function rowsOf(
+export function hostPolicyRows(
   policy: LoadedPolicy,
   { host, path }: { readonly host: string; readonly path?: string | undefined },
 ): readonly PolicyRow[] {
@@ -53,14 +54,14 @@ function rowsAt(policy: LoadedPolicy, host: string, path: string | undefined, sh
   const { resolved, options } = policy.ratelimits;
   const common = { backend: options.backend?.kind ?? "memory", aimd: resolved.aimd.enabled };
   const rows: PolicyRow[] = ROLES.map(role => {
-    const { lane, above } = resolved.route(host, role, path);
-    const maxConcurrent = Math.min(lane.maxConcurrent, ...above.map(total => total.policy.maxConcurrent));
+    const { roleBudget, above } = resolved.route(host, role, path);
+    const maxConcurrent = Math.min(roleBudget.maxConcurrent, ...above.map(total => total.policy.maxConcurrent));
     const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
-    const { maxDelayMs, countsHead } = lane;
+    const { maxDelayMs, countsHead } = roleBudget;
     return {
       host: shown,
       role,
-      ...budgetCells({ ...lane, maxConcurrent }),
+      ...budgetCells({ ...roleBudget, maxConcurrent }),
       maxDelayMs,
       countsHead,
       failMax,

@@ -4,7 +4,7 @@ import { parseRates } from "../core/limits/rate.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { DEFAULT_AIMD } from "./defaults.ts";
-import { assignmentsOf, hostOr } from "./layer.ts";
+import { assignmentsOf, canonicalHostIfValid } from "./layer.ts";
 import { problemsOf } from "./validation.ts";
 
 /** Runs a parser of the core and turns its RangeError into an issue at this place. */
@@ -26,7 +26,7 @@ const rates = z
   })
   .describe("Windows such as 10/SECOND, 1/3SECOND or 300/min; a list, or joined by +")
   .transform(parsedBy(parseRates));
-export const hostName = z.string().transform(parsedBy(canonicalHost));
+export const hostNameSchema = z.string().transform(parsedBy(canonicalHost));
 
 /** Shadow: everything is computed and told, and nothing is held. */
 export const mode = z
@@ -64,7 +64,7 @@ export const ratelimitsSchema = z.strictObject({
   extends: z.enum(["default", "none"]).optional(),
   mode,
   defaults: z.strictObject(roles).prefault({}),
-  hosts: z.record(hostName, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
+  hosts: z.record(hostNameSchema, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
   groups: z
     .record(
       z.string().min(1),
@@ -105,10 +105,10 @@ export type RatelimitsOptions = z.input<typeof ratelimitsSchema>;
 /** What a user may write for one host, and for one of its roles. */
 export type HostLimits = NonNullable<RatelimitsOptions["hosts"]>[string];
 export type RoleLimits = NonNullable<HostLimits["metadata"]>;
-export type AimdOptions = z.output<typeof ratelimitsSchema>["aimd"];
-export type BudgetOptions = z.output<typeof total>;
-export type RoleOptions = z.output<typeof role>;
-export type HostOptions = z.output<typeof ratelimitsSchema>["hosts"][string];
+export type ParsedAimd = z.output<typeof ratelimitsSchema>["aimd"];
+export type ParsedBudgetLimits = z.output<typeof total>;
+export type ParsedRoleLimits = z.output<typeof role>;
+export type ParsedHostLimits = z.output<typeof ratelimitsSchema>["hosts"][string];
 
 /** Reads the limits, or throws a ConfigError that lists everything wrong with them. */
 export function parseRatelimits(options: RatelimitsOptions, where: string): z.output<typeof ratelimitsSchema> {
@@ -121,17 +121,17 @@ export function parseOptions<Schema extends z.ZodType>(
   options: unknown,
   where: string,
 ): z.output<Schema> {
-  const problems = [...problemsOf(schema, assignmentsOf(options, where), where), ...doubledHosts(options, where)];
+  const problems = [...problemsOf(schema, assignmentsOf(options, where), where), ...duplicateHosts(options, where)];
   if (problems.length > 0) throw new ConfigError(problems);
   return schema.parse(options);
 }
 
 /** A host that is listed twice, in two spellings, would lose one of its entries. */
-function doubledHosts(options: unknown, where: string): readonly ConfigProblem[] {
+function duplicateHosts(options: unknown, where: string): readonly ConfigProblem[] {
   const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
   if (typeof hosts !== "object" || hosts === null) return [];
-  const names = Object.keys(hosts).map(hostOr);
+  const names = Object.keys(hosts).map(canonicalHostIfValid);
   const seen = new Set<string>();
-  const doubled = names.filter(name => seen.size === seen.add(name).size);
-  return doubled.map(name => ({ where, path: `hosts.${name}`, message: `${name} is listed twice` }));
+  const duplicates = names.filter(name => seen.size === seen.add(name).size);
+  return duplicates.map(name => ({ where, path: `hosts.${name}`, message: `${name} is listed twice` }));
 }

@@ -7,6 +7,6 @@ export function isRole(value: unknown): value is Role {
   return (ROLES as readonly unknown[]).includes(value);
 }
 
-export function notARole(value: unknown): string {
+export function unknownRoleMessage(value: unknown): string {
   return `${JSON.stringify(value)} is no role; the roles are ${ROLES.join(", ")}`;
 }

@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { type Assignment, assemble, whereSaid } from "./layer.ts";
+import { type Assignment, assemble, sourceOfPath } from "./layer.ts";
 
 /** Layers that were found to be right, by what they are to be: the shipped files are looked at once and not for each hub. */
-const faultless = new WeakMap<readonly Assignment[], z.ZodType>();
+const validLayers = new WeakMap<readonly Assignment[], z.ZodType>();
 
 /** What is wrong with a layer by itself: each with its place, what was found, and what may have been meant. */
 export function problemsOf(
@@ -12,13 +12,13 @@ export function problemsOf(
   assignments: readonly Assignment[],
   name: string,
 ): readonly ConfigProblem[] {
-  if (faultless.get(assignments) === schema) return [];
-  const problems = foundIn(schema, assignments, name);
-  if (problems.length === 0) faultless.set(assignments, schema);
+  if (validLayers.get(assignments) === schema) return [];
+  const problems = findProblems(schema, assignments, name);
+  if (problems.length === 0) validLayers.set(assignments, schema);
   return problems;
 }
 
-function foundIn(schema: z.ZodType, assignments: readonly Assignment[], name: string): readonly ConfigProblem[] {
+function findProblems(schema: z.ZodType, assignments: readonly Assignment[], name: string): readonly ConfigProblem[] {
   const document = assemble(assignments);
   const result = schema.safeParse(document);
   if (result.success) return [];
@@ -27,18 +27,18 @@ function foundIn(schema: z.ZodType, assignments: readonly Assignment[], name: st
     const path = issue.path.map(String);
     if (issue.code === "unrecognized_keys") {
       return issue.keys.map(key => ({
-        where: whereSaid(assignments, [...path, key]) ?? name,
+        where: sourceOfPath(assignments, [...path, key]) ?? name,
         path: [...path, key].join("."),
         message: `unknown key${suggestion(key, known)}`,
       }));
     }
     if (issue.code === "invalid_key") {
       const message = issue.issues.map(inner => inner.message).join("; ");
-      return [{ where: whereSaid(assignments, path) ?? name, path: path.join("."), message }];
+      return [{ where: sourceOfPath(assignments, path) ?? name, path: path.join("."), message }];
     }
     const found = isSecret(path) ? "(not shown)" : valueAt(document, path);
     const message = issue.code === "custom" ? issue.message : `${plain(issue.message)}, found ${show(found)}`;
-    return [{ where: whereSaid(assignments, path) ?? name, path: path.join("."), message }];
+    return [{ where: sourceOfPath(assignments, path) ?? name, path: path.join("."), message }];
   });
 }
 

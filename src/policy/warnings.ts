@@ -1,7 +1,7 @@
 import type { Rate } from "../core/limits/rate.ts";
-import { type BudgetPolicy, groupName, type LanePolicy } from "./limits.ts";
+import { type BudgetPolicy, groupName, type RoleBudgetPolicy } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
-import { groupPlaces } from "./policy-row.ts";
+import { groupRepresentatives } from "./policy-row.ts";
 import { ROLES } from "./roles.ts";
 
 /** What a call usually takes, to judge whether a concurrency cap can reach its rate. */
@@ -15,16 +15,16 @@ export function warningsOf(policy: LoadedPolicy): readonly string[] {
   const hosts = Object.keys(options.hosts ?? {});
   const owners = [
     ...hosts.map(host => ({ shown: host, host, path: undefined })),
-    ...groupPlaces(policy).map(({ group, host, path }) => ({ shown: groupName(group), host, path })),
+    ...groupRepresentatives(policy).map(({ group, host, path }) => ({ shown: groupName(group), host, path })),
     { shown: "defaults", host: "unlisted.invalid", path: undefined },
   ];
   for (const { shown, host, path } of owners) {
     for (const role of ROLES) {
-      const { lane, above } = resolved.route(host, role, path);
+      const { roleBudget, above } = resolved.route(host, role, path);
       warnings.push(
-        ...laneWarnings(
+        ...roleWarnings(
           `${shown} ${role}`,
-          lane,
+          roleBudget,
           above.map(budget => budget.policy),
         ),
       );
@@ -33,15 +33,15 @@ export function warningsOf(policy: LoadedPolicy): readonly string[] {
   return [...new Set(warnings)];
 }
 
-function laneWarnings(name: string, lane: LanePolicy, above: readonly BudgetPolicy[]): readonly string[] {
+function roleWarnings(name: string, roleBudget: RoleBudgetPolicy, above: readonly BudgetPolicy[]): readonly string[] {
   const warnings: string[] = [];
-  const budgets = [lane, ...above];
+  const budgets = [roleBudget, ...above];
   for (const budget of budgets) {
     for (const [index, rate] of budget.rates.entries()) {
       const spacingMs = rate.windowUs / rate.limit / 1000;
-      if (rate.windowUs <= MINUTE_US && spacingMs > lane.maxDelayMs) {
+      if (rate.windowUs <= MINUTE_US && spacingMs > roleBudget.maxDelayMs) {
         warnings.push(
-          `${name}: max_delay_ms ${lane.maxDelayMs} is shorter than the ${Math.ceil(spacingMs)} ms that a call takes at ${budget.labels[index]}: once the window is full, calls are refused instead of waiting`,
+          `${name}: max_delay_ms ${roleBudget.maxDelayMs} is shorter than the ${Math.ceil(spacingMs)} ms that a call takes at ${budget.labels[index]}: once the window is full, calls are refused instead of waiting`,
         );
       }
       const implying = budget.rates.findIndex((other, at) => at !== index && implies(other, rate, at < index));

@@ -1,28 +1,28 @@
-import type { BreakerTeller } from "../breaker/breaker-emitter.ts";
+import type { BreakerEmitter } from "../breaker/breaker-emitter.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import type { HostCooler } from "../breaker/cooldown-starter.ts";
+import type { CooldownStarter } from "../breaker/cooldown-starter.ts";
 import type { HostBreaker } from "../breaker/host-breaker.ts";
-import { circuitOf, type SharedHost } from "../core/breaker/breaker-record.ts";
+import { type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
 import type { Circuit, Probe } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
 import type { Time, Timer } from "../time/time.ts";
-import type { Fleet, News, Subject } from "./peer-breakers.ts";
+import type { BreakerRecordName, PeerBreakers, PeerRecordChange } from "./peer-breakers.ts";
 
 /** What of a registry others may change. */
-export interface SharedRoom {
+export interface BreakerSyncDeps {
   readonly table: BreakerTable;
-  readonly cooler: HostCooler;
-  readonly teller: BreakerTeller;
+  readonly cooldownStarter: CooldownStarter;
+  readonly emitter: BreakerEmitter;
   readonly time: Time;
   readonly lastPermit: () => number;
-  readonly passable: (blocker: HostBreaker | CircuitHolder) => void;
-  readonly forgive: (host: HostBreaker) => void;
+  readonly unblocked: (blocker: HostBreaker | CircuitHolder) => void;
+  readonly reset: (host: HostBreaker) => void;
 }
 
 /** As long as the longest call that a probe may be, and a margin; a process that died over it is not waited for longer. */
-const LEASE_US = 35_000_000;
+const PROBE_LEASE_US = 35_000_000;
 /** Leave that nobody makes use of goes back, for others. */
 const UNUSED_MS = 1000;
 /** Whoever was told no does not ask again at once. */
@@ -31,61 +31,67 @@ const REFUSED_US = 50_000;
 /** Two deadlines so close to each other are one, told by two clocks. */
 const SAME_US = 50_000;
 
-type Leave =
-  | { readonly kind: "asked"; readonly id: string; readonly answered: Promise<void> }
-  | { readonly kind: "given"; readonly id: string; readonly giveBack: Timer }
+type ProbePermission =
+  | { readonly kind: "requested"; readonly id: string; readonly probeReply: Promise<void> }
+  | { readonly kind: "given"; readonly id: string; readonly returnTimer: Timer }
   | { readonly kind: "refused"; readonly untilUs: number };
 
 /**
  * The circuits of this process among those of others. What opens or closes here is told; what others tell is done here,
  * without being told again; and a probe needs leave from all.
  */
-export class SharedCircuits {
-  readonly #fleet: Fleet;
-  readonly #room: SharedRoom;
-  readonly #leave = new WeakMap<CircuitHolder, Leave>();
+export class BreakerSync {
+  readonly #peerBreakers: PeerBreakers;
+  readonly #deps: BreakerSyncDeps;
+  readonly #permissions = new WeakMap<CircuitHolder, ProbePermission>();
   /** The probes of this process, by circuit and permit, under the names that others know them by. */
   readonly #probes = new WeakMap<CircuitHolder, Map<number, string>>();
-  #isHearing = false;
+  #isApplyingPeers = false;
 
-  constructor(fleet: Fleet, room: SharedRoom) {
-    this.#fleet = fleet;
-    this.#room = room;
+  constructor(peerBreakers: PeerBreakers, deps: BreakerSyncDeps) {
+    this.#peerBreakers = peerBreakers;
+    this.#deps = deps;
   }
 
   /** What happens now is what others have told. */
-  get isHearing(): boolean {
-    return this.#isHearing;
+  get isApplyingPeers(): boolean {
+    return this.#isApplyingPeers;
   }
 
   cooled({ name }: HostBreaker, untilUs: number, reason: OpenReason): void {
-    if (!this.#isHearing) this.#fleet.cooled(`host ${name}`, isOrder(reason) ? "ordered" : "asked", untilUs, reason);
+    if (!this.#isApplyingPeers)
+      this.#peerBreakers.cooled(
+        `host ${name}`,
+        isOperatorOrder(reason) ? "operatorCooldown" : "serverCooldown",
+        untilUs,
+        reason,
+      );
   }
 
   cooldownEnded({ name }: HostBreaker): void {
-    if (!this.#isHearing) this.#fleet.cooldownEnded(`host ${name}`);
+    if (!this.#isApplyingPeers) this.#peerBreakers.cooldownEnded(`host ${name}`);
   }
 
-  forgiven({ name }: HostBreaker): void {
-    if (!this.#isHearing) void this.#fleet.forgiven(`host ${name}`);
+  hostReset({ name }: HostBreaker): void {
+    if (!this.#isApplyingPeers) void this.#peerBreakers.hostReset(`host ${name}`);
   }
 
   /** A circuit of this process has changed. */
   changed(holder: CircuitHolder, old: Circuit, now: Circuit): void {
     const probes = this.#probes.get(holder);
     const left = now.kind === "half-open" ? new Set(now.probes.map(({ id }) => id)) : undefined;
-    const subject = subjectOf(holder);
+    const recordName = recordNameOf(holder);
     const circuit = circuitName(holder);
-    if (!this.#isHearing) {
-      if (now.kind === "open") this.#fleet.opened(subject, circuit, now.untilUs, now.reopened);
+    if (!this.#isApplyingPeers) {
+      if (now.kind === "open") this.#peerBreakers.opened(recordName, circuit, now.untilUs, now.reopened);
       const [[, first] = []] = probes ?? [];
       if (old.kind === "half-open" && now.kind === "closed" && first !== undefined)
-        this.#fleet.closed(subject, circuit, first);
+        this.#peerBreakers.closed(recordName, circuit, first);
     }
     for (const [permit, id] of probes ?? []) {
       if (left?.has(permit)) continue;
       probes?.delete(permit);
-      if (left !== undefined) this.#fleet.probeReturned(subject, circuit, id);
+      if (left !== undefined) this.#peerBreakers.probeReturned(recordName, circuit, id);
     }
     if (probes?.size === 0) this.#probes.delete(holder);
   }
@@ -94,38 +100,39 @@ export class SharedCircuits {
   mayProbe(
     holder: CircuitHolder,
     nowUs: number,
-  ): true | { readonly untilUs: number; readonly answered: Promise<void> | undefined } {
-    const leave = this.#leave.get(holder);
-    if (leave?.kind === "given") return true;
-    if (leave?.kind === "refused" && leave.untilUs > nowUs) return { untilUs: leave.untilUs, answered: undefined };
-    const answered = leave?.kind === "asked" ? leave.answered : this.#ask(holder);
-    return { untilUs: nowUs + UNUSED_MS * 1000, answered };
+  ): true | { readonly untilUs: number; readonly probeReply: Promise<void> | undefined } {
+    const permission = this.#permissions.get(holder);
+    if (permission?.kind === "given") return true;
+    if (permission?.kind === "refused" && permission.untilUs > nowUs)
+      return { untilUs: permission.untilUs, probeReply: undefined };
+    const probeReply = permission?.kind === "requested" ? permission.probeReply : this.#requestProbe(holder);
+    return { untilUs: nowUs + UNUSED_MS * 1000, probeReply };
   }
 
   /** A probe goes out with the leave that there was. */
-  sent(holder: CircuitHolder, permit: number): void {
-    const leave = this.#leave.get(holder);
-    if (leave?.kind !== "given") return;
-    leave.giveBack.cancel();
-    this.#leave.delete(holder);
+  probeSent(holder: CircuitHolder, permit: number): void {
+    const permission = this.#permissions.get(holder);
+    if (permission?.kind !== "given") return;
+    permission.returnTimer.cancel();
+    this.#permissions.delete(holder);
     const probes = this.#probes.get(holder) ?? new Map<number, string>();
-    probes.set(permit, leave.id);
+    probes.set(permit, permission.id);
     this.#probes.set(holder, probes);
   }
 
-  hear({ subject, host, known }: News): void {
-    this.#isHearing = true;
+  apply({ recordName, host, known }: PeerRecordChange): void {
+    this.#isApplyingPeers = true;
     try {
-      if (subject.startsWith("host ")) this.#hearOfHost(subject.slice("host ".length), host, known);
-      else this.#hearOfCircuit(this.#room.table.resolver(subject.slice("resolver ".length)), "", host, known);
+      if (recordName.startsWith("host ")) this.#applyHost(recordName.slice("host ".length), host, known);
+      else this.#applyCircuit(this.#deps.table.resolver(recordName.slice("resolver ".length)), "", host, known);
     } finally {
-      this.#isHearing = false;
+      this.#isApplyingPeers = false;
     }
   }
 
   /** Says once more what a store that was away has not heard, or may have lost. */
-  repeat(): void {
-    const { table, time } = this.#room;
+  republish(): void {
+    const { table, time } = this.#deps;
     const nowUs = time.monotonicUs();
     for (const host of table.hosts()) {
       const cooldown = host.cooldownAt(nowUs);
@@ -134,72 +141,72 @@ export class SharedCircuits {
     for (const holder of table.circuits()) {
       const circuit = holder.at(nowUs);
       if (circuit.kind === "open")
-        this.#fleet.opened(subjectOf(holder), circuitName(holder), circuit.untilUs, circuit.reopened);
+        this.#peerBreakers.opened(recordNameOf(holder), circuitName(holder), circuit.untilUs, circuit.reopened);
     }
   }
 
-  #ask(holder: CircuitHolder): Promise<void> {
-    const id = this.#fleet.nameProbe();
+  #requestProbe(holder: CircuitHolder): Promise<void> {
+    const id = this.#peerBreakers.newProbeId();
     const { trialCalls } = holder.policy;
-    const answered = this.#fleet
-      .takeProbe(subjectOf(holder), circuitName(holder), { id, trialCalls, leaseUs: LEASE_US })
-      .then(isGiven => {
-        const { time, passable } = this.#room;
-        if (!isGiven) this.#leave.set(holder, { kind: "refused", untilUs: time.monotonicUs() + REFUSED_US });
-        else this.#leave.set(holder, { kind: "given", id, giveBack: this.#giveBackLater(holder, id) });
-        passable(holder);
+    const probeReply = this.#peerBreakers
+      .requestProbe(recordNameOf(holder), circuitName(holder), { id, trialCalls, leaseUs: PROBE_LEASE_US })
+      .then(isGranted => {
+        const { time, unblocked } = this.#deps;
+        if (!isGranted) this.#permissions.set(holder, { kind: "refused", untilUs: time.monotonicUs() + REFUSED_US });
+        else this.#permissions.set(holder, { kind: "given", id, returnTimer: this.#returnLater(holder, id) });
+        unblocked(holder);
       });
-    this.#leave.set(holder, { kind: "asked", id, answered });
-    return answered;
+    this.#permissions.set(holder, { kind: "requested", id, probeReply });
+    return probeReply;
   }
 
-  #giveBackLater(holder: CircuitHolder, id: string): Timer {
-    return this.#room.time.setTimer(UNUSED_MS, () => {
-      this.#leave.delete(holder);
-      this.#fleet.probeReturned(subjectOf(holder), circuitName(holder), id);
+  #returnLater(holder: CircuitHolder, id: string): Timer {
+    return this.#deps.time.setTimer(UNUSED_MS, () => {
+      this.#permissions.delete(holder);
+      this.#peerBreakers.probeReturned(recordNameOf(holder), circuitName(holder), id);
     });
   }
 
-  #hearOfHost(name: string, host: SharedHost, known: SharedHost): void {
-    const { table, cooler, teller, time, lastPermit, passable, forgive } = this.#room;
+  #applyHost(name: string, host: BreakerRecord, known: BreakerRecord): void {
+    const { table, cooldownStarter, emitter, time, lastPermit, unblocked, reset } = this.#deps;
     const nowUs = time.monotonicUs();
-    const local = table.known(name);
-    if (host.epoch !== known.epoch && local !== undefined) forgive(local);
-    for (const part of ["asked", "ordered"] as const) {
+    const local = table.find(name);
+    if (host.epoch !== known.epoch && local !== undefined) reset(local);
+    for (const part of ["serverCooldown", "operatorCooldown"] as const) {
       const { serial, untilUs, reason } = host[part];
       if (serial === known[part].serial) continue;
-      const here = local?.cooldownAt(nowUs);
-      if (local !== undefined && here?.reason === reason && here.untilUs >= untilUs - SAME_US) {
+      const current = local?.cooldownAt(nowUs);
+      if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_US) {
         // Its own word come back, or nearly the same of another: the later one counts, and is nothing to tell.
-        if (untilUs > here.untilUs) local.cooldowns.set({ ...here, untilUs });
+        if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
         continue;
       }
       if (untilUs > nowUs) {
-        const ms = Math.min((untilUs - nowUs) / 1000, part === "asked" ? longestMs(table, name) : Infinity);
-        cooler.cool(table.host(name), ms, reason as OpenReason, lastPermit());
-      } else if (part === "asked" && local?.mayBeCooling && local.cooldowns.endAsked(nowUs)) {
-        teller.cooldownEnded(name, "success");
-        passable(local);
+        const ms = Math.min((untilUs - nowUs) / 1000, part === "serverCooldown" ? longestMs(table, name) : Infinity);
+        cooldownStarter.start(table.host(name), ms, reason as OpenReason, lastPermit());
+      } else if (part === "serverCooldown" && local?.mayHaveCooldown && local.cooldowns.endRequested(nowUs)) {
+        emitter.cooldownEnded(name, "success");
+        unblocked(local);
       }
     }
     for (const role of Object.keys(host.circuits)) {
-      if (!isRole(role) || (local?.circuits[role] === undefined && circuitOf(host, role).isClosed)) continue;
-      this.#hearOfCircuit(table.circuit(table.host(name), role), role, host, known);
+      if (!isRole(role) || (local?.circuits[role] === undefined && circuitRecordOf(host, role).isClosed)) continue;
+      this.#applyCircuit(table.circuit(table.host(name), role), role, host, known);
     }
   }
 
-  #hearOfCircuit(holder: CircuitHolder, name: string, host: SharedHost, known: SharedHost): void {
-    const circuit = circuitOf(host, name);
-    if (circuit.serial === circuitOf(known, name).serial) return;
+  #applyCircuit(holder: CircuitHolder, name: string, host: BreakerRecord, known: BreakerRecord): void {
+    const circuit = circuitRecordOf(host, name);
+    if (circuit.serial === circuitRecordOf(known, name).serial) return;
     const own = new Set(this.#probes.get(holder)?.values());
-    const leave = this.#leave.get(holder);
-    if (leave !== undefined && leave.kind !== "refused") own.add(leave.id);
+    const permission = this.#permissions.get(holder);
+    if (permission !== undefined && permission.kind !== "refused") own.add(permission.id);
     // Numbers below 0, so that nobody here takes them for his own.
-    const probes = circuit.probes.filter(({ id }) => !own.has(id)).map(asOthers);
-    const nowUs = this.#room.time.monotonicUs();
-    const here = holder.at(nowUs);
+    const probes = circuit.probes.filter(({ id }) => !own.has(id)).map(peerProbe);
+    const nowUs = this.#deps.time.monotonicUs();
+    const current = holder.at(nowUs);
     // Its own word, come back: the same deadline by way of another clock.
-    if (here.kind === "open" && !circuit.isClosed && Math.abs(here.untilUs - circuit.untilUs) <= SAME_US) return;
+    if (current.kind === "open" && !circuit.isClosed && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
     holder.adopt({ ...circuit, probes }, nowUs);
   }
 }
@@ -209,7 +216,7 @@ function longestMs({ policies }: BreakerTable, host: string): number {
   return Math.max(policies.retryAfterCapMs(host), policies.rollingWindow.cooldownMs);
 }
 
-export function subjectOf({ name: { host, resolver } }: CircuitHolder): Subject {
+export function recordNameOf({ name: { host, resolver } }: CircuitHolder): BreakerRecordName {
   return resolver === undefined ? `host ${host}` : `resolver ${resolver}`;
 }
 
@@ -217,10 +224,10 @@ function circuitName({ name: { role } }: CircuitHolder): string {
   return role ?? "";
 }
 
-function asOthers({ expiresUs }: { readonly expiresUs: number }, index: number): Probe {
+function peerProbe({ expiresUs }: { readonly expiresUs: number }, index: number): Probe {
   return { id: -1 - index, expiresUs };
 }
 
-function isOrder(reason: OpenReason): boolean {
+function isOperatorOrder(reason: OpenReason): boolean {
   return reason.startsWith("cli-open:");
 }

@@ -7,7 +7,7 @@ import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -24,7 +24,7 @@ const BREAKERS: BreakersOptions = {
   advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
 };
 
-interface Process {
+interface PeerProcess {
   readonly gate: Gate;
   readonly breakers: BreakerRegistry;
   readonly events: BreakerEvent[];
@@ -36,8 +36,8 @@ interface Process {
 function world(count: number, wrap: (store: Store) => Store = store => store) {
   const time = new FakeTime();
   const store = new MemoryStore(time);
-  const limits = limitsFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
-  const processes = Array.from({ length: count }, (_, index): Process => {
+  const limits = limitPoliciesFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
+  const processes = Array.from({ length: count }, (_, index): PeerProcess => {
     const events: BreakerEvent[] = [];
     const breakers = new BreakerRegistry(BREAKERS, { time, random: () => 0, listener: event => events.push(event) });
     const gate = new Gate(limits, time, { breakers, store: wrap(store.member(`p${index}`)), random: () => 0.5 });
@@ -62,12 +62,12 @@ function end(grant: Grant, kind: "success" | "failure" | "neutral", retryAfterMs
   grant.release();
 }
 
-async function fails(process: Process, times: number, call: Partial<EntryRequest> = {}): Promise<void> {
+async function fails(process: PeerProcess, times: number, call: Partial<EntryRequest> = {}): Promise<void> {
   for (let n = 0; n < times; n += 1) end(await process.enter(call), "failure");
 }
 
 /** What a refusal says; undefined when there was none. */
-async function refusal(process: Process, call: Partial<EntryRequest> = {}): Promise<BreakerOpenError | undefined> {
+async function refusal(process: PeerProcess, call: Partial<EntryRequest> = {}): Promise<BreakerOpenError | undefined> {
   try {
     (await process.enter(call)).giveBack();
     return undefined;
@@ -153,7 +153,7 @@ test("a probe that says nothing leaves its place to another process at once", as
 test("callers who come together ask for leave to probe once", async () => {
   let changes = 0;
   const { time, a, b } = world(2, store => ({
-    party: store.party,
+    processId: store.processId,
     processes: 2,
     exchange: (...about) => store.exchange(...about),
     read: name => store.read(name),
@@ -266,7 +266,7 @@ test("while the store is away each process goes by what it knows, and tells the 
   let isAway = false;
   const away = () => Promise.reject(new StoreError("nobody there"));
   const { time, a, b } = world(2, store => ({
-    party: store.party,
+    processId: store.processId,
     processes: 2,
     exchange: (...about) => (isAway ? away() : store.exchange(...about)),
     read: name => (isAway ? away() : store.read(name)),
@@ -292,12 +292,12 @@ test("while the store is away each process goes by what it knows, and tells the 
 test("a store that has lost everything takes nothing from what a process knows", async () => {
   const time = new FakeTime();
   let store = new MemoryStore(time).member("p");
-  const limits = limitsFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
+  const limits = limitPoliciesFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
   const breakers = new BreakerRegistry(BREAKERS, { time, random: () => 0 });
   const gate = new Gate(limits, time, {
     breakers,
     store: {
-      party: "p",
+      processId: "p",
       processes: 1,
       exchange: (...about) => store.exchange(...about),
       read: name => store.read(name),
@@ -317,7 +317,7 @@ test("a store that has lost everything takes nothing from what a process knows",
 test("asking costs one look at the store in a while, however many ask", async () => {
   let looks = 0;
   const { time, a } = world(2, store => ({
-    party: store.party,
+    processId: store.processId,
     processes: 2,
     exchange: (...about) => store.exchange(...about),
     read: name => {

@@ -1,16 +1,16 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { StoreError } from "../errors.ts";
-import type { Lane } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { type SharedCircuits, subjectOf } from "./breaker-sync.ts";
-import { Fleet, type Subject } from "./peer-breakers.ts";
+import { type BreakerSync, recordNameOf } from "./breaker-sync.ts";
+import { type BreakerRecordName, PeerBreakers } from "./peer-breakers.ts";
 
-export interface OutlookEars {
+export interface RecordFreshnessCallbacks {
   /** There is word from others for those who wait in this lane. */
-  readonly heard: (lane: Lane) => void;
+  readonly heard: (roleBudget: RoleBudget) => void;
   /** The store is away: each process is on its own. Undefined when it is back. */
   readonly changed: (away: StoreError | undefined) => void;
   /** Whom somebody waits for, cut off. */
@@ -18,81 +18,83 @@ export interface OutlookEars {
 }
 
 /** Those who wait for a host that is cut off look so often whether others have found it well again. */
-const WATCH_MS = 500;
+const POLL_MS = 500;
 /** A store that was away is not asked before this is over. */
 const RETRY_US = 1_000_000;
 
 /** Sees to it that nobody goes, and nobody is sent away, on old news about a host. */
-export class Outlook {
-  readonly #fleet: Fleet;
-  readonly #circuits: SharedCircuits;
+export class RecordFreshness {
+  readonly #peerBreakers: PeerBreakers;
+  readonly #sync: BreakerSync;
   readonly #time: Time;
-  readonly #ears: OutlookEars;
-  readonly #listening = new Set<Lane>();
-  #watch: Timer | undefined;
+  readonly #callbacks: RecordFreshnessCallbacks;
+  readonly #refreshing = new Set<RoleBudget>();
+  #pollTimer: Timer | undefined;
   #isAway = false;
   #retryUs = 0;
 
-  constructor(store: Store, breakers: BreakerRegistry, time: Time, ears: OutlookEars) {
+  constructor(store: Store, breakers: BreakerRegistry, time: Time, callbacks: RecordFreshnessCallbacks) {
     this.#time = time;
-    this.#ears = ears;
-    this.#fleet = new Fleet(store, time, {
-      news: news => this.#circuits.hear(news),
+    this.#callbacks = callbacks;
+    this.#peerBreakers = new PeerBreakers(store, time, {
+      news: news => this.#sync.apply(news),
       reached: () => this.#reached(),
       failed: error => this.#failed(error),
     });
-    this.#circuits = breakers.join(this.#fleet);
+    this.#sync = breakers.join(this.#peerBreakers);
   }
 
-  isClear(call: EntryRequest): boolean {
-    return this.#isGivenUp || subjectsOf(call).every(subject => this.#fleet.hasHeard(subject));
+  isFresh(call: EntryRequest): boolean {
+    return (
+      this.#isInRetryPause || recordNamesOf(call).every(recordName => this.#peerBreakers.isRecordFresh(recordName))
+    );
   }
 
   /** Whether a lane is about to hear of what it waits for. */
-  isLooking(lane: Lane): boolean {
-    return this.#listening.has(lane);
+  isRefreshing(roleBudget: RoleBudget): boolean {
+    return this.#refreshing.has(roleBudget);
   }
 
   /** For somebody whose turn it is. False means that it is being looked at; the ears hear when that is done. */
-  clears(call: EntryRequest, lane: Lane): boolean {
-    if (this.isClear(call)) return true;
+  ensureFresh(call: EntryRequest, roleBudget: RoleBudget): boolean {
+    if (this.isFresh(call)) return true;
     // A lane hears once of what it waits for, however often it was tried meanwhile.
-    if (this.#listening.has(lane)) return false;
-    this.#listening.add(lane);
-    void this.look(call).then(() => {
-      this.#listening.delete(lane);
-      this.#ears.heard(lane);
+    if (this.#refreshing.has(roleBudget)) return false;
+    this.#refreshing.add(roleBudget);
+    void this.refresh(call).then(() => {
+      this.#refreshing.delete(roleBudget);
+      this.#callbacks.heard(roleBudget);
     });
     return false;
   }
 
-  async look(call: EntryRequest): Promise<void> {
-    await Promise.all(subjectsOf(call).map(subject => this.#fleet.look(subject)));
+  async refresh(call: EntryRequest): Promise<void> {
+    await Promise.all(recordNamesOf(call).map(recordName => this.#peerBreakers.refresh(recordName)));
   }
 
   /** What there is to hear before somebody may be told no, or goes without asking; undefined when there is nothing. */
-  before(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
-    return denial?.answered ?? (this.isClear(call) ? undefined : this.look(call));
+  refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
+    return denial?.probeReply ?? (this.isFresh(call) ? undefined : this.refresh(call));
   }
 
   /** Somebody waits for a host that is cut off. */
-  watch(): void {
-    this.#watch ??= this.#time.setTimer(WATCH_MS, () => {
-      this.#watch = undefined;
-      const subjects = new Set(Array.from(this.#ears.blockers(), subjectOfBlocker));
-      if (subjects.size === 0) return;
-      this.watch();
-      if (!this.#isGivenUp) for (const subject of subjects) void this.#fleet.look(subject);
+  pollBlockers(): void {
+    this.#pollTimer ??= this.#time.setTimer(POLL_MS, () => {
+      this.#pollTimer = undefined;
+      const recordNames = new Set(Array.from(this.#callbacks.blockers(), recordNameOfBlocker));
+      if (recordNames.size === 0) return;
+      this.pollBlockers();
+      if (!this.#isInRetryPause) for (const recordName of recordNames) void this.#peerBreakers.refresh(recordName);
     });
   }
 
   /** When others know what this process knows. */
   async close(): Promise<void> {
-    this.#watch?.cancel();
-    await this.#fleet.settled();
+    this.#pollTimer?.cancel();
+    await this.#peerBreakers.flush();
   }
 
-  get #isGivenUp(): boolean {
+  get #isInRetryPause(): boolean {
     return this.#isAway && this.#time.monotonicUs() < this.#retryUs;
   }
 
@@ -100,21 +102,21 @@ export class Outlook {
     this.#retryUs = this.#time.monotonicUs() + RETRY_US;
     if (this.#isAway) return;
     this.#isAway = true;
-    this.#ears.changed(error);
+    this.#callbacks.changed(error);
   }
 
   #reached(): void {
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#ears.changed(undefined);
-    this.#circuits.repeat();
+    this.#callbacks.changed(undefined);
+    this.#sync.republish();
   }
 }
 
-function subjectsOf({ host, resolver }: EntryRequest): readonly Subject[] {
+function recordNamesOf({ host, resolver }: EntryRequest): readonly BreakerRecordName[] {
   return resolver === undefined ? [`host ${host}`] : [`host ${host}`, `resolver ${resolver}`];
 }
 
-function subjectOfBlocker(blocker: Denial["blocker"]): Subject {
-  return "circuits" in blocker ? `host ${blocker.name}` : subjectOf(blocker);
+function recordNameOfBlocker(blocker: Denial["blocker"]): BreakerRecordName {
+  return "circuits" in blocker ? `host ${blocker.name}` : recordNameOf(blocker);
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -13,7 +13,7 @@ const HOST = "a.example";
 function world(count: number, slots: number, wrap: (store: Store) => Store = store => store) {
   const time = new FakeTime();
   const store = new MemoryStore(time);
-  const limits = limitsFrom(
+  const limits = limitPoliciesFrom(
     {
       defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 60_000 } },
       hosts: { [HOST]: { total: { max_concurrent: slots, shared: true } } },
@@ -28,7 +28,7 @@ function world(count: number, slots: number, wrap: (store: Store) => Store = sto
 }
 
 /** Requests that take so long each, as many as there are, and how many were under way at once. */
-class Load {
+class SlotLoad {
   readonly time: FakeTime;
   readonly perGate: number[] = [];
   running = 0;
@@ -54,7 +54,7 @@ class Load {
 
 test("a cap that is shared counts over all processes, and is used in full", async () => {
   const { time, gates } = world(3, 4);
-  const load = new Load(time);
+  const load = new SlotLoad(time);
   const all = gates.flatMap((gate, index) => Array.from({ length: 20 }, () => load.send(gate, index, 200)));
   await time.advance(5000);
   assert.equal(load.most, 4);
@@ -65,7 +65,7 @@ test("a cap that is shared counts over all processes, and is used in full", asyn
 
 test("no process keeps a slot to itself while others want it", async () => {
   const { time, gates } = world(2, 1);
-  const load = new Load(time);
+  const load = new SlotLoad(time);
   const all = gates.flatMap((gate, index) => Array.from({ length: 30 }, () => load.send(gate, index, 100)));
   await time.advance(4000);
   const [a = 0, b = 0] = load.perGate;
@@ -82,10 +82,10 @@ test("the slots of a process that died are free when its lease is over", async (
   // Its renewals die with it: nothing of this gate runs any more.
   const lost = new MemoryStore(time);
   const member = lost.member("dead");
-  const limits = limitsFrom({ hosts: { [HOST]: { total: { max_concurrent: 1, shared: true } } } }, "test");
+  const limits = limitPoliciesFrom({ hosts: { [HOST]: { total: { max_concurrent: 1, shared: true } } } }, "test");
   const other = new Gate(limits, time, { store: lost.member("alive") });
   await member.change("slots total a.example", ({ nowUs }) => ({
-    note: {
+    record: {
       next: { dead: { held: 1, limit: 1, leaseUntilUs: nowUs + LEASE_MS * 1000 } },
       keepUntilUs: nowUs + LEASE_MS * 1000,
     },
@@ -147,7 +147,7 @@ test("the caps of two roles and of their host are counted apart", async () => {
   const rates = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 60_000 };
   const capped = { ...rates, max_concurrent: 1, shared: true };
   const total = { max_concurrent: 2, shared: true };
-  const limits = limitsFrom({ hosts: { [HOST]: { metadata: capped, landing: capped, total } } }, "test");
+  const limits = limitPoliciesFrom({ hosts: { [HOST]: { metadata: capped, landing: capped, total } } }, "test");
   const [a, b] = ["a", "b"].map(name => new Gate(limits, time, { store: store.member(name), random: () => 0.5 }));
   assert.ok(a !== undefined && b !== undefined);
   const gone: string[] = [];
@@ -165,7 +165,7 @@ test("while the store is away each process has its share of the slots, at least 
   let isAway = false;
   const away = () => Promise.reject(new StoreError("nobody there"));
   const { time, gates } = world(2, 4, store => ({
-    party: store.party,
+    processId: store.processId,
     processes: 2,
     exchange: (...about) => (isAway ? away() : store.exchange(...about)),
     read: name => (isAway ? away() : store.read(name)),
@@ -174,7 +174,7 @@ test("while the store is away each process has its share of the slots, at least 
     close: () => store.close(),
   }));
   isAway = true;
-  const load = new Load(time);
+  const load = new SlotLoad(time);
   const all = gates.flatMap((gate, index) => Array.from({ length: 6 }, () => load.send(gate, index, 1000)));
   await time.advance(500);
   assert.equal(load.most, 4);

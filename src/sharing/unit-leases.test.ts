@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
-import type { GateEvent } from "../limiter/limiter-events.ts";
-import { limitsFrom } from "../policy/limits.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
@@ -13,18 +13,23 @@ import { FakeTime } from "../testing/fake-time.ts";
 
 const HOST = "a.example";
 
-interface World {
+interface SharedGates {
   readonly time: FakeTime;
   readonly gates: readonly Gate[];
-  readonly events: GateEvent[];
+  readonly events: LimiterEvent[];
 }
 
 /** Several gates that would live in processes of their own. */
-function world(count: number, rates: string, limits: RatelimitsOptions = {}, wrap = (store: Store) => store): World {
+function world(
+  count: number,
+  rates: string,
+  limits: RatelimitsOptions = {},
+  wrap = (store: Store) => store,
+): SharedGates {
   const time = new FakeTime();
   const store = new MemoryStore(time);
-  const events: GateEvent[] = [];
-  const policy = limitsFrom(
+  const events: LimiterEvent[] = [];
+  const policy = limitPoliciesFrom(
     { defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 60_000 } }, ...limits },
     "test",
   );
@@ -45,7 +50,7 @@ function world(count: number, rates: string, limits: RatelimitsOptions = {}, wra
 /** A store whose exchanges are another's business. */
 function instead(store: Store, exchange: Store["exchange"]): Store {
   return {
-    party: store.party,
+    processId: store.processId,
     processes: 2,
     exchange,
     read: name => store.read(name),
@@ -210,7 +215,7 @@ test("a reload while the store is away gives a process its share of the new limi
   const [gate] = gates;
   await send(gate, time);
   const defaults = { metadata: { rates: "8/SECOND", guard_ms: 0, max_delay_ms: 60_000 } };
-  gate?.follow(limitsFrom({ defaults }, "test"));
+  gate?.reload(limitPoliciesFrom({ defaults }, "test"));
   await time.advance(1000);
   const sent: number[] = [];
   for (let n = 0; n < 9; n += 1) send(gate, time).then(ms => sent.push(ms));
@@ -223,14 +228,18 @@ test("a reload while the store is away gives a process its share of the new limi
 test("another process's stricter policy counts, and is told of once", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);
-  const events: GateEvent[] = [];
+  const events: LimiterEvent[] = [];
   const gateOf = (rates: string, name: string) =>
-    new Gate(limitsFrom({ defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 60_000 } } }, "test"), time, {
-      store: store.member(name),
-      listener: event => {
-        events.push(event);
+    new Gate(
+      limitPoliciesFrom({ defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 60_000 } } }, "test"),
+      time,
+      {
+        store: store.member(name),
+        listener: event => {
+          events.push(event);
+        },
       },
-    });
+    );
   const loose = gateOf("10/SECOND", "loose");
   const strict = gateOf("1/SECOND", "strict");
   await send(strict, time);

@@ -1,31 +1,31 @@
 import { backoffMs } from "../core/breaker/backoff.ts";
 import type { BudgetClaim } from "../core/limits/shared-budget.ts";
 import type { StoreError } from "../errors.ts";
-import type { Budget, Lane } from "../limiter/budget.ts";
-import { Stock } from "../limiter/unit-lease.ts";
+import type { Budget, RoleBudget } from "../limiter/budget.ts";
+import { UnitLease } from "../limiter/unit-lease.ts";
 import {
-  type Answer,
-  type Ask,
   type BudgetStore,
   LEASE_MS,
+  type LeaseReply,
+  type LeaseRequest,
   type Settlement,
   type StoreClaim,
 } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 
 /** What is given is used soon or goes back: a process that slept must not come late with what others could have used. */
-const FRESH_US = 1_000_000;
+const USE_WITHIN_US = 1_000_000;
 /** No more is asked for at once: what a process cannot send at once it keeps from the others. */
-const MOST_UNITS = 64;
+const MAX_UNITS_PER_LEASE = 64;
 const RETRY = { baseMs: 1000, capMs: 30_000 };
 
-export interface SharingEars {
+export interface UnitLeasesCallbacks {
   /** A lane has got something, or knows when it may ask again. */
-  readonly news: (lane: Lane) => void;
+  readonly news: (roleBudget: RoleBudget) => void;
   /** The store is away: from now on each process keeps to its share. Undefined when it is back. */
   readonly changed: (away: { readonly processes: number; readonly error: StoreError } | undefined) => void;
   /** Another process has stricter limits in mind for this lane, and they count. */
-  readonly overruled: (lane: Lane) => void;
+  readonly overruled: (roleBudget: RoleBudget) => void;
 }
 
 /**
@@ -33,60 +33,60 @@ export interface SharingEars {
  * last call goes in one, and only one is under way at a time. While the store is away nothing is drawn, and the limits
  * are divided (law S4); it is asked again now and then, when there is traffic.
  */
-export class Sharing {
+export class UnitLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
   readonly #random: () => number;
-  readonly #ears: SharingEars;
-  readonly #wanted = new Map<Lane, { readonly least: number; readonly most: number }>();
+  readonly #callbacks: UnitLeasesCallbacks;
+  readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
   /** Lanes that have something out. */
-  readonly #owing = new Set<Lane>();
-  #isBusy = false;
-  #isDue = false;
+  readonly #leased = new Set<RoleBudget>();
+  #isExchanging = false;
+  #isScheduled = false;
   #isAway = false;
   #failures = 0;
   #retryUs = 0;
   #renewal: Timer | undefined;
 
-  constructor(store: BudgetStore, time: Time, random: () => number, ears: SharingEars) {
+  constructor(store: BudgetStore, time: Time, random: () => number, callbacks: UnitLeasesCallbacks) {
     this.#store = store;
     this.#time = time;
     this.#random = random;
-    this.#ears = ears;
+    this.#callbacks = callbacks;
   }
 
   /** Whether a lane may send so many units now, as far as others are concerned. Asks nobody. */
-  has(lane: Lane, units: number, nowUs: number): boolean {
-    if (units === 0 || this.#isAway || !isLimited(lane)) return true;
-    const { stock } = lane;
-    return stock !== undefined && stock.units >= units && nowUs - stock.givenUs < FRESH_US;
+  has(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
+    if (units === 0 || this.#isAway || !isLimited(roleBudget)) return true;
+    const { unitLease } = roleBudget;
+    return unitLease !== undefined && unitLease.units >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
   }
 
   /** The same for somebody whose turn it is; what is missing is asked for, and `wanted` units with it. */
-  covers(lane: Lane, units: number, wanted: number, nowUs: number): boolean {
-    this.revisit(nowUs);
-    if (this.has(lane, units, nowUs)) return true;
-    const stock = this.#stockOf(lane);
-    this.#giveUp(lane, stock);
-    if (stock.isAsking || stock.notBeforeUs > nowUs) return false;
-    stock.isAsking = true;
-    this.#wanted.set(lane, { least: units, most: Math.max(units, Math.min(wanted, MOST_UNITS)) });
-    this.#soon();
+  ensure(roleBudget: RoleBudget, units: number, wanted: number, nowUs: number): boolean {
+    this.retryStore(nowUs);
+    if (this.has(roleBudget, units, nowUs)) return true;
+    const unitLease = this.#leaseOf(roleBudget);
+    this.#returnUnused(roleBudget, unitLease);
+    if (unitLease.isRequesting || unitLease.notBeforeUs > nowUs) return false;
+    unitLease.isRequesting = true;
+    this.#wanted.set(roleBudget, { least: units, most: Math.max(units, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
+    this.#scheduleExchange();
     return false;
   }
 
-  taken(lane: Lane, units: number): void {
-    const { stock } = lane;
-    if (stock !== undefined) stock.units = Math.max(0, stock.units - units);
+  taken(roleBudget: RoleBudget, units: number): void {
+    const { unitLease } = roleBudget;
+    if (unitLease !== undefined) unitLease.units = Math.max(0, unitLease.units - units);
   }
 
-  written(lane: Lane, units: number): void {
-    this.#settle(lane, units, 0);
+  written(roleBudget: RoleBudget, units: number): void {
+    this.#settle(roleBudget, units, 0);
   }
 
-  returned(lane: Lane, units: number): void {
-    this.#settle(lane, 0, units);
+  returned(roleBudget: RoleBudget, units: number): void {
+    this.#settle(roleBudget, 0, units);
   }
 
   get isAway(): boolean {
@@ -95,23 +95,23 @@ export class Sharing {
 
   /** The store has failed at something else. */
   failed(error: StoreError): void {
-    this.#away(error, [], []);
+    this.#storeLost(error, [], []);
   }
 
   /** Somebody has something to send: a reason to look whether a store that was away is back. */
-  revisit(nowUs: number): void {
-    if (this.#isAway && nowUs >= this.#retryUs) this.#soon();
+  retryStore(nowUs: number): void {
+    if (this.#isAway && nowUs >= this.#retryUs) this.#scheduleExchange();
   }
 
   /** What nobody in the line wants any more goes back at once. */
-  tidy(lane: Lane, isWanted: boolean): void {
-    if (!isWanted && lane.stock !== undefined) this.#giveUp(lane, lane.stock);
+  returnUnwanted(roleBudget: RoleBudget, isWaitedFor: boolean): void {
+    if (!isWaitedFor && roleBudget.unitLease !== undefined) this.#returnUnused(roleBudget, roleBudget.unitLease);
   }
 
   /** Gives everything back and says goodbye. */
   async close(): Promise<void> {
     this.#renewal?.cancel();
-    for (const lane of this.#owing) this.#settle(lane, 0, lane.stock?.out ?? 0);
+    for (const roleBudget of this.#leased) this.#settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
     const last = [...this.#settlements.values()];
     this.#settlements.clear();
     // A store that is away will find out by itself, when the lease is over.
@@ -119,94 +119,94 @@ export class Sharing {
     await this.#store.close();
   }
 
-  #stockOf(lane: Lane): Stock {
-    lane.stock ??= new Stock();
-    return lane.stock;
+  #leaseOf(roleBudget: RoleBudget): UnitLease {
+    roleBudget.unitLease ??= new UnitLease();
+    return roleBudget.unitLease;
   }
 
-  #giveUp(lane: Lane, stock: Stock): void {
-    if (stock.units === 0) return;
-    const { units } = stock;
-    stock.units = 0;
-    this.#settle(lane, 0, units);
+  #returnUnused(roleBudget: RoleBudget, unitLease: UnitLease): void {
+    if (unitLease.units === 0) return;
+    const { units } = unitLease;
+    unitLease.units = 0;
+    this.#settle(roleBudget, 0, units);
   }
 
-  #settle(lane: Lane, written: number, returned: number): void {
-    const { stock } = lane;
-    if (stock === undefined || stock.out === 0) return;
+  #settle(roleBudget: RoleBudget, written: number, returned: number): void {
+    const { unitLease } = roleBudget;
+    if (unitLease === undefined || unitLease.leasedUnits === 0) return;
     // What was granted while the store was away was never drawn from it.
-    const gone = Math.min(written, stock.out);
-    const back = Math.min(returned, stock.out - gone);
+    const gone = Math.min(written, unitLease.leasedUnits);
+    const back = Math.min(returned, unitLease.leasedUnits - gone);
     if (gone + back === 0) return;
-    stock.out -= gone + back;
-    if (stock.out === 0) this.#owing.delete(lane);
-    const name = stock.keys.join("\n");
-    const sum = this.#settlements.get(name) ?? { keys: stock.keys, written: 0, returned: 0 };
+    unitLease.leasedUnits -= gone + back;
+    if (unitLease.leasedUnits === 0) this.#leased.delete(roleBudget);
+    const name = unitLease.keys.join("\n");
+    const sum = this.#settlements.get(name) ?? { keys: unitLease.keys, written: 0, returned: 0 };
     sum.written += gone;
     sum.returned += back;
     this.#settlements.set(name, sum);
-    this.#soon();
+    this.#scheduleExchange();
   }
 
   /** With everything else that comes up in this turn. */
-  #soon(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
+  #scheduleExchange(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isDue = false;
+      this.#isScheduled = false;
       void this.#exchange();
     });
   }
 
   async #exchange(): Promise<void> {
-    if (this.#isBusy || (this.#isAway && this.#time.monotonicUs() < this.#retryUs)) return;
+    if (this.#isExchanging || (this.#isAway && this.#time.monotonicUs() < this.#retryUs)) return;
     const settlements: readonly Settlement[] = [...this.#settlements.values()];
-    const lanes = [...this.#wanted];
-    if (settlements.length + lanes.length === 0 && !this.#isAway) return;
+    const roleBudgets = [...this.#wanted];
+    if (settlements.length + roleBudgets.length === 0 && !this.#isAway) return;
     this.#settlements.clear();
     this.#wanted.clear();
-    this.#isBusy = true;
+    this.#isExchanging = true;
     try {
-      const answers = await this.#store.exchange(
+      const replies = await this.#store.exchange(
         settlements,
-        lanes.map(([lane, wanted]) => askOf(lane, wanted)),
+        roleBudgets.map(([roleBudget, wanted]) => leaseRequestOf(roleBudget, wanted)),
       );
-      this.#isBusy = false;
-      this.#back();
-      for (const [index, [lane]] of lanes.entries()) this.#heed(lane, answers[index]);
+      this.#isExchanging = false;
+      this.#storeRestored();
+      for (const [index, [roleBudget]] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index]);
     } catch (error) {
-      this.#isBusy = false;
-      this.#away(
+      this.#isExchanging = false;
+      this.#storeLost(
         error as StoreError,
         settlements,
-        lanes.map(([lane]) => lane),
+        roleBudgets.map(([roleBudget]) => roleBudget),
       );
     }
-    if (this.#settlements.size + this.#wanted.size > 0) this.#soon();
+    if (this.#settlements.size + this.#wanted.size > 0) this.#scheduleExchange();
   }
 
-  #heed(lane: Lane, answer: Answer | undefined): void {
-    const stock = this.#stockOf(lane);
+  #applyReply(roleBudget: RoleBudget, reply: LeaseReply | undefined): void {
+    const unitLease = this.#leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
-    stock.isAsking = false;
-    if (answer?.kind === "given") {
-      stock.keys = claimsOf(lane).map(({ key }) => key);
-      stock.units += answer.units;
-      stock.out += answer.units;
-      stock.givenUs = nowUs;
-      this.#owing.add(lane);
+    unitLease.isRequesting = false;
+    if (reply?.kind === "given") {
+      unitLease.keys = claimsOf(roleBudget).map(({ key }) => key);
+      unitLease.units += reply.units;
+      unitLease.leasedUnits += reply.units;
+      unitLease.leasedUs = nowUs;
+      this.#leased.add(roleBudget);
       this.#renewal ??= this.#renewLater();
-    } else if (answer !== undefined) {
-      stock.notBeforeUs = nowUs + Math.ceil(answer.waitMs * 1000);
+    } else if (reply !== undefined) {
+      unitLease.notBeforeUs = nowUs + Math.ceil(reply.waitMs * 1000);
     }
-    if (answer?.isStricter && !stock.isOverruled) {
-      stock.isOverruled = true;
-      this.#ears.overruled(lane);
+    if (reply?.isStricter && !unitLease.isOverruled) {
+      unitLease.isOverruled = true;
+      this.#callbacks.overruled(roleBudget);
     }
-    this.#ears.news(lane);
+    this.#callbacks.news(roleBudget);
   }
 
-  #away(error: StoreError, settlements: readonly Settlement[], lanes: readonly Lane[]): void {
+  #storeLost(error: StoreError, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
     this.#failures += 1;
     this.#retryUs =
       this.#time.monotonicUs() + 1000 * Math.max(100, backoffMs(RETRY, this.#failures, this.#random(), undefined));
@@ -217,57 +217,61 @@ export class Sharing {
       sum.returned += returned;
       this.#settlements.set(name, sum);
     }
-    const isNews = !this.#isAway;
+    const isFirstFailure = !this.#isAway;
     this.#isAway = true;
-    if (isNews) this.#ears.changed({ processes: Math.max(1, this.#store.processes), error });
+    if (isFirstFailure) this.#callbacks.changed({ processes: Math.max(1, this.#store.processes), error });
     // What came up meanwhile is not asked either: nobody waits for an answer that is not going to come.
-    const asking = new Set([...lanes, ...this.#wanted.keys()]);
+    const requesting = new Set([...roleBudgets, ...this.#wanted.keys()]);
     this.#wanted.clear();
-    for (const lane of asking) {
-      this.#stockOf(lane).isAsking = false;
-      this.#ears.news(lane);
+    for (const roleBudget of requesting) {
+      this.#leaseOf(roleBudget).isRequesting = false;
+      this.#callbacks.news(roleBudget);
     }
   }
 
-  #back(): void {
+  #storeRestored(): void {
     this.#failures = 0;
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#ears.changed(undefined);
+    this.#callbacks.changed(undefined);
   }
 
   /** Says in time that this process lives and still has what it has. */
   #renewLater(): Timer {
     return this.#time.setTimer(LEASE_MS / 3, () => {
       this.#renewal = undefined;
-      for (const lane of this.#owing) {
-        const { stock } = lane;
-        if (stock === undefined) continue;
-        this.#giveUp(lane, stock);
-        const name = stock.keys.join("\n");
-        if (stock.out > 0 && !this.#settlements.has(name))
-          this.#settlements.set(name, { keys: stock.keys, written: 0, returned: 0 });
+      for (const roleBudget of this.#leased) {
+        const { unitLease } = roleBudget;
+        if (unitLease === undefined) continue;
+        this.#returnUnused(roleBudget, unitLease);
+        const name = unitLease.keys.join("\n");
+        if (unitLease.leasedUnits > 0 && !this.#settlements.has(name))
+          this.#settlements.set(name, { keys: unitLease.keys, written: 0, returned: 0 });
       }
-      if (this.#owing.size > 0) this.#renewal = this.#renewLater();
-      this.#soon();
+      if (this.#leased.size > 0) this.#renewal = this.#renewLater();
+      this.#scheduleExchange();
     });
   }
 }
 
-function isLimited(lane: Lane): boolean {
-  for (let at: Budget | undefined = lane; at; at = at.above) if (at.windows.length > 0) return true;
+function isLimited(roleBudget: RoleBudget): boolean {
+  for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.windows.length > 0) return true;
   return false;
 }
 
-function askOf(lane: Lane, { least, most }: { readonly least: number; readonly most: number }): Ask {
-  return { claims: claimsOf(lane), least, most };
+function leaseRequestOf(
+  roleBudget: RoleBudget,
+  { least, most }: { readonly least: number; readonly most: number },
+): LeaseRequest {
+  return { claims: claimsOf(roleBudget), least, most };
 }
 
 /** Budgets without windows have nothing to share. */
-function claimsOf(lane: Lane): readonly StoreClaim[] {
+function claimsOf(roleBudget: RoleBudget): readonly StoreClaim[] {
   const claims: StoreClaim[] = [];
-  if (lane.windows.length > 0) claims.push({ key: `lane ${lane.name} ${lane.role}`, ...claimOf(lane) });
-  for (let at = lane.above; at; at = at.above) {
+  if (roleBudget.windows.length > 0)
+    claims.push({ key: `lane ${roleBudget.name} ${roleBudget.role}`, ...claimOf(roleBudget) });
+  for (let at = roleBudget.above; at; at = at.above) {
     if (at.windows.length > 0) claims.push({ key: `total ${at.name}`, ...claimOf(at) });
   }
   return claims;

@@ -1,6 +1,6 @@
 /** What a store does in one exchange, wherever its budgets lie. Pure but for the budgets that it is handed. */
 import type { SharedBudget } from "../core/limits/shared-budget.ts";
-import type { Answer, Ask, Settlement, StoreClaim } from "./store.ts";
+import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "./store.ts";
 
 /** The budgets during one exchange. */
 export interface Budgets {
@@ -11,14 +11,14 @@ export interface Budgets {
 }
 
 /** Who speaks, and when. */
-export interface Contact {
+export interface ExchangeContext {
   readonly process: string;
   readonly nowUs: number;
   readonly leaseUs: number;
 }
 
-export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, contact: Contact): void {
-  const { process, nowUs, leaseUs } = contact;
+export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, context: ExchangeContext): void {
+  const { process, nowUs, leaseUs } = context;
   // Added up first: of one that has less out than it says, because its lease was over, what was written comes first.
   const sums = new Map<string, { written: number; returned: number }>();
   for (const { keys, written, returned } of settlements) {
@@ -34,25 +34,34 @@ export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, c
   }
 }
 
-export function answerAll(budgets: Budgets, asks: readonly Ask[], contact: Contact): readonly Answer[] {
-  const hunger = new Hunger();
-  const answers = asks.map(ask => answer(budgets, ask, contact, hunger));
-  hunger.note(budgets, contact);
-  return answers;
+export function leaseAll(
+  budgets: Budgets,
+  requests: readonly LeaseRequest[],
+  context: ExchangeContext,
+): readonly LeaseReply[] {
+  const shortfall = new Shortfall();
+  const replies = requests.map(request => lease(budgets, request, context, shortfall));
+  shortfall.record(budgets, context);
+  return replies;
 }
 
-function answer(budgets: Budgets, { claims, least, most }: Ask, contact: Contact, hunger: Hunger): Answer {
-  const { process, nowUs, leaseUs } = contact;
-  const isStricter = claims.map(claim => joined(budgets, claim, contact)).includes(true);
-  const rooms = claims.map(({ key }) => budgets.open(key).room(process, { least, most }, nowUs));
-  const units = Math.min(most, ...rooms);
+function lease(
+  budgets: Budgets,
+  { claims, least, most }: LeaseRequest,
+  context: ExchangeContext,
+  shortfall: Shortfall,
+): LeaseReply {
+  const { process, nowUs, leaseUs } = context;
+  const isStricter = claims.map(claim => joinBudget(budgets, claim, context)).includes(true);
+  const capacities = claims.map(({ key }) => budgets.open(key).availableUnits(process, { least, most }, nowUs));
+  const units = Math.min(most, ...capacities);
   let binding: { key: string; freeUs: number } = { key: claims[0]?.key ?? "", freeUs: nowUs };
   for (const [index, { key }] of claims.entries()) {
     const budget = budgets.open(key);
-    const isBinding = units < most && rooms[index] === units;
+    const isBinding = units < most && capacities[index] === units;
     const freeUs = isBinding ? budget.earliestUs(process, least, nowUs) : nowUs;
     if (isBinding && freeUs > binding.freeUs) binding = { key, freeUs };
-    hunger.add(key, isBinding, Math.min(freeUs, nowUs + leaseUs));
+    shortfall.add(key, isBinding, Math.min(freeUs, nowUs + leaseUs));
     if (units > 0) budget.reserve(process, units);
   }
   if (units > 0) return { kind: "given", units, isStricter };
@@ -60,7 +69,7 @@ function answer(budgets: Budgets, { claims, least, most }: Ask, contact: Contact
 }
 
 /** Takes part in a budget; true when somebody else's limits are stricter. */
-function joined(budgets: Budgets, claim: StoreClaim, { process, nowUs, leaseUs }: Contact): boolean {
+function joinBudget(budgets: Budgets, claim: StoreClaim, { process, nowUs, leaseUs }: ExchangeContext): boolean {
   const budget = budgets.open(claim.key);
   budget.join(process, claim, nowUs + leaseUs, nowUs);
   return budget.isStricterThan(claim);
@@ -70,17 +79,17 @@ function joined(budgets: Budgets, claim: StoreClaim, { process, nowUs, leaseUs }
  * Which budgets a process wanted more of, over all it asked. A budget that had enough is not one of them: its others
  * would be kept from what this process cannot use, because the lane before it is full.
  */
-class Hunger {
-  readonly #backUs = new Map<string, number | undefined>();
+class Shortfall {
+  readonly #nextRequestUs = new Map<string, number | undefined>();
 
-  add(key: string, isHungry: boolean, backUs: number): void {
-    const knownUs = this.#backUs.get(key);
-    if (!isHungry) this.#backUs.set(key, knownUs);
-    else this.#backUs.set(key, Math.max(backUs, knownUs ?? backUs));
+  add(key: string, isShort: boolean, nextRequestUs: number): void {
+    const knownUs = this.#nextRequestUs.get(key);
+    if (!isShort) this.#nextRequestUs.set(key, knownUs);
+    else this.#nextRequestUs.set(key, Math.max(nextRequestUs, knownUs ?? nextRequestUs));
   }
 
-  note(budgets: Budgets, { process, nowUs }: Contact): void {
-    for (const [key, backUs] of this.#backUs)
-      budgets.open(key).noteHunger(process, backUs !== undefined, nowUs, backUs ?? nowUs);
+  record(budgets: Budgets, { process, nowUs }: ExchangeContext): void {
+    for (const [key, nextRequestUs] of this.#nextRequestUs)
+      budgets.open(key).setWaiting(process, nextRequestUs !== undefined, nowUs, nextRequestUs ?? nowUs);
   }
 }

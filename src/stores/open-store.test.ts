@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigError } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { breakerStoreFor, meetingPlace, type StoreName, storeFor } from "./open-store.ts";
+import { breakerStoreFor, type StoreName, sharedStoreName, storeFor } from "./open-store.ts";
 
 const room = async (overrides: object = {}) => ({
   policy: await loadPolicy({ env: {}, ...overrides }),
@@ -15,7 +15,7 @@ const room = async (overrides: object = {}) => ({
 test("nothing is shared unless somebody says where", async () => {
   assert.equal(storeFor(undefined, await room()), undefined);
   assert.equal(storeFor("memory", await room()), undefined);
-  assert.equal(meetingPlace(undefined, await room()), "memory");
+  assert.equal(sharedStoreName(undefined, await room()), "memory");
   assert.notEqual(storeFor("sqlite:/nowhere/x.db", await room()), undefined);
 });
 

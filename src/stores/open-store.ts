@@ -6,12 +6,12 @@ import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
-import type { Answer, Ask, NoteSeen, NoteStep, Settlement, Store } from "./store.ts";
+import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
 
 /** Where limits are shared: `memory` for not at all. */
 export type StoreName = "memory" | "multiprocess" | `sqlite:${string}` | `redis://${string}` | `rediss://${string}`;
 
-export interface StoreRoom {
+export interface StoreDeps {
   readonly policy: LoadedPolicy;
   readonly env: Environment;
   readonly time: Time;
@@ -23,12 +23,12 @@ export interface StoreRoom {
  * first needed, and again after a failure: one that cannot be had is away, and takes nobody down (law S4).
  * Throws a ConfigError for what is no store.
  */
-export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreRoom): Store | undefined {
+export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreDeps): Store | undefined {
   const where = name ?? backendName(policy);
   if (where === "memory") return undefined;
-  if (where === "multiprocess") return storeFor(`sqlite:${commonFile(env)}`, { policy, env, time, random });
+  if (where === "multiprocess") return storeFor(`sqlite:${userStoreFile(env)}`, { policy, env, time, random });
   const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
-  if (file !== undefined) return fileStore(file, time, random);
+  if (file !== undefined) return lazySqliteStore(file, time, random);
   if (/^rediss?:\/\//.test(where)) {
     const { url, ...options } = redisOptions(where, name === undefined ? "backend.dsn" : "store");
     return new LazyStore(async () => {
@@ -41,7 +41,7 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
 }
 
 /** A file, opened when it is first needed. */
-export function fileStore(file: string, time: Time, random: () => number = Math.random): Store {
+export function lazySqliteStore(file: string, time: Time, random: () => number = Math.random): Store {
   return new LazyStore(async () => {
     const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
     return SqliteStore.open(file, { time, random });
@@ -49,21 +49,21 @@ export function fileStore(file: string, time: Time, random: () => number = Math.
 }
 
 /** Where breakers are shared, if not with the limits: what the policy's `cooldown_store` says. */
-export function breakerStoreFor(room: StoreRoom): Store | undefined {
-  const place = breakerPlace(room.policy);
-  return place && storeFor(place, room);
+export function breakerStoreFor(deps: StoreDeps): Store | undefined {
+  const storeName = breakerStoreName(deps.policy);
+  return storeName && storeFor(storeName, deps);
 }
 
 /**
  * Where running processes can be met: as `name` says, or else as the policy makes their hubs choose it. A file by its
  * own name; "memory" where each process is on its own.
  */
-export function meetingPlace(
+export function sharedStoreName(
   name: StoreName | undefined,
-  { policy, env }: Pick<StoreRoom, "policy" | "env">,
+  { policy, env }: Pick<StoreDeps, "policy" | "env">,
 ): Exclude<StoreName, "multiprocess"> {
-  const place = name ?? breakerPlace(policy) ?? backendName(policy);
-  return place === "multiprocess" ? `sqlite:${commonFile(env)}` : place;
+  const storeName = name ?? breakerStoreName(policy) ?? backendName(policy);
+  return storeName === "multiprocess" ? `sqlite:${userStoreFile(env)}` : storeName;
 }
 
 /** Which of them a registry keeps is the hub's business. */
@@ -86,32 +86,32 @@ function redisOptions(where: string, path: string): { url: string; cluster: bool
   return { url: url.href, cluster: cluster === "true", ...(prefix && { prefix }) };
 }
 
-function breakerPlace({ breakers }: LoadedPolicy): StoreName | undefined {
+function breakerStoreName({ breakers }: LoadedPolicy): StoreName | undefined {
   const { backend = "none", dsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
-  return backend === "none" ? undefined : placeOf(backend, dsn, "advanced.cooldown_store.dsn");
+  return backend === "none" ? undefined : storeNameFor(backend, dsn, "advanced.cooldown_store.dsn");
 }
 
 function backendName({ ratelimits }: LoadedPolicy): StoreName {
   const { kind = "memory", dsn = "" } = ratelimits.options.backend ?? {};
   if (kind === "memory" || kind === "multiprocess") return kind;
-  return placeOf(kind, dsn, "backend.dsn");
+  return storeNameFor(kind, dsn, "backend.dsn");
 }
 
-function placeOf(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
+function storeNameFor(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
   if (dsn !== "") return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
   const message = `${kind} needs a dsn: ${kind === "sqlite" ? "the file" : "redis://…"}`;
   throw new ConfigError([{ where: "policy", path, message }]);
 }
 
 /** One file for all processes of one user on this machine. */
-function commonFile(env: Environment): string {
+function userStoreFile(env: Environment): string {
   const folder = env["XDG_RUNTIME_DIR"] || join(tmpdir(), `docstokg-${process.getuid?.() ?? "user"}`);
   return join(folder, "docstokg", "limits.db");
 }
 
 class LazyStore implements Store {
   /** Its own, because it is wanted before the store is there. */
-  readonly party: string = randomUUID();
+  readonly processId: string = randomUUID();
   readonly #open: () => Promise<Store>;
   #opening: Promise<Store> | undefined;
   #store: Store | undefined;
@@ -124,19 +124,25 @@ class LazyStore implements Store {
     return this.#store?.processes ?? 1;
   }
 
-  async exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]> {
-    return (await this.#opened()).exchange(settlements, asks);
+  async exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+  ): Promise<readonly LeaseReply[]> {
+    return (await this.#opened()).exchange(settlements, requests);
   }
 
-  async read<Note>(name: string): Promise<NoteSeen<Note>> {
+  async read<Value>(name: string): Promise<StoreRecord<Value>> {
     return (await this.#opened()).read(name);
   }
 
-  async change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+  async change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
     return (await this.#opened()).change(name, step);
   }
 
-  async list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
     return (await this.#opened()).list(prefix);
   }
 

@@ -1,5 +1,5 @@
 /** What a running process leaves in the store for operators to look at (law S6). */
-export interface ProcessNote<Snapshot> {
+export interface ProcessRecord<Snapshot> {
   readonly pid: number;
   /** The machine. */
   readonly machine: string;
@@ -11,6 +11,6 @@ export interface ProcessNote<Snapshot> {
   readonly snapshot: Snapshot;
 }
 
-export const PROCESS = "process ";
+export const PROCESS_PREFIX = "process ";
 /** One that has had nothing to do for so long is listed no more. */
-export const SEEN_US = 60_000_000;
+export const PROCESS_RECORD_US = 60_000_000;

@@ -1,42 +1,42 @@
 /** Notes where one process at a time has hold of them: what a step does, and what a new start of the clock does. */
-import type { NoteSeen, NoteStep } from "./store.ts";
+import type { RecordUpdate, StoreRecord } from "./store.ts";
 
-export interface KeptNote {
-  readonly note: unknown;
+export interface StoredRecord {
+  readonly record: unknown;
   readonly keepUntilUs: number;
 }
 
 /** The notes during one exchange. */
-export interface Notes {
-  find(name: string): KeptNote | undefined;
-  keep(name: string, note: KeptNote): void;
-  list(prefix: string): readonly (KeptNote & { readonly name: string })[];
+export interface RecordTable {
+  find(name: string): StoredRecord | undefined;
+  put(name: string, record: StoredRecord): void;
+  list(prefix: string): readonly (StoredRecord & { readonly name: string })[];
 }
 
-export function changeNote<Note, Result>(
-  notes: Notes,
+export function changeRecord<Value, Result>(
+  records: RecordTable,
   name: string,
   nowUs: number,
-  step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>,
+  step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
 ): Result {
-  const { note, result } = step(seenAt(notes.find(name), nowUs));
-  if (note !== undefined) notes.keep(name, { note: note.next, keepUntilUs: note.keepUntilUs });
+  const { record, result } = step(recordAt(records.find(name), nowUs));
+  if (record !== undefined) records.put(name, { record: record.next, keepUntilUs: record.keepUntilUs });
   return result;
 }
 
-export function seenAt<Note>(kept: KeptNote | undefined, nowUs: number): NoteSeen<Note> {
+export function recordAt<Value>(kept: StoredRecord | undefined, nowUs: number): StoreRecord<Value> {
   const isKept = kept !== undefined && kept.keepUntilUs > nowUs;
-  return { note: isKept ? (kept.note as Note) : undefined, nowUs };
+  return { record: isKept ? (kept.record as Value) : undefined, nowUs };
 }
 
 /** Those that are still kept. */
-export function seenAll<Note>(
-  found: readonly (KeptNote & { readonly name: string })[],
+export function recordsAt<Value>(
+  found: readonly (StoredRecord & { readonly name: string })[],
   nowUs: number,
-): readonly (NoteSeen<Note> & { readonly name: string })[] {
+): readonly (StoreRecord<Value> & { readonly name: string })[] {
   return found
-    .map(({ name, ...kept }) => ({ name, ...seenAt<Note>(kept, nowUs) }))
-    .filter(({ note }) => note !== undefined);
+    .map(({ name, ...kept }) => ({ name, ...recordAt<Value>(kept, nowUs) }))
+    .filter(({ record }) => record !== undefined);
 }
 
 /** Every instant in it moved: fields whose names end in `Us`, however deep. 0 stays 0, which is no instant. */

@@ -11,7 +11,7 @@ export interface StoreClaim extends BudgetClaim {
 }
 
 /** So many units of every budget on a way, or none of any. */
-export interface Ask {
+export interface LeaseRequest {
   /** From the lane outwards. */
   readonly claims: readonly StoreClaim[];
   /** Fewer than these are of no use. */
@@ -19,7 +19,7 @@ export interface Ask {
   readonly most: number;
 }
 
-export type Answer =
+export type LeaseReply =
   | { readonly kind: "given"; readonly units: number; readonly isStricter: boolean }
   | {
       readonly kind: "wait";
@@ -42,37 +42,40 @@ export interface Settlement {
  * A note that processes share: plain data under a name, such as `host api.example.org`. Instants in it are those of the
  * store's clock, and the names of their fields end in `Us`: by that they are found when the clock has started anew.
  */
-export interface NoteSeen<Note> {
+export interface StoreRecord<Value> {
   /** Undefined where there is none, or it has been forgotten. */
-  readonly note: Note | undefined;
+  readonly record: Value | undefined;
   readonly nowUs: number;
 }
 
 /** What a step makes of a note. Without `note` everything stays as it is. */
-export interface NoteStep<Note, Result> {
-  readonly note?: { readonly next: Note; readonly keepUntilUs: number } | undefined;
+export interface RecordUpdate<Value, Result> {
+  readonly record?: { readonly next: Value; readonly keepUntilUs: number } | undefined;
   readonly result: Result;
 }
 
 /** Where processes leave word for one another: of hosts that are cut off, of slots, of themselves. */
-export interface NoteStore {
-  read<Note>(name: string): Promise<NoteSeen<Note>>;
+export interface RecordStore {
+  read<Value>(name: string): Promise<StoreRecord<Value>>;
   /** `step` is pure, and may run again after a lost race. */
-  change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result>;
+  change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result>;
   /** All notes whose names begin so, as long as there are no more than `LISTED_MAX`. */
-  list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]>;
+  list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]>;
 }
 
 export const LISTED_MAX = 10_000;
 
-export interface Store extends BudgetStore, NoteStore {
+export interface Store extends BudgetStore, RecordStore {
   /** Tells this process from the others. */
-  readonly party: string;
+  readonly processId: string;
 }
 
 export interface BudgetStore {
   /** Rejects with a StoreError when the store is away, locked or broken; then nothing was given. */
-  exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]>;
+  exchange(settlements: readonly Settlement[], requests: readonly LeaseRequest[]): Promise<readonly LeaseReply[]>;
   /** How many processes have used the store lately, this one included; 1 when nobody can know. */
   readonly processes: number;
   close(): Promise<void>;

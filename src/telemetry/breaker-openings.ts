@@ -2,17 +2,17 @@ import type { OpenReason } from "../errors.ts";
 import type { TelemetryEvent } from "./events.ts";
 
 /** A host, a role of it or a resolver was cut off. */
-export interface Opening {
+export interface BreakerOpening {
   /** `resolver <name>` for the circuit of a resolver. */
   readonly host: string;
-  readonly reason: ReasonKind;
+  readonly reason: OpenReasonKind;
   /** Epoch milliseconds until which it lasts, unless it ends early. */
   readonly untilMs: number;
 }
 
 /** An operator's own words are left out. */
-export type ReasonKind = "failures" | "retry-after" | "rolling-window" | "cli-open";
-export const REASONS: readonly ReasonKind[] = ["failures", "retry-after", "rolling-window", "cli-open"];
+export type OpenReasonKind = "failures" | "retry-after" | "rolling-window" | "cli-open";
+export const REASONS: readonly OpenReasonKind[] = ["failures", "retry-after", "rolling-window", "cli-open"];
 
 /** More hosts than this that are cut off at once are not told apart from those that come again. */
 const HOSTS_MAX = 100_000;
@@ -21,10 +21,10 @@ const HOSTS_MAX = 100_000;
  * Which events are openings. A circuit that opens is one, and so is a cooldown; one that only lengthens a cooldown that
  * runs is not.
  */
-export class Openings {
+export class BreakerOpenings {
   readonly #cooledUntilMs = new Map<string, number>();
 
-  of(event: TelemetryEvent): Opening | undefined {
+  of(event: TelemetryEvent): BreakerOpening | undefined {
     if (event.event_type === "breaker_state_change") {
       if (event.new !== "open") return undefined;
       const host = event.host ?? `resolver ${event.resolver ?? ""}`;
@@ -46,7 +46,7 @@ export class Openings {
 }
 
 /** `cli-open:maintenance` is one of a kind. What a newer version may call it counts as failures. */
-function reasonKind(reason: OpenReason | string | undefined): ReasonKind {
+function reasonKind(reason: OpenReason | string | undefined): OpenReasonKind {
   const kind = reason?.replace(/:.*/s, "");
   return REASONS.find(known => known === kind) ?? "failures";
 }

@@ -7,7 +7,7 @@ export const CALL_OUTCOMES: readonly CallOutcome[] = ["answered", "cached", "thr
 const OUR_REFUSALS: ReadonlySet<string> = new Set(["DOCSTOKG_RATE_LIMITED", "DOCSTOKG_BREAKER_OPEN", "DOCSTOKG_BUSY"]);
 
 /** `answered` is every answer that is no trouble of the server's: a 404, too, says that it is well. */
-export function outcomeOf(event: EventOf<"http_request">): CallOutcome {
+export function callOutcomeOf(event: EventOf<"http_request">): CallOutcome {
   const { status, error, coalesced, from_cache } = event;
   if (error !== undefined && OUR_REFUSALS.has(error)) return "refused";
   if (error !== undefined || status === undefined) return "failed";

@@ -2,7 +2,7 @@
  * Every event and its fields in words. The compiler sees that nothing is missing and that kinds are right; files are
  * checked against it when they are read, and the guide is made from it.
  */
-import type { EventType, FactOf } from "./events.ts";
+import type { EventBodyOf, EventType } from "./events.ts";
 
 type KeysOf<Union> = Union extends unknown ? Exclude<keyof Union, "event_type"> : never;
 type ValueAt<Union, Key extends PropertyKey> = Union extends unknown
@@ -26,7 +26,10 @@ export type FieldSpec = readonly [kind: FieldKind, about: string];
 type SpecOf<Type extends EventType> = {
   readonly about: string;
   readonly fields: {
-    readonly [Key in KeysOf<FactOf<Type>>]: readonly [kind: KindOf<ValueAt<FactOf<Type>, Key>>, about: string];
+    readonly [Key in KeysOf<EventBodyOf<Type>>]: readonly [
+      kind: KindOf<ValueAt<EventBodyOf<Type>, Key>>,
+      about: string,
+    ];
   };
 };
 
@@ -203,7 +206,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
   },
 };
 
-interface Check {
+interface FieldCheck {
   readonly name: string;
   readonly kind: string;
   readonly types: readonly string[];
@@ -218,17 +221,17 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Made once: every line of a file is checked. */
-const CHECKS = new Map<string, readonly Check[]>(
+const CHECKS = new Map<string, readonly FieldCheck[]>(
   Object.entries(EVENT_SPECS).map(([type, { fields }]) => [type, Object.entries<FieldSpec>(fields).map(checkOf)]),
 );
 
-function checkOf([name, [kind]]: readonly [string, FieldSpec]): Check {
+function checkOf([name, [kind]]: readonly [string, FieldSpec]): FieldCheck {
   const plain = kind.replace("?", "");
   return { name, kind: plain, types: TYPES[plain] ?? [], isOptional: kind.endsWith("?") };
 }
 
 /** What is wrong with an event as it was read; undefined when it is one of ours. */
-export function misfit(type: EventType, event: Readonly<Record<string, unknown>>): string | undefined {
+export function fieldProblem(type: EventType, event: Readonly<Record<string, unknown>>): string | undefined {
   for (const { name, kind, types, isOptional } of CHECKS.get(type) ?? []) {
     const value = event[name];
     if (value === undefined && isOptional) continue;

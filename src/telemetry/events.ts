@@ -13,8 +13,8 @@ interface Sampled {
 }
 
 /** Everything that can happen, without its envelope. */
-export type Fact = Exclude<HubEvent, { readonly event_type: "breaker_before_call" }> | SampledFact | RunEvent;
-type SampledFact = Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & Sampled;
+export type EventBody = Exclude<HubEvent, { readonly event_type: "breaker_before_call" }> | SampledEventBody | RunEvent;
+type SampledEventBody = Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & Sampled;
 
 /** What every event carries. */
 export interface Envelope {
@@ -26,12 +26,12 @@ export interface Envelope {
 }
 
 /** The one closed union that sinks and reports know. */
-export type TelemetryEvent = Fact & Envelope;
-export type EventType = Fact["event_type"];
+export type TelemetryEvent = EventBody & Envelope;
+export type EventType = EventBody["event_type"];
 /** Those members of the union that may be of this type: one of them goes by three names. */
-export type FactOf<Type extends EventType, Union = Fact> = Union extends { readonly event_type: infer Types }
+export type EventBodyOf<Type extends EventType, Union = EventBody> = Union extends { readonly event_type: infer Types }
   ? Type extends Types
     ? Union
     : never
   : never;
-export type EventOf<Type extends EventType> = FactOf<Type> & Envelope & { readonly event_type: Type };
+export type EventOf<Type extends EventType> = EventBodyOf<Type> & Envelope & { readonly event_type: Type };

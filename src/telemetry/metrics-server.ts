@@ -31,7 +31,7 @@ export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetr
   if (!LOOPBACK.has(host)) throw new RangeError(`host must be 127.0.0.1 or ::1, not ${JSON.stringify(host)}`);
   if (!(Number.isInteger(port) && port >= 0 && port <= 65_535))
     throw new RangeError(`port must be a whole number from 0 to 65535, not ${port}`);
-  const server = createServer((request, response) => void answer(request, response, from.registry));
+  const server = createServer((request, response) => void handleRequest(request, response, from.registry));
   server.unref();
   server.listen(port, host);
   try {
@@ -53,16 +53,21 @@ export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetr
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, registry: MetricsRegistry): Promise<void> {
-  const say = (status: number, text: string) => response.writeHead(status, { "content-type": "text/plain" }).end(text);
+async function handleRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  registry: MetricsRegistry,
+): Promise<void> {
+  const respond = (status: number, text: string) =>
+    response.writeHead(status, { "content-type": "text/plain" }).end(text);
   request.resume();
-  if (!OWN_NAMES.test(request.headers.host ?? "")) return void say(403, "for this machine only\n");
-  if (request.method !== "GET" && request.method !== "HEAD") return void say(405, "GET only\n");
-  if (request.url?.replace(/\?.*/, "") !== "/metrics") return void say(404, "there is /metrics\n");
+  if (!OWN_NAMES.test(request.headers.host ?? "")) return void respond(403, "for this machine only\n");
+  if (request.method !== "GET" && request.method !== "HEAD") return void respond(405, "GET only\n");
+  if (request.url?.replace(/\?.*/, "") !== "/metrics") return void respond(404, "there is /metrics\n");
   try {
     const text = await registry.metrics();
     response.writeHead(200, { "content-type": registry.contentType }).end(text);
   } catch {
-    say(500, "the metrics cannot be gathered\n");
+    respond(500, "the metrics cannot be gathered\n");
   }
 }

@@ -205,8 +205,8 @@ test("a span has the length of its call", async t => {
 test("whoever subscribes to a channel of diagnostics hears its events, and nobody else costs anything", async t => {
   const sink = channelSink();
   const telemetry = createTelemetry({ sinks: [sink], runId: "r" });
-  const heard: unknown[] = [];
-  const onMessage = (message: unknown) => heard.push(message);
+  const received: unknown[] = [];
+  const onMessage = (message: unknown) => received.push(message);
   assert.equal(sink.isListening, false);
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t, { telemetry: [telemetry.listener] });
@@ -216,9 +216,9 @@ test("whoever subscribes to a channel of diagnostics hears its events, and nobod
   await (await hub.fetch(`${server.origin}/again`)).text();
   unsubscribe("docstokg:http_request", onMessage);
   await (await hub.fetch(`${server.origin}/unheard`)).text();
-  assert.equal(heard.length, 1);
+  assert.equal(received.length, 1);
   assert.deepEqual(
-    Object.entries(heard[0] as object).filter(([name]) => name === "event_type" || name === "run_id"),
+    Object.entries(received[0] as object).filter(([name]) => name === "event_type" || name === "run_id"),
     [
       ["event_type", "http_request"],
       ["run_id", "r"],

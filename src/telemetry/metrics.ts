@@ -1,7 +1,7 @@
 /** Every metric, and which events feed it. Prometheus and OpenTelemetry show the same ones. */
 
-import { Openings } from "./breaker-openings.ts";
-import { CALL_OUTCOMES, outcomeOf } from "./call-outcome.ts";
+import { BreakerOpenings } from "./breaker-openings.ts";
+import { CALL_OUTCOMES, callOutcomeOf } from "./call-outcome.ts";
 import type { TelemetryEvent } from "./events.ts";
 
 export interface MetricSpec {
@@ -51,7 +51,7 @@ type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]["l
 /** Upper bounds in milliseconds, from a timer's grain to an hour at 1 per minute. */
 export const DELAY_BUCKETS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
 
-export interface Meter {
+export interface MetricRecorder {
   count<Name extends Of<"counter">>(name: Name, by: number, labels: Labels<Name>): void;
   observe<Name extends Of<"histogram">>(name: Name, value: number, labels: Labels<Name>): void;
 }
@@ -61,28 +61,28 @@ const HOSTS_MAX = 1000;
 const OTHER = "(other)";
 
 /** Turns events into what meters count. */
-export class MetricFeed {
-  readonly #meter: Meter;
+export class MetricCollector {
+  readonly #recorder: MetricRecorder;
   readonly #hosts = new Set<string>();
-  readonly #openings = new Openings();
+  readonly #openings = new BreakerOpenings();
 
-  constructor(meter: Meter) {
-    this.#meter = meter;
+  constructor(recorder: MetricRecorder) {
+    this.#recorder = recorder;
   }
 
   take(event: TelemetryEvent): void {
-    const meter = this.#meter;
+    const recorder = this.#recorder;
     const opening = this.#openings.of(event);
     if (opening !== undefined)
-      meter.count("breaker_open_total", 1, { host: this.#host(opening.host), reason: opening.reason });
+      recorder.count("breaker_open_total", 1, { host: this.#host(opening.host), reason: opening.reason });
     switch (event.event_type) {
       case "http_request": {
         const labels = { host: this.#host(event.host), role: event.role };
-        meter.count("http_requests_total", 1, { ...labels, outcome: outcomeOf(event) });
-        if (event.error === "DOCSTOKG_BREAKER_OPEN") meter.count("breaker_denied_total", 1, { host: labels.host });
+        recorder.count("http_requests_total", 1, { ...labels, outcome: callOutcomeOf(event) });
+        if (event.error === "DOCSTOKG_BREAKER_OPEN") recorder.count("breaker_denied_total", 1, { host: labels.host });
         if (event.attempts > 0) {
-          meter.observe("rate_delay_ms", event.rate_delay_ms, labels);
-          meter.observe("rate_concurrency_wait_ms", event.rate_concurrency_wait_ms, labels);
+          recorder.observe("rate_delay_ms", event.rate_delay_ms, labels);
+          recorder.observe("rate_concurrency_wait_ms", event.rate_concurrency_wait_ms, labels);
           // Those that a breaker counts as failures are told by it, for each attempt.
           if (event.breaker_recorded !== "failure" && !event.from_cache) this.#throttle(event.status, labels.host);
         }
@@ -90,24 +90,24 @@ export class MetricFeed {
       }
       case "ratelimit.acquire": {
         const labels = { host: this.#host(event.key), role: event.role };
-        if (event.outcome === "refused") meter.count("rate_blocked_total", 1, labels);
-        else if (event.outcome === "granted" && event.weight > 0) meter.count("rate_acquired_total", 1, labels);
+        if (event.outcome === "refused") recorder.count("rate_blocked_total", 1, labels);
+        else if (event.outcome === "granted" && event.weight > 0) recorder.count("rate_acquired_total", 1, labels);
         return;
       }
       case "rate_head_skipped":
-        meter.count("rate_head_skipped_total", 1, { host: this.#host(event.host) });
+        recorder.count("rate_head_skipped_total", 1, { host: this.#host(event.host) });
         return;
       case "breaker_failure":
         this.#throttle(event.status, this.#host(event.host));
         return;
       case "telemetry_dropped":
-        meter.count("telemetry_dropped_total", event.dropped, { sink: event.sink });
+        recorder.count("telemetry_dropped_total", event.dropped, { sink: event.sink });
     }
   }
 
   #throttle(status: number | undefined, host: string): void {
-    if (status === 429) this.#meter.count("http_429_total", 1, { host });
-    else if (status === 503) this.#meter.count("http_503_total", 1, { host });
+    if (status === 429) this.#recorder.count("http_429_total", 1, { host });
+    else if (status === 503) this.#recorder.count("http_503_total", 1, { host });
   }
 
   #host(name: string): string {

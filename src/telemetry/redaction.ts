@@ -27,24 +27,24 @@ export function redactedText(text: string): string {
 }
 
 /** Texts that can hold nothing but what we put there: names of hosts, words of ours, numbers as text. */
-const SAFE: ReadonlySet<string> = new Set([
+const SAFE_FIELDS: ReadonlySet<string> = new Set([
   ...["host", "key", "role", "method", "mode", "outcome", "rates", "state", "what", "by", "sink", "url_hash"],
   ...["breaker_host_state", "breaker_resolver_state", "breaker_recorded", "config_hash"],
 ]);
 
 /** What has to be looked through in an event of each type: every text, but for the safe ones. */
-const DOUBTFUL = new Map<string, readonly string[]>(
+const REDACTED_FIELDS = new Map<string, readonly string[]>(
   Object.entries(EVENT_SPECS).map(([type, { fields }]) => [
     type,
     (Object.entries(fields) as [string, FieldSpec][])
-      .filter(([name, [kind]]) => kind.includes("text") && !SAFE.has(name))
+      .filter(([name, [kind]]) => kind.includes("text") && !SAFE_FIELDS.has(name))
       .map(([name]) => name),
   ]),
 );
 
 /** Redacts the texts of an event that was made for this purpose, in place. */
 export function redact(type: EventType, fields: Record<string, unknown>): void {
-  for (const name of DOUBTFUL.get(type) ?? []) {
+  for (const name of REDACTED_FIELDS.get(type) ?? []) {
     const value = fields[name];
     if (typeof value === "string") fields[name] = redactedText(value);
   }

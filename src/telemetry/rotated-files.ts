@@ -3,12 +3,12 @@ import { basename, dirname, join } from "node:path";
 import { stampedId } from "./stamped-id.ts";
 
 /** A name for a file that is put aside, sortable by time: `telemetry.jsonl.20261116T020657.123Z-3f9c1a`. */
-export function asideName(file: string, wallMs: number): string {
+export function rotatedName(file: string, wallMs: number): string {
   return `${file}.${stampedId(wallMs)}`;
 }
 
 /** Those that were put aside for a file, oldest first. */
-export async function asideFiles(file: string): Promise<readonly string[]> {
+export async function rotatedFiles(file: string): Promise<readonly string[]> {
   const prefix = `${basename(file)}.`;
   const names = await readdir(dirname(file));
   return names

@@ -1,7 +1,7 @@
 import type { TelemetryEvent } from "./events.ts";
 
 /** What gauges are read from, when somebody asks for them. A hub is one. */
-export interface Watched {
+export interface GaugeSource {
   snapshot(): { readonly inFlight: number; readonly waiting: number };
 }
 
@@ -15,7 +15,7 @@ export interface Sink {
   readonly dropped?: number;
   /** Called for every event, in the middle of a request: it must return at once. */
   take(event: TelemetryEvent): void;
-  watch?(hub: Watched): void;
+  watch?(hub: GaugeSource): void;
   /** Resolves when what was taken so far is where it belongs. */
   flush?(): Promise<void>;
   close?(): Promise<void>;

@@ -3,9 +3,9 @@ import type { HubEvent } from "../http/hub-options.ts";
 import type { Listener } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import type { Fact, TelemetryEvent } from "./events.ts";
+import type { EventBody, TelemetryEvent } from "./events.ts";
 import { redact } from "./redaction.ts";
-import type { Sink, Watched } from "./sink.ts";
+import type { GaugeSource, Sink } from "./sink.ts";
 import { stampedId } from "./stamped-id.ts";
 
 export interface TelemetryOptions {
@@ -37,7 +37,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
 export class Telemetry implements AsyncDisposable {
   readonly runId: string;
   /** For `createHub({ telemetry: [telemetry.listener] })`, `hub.listen`, and whoever else tells of events. */
-  readonly listener: Listener<HubEvent> = event => this.#hear(event);
+  readonly listener: Listener<HubEvent> = event => this.#receive(event);
   readonly #sinks: readonly Sink[];
   readonly #time: Time;
   readonly #sampleRate: number;
@@ -62,7 +62,7 @@ export class Telemetry implements AsyncDisposable {
     this.#sinks = sinks;
     this.#time = time;
     this.#sampleRate = sampleBeforeCall;
-    this.#tell({ event_type: "run_started", program, version });
+    this.#emit({ event_type: "run_started", program, version });
   }
 
   /** Events that did not reach a sink, by its name. */
@@ -73,7 +73,7 @@ export class Telemetry implements AsyncDisposable {
   }
 
   /** Gauges show this hub from now on. */
-  watch(hub: Watched): void {
+  watch(hub: GaugeSource): void {
     for (const sink of this.#sinks) sink.watch?.(hub);
   }
 
@@ -85,7 +85,7 @@ export class Telemetry implements AsyncDisposable {
   /** The run is over: what was heard is written, and the sinks are closed. What comes later is not heard. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      this.#tell({ event_type: "run_ended" });
+      this.#emit({ event_type: "run_ended" });
       this.#closing = Promise.all(this.#sinks.map(sink => this.#settle(sink, () => sink.close?.()))).then(
         () => undefined,
       );
@@ -97,10 +97,10 @@ export class Telemetry implements AsyncDisposable {
     await this.close();
   }
 
-  #hear(event: HubEvent): void {
+  #receive(event: HubEvent): void {
     if (event.event_type === "policy_loaded") this.#configHash = event.config_hash;
-    if (event.event_type !== "breaker_before_call" || !event.allowed || this.#sampleRate === 1) this.#tell(event);
-    else if (this.#isKept()) this.#tell({ ...event, sample_rate: this.#sampleRate });
+    if (event.event_type !== "breaker_before_call" || !event.allowed || this.#sampleRate === 1) this.#emit(event);
+    else if (this.#isKept()) this.#emit({ ...event, sample_rate: this.#sampleRate });
   }
 
   #isKept(): boolean {
@@ -110,12 +110,12 @@ export class Telemetry implements AsyncDisposable {
     return true;
   }
 
-  #tell(fact: Fact): void {
+  #emit(body: EventBody): void {
     if (this.#closing !== undefined || this.#sinks.every(sink => sink.isListening === false)) return;
-    const { event_type } = fact;
+    const { event_type } = body;
     const ts = this.#time.wallMs();
     // A literal: several times as fast as Object.assign.
-    const event = { ts, event_type, run_id: this.runId, config_hash: this.#configHash, ...(fact as object) };
+    const event = { ts, event_type, run_id: this.runId, config_hash: this.#configHash, ...(body as object) };
     redact(event_type, event);
     for (const sink of this.#sinks) {
       if (sink.isListening === false) continue;
@@ -127,9 +127,9 @@ export class Telemetry implements AsyncDisposable {
     }
   }
 
-  async #settle(sink: Sink, act: () => Promise<void> | undefined): Promise<void> {
+  async #settle(sink: Sink, work: () => Promise<void> | undefined): Promise<void> {
     try {
-      await act();
+      await work();
     } catch (error) {
       this.#failed(sink, error);
     }

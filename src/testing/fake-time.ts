@@ -9,7 +9,7 @@ export interface FakeTimeOptions {
   readonly earlyUs?: () => number;
 }
 
-interface Armed {
+interface FakeTimer {
   readonly dueUs: number;
   readonly fire: () => void;
 }
@@ -22,7 +22,7 @@ export class FakeTime implements Time {
   #nowUs = 0;
   #wallOffsetMs: number;
   readonly #earlyUs: () => number;
-  readonly #armed = new Set<Armed>();
+  readonly #armed = new Set<FakeTimer>();
 
   constructor({ wallMs = 1_700_000_000_000, earlyUs = () => 0 }: FakeTimeOptions = {}) {
     this.#wallOffsetMs = wallMs;
@@ -47,7 +47,7 @@ export class FakeTime implements Time {
     // Whole milliseconds, as the system's timers have; and never for nothing, or a re-armed timer would spin in place.
     const delayUs = Math.max(1, Math.ceil(delayMs)) * 1000;
     const dueUs = this.#nowUs + Math.max(100, delayUs - earlyUs);
-    const timer: Armed = { dueUs, fire };
+    const timer: FakeTimer = { dueUs, fire };
     this.#armed.add(timer);
     return { cancel: () => this.#armed.delete(timer) };
   }
@@ -102,8 +102,8 @@ export class FakeTime implements Time {
     return true;
   }
 
-  #next(): Armed | undefined {
-    let first: Armed | undefined;
+  #next(): FakeTimer | undefined {
+    let first: FakeTimer | undefined;
     for (const timer of this.#armed) if (first === undefined || timer.dueUs < first.dueUs) first = timer;
     return first;
   }

@@ -4,7 +4,7 @@ import { sleep } from "./sleep.ts";
 import type { Time, Timer } from "./time.ts";
 
 /** Node answers a longer delay with one of 1 ms and a warning. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The clocks and timers of this machine. The only file that reads one; a test of the house sees to it. */
 export class SystemTime implements Time {
@@ -25,7 +25,7 @@ export class SystemTime implements Time {
     let leftMs = Math.max(0, Math.ceil(delayMs));
     let handle: NodeJS.Timeout;
     const arm = () => {
-      const stepMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);
+      const stepMs = Math.min(leftMs, MAX_TIMEOUT_MS);
       leftMs -= stepMs;
       handle = setTimeout(leftMs > 0 ? arm : fire, stepMs);
     };

@@ -10,14 +10,14 @@ import { storeFor } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 
 /** A folder for a test, and a store in it that no program has used yet. */
-export async function folderFor(t: TestContext) {
+export async function temporaryFolder(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-operating-"));
   t.after(() => rm(folder, { recursive: true }));
   return { folder, store: `sqlite:${join(folder, "shared.db")}` as const };
 }
 
 /** What the first program does that uses a store: makes its file. */
-export async function usedStore(store: StoreName): Promise<void> {
+export async function createStoreFile(store: StoreName): Promise<void> {
   const policy = await loadPolicy({ env: {} });
   const opened = storeFor(store, { policy, env: {}, time: systemTime, random: Math.random });
   await opened?.read("anything");
@@ -32,7 +32,7 @@ export interface Terminal {
 }
 
 /** Types a command, and reads what it says. */
-export async function typed(argv: readonly string[], { env = {}, isTTY = false, columns = 200 }: Terminal = {}) {
+export async function runCli(argv: readonly string[], { env = {}, isTTY = false, columns = 200 }: Terminal = {}) {
   let stdout = "";
   let stderr = "";
   const io: Io = {

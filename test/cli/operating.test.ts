@@ -8,13 +8,13 @@ import { docstokg } from "../../src/cli/docstokg.ts";
 import { type Io, runProgram } from "../../src/cli/program.ts";
 import { serve } from "../http/kit.ts";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
-import { folderFor, typed, usedStore } from "./kit.ts";
+import { createStoreFile, runCli, temporaryFolder } from "./kit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
 /** Two terminals: in one a program runs against a server, the other is ours. */
-async function scene(t: TestContext) {
-  const { store } = await folderFor(t);
+async function startScenario(t: TestContext) {
+  const { store } = await temporaryFolder(t);
   const server = { status: 200 };
   const { origin } = await serve(t, (_, response) => response.writeHead(server.status).end());
   const program = spawn(process.execPath, [join(import.meta.dirname, "fetch-process.ts"), store, origin], {
@@ -34,7 +34,7 @@ async function scene(t: TestContext) {
     }
   };
   const operate = async (...argv: string[]) => {
-    const answer = await typed([...argv, "--store", store]);
+    const answer = await runCli([...argv, "--store", store]);
     assert.equal(answer.exitCode, 0, answer.stderr);
     return answer.stdout;
   };
@@ -42,7 +42,7 @@ async function scene(t: TestContext) {
 }
 
 test("a running program's open circuit is seen from outside, falls by the second, and is closed from there", async t => {
-  const { server, says, operate } = await scene(t);
+  const { server, says, operate } = await startScenario(t);
   await says("200");
   server.status = 503;
   await says("DOCSTOKG_BREAKER_OPEN");
@@ -63,7 +63,7 @@ test("a running program's open circuit is seen from outside, falls by the second
 });
 
 test("an operator cuts a host off in a running program, whose server is well", async t => {
-  const { says, operate } = await scene(t);
+  const { says, operate } = await startScenario(t);
   await says("200");
   await operate("breaker", "open", "127.0.0.1", "--seconds", "300");
   await says("DOCSTOKG_BREAKER_OPEN");
@@ -72,7 +72,7 @@ test("an operator cuts a host off in a running program, whose server is well", a
 });
 
 test("limits show --watch moves with a running program, until Ctrl-C", async t => {
-  const { store, says } = await scene(t);
+  const { store, says } = await startScenario(t);
   await says("200");
   const acquired: number[] = [];
   let interrupt: () => void = () => assert.fail("nobody listens");
@@ -104,8 +104,8 @@ test("limits show --watch moves with a running program, until Ctrl-C", async t =
 });
 
 async function watching(t: TestContext): Promise<ChildProcess & { readonly stdout: NodeJS.ReadableStream }> {
-  const { store } = await folderFor(t);
-  await usedStore(store);
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
   const bin = join(root, "bin/docstokg.cjs");
   const child = spawn(process.execPath, [bin, "breaker", "show", "--watch", "--store", store], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -132,14 +132,14 @@ test("a redis server is a meeting place like a file, and one that stops is told 
 }, async t => {
   const redis = await RedisServer.start();
   t.after(() => redis.stop());
-  const opened = await typed(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url]);
+  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url]);
   assert.match(opened.stdout, /^a\.example is open until /);
-  const shown = await typed(["breaker", "show", "--store", redis.url]);
+  const shown = await runCli(["breaker", "show", "--store", redis.url]);
   assert.match(shown.stdout, /^a\.example +open +all .* cli-open:operator$/m);
-  await typed(["breaker", "close", "a.example", "--store", redis.url]);
-  assert.equal((await typed(["breaker", "show", "--open-only", "--json", "--store", redis.url])).stdout, "[]\n");
+  await runCli(["breaker", "close", "a.example", "--store", redis.url]);
+  assert.equal((await runCli(["breaker", "show", "--open-only", "--json", "--store", redis.url])).stdout, "[]\n");
   await redis.stop();
-  const away = await typed(["breaker", "show", "--store", redis.url]);
+  const away = await runCli(["breaker", "show", "--store", redis.url]);
   assert.equal(away.exitCode, 1);
   assert.equal(away.stdout, "");
   assert.match(away.stderr, /^docstokg: redis at 127\.0\.0\.1:\d+: .*\n$/);

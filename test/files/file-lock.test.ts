@@ -7,7 +7,7 @@ import { FileLock } from "../../src/files/file-lock.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { folderFor } from "../ontology/kit.ts";
 
-const room = { time: systemTime };
+const options = { time: systemTime };
 
 test("one at a time, in the order of their luck, and everybody in the end", async t => {
   const path = join(folderFor(t), "deep", "x.lock");
@@ -15,7 +15,7 @@ test("one at a time, in the order of their luck, and everybody in the end", asyn
   let most = 0;
   await Promise.all(
     Array.from({ length: 5 }, async () => {
-      await using _lock = await FileLock.take(path, room);
+      await using _lock = await FileLock.take(path, options);
       inside += 1;
       most = Math.max(most, inside);
       await new Promise(resolve => setImmediate(resolve));
@@ -27,11 +27,11 @@ test("one at a time, in the order of their luck, and everybody in the end", asyn
 
 test("whoever waits is told once, and can leave", async t => {
   const path = join(folderFor(t), "x.lock");
-  await using _lock = await FileLock.take(path, room);
+  await using _lock = await FileLock.take(path, options);
   const controller = new AbortController();
   let told = 0;
   const waiting = FileLock.take(path, {
-    ...room,
+    ...options,
     signal: controller.signal,
     onWait: () => {
       told += 1;
@@ -55,7 +55,7 @@ test("the lock of a process that was killed is free", async t => {
   await once(child.stdout, "data");
   let hasWaited = false;
   const taking = FileLock.take(path, {
-    ...room,
+    ...options,
     onWait: () => {
       hasWaited = true;
       child.kill("SIGKILL");

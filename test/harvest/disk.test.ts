@@ -7,12 +7,12 @@ import { type TestContext, test } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
-import { holdManifest } from "../../src/harvest/manifest/manifest-file.ts";
+import { lockManifest } from "../../src/harvest/manifest/manifest-file.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { hubFor, serve } from "../http/kit.ts";
 import { folderFor, indexAt, pdf, runFor, workCalled } from "./kit.ts";
 
-async function told(args: readonly string[]): Promise<{ readonly code: number; readonly stderr: string }> {
+async function stderrOf(args: readonly string[]): Promise<{ readonly code: number; readonly stderr: string }> {
   let stderr = "";
   const silent = { write: () => undefined };
   const io = { argv: args, env: {}, stdout: silent, stderr: { write: (text: string) => (stderr += text) } };
@@ -37,7 +37,7 @@ test("a folder that cannot be one is told in a line, and nothing is asked for", 
     ["--out", file, "--manifest", join(folder, "m.sqlite")],
     ["--out", join(folder, "new"), "--manifest", folder],
   ]) {
-    const { code, stderr } = await told(["run", "10.5555/a", ...args, "--no-telemetry", "--quiet"]);
+    const { code, stderr } = await stderrOf(["run", "10.5555/a", ...args, "--no-telemetry", "--quiet"]);
     assert.equal(code, 2, stderr);
     assert.match(stderr, /^docstokg: --(?:manifest|out): .*$/m);
     assert.doesNotMatch(stderr, /\n\s+at /);
@@ -47,7 +47,7 @@ test("a folder that cannot be one is told in a line, and nothing is asked for", 
 test("what cannot be exported is told in a line", async t => {
   const folder = folderFor(t);
   (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
-  const { code, stderr } = await told(["status", "--out", folder, "--export", join(folder, "nowhere", "x.jsonl")]);
+  const { code, stderr } = await stderrOf(["status", "--out", folder, "--export", join(folder, "nowhere", "x.jsonl")]);
   assert.equal(code, 1);
   assert.match(stderr, /^docstokg: ENOENT/);
 });
@@ -56,14 +56,14 @@ test("a manifest that is full ends a run with its error, and is free for the nex
   const server = await serve(t, (_, response) => response.writeHead(404).end());
   const folder = folderFor(t);
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
-  run.want(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
-  run.pipeline.fed();
+  run.addWorks(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
+  run.pipeline.inputEnded();
   const { db } = run.manifest;
   db.exec(`PRAGMA max_page_count = ${db.prepare("PRAGMA page_count").get()?.["page_count"]}`);
   db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
   await assert.rejects(run.pipeline.run(), /full/);
   run.close("interrupted");
-  const hold = await holdManifest(join(folder, "manifest.sqlite"));
+  const hold = await lockManifest(join(folder, "manifest.sqlite"));
   assert.ok(hold !== undefined);
   hold.release();
 });
@@ -72,8 +72,8 @@ test("works that nobody knows fail on a full manifest by an error of the run, no
   const folder = folderFor(t);
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
   // More than are taken in one turn, so that the error comes out of a later one.
-  run.want(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
-  run.pipeline.fed();
+  run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
+  run.pipeline.inputEnded();
   run.manifest.db.exec(
     `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
   );
@@ -102,7 +102,15 @@ test("the password of a shared store is in no manifest", async t => {
   const folder = folderFor(t);
   const dsn = "sqlite:hunter2.db";
   const limits = ["--rate-backend", "sqlite", "--rate-dsn", join(folder, dsn)];
-  const { code, stderr } = await told(["run", "nonsense!", "--out", folder, ...limits, "--no-telemetry", "--quiet"]);
+  const { code, stderr } = await stderrOf([
+    "run",
+    "nonsense!",
+    "--out",
+    folder,
+    ...limits,
+    "--no-telemetry",
+    "--quiet",
+  ]);
   assert.equal(code, 1, stderr);
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   try {

@@ -41,9 +41,9 @@ export async function harvest(t: TestContext, count: number): Promise<Harvest> {
   t.after(() => hub.destroy());
   const resolvers = RESOLVERS.filter(({ name }) => ASKED.includes(name));
   const order = (work: Parameters<typeof orderFor>[0]) => orderFor(work, resolvers);
-  const { run, settled } = await runFor(t, folderFor(t), { hub, resolvers, order, patienceMs: 5000 });
-  run.want(works.map(work => ({ key: keyOf(work), ids: { doi: work.ids.doi } })));
-  run.pipeline.fed();
+  const { run, settled } = await runFor(t, folderFor(t), { hub, resolvers, order, maxBreakerWaitMs: 5000 });
+  run.addWorks(works.map(work => ({ key: keyOf(work), ids: { doi: work.ids.doi } })));
+  run.pipeline.inputEnded();
   await run.pipeline.run();
   const rows = run.manifest.db.prepare("SELECT key, sha256 FROM works WHERE state = 'done'").all();
   const done = rows.map(({ key, sha256 }) => ({ key: String(key), sha256: String(sha256) }));
@@ -58,10 +58,12 @@ function isReachable({ isGood, via }: SimulatedWork["copies"][number]): boolean 
  * Known to those who are asked, at hosts whose limits leave time for so many. Files that break off are left out: three in
  * a row cut their host off, as they should, for longer than a test may take.
  */
-function isAskable({ copies, story }: SimulatedWork): boolean {
+function isAskable({ copies, scenario }: SimulatedWork): boolean {
   const quick = /\.example$|^pmc-oa-opendata/;
   return (
-    story !== "truncated-once" && copies.some(isReachable) && copies.every(({ url }) => quick.test(new URL(url).host))
+    scenario !== "truncated-once" &&
+    copies.some(isReachable) &&
+    copies.every(({ url }) => quick.test(new URL(url).host))
   );
 }
 

@@ -33,10 +33,10 @@ test("a second Ctrl-C stops at once, and an input that never ends is no reason t
   const internet = await internetFor(t, { seed: 3, works: 31 });
   const work = internet.works.find(isQuick);
   assert.ok(work);
-  await internet.play({ host: new URL(work.copies[0]?.url ?? "").host, act: "slow", bytesPerSecond: 500 });
+  await internet.start({ host: new URL(work.copies[0]?.url ?? "").host, act: "slow", bytesPerSecond: 500 });
   const folder = folderFor(t);
   // The list is left open, as a terminal would leave it.
-  const { child, ended, said } = startDocstokg(t, internet, folder, [
+  const { child, ended, stderrSoFar } = startDocstokg(t, internet, folder, [
     "run",
     keyOf(work),
     "--input",
@@ -46,7 +46,7 @@ test("a second Ctrl-C stops at once, and an input that never ends is no reason t
   ]);
   await eventually(() => partsIn(folder) > 0);
   child.kill("SIGINT");
-  await eventually(() => said().includes("Ctrl-C again"));
+  await eventually(() => stderrSoFar().includes("Ctrl-C again"));
   // Within half a second of the first it would count as the same one. The first was received before its message came.
   await systemTime.sleep(501);
   child.kill("SIGINT");

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { Attempt, ListedWork } from "../../src/harvest/manifest/manifest.ts";
+import type { AttemptRecord, ListedWork } from "../../src/harvest/manifest/manifest.ts";
 import type { Reason } from "../../src/harvest/reason.ts";
 import type { Candidate, Finding, Resolver } from "../../src/harvest/resolvers/resolver.ts";
-import { type ContentRun, openRun, type RunOptions } from "../../src/harvest/run.ts";
+import { type HarvestRun, openRun, type RunOptions } from "../../src/harvest/run.ts";
 import type { Work } from "../../src/harvest/work.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -37,10 +37,11 @@ export function indexAt(origin: string, name = "index"): Resolver {
   return {
     name,
     needs: [],
-    ask: ({ ids }) => (ids.doi === undefined ? undefined : { url: `${origin}/${name}/${ids.doi}`, role: "metadata" }),
+    requestFor: ({ ids }) =>
+      ids.doi === undefined ? undefined : { url: `${origin}/${name}/${ids.doi}`, role: "metadata" },
     read: ({ status, body }): Finding => {
       if (status === 404) return { kind: "none", reason: "unknown-work" };
-      if (status >= 500) return { kind: "trouble", reason: "unavailable", message: `status ${status}` };
+      if (status >= 500) return { kind: "failure", reason: "unavailable", message: `status ${status}` };
       const said: unknown = JSON.parse(body);
       return Array.isArray(said) ? { kind: "found", candidates: said as Candidate[] } : (said as Finding);
     },
@@ -48,15 +49,15 @@ export function indexAt(origin: string, name = "index"): Resolver {
 }
 
 export interface TestRun {
-  readonly run: ContentRun;
-  readonly attempts: Attempt[];
+  readonly run: HarvestRun;
+  readonly attempts: AttemptRecord[];
   readonly settled: Map<string, Reason>;
 }
 
 export type TestRunOptions = Partial<RunOptions> & { readonly hub: Hub; readonly resolvers: readonly Resolver[] };
 
 export async function runFor(t: TestContext, folder: string, options: TestRunOptions): Promise<TestRun> {
-  const attempts: Attempt[] = [];
+  const attempts: AttemptRecord[] = [];
   const settled = new Map<string, Reason>();
   const run = await openRun({
     time: systemTime,
@@ -77,8 +78,8 @@ export async function runFor(t: TestContext, folder: string, options: TestRunOpt
 
 /** Works through all of it, and closes. */
 export async function complete({ run }: TestRun, works: readonly Work[], again = false): Promise<void> {
-  run.want(works, again);
-  run.pipeline.fed();
+  run.addWorks(works, again);
+  run.pipeline.inputEnded();
   await run.pipeline.run();
   run.close("ended");
 }

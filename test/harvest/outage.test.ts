@@ -47,7 +47,7 @@ test("works of a host that stays down fail with their reason, and nobody waits f
       retry: false,
     }),
     resolvers: [indexAt(server.origin)],
-    patienceMs: 2000,
+    maxBreakerWaitMs: 2000,
   });
   await complete(made, names(30).map(workCalled));
   const failed = [...made.settled].filter(([, reason]) => reason !== "ok");
@@ -80,7 +80,7 @@ test("a host that asks for a pause gets it, and the other hosts' works go on mea
     hub: await hubFor(t, { breakers: QUICK_RESET, retry: false, time }),
     resolvers: [indexAt(server.origin)],
     workers: 1,
-    patienceMs: 3_600_000,
+    maxBreakerWaitMs: 3_600_000,
     time,
   });
   await complete(made, names(10).map(workCalled));

@@ -20,11 +20,11 @@ export interface Ended {
   readonly stderr: string;
 }
 
-export interface Process {
+export interface DocstokgProcess {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   /** What it has written to stderr so far. */
-  said(): string;
+  stderrSoFar(): string;
 }
 
 /** No limits to speak of, so that a test waits for nothing; circuits that come back at once. */
@@ -50,7 +50,7 @@ export function startDocstokg(
   folder: string,
   args: readonly string[],
   input?: string,
-): Process {
+): DocstokgProcess {
   const ca = join(folder, "ca.pem");
   writeFileSync(ca, internet.network.tls.ca);
   writeFileSync(join(folder, "ratelimits.yaml"), RATELIMITS);
@@ -82,7 +82,7 @@ export function startDocstokg(
     stderr += String(chunk);
   });
   const ended = once(child, "close").then(([code, signal]) => ({ code, signal, stdout, stderr }));
-  return { child, ended, said: () => stderr };
+  return { child, ended, stderrSoFar: () => stderr };
 }
 
 /** Files in their places, by name. */

@@ -43,7 +43,7 @@ async function sharedByFour(file: string, entries: number): Promise<readonly str
   const cache = await SqliteCache.open(file, { time: systemTime });
   assert.equal(cache.stats.entries, 4 * entries);
   cache.close();
-  assertSound(file);
+  assertIntact(file);
   return told.flatMap(({ troubles }) => troubles);
 }
 
@@ -83,10 +83,10 @@ test("a process that is killed while it writes leaves a sound file", async () =>
   assert.equal(cache.stats.entries, entries - 1);
   assert.deepEqual(troubles, []);
   cache.close();
-  assertSound(file);
+  assertIntact(file);
 });
 
-function assertSound(file: string): void {
+function assertIntact(file: string): void {
   const db = new DatabaseSync(file, { readOnly: true });
   assert.deepEqual({ ...db.prepare("PRAGMA integrity_check").get() }, { integrity_check: "ok" });
   // What the triggers count is what there is.

@@ -14,7 +14,7 @@ import { outcomeOfError } from "../../src/core/breaker/classify.ts";
 import { RateLimitExceeded } from "../../src/errors.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { heard, hubFor, only, serve, until } from "./kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "./kit.ts";
 
 const tls = join(import.meta.dirname, "..", "fixtures", "tls");
 const cert = readFileSync(join(tls, "cert.pem"), "utf8");
@@ -32,7 +32,7 @@ function assertNothingLeft(hub: Hub, time?: FakeTime): void {
 }
 
 /** The same promise, with an error when it is for ever in coming: a test that hangs says nothing. */
-async function soon<Result>(promise: Promise<Result>): Promise<Result> {
+async function settles<Result>(promise: Promise<Result>): Promise<Result> {
   let isSettled = false;
   const settled = () => {
     isSettled = true;
@@ -107,7 +107,7 @@ test("requests that a closing HTTP/2 session did not process are sent again, eac
     // Nothing is left for what is sent again: it waits for the next minute, where a newcomer would be refused.
     limits: { defaults: { metadata: { rates: "21/MINUTE", guard_ms: 0, max_delay_ms: 0 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const ask = async (path: string) => (await hub.request(`https://example.org${path}`)).body.text();
   // The session is there before the others come, so that all of them are under way in it.
   await ask("/");
@@ -115,7 +115,7 @@ test("requests that a closing HTTP/2 session did not process are sent again, eac
   await Promise.race([answers, until(() => hub.snapshot().waiting > 0 && hub.snapshot().inFlight === 0)]);
   assert.ok(server.requests < 21);
   await time.advance(60_000);
-  assert.deepEqual(await soon(answers), Array(20).fill("ok"));
+  assert.deepEqual(await settles(answers), Array(20).fill("ok"));
   assert.equal(server.requests, 21);
   const granted = only(events, "ratelimit.acquire").filter(({ outcome }) => outcome === "granted");
   assert.ok(granted.length > server.requests, "what was sent in vain had its grant too");
@@ -138,7 +138,7 @@ test("a redirect's page that fetch leaves unread does not keep the only slot fro
       defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 100_000 } },
     },
   });
-  const answer = await soon(hub.fetch(`${server.origin}/old`));
+  const answer = await settles(hub.fetch(`${server.origin}/old`));
   assert.equal(await answer.text(), "there");
 });
 
@@ -186,7 +186,7 @@ test("an answer too long to keep ends when the one who read it has left, and who
   assert.equal(isClosed, false, "somebody still waits for it");
   // More than a cache keeps, and no end.
   for (const response of responses) response.write(Buffer.alloc(8_388_608));
-  assert.equal(await (await soon(other)).body.text(), "mine");
+  assert.equal(await (await settles(other)).body.text(), "mine");
   await until(() => isClosed);
   assertNothingLeft(hub, time);
 });
@@ -221,7 +221,7 @@ test("who may not wait is refused at once, though somebody more patient waits fo
   await (await hub.request(`${server.origin}/other`)).body.text();
   const patient = hub.request(server.origin);
   await until(() => hub.snapshot().waiting === 1);
-  await assert.rejects(soon(hub.request(server.origin, { maxWaitMs: 0 })), RateLimitExceeded);
+  await assert.rejects(settles(hub.request(server.origin, { maxWaitMs: 0 })), RateLimitExceeded);
   await time.advance(60_000);
   assert.equal(await (await patient).body.text(), "ok");
   assert.equal(server.requests.length, 2);
@@ -284,15 +284,15 @@ test("an abort while connecting gives slot and grant back at once, and the reque
   const aborted = hub.request("https://example.org/aborted", { signal: controller.signal });
   await until(() => server.sockets.length === 1);
   controller.abort(new Error("enough"));
-  await assert.rejects(soon(aborted), /enough/);
+  await assert.rejects(settles(aborted), /enough/);
   assertNothingLeft(hub, time);
   // The one slot, and the one request of this minute.
   const later = hub.request("https://example.org/later");
   await until(() => hub.snapshot().inFlight === 1);
   server.speak();
-  assert.equal(await (await soon(later)).body.text(), "ok");
+  assert.equal(await (await settles(later)).body.text(), "ok");
   // Connections are closed when everything handed to them is over, the aborted one too.
-  await soon(hub.close());
+  await settles(hub.close());
   assert.deepEqual(server.paths, ["/later"]);
 });
 
@@ -302,7 +302,7 @@ test("destroying a hub does not wait for connections that are being made", async
   const hub = await hubFor(t, { network: exampleAt(server.port) });
   const refused = assert.rejects(hub.request("https://example.org/"), /power cut/);
   await until(() => server.sockets.length === 1);
-  await soon(hub.destroy(new Error("power cut")));
+  await settles(hub.destroy(new Error("power cut")));
   await refused;
   assertNothingLeft(hub);
 });
@@ -319,7 +319,7 @@ for (const order of ["the first one first", "the last one first"]) {
     });
     const server = await serve(t, (_, response) => response.end("ok"));
     const [one, two] = [await hubFor(t, { cache: false }), await hubFor(t, { cache: false })];
-    const [toOne, toTwo] = [heard(one), heard(two)];
+    const [toOne, toTwo] = [recordEvents(one), recordEvents(two)];
     const passed = async () => {
       await (await fetch(server.origin)).text();
       return [toOne, toTwo].map(events => only(events, "http_request").length);
@@ -399,27 +399,27 @@ test("who wants what is cached and nothing else causes no refresh in the backgro
 });
 
 /** What a handler that was dispatched has been told. */
-interface Told {
+interface DispatchLog {
   readonly lines: string[];
   readonly controller: () => Dispatcher.DispatchController | undefined;
 }
 
-type Moment = "start" | "head" | "data" | "end" | "error";
+type HandlerCallback = "start" | "head" | "data" | "end" | "error";
 
 /** Dispatches a handler that does something at one moment. */
 function told(
   hub: Hub,
   url: string,
-  moment?: Moment,
+  callback?: HandlerCallback,
   act?: (controller: Dispatcher.DispatchController) => void,
   maxRedirections = 0,
-): Told {
+): DispatchLog {
   const lines: string[] = [];
   let own: Dispatcher.DispatchController | undefined;
-  const note = (now: Moment, controller: Dispatcher.DispatchController, more = "") => {
+  const note = (now: HandlerCallback, controller: Dispatcher.DispatchController, more = "") => {
     lines.push(`${now}${more}`);
     own = controller;
-    if (now === moment) act?.(controller);
+    if (now === callback) act?.(controller);
   };
   const { origin, pathname } = new URL(url);
   hub.dispatcher({ maxRedirections }).dispatch(
@@ -464,7 +464,7 @@ test("a handler that pauses when it is started and never resumes is given up lik
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("held"));
   const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 1000 });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const { lines } = told(hub, server.origin, "start", controller => controller.pause());
   await until(() => lines.includes("head 200"));
   await time.advance(1000);
@@ -480,7 +480,7 @@ test("a 500 is told as a failure although nobody wanted its page", async t => {
     response.writeHead(500).write("we are sor");
   });
   const hub = await hubFor(t, { cache: false, retry: false });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const answer = await hub.fetch(server.origin);
   await answer.body?.cancel();
   await until(() => only(events, "http_request").length === 1);
@@ -491,19 +491,19 @@ test("a 500 is told as a failure although nobody wanted its page", async t => {
 });
 
 /** What a wire without a network answers: nothing more than the head where there is no body. */
-interface Answer {
+interface ImmediateResponse {
   readonly status: number;
   readonly location?: string;
   readonly body?: string;
 }
 
 /** Answers before `dispatch` returns, as caches and mocks do that are handed in. */
-class Instant extends Dispatcher {
+class ImmediateWire extends Dispatcher {
   readonly paths: string[] = [];
   aborted = 0;
-  readonly #answer: (path: string, number: number) => Answer;
+  readonly #answer: (path: string, number: number) => ImmediateResponse;
 
-  constructor(answer: (path: string, number: number) => Answer) {
+  constructor(answer: (path: string, number: number) => ImmediateResponse) {
     super();
     this.#answer = answer;
   }
@@ -553,7 +553,7 @@ class InstantController implements Dispatcher.DispatchController {
 // 15
 test("a wire that answers inside dispatch is followed through redirects and retries", async t => {
   const time = new FakeTime();
-  const wire = new Instant((path, number) => {
+  const wire = new ImmediateWire((path, number) => {
     if (path === "/old") return { status: 302, location: "/new", body: "moved" };
     return { status: number === 3 ? 503 : 200, body: "ok" };
   });
@@ -581,7 +581,7 @@ for (const [way, paths] of [
     test(`what a wire answers inside dispatch ${way} can be aborted when its head comes, and later, ${kept} a cache`, async t => {
       for (const isLater of [false, true]) {
         const time = new FakeTime();
-        const wire = new Instant((path, number) => {
+        const wire = new ImmediateWire((path, number) => {
           if (path === "/old") return { status: 302, location: "/new", body: "moved" };
           return path === "/failing" && number === 1 ? { status: 503, body: "later" } : { status: 200 };
         });
@@ -638,7 +638,7 @@ test("a handler that does not care when it is started gets its answer like any o
       onResponseError: (_controller, error) => reject(error),
     },
   );
-  assert.equal(await soon(promise), "ok");
+  assert.equal(await settles(promise), "ok");
 });
 
 test("destroy after close does not wait for a connection that nobody wants any more", async t => {

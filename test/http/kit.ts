@@ -50,13 +50,13 @@ export interface TestHubOptions extends Omit<HubOptions, "policy"> {
 
 /** A hub with nothing but what the test says: no shipped policy, no environment, no guard. */
 export async function hubFor(t: TestContext, { limits, breakers, ...options }: TestHubOptions = {}): Promise<Hub> {
-  const roomy = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 0 };
+  const wideLimit = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 0 };
   const hub = await createHub({
     env: {},
     policy: {
       ratelimits: {
         extends: "none",
-        defaults: { metadata: roomy, landing: roomy, artifact: roomy },
+        defaults: { metadata: wideLimit, landing: wideLimit, artifact: wideLimit },
         ...limits,
       },
       breakers: { extends: "none", ...breakers },
@@ -68,7 +68,7 @@ export async function hubFor(t: TestContext, { limits, breakers, ...options }: T
 }
 
 /** Everything a hub tells from now on. */
-export function heard(hub: Hub): HubEvent[] {
+export function recordEvents(hub: Hub): HubEvent[] {
   const events: HubEvent[] = [];
   hub.listen(event => {
     events.push(event);

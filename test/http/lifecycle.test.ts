@@ -11,12 +11,12 @@ import { fetch as undiciFetch, request as undiciRequest } from "undici";
 import { ConfigError } from "../../src/errors.ts";
 import { createHub } from "../../src/http/create-hub.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { heard, hubFor, only, serve, until } from "./kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "./kit.ts";
 
 test("a hub's dispatcher serves undici's functions and Node's own fetch, with its options", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t);
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const dispatcher = hub.dispatcher({ role: "landing" });
   await (await undiciRequest(server.origin, { dispatcher })).body.text();
   await (await undiciFetch(server.origin, { dispatcher })).text();
@@ -31,7 +31,7 @@ test("a hub's dispatcher serves undici's functions and Node's own fetch, with it
 test("once installed, every fetch of the process passes the hub, and the way back is clean", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t);
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const uninstall = hub.install();
   await (await fetch(server.origin)).text();
   await (await undiciFetch(server.origin)).text();
@@ -62,7 +62,7 @@ test("an installed hub makes a program wait where it cannot catch a refusal", as
 test("what is sent inside hub.with carries its options, the inner ones over the outer", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t);
-  const events = heard(hub);
+  const events = recordEvents(hub);
   t.after(hub.install());
   const sdk = async () => {
     await new Promise(resolve => setImmediate(resolve));

@@ -18,7 +18,7 @@ import { Agent, Dispatcher, interceptors, request as undiciRequest } from "undic
 import { RateLimitExceeded } from "../../src/errors.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { heard, hubFor, only, serve, until } from "./kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "./kit.ts";
 
 function assertNothingLeft(hub: Hub, time?: FakeTime): void {
   const { calls, inFlight, waiting } = hub.snapshot();
@@ -29,7 +29,7 @@ function assertNothingLeft(hub: Hub, time?: FakeTime): void {
 }
 
 /** Its callbacks are on the prototype and its state is private, as with undici's own: a copy of it would be no handler. */
-class Notes implements Dispatcher.DispatchHandler {
+class RecordingHandler implements Dispatcher.DispatchHandler {
   readonly #lines: string[] = [];
   readonly #end = Promise.withResolvers<void>();
 
@@ -65,13 +65,13 @@ class Notes implements Dispatcher.DispatchHandler {
 }
 
 function told(dispatcher: Dispatcher, origin: string, path = "/"): Promise<readonly string[]> {
-  const notes = new Notes();
+  const notes = new RecordingHandler();
   assert.equal(dispatcher.dispatch({ origin, path, method: "GET" }, notes), true);
   return notes.lines();
 }
 
 /** A wire that does with each request what the test says. */
-class Wire extends Dispatcher {
+class FakeWire extends Dispatcher {
   readonly #dispatch: (handler: Dispatcher.DispatchHandler) => void;
 
   constructor(dispatch: (handler: Dispatcher.DispatchHandler) => void) {
@@ -92,7 +92,7 @@ test("every attempt and every hop pays for itself, however they are nested", asy
     else response.writeHead(number < 4 ? 500 : 200).end("there");
   });
   const hub = await hubFor(t, { retry: { baseMs: 1 } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const { statusCode } = await hub.request(`${server.origin}/start`, { maxRedirections: 2 });
   assert.equal(statusCode, 200);
   assert.equal(server.requests.length, 4);
@@ -116,7 +116,7 @@ test("a handler with state of its own is told everything, once, with undici's in
 // 3
 test("a wire that throws fails that one request, after dispatch has returned", async t => {
   const time = new FakeTime();
-  const wire = new Wire(() => {
+  const wire = new FakeWire(() => {
     throw new Error("out of order");
   });
   const hub = await hubFor(t, { time, dispatcher: wire });
@@ -152,7 +152,7 @@ test("undici's retry around the hub does not try our refusals again: each of the
     cache: false,
     limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const dispatcher = hub.dispatcher().compose(interceptors.retry({ minTimeout: 1, maxTimeout: 1 }));
   await (await undiciRequest(server.origin, { dispatcher })).body.text();
   await assert.rejects(undiciRequest(server.origin, { dispatcher }), { code: "DOCSTOKG_RATE_LIMITED" });
@@ -165,12 +165,12 @@ test("undici's retry around the hub does not try our refusals again: each of the
 // 5
 test("a wire that fails a request before it has a controller for it is understood", async t => {
   const time = new FakeTime();
-  const wire = new Wire(handler => {
+  const wire = new FakeWire(handler => {
     const failure = Object.assign(new Error("nobody there"), { code: "ECONNREFUSED" });
     handler.onResponseError?.(null as unknown as Dispatcher.DispatchController, failure);
   });
   const hub = await hubFor(t, { time, dispatcher: wire, retry: false });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await assert.rejects(hub.request("http://example.org/"), /nobody there/);
   assert.equal(only(events, "breaker_failure").length, 1);
   assertNothingLeft(hub, time);
@@ -200,7 +200,7 @@ test("a caller is started once however often its request is sent, and sees the i
     response.writeHead(number === 1 ? 503 : 200).end("ok");
   });
   const hub = await hubFor(t, { retry: { baseMs: 1 } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   assert.deepEqual(await told(hub.dispatcher(), server.origin), [
     "start",
     "head 103",

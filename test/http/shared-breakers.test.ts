@@ -166,7 +166,8 @@ async function sqlite(t: TestContext): Promise<StoreView> {
       const found = row("SELECT until_wall, reason FROM breaker_cooldowns WHERE host = ?", host);
       return found && { until_wall: Number(found["until_wall"]), reason: String(found["reason"]) };
     },
-    isOpen: async host => isOpenIn(row("SELECT note FROM notes WHERE name = ?", `host ${host}`)?.["note"] as string),
+    isOpen: async host =>
+      isOpenIn(row("SELECT record FROM records WHERE name = ?", `host ${host}`)?.["record"] as string),
   };
 }
 
@@ -187,7 +188,7 @@ async function redis(t: TestContext): Promise<StoreView> {
       assert.ok((await client.ttl(key)) > 0, "the key expires");
       return JSON.parse(text);
     },
-    isOpen: async host => isOpenIn((await client.get(`docstokg:note:host ${host}`)) ?? undefined),
+    isOpen: async host => isOpenIn((await client.get(`docstokg:record:host ${host}`)) ?? undefined),
   };
 }
 

@@ -12,15 +12,15 @@ import { createHub } from "../../src/http/create-hub.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import type { CallOptions } from "../../src/http/stages/stage.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { heard, hubFor, only, serve, type TestHubOptions, until } from "./kit.ts";
+import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "./kit.ts";
 
 /** One request a second, and nobody waits. */
 const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
 /** The same, with a line for those who come too early. */
-const IN_LINE = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 } } };
+const QUEUED = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 } } };
 
 /** Notes down what it is told; one that is held pauses as soon as it is started. */
-class Notes implements Dispatcher.DispatchHandler {
+class RecordingHandler implements Dispatcher.DispatchHandler {
   readonly lines: string[] = [];
   bytes = 0;
   readonly #isHeld: boolean;
@@ -36,7 +36,7 @@ class Notes implements Dispatcher.DispatchHandler {
   }
 
   /** Waits until it has been told this. */
-  async hears(line: string): Promise<void> {
+  async waitFor(line: string): Promise<void> {
     await until(() => this.lines.includes(line));
   }
 
@@ -62,7 +62,7 @@ class Notes implements Dispatcher.DispatchHandler {
   }
 }
 
-function send(hub: Hub, url: string, notes: Notes, call: CallOptions = {}): Notes {
+function send(hub: Hub, url: string, notes: RecordingHandler, call: CallOptions = {}): RecordingHandler {
   const { origin, pathname } = new URL(url);
   hub.dispatcher(call).dispatch({ origin, path: pathname, method: "GET" }, notes);
   return notes;
@@ -78,7 +78,7 @@ async function slow(t: TestContext, options: TestHubOptions = {}) {
 }
 
 /** A wire without a network, that starts each request at once and then does with it what the test says. */
-class Wire extends Dispatcher {
+class FakeWire extends Dispatcher {
   readonly origins: string[] = [];
   readonly #answer: (handler: Dispatcher.DispatchHandler, controller: Dispatcher.DispatchController) => void;
 
@@ -116,7 +116,7 @@ test("what was written counts, although its caller left before there was an answ
 
 test("a request over a new connection that is not answered counts from a tenth of a second after it was sent", async t => {
   const time = new FakeTime();
-  const { held, server, hub, arrived } = await slow(t, { time, cache: false, limits: IN_LINE });
+  const { held, server, hub, arrived } = await slow(t, { time, cache: false, limits: QUEUED });
   const first = hub.request(server.origin);
   await arrived(1);
   const second = hub.request(server.origin);
@@ -132,9 +132,9 @@ test("a request over a new connection that is not answered counts from a tenth o
 
 test("a request over a connection that is there counts from when it was sent", async t => {
   const time = new FakeTime();
-  const wire = new Wire(handler => handler.onRequestSent?.());
-  const hub = await hubFor(t, { time, cache: false, dispatcher: wire, limits: IN_LINE });
-  for (let number = 0; number < 2; number += 1) send(hub, "http://example.org", new Notes());
+  const wire = new FakeWire(handler => handler.onRequestSent?.());
+  const hub = await hubFor(t, { time, cache: false, dispatcher: wire, limits: QUEUED });
+  for (let number = 0; number < 2; number += 1) send(hub, "http://example.org", new RecordingHandler());
   await until(() => hub.snapshot().waiting === 1);
   await time.advance(999);
   assert.equal(wire.origins.length, 1);
@@ -144,8 +144,8 @@ test("a request over a connection that is there counts from when it was sent", a
 
 test("an http_request event tells how long the call stood in line, and how long it took in all", async t => {
   const time = new FakeTime();
-  const { held, server, hub, arrived } = await slow(t, { time, cache: false, limits: IN_LINE });
-  const events = heard(hub);
+  const { held, server, hub, arrived } = await slow(t, { time, cache: false, limits: QUEUED });
+  const events = recordEvents(hub);
   const first = hub.request(server.origin);
   await arrived(1);
   held[0]?.end();
@@ -172,7 +172,7 @@ test("a date to come back at is measured by the clock of the server that gave it
       .end(),
   );
   const hub = await hubFor(t, { time: new FakeTime(), retry: false });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(server.origin)).text();
   assert.deepEqual(
     only(events, "http_request").map(({ retry_after_s }) => retry_after_s),
@@ -190,7 +190,7 @@ test("a 403 with nothing left of any quota is a throttle, and one with something
       .end(),
   );
   const hub = await hubFor(t, { time: new FakeTime(), retry: false });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   for (const path of ["/", "/spent"]) await (await hub.fetch(`${server.origin}${path}`)).text();
   assert.deepEqual(
     only(events, "http_request").map(({ breaker_recorded }) => breaker_recorded),
@@ -206,7 +206,7 @@ for (const [family, fields, learned] of [
   test(`a limit that is announced in ${family} alone is heeded`, async t => {
     const server = await serve(t, (_, response) => response.writeHead(200, fields).end());
     const hub = await hubFor(t, { cache: false });
-    const events = heard(hub);
+    const events = recordEvents(hub);
     await (await hub.fetch(server.origin)).text();
     assert.deepEqual(
       only(events, "limit_learned").map(event => event.new),
@@ -220,7 +220,7 @@ test("a stream whose request was refused is closed", async t => {
   const hub = await hubFor(t, { time: new FakeTime(), limits: ONE_A_SECOND });
   await (await hub.request(server.origin)).body.text();
   const body = new Readable({ read: () => undefined });
-  const notes = new Notes();
+  const notes = new RecordingHandler();
   hub.dispatcher().dispatch({ origin: server.origin, path: "/", method: "POST", body }, notes);
   await until(() => notes.lines.length === 1);
   assert.match(notes.lines.join(), /^error .* is full/);
@@ -228,7 +228,7 @@ test("a stream whose request was refused is closed", async t => {
 });
 
 test("a redirect from http to https is followed", async t => {
-  const wire = new Wire((handler, controller) => {
+  const wire = new FakeWire((handler, controller) => {
     const isFirst = wire.origins.length === 1;
     handler.onResponseStart?.(controller, isFirst ? 301 : 200, isFirst ? { location: "https://example.org/" } : {});
     handler.onResponseEnd?.(controller, {});
@@ -266,13 +266,13 @@ test("a caller that is not ready for data is redirected all the same, and gets n
     else response.end("here");
   });
   const hub = await hubFor(t, { cache: false });
-  const notes = send(hub, `${server.origin}/old`, new Notes(true), { maxRedirections: 1 });
-  await notes.hears("head 200");
+  const notes = send(hub, `${server.origin}/old`, new RecordingHandler(true), { maxRedirections: 1 });
+  await notes.waitFor("head 200");
   // Whole, from the same server, and asked for later: what was not held back would be here by now.
-  await send(hub, server.origin, new Notes()).hears("end");
+  await send(hub, server.origin, new RecordingHandler()).waitFor("end");
   assert.equal(notes.bytes, 0);
   notes.controller.resume();
-  await notes.hears("end");
+  await notes.waitFor("end");
   assert.equal(notes.bytes, "here".length);
 });
 
@@ -280,8 +280,8 @@ test("the page of a redirect is read whole, however long, by a caller who does n
   const page = Buffer.alloc(3 * 1_048_576);
   const server = await serve(t, (_, response) => response.writeHead(302, { location: "/other" }).end(page));
   const hub = await hubFor(t, { cache: false });
-  const notes = send(hub, server.origin, new Notes());
-  await notes.hears("end");
+  const notes = send(hub, server.origin, new RecordingHandler());
+  await notes.waitFor("end");
   assert.deepEqual(notes.lines, ["head 302", "end"]);
   assert.equal(notes.bytes, page.length);
 });
@@ -290,12 +290,12 @@ test("each unread body has its own time: when the first is given up, a later one
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("unread"));
   const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000 });
-  const events = heard(hub);
-  const first = send(hub, server.origin, new Notes(true));
-  await first.hears("head 200");
+  const events = recordEvents(hub);
+  const first = send(hub, server.origin, new RecordingHandler(true));
+  await first.waitFor("head 200");
   await time.advance(10_000);
-  const second = send(hub, server.origin, new Notes(true));
-  await second.hears("head 200");
+  const second = send(hub, server.origin, new RecordingHandler(true));
+  await second.waitFor("head 200");
   await time.advance(20_000);
   assert.equal(only(events, "body_unread").length, 1);
   assert.deepEqual(second.lines, ["head 200"]);
@@ -307,10 +307,10 @@ test("each unread body has its own time: when the first is given up, a later one
 
 test("what is aborted as soon as it is dispatched never stands in line", async t => {
   const server = await serve(t, (_, response) => response.end());
-  const hub = await hubFor(t, { cache: false, limits: IN_LINE });
-  const events = heard(hub);
+  const hub = await hubFor(t, { cache: false, limits: QUEUED });
+  const events = recordEvents(hub);
   await (await hub.fetch(server.origin)).text();
-  const notes = send(hub, server.origin, new Notes());
+  const notes = send(hub, server.origin, new RecordingHandler());
   const enough = new Error("enough");
   notes.controller.abort(enough);
   assert.deepEqual([notes.controller.aborted, notes.controller.reason], [true, enough]);
@@ -322,36 +322,36 @@ test("what is aborted as soon as it is dispatched never stands in line", async t
 
 test("who waited for somebody else's answer without being ready for it is not ready for his own either", async t => {
   const { held, server, hub, arrived } = await slow(t);
-  const first = send(hub, server.origin, new Notes());
-  const second = send(hub, server.origin, new Notes(true));
+  const first = send(hub, server.origin, new RecordingHandler());
+  const second = send(hub, server.origin, new RecordingHandler(true));
   await arrived(1);
   held[0]?.setHeader("cache-control", "no-store").end("not for sharing");
-  await first.hears("end");
+  await first.waitFor("end");
   await arrived(2);
   held[1]?.setHeader("cache-control", "no-store").end("his own");
-  await second.hears("head 200");
+  await second.waitFor("head 200");
   // Whole, from the same server, and asked for later: what was not held back would be here by now.
-  const other = send(hub, `${server.origin}/other`, new Notes());
+  const other = send(hub, `${server.origin}/other`, new RecordingHandler());
   await arrived(3);
   held[2]?.end("other");
-  await other.hears("end");
+  await other.waitFor("end");
   assert.deepEqual({ lines: second.lines, bytes: second.bytes }, { lines: ["head 200"], bytes: 0 });
   second.controller.resume();
-  await second.hears("end");
+  await second.waitFor("end");
   assert.equal(second.bytes, "his own".length);
 });
 
 test("the page of a failure that breaks off is the first one's alone, and the others ask for themselves", async t => {
   const { held, server, hub, arrived } = await slow(t);
-  const first = send(hub, server.origin, new Notes());
-  const second = send(hub, server.origin, new Notes());
+  const first = send(hub, server.origin, new RecordingHandler());
+  const second = send(hub, server.origin, new RecordingHandler());
   await arrived(1);
   held[0]?.writeHead(500, { "content-length": "100" }).write("we are sor");
-  await first.hears("head 500");
+  await first.waitFor("head 500");
   held[0]?.destroy();
   await arrived(2);
   held[1]?.end("well again");
-  await second.hears("end");
+  await second.waitFor("end");
   assert.deepEqual(second.lines, ["head 200", "end"]);
   assert.equal(first.lines.length, 2);
   assert.match(first.lines[1] ?? "", /^error /);
@@ -378,7 +378,7 @@ test("what caches on the way said, in however many lines, stands before what our
 
 test("whoever closes or destroys a dispatcher is told that it is done, with a promise or a callback, and the hub goes on", async t => {
   const { held, server, hub, arrived } = await slow(t, { cache: false });
-  const notes = send(hub, server.origin, new Notes());
+  const notes = send(hub, server.origin, new RecordingHandler());
   await arrived(1);
   for (const end of [
     (dispatcher: Dispatcher) => dispatcher.close(),
@@ -393,11 +393,11 @@ test("whoever closes or destroys a dispatcher is told that it is done, with a pr
   await new Promise<void>(resolve => hub.dispatcher().destroy(resolve));
   await new Promise<void>(resolve => hub.dispatcher().destroy(new Error("for today"), resolve));
   held[0]?.end();
-  await notes.hears("end");
-  const other = send(hub, server.origin, new Notes());
+  await notes.waitFor("end");
+  const other = send(hub, server.origin, new RecordingHandler());
   await arrived(2);
   held[1]?.end();
-  await other.hears("end");
+  await other.waitFor("end");
 });
 
 for (const callback of ["onBodySent", "onRequestSent", "onResponseStarted"] as const) {
@@ -405,13 +405,13 @@ for (const callback of ["onBodySent", "onRequestSent", "onResponseStarted"] as c
     const server = await serve(t, (request, response) => request.resume().on("end", () => response.end()));
     const hub = await hubFor(t);
     let told = 0;
-    const notes = Object.assign(new Notes(), {
+    const notes = Object.assign(new RecordingHandler(), {
       [callback]: () => {
         told += 1;
       },
     });
     hub.dispatcher().dispatch({ origin: server.origin, path: "/", method: "POST", body: "text" }, notes);
-    await notes.hears("end");
+    await notes.waitFor("end");
     assert.equal(told, 1);
   });
 }
@@ -430,10 +430,10 @@ test("a query is put behind the one that the address has", async t => {
 
 test("an event names what ended a call by its code, its name or its type", async t => {
   const { server, hub, arrived } = await slow(t, { cache: false });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const reasons = [Object.assign(new Error("x"), { code: "E_ENOUGH" }), new TypeError("x"), { why: "x" }, "x", null];
   for (const [index, reason] of reasons.entries()) {
-    const { controller } = send(hub, server.origin, new Notes());
+    const { controller } = send(hub, server.origin, new RecordingHandler());
     await arrived(index + 1);
     controller.abort(reason as Error);
   }
@@ -457,7 +457,7 @@ test("an artifact that comes as it is gets no field about its encoding", async t
 test("a retry waits for the longest pause that its host has asked anybody for", async t => {
   const time = new FakeTime();
   const { held, server, hub, arrived } = await slow(t, { time, retry: {}, cache: false, random: () => 0 });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const short = hub.request(`${server.origin}/short`, { maxWaitMs: 0 });
   const long = hub.request(`${server.origin}/long`, { method: "POST" });
   await arrived(2);
@@ -484,12 +484,12 @@ test("a body that was read after all leaves no timer behind", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("read"));
   const hub = await hubFor(t, { time, cache: false });
-  const notes = send(hub, server.origin, new Notes(true));
-  await notes.hears("head 200");
+  const notes = send(hub, server.origin, new RecordingHandler(true));
+  await notes.waitFor("head 200");
   assert.equal(time.armedTimers, 1);
   notes.controller.resume();
   assert.equal(time.armedTimers, 0);
-  await notes.hears("end");
+  await notes.waitFor("end");
   assert.equal(time.armedTimers, 0);
 });
 
@@ -506,13 +506,13 @@ test("a handler finds the fields of an answer in its controller, as they came", 
   const server = await serve(t, (_, response) => response.setHeader("X-Mixed", "Case").end());
   const hub = await hubFor(t, { cache: false });
   let raw: string[] = [];
-  const notes = Object.assign(new Notes(), {
+  const notes = Object.assign(new RecordingHandler(), {
     onResponseStart: ({ rawHeaders }: { readonly rawHeaders?: unknown }) => {
       raw = (rawHeaders as Buffer[]).map(String);
     },
   });
   send(hub, server.origin, notes);
-  await notes.hears("end");
+  await notes.waitFor("end");
   assert.equal(raw[raw.indexOf("X-Mixed") + 1], "Case");
 });
 
@@ -528,7 +528,7 @@ test("an upgrade hands the connection over, frees the slot and is told with its 
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const hub = await hubFor(t, { limits: { global: { max_inflight: 1 } } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const { socket, headers } = await upgrade(`http://127.0.0.1:${port}`, {
     dispatcher: hub.dispatcher(),
     protocol: "echo",
@@ -548,13 +548,13 @@ test("an upgrade hands the connection over, frees the slot and is told with its 
 
 test("who is next when the first one leaves gets the answer as it comes, and nobody asks again", async t => {
   const { held, server, hub, arrived } = await slow(t);
-  const events = heard(hub);
-  const first = send(hub, server.origin, new Notes());
-  const second = send(hub, server.origin, new Notes());
+  const events = recordEvents(hub);
+  const first = send(hub, server.origin, new RecordingHandler());
+  const second = send(hub, server.origin, new RecordingHandler());
   await arrived(1);
   first.controller.abort(new Error("enough"));
   held[0]?.setHeader("cache-control", "no-store").end("not for sharing");
-  await second.hears("end");
+  await second.waitFor("end");
   assert.equal(second.bytes, "not for sharing".length);
   assert.deepEqual(first.lines, ["error enough"]);
   assert.equal(only(events, "ratelimit.acquire").length, 1);
@@ -562,11 +562,11 @@ test("who is next when the first one leaves gets the answer as it comes, and nob
 
 test("who went his own way can still leave, and his request is ended", async t => {
   const { held, server, hub, arrived } = await slow(t);
-  const first = send(hub, server.origin, new Notes());
-  const second = send(hub, server.origin, new Notes());
+  const first = send(hub, server.origin, new RecordingHandler());
+  const second = send(hub, server.origin, new RecordingHandler());
   await arrived(1);
   held[0]?.setHeader("cache-control", "no-store").end("not for sharing");
-  await first.hears("end");
+  await first.waitFor("end");
   await arrived(2);
   let isClosed = false;
   held[1]?.on("close", () => {
@@ -613,13 +613,13 @@ for (const callback of ["onRequestStart", "onResponseStart", "onResponseData", "
   test(`a handler that throws in ${callback} has failed its own request, and nothing is left of it`, async t => {
     const server = await serve(t, (_, response) => response.end("text"));
     const hub = await hubFor(t, { cache: false });
-    const notes = Object.assign(new Notes(), {
+    const notes = Object.assign(new RecordingHandler(), {
       [callback]: () => {
         throw new Error("not my day");
       },
     });
     send(hub, server.origin, notes);
-    await notes.hears("error not my day");
+    await notes.waitFor("error not my day");
     await until(() => hub.snapshot().inFlight === 0);
     assert.equal(hub.snapshot().calls, 0);
     assert.equal(notes.lines.filter(line => line.startsWith("error")).length, 1);
@@ -633,7 +633,7 @@ test("a retry that we refuse ourselves is not tried again for what the attempt b
     response.writeHead(503).write("we are sor", () => response.destroy());
   });
   const hub = await hubFor(t, { time, random: () => 0, limits: ONE_A_SECOND });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const refused = assert.rejects(hub.request(server.origin, { maxWaitMs: 0 }), RateLimitExceeded);
   await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
   await time.advance(1);
@@ -644,12 +644,12 @@ test("a retry that we refuse ourselves is not tried again for what the attempt b
 
 test("who leaves while somebody else's answer is under way takes it from nobody", async t => {
   const { held, server, hub, arrived } = await slow(t);
-  const first = send(hub, server.origin, new Notes());
-  const second = send(hub, server.origin, new Notes());
+  const first = send(hub, server.origin, new RecordingHandler());
+  const second = send(hub, server.origin, new RecordingHandler());
   await arrived(1);
   second.controller.abort(new Error("enough"));
   held[0]?.end("whole");
-  await first.hears("end");
+  await first.waitFor("end");
   assert.equal(first.bytes, "whole".length);
   assert.deepEqual(second.lines, ["error enough"]);
   assert.equal(server.requests.length, 1);
@@ -662,16 +662,16 @@ for (const [how, status] of [
   test(`an older answer that is ${how} is so for everybody who waits`, async t => {
     const time = new FakeTime();
     const { held, server, hub, arrived } = await slow(t, { time });
-    const before = send(hub, server.origin, new Notes());
+    const before = send(hub, server.origin, new RecordingHandler());
     await arrived(1);
     held[0]?.writeHead(200, { etag: '"one"', "cache-control": "max-age=60, stale-if-error=600" }).end("older");
-    await before.hears("end");
+    await before.waitFor("end");
     await time.advance(60_000);
-    const waiting = Array.from({ length: 3 }, () => send(hub, server.origin, new Notes()));
+    const waiting = Array.from({ length: 3 }, () => send(hub, server.origin, new RecordingHandler()));
     await arrived(2);
     held[1]?.writeHead(status).end();
     for (const notes of waiting) {
-      await notes.hears("end");
+      await notes.waitFor("end");
       assert.deepEqual({ lines: notes.lines, bytes: notes.bytes }, { lines: ["head 200", "end"], bytes: 5 });
     }
     assert.equal(server.requests.length, 2);
@@ -698,7 +698,7 @@ test("a page that nobody is to see may break off: the retry or the hop that it i
       .write("but befo", () => response.destroy());
   });
   const hub = await hubFor(t, { cache: false, retry: { baseMs: 1 } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const { statusCode, body } = await hub.request(`${server.origin}/old`, { maxRedirections: 1 });
   assert.deepEqual([statusCode, await body.text()], [200, "there"]);
   assert.equal(server.requests.length, 4);

@@ -1,4 +1,4 @@
-import type { Fact, Sending } from "../../sim/facts.ts";
+import type { SimFact, WireRequest } from "../../sim/facts.ts";
 import type { LawMaker } from "../../sim/laws/law.ts";
 import type { CallPlan, HostPlan, Plan } from "../../sim/plan.ts";
 
@@ -6,7 +6,7 @@ export const HOST = "host-0.test";
 
 const host: HostPlan = {
   name: HOST,
-  lanes: {
+  roleLimits: {
     metadata: { rates: [{ limit: 2, windowMs: 1000 }], maxDelayMs: 5000, maxConcurrent: 2, countsHead: true },
   },
   total: [],
@@ -14,7 +14,7 @@ const host: HostPlan = {
   isSmooth: false,
   server: {
     model: "sliding-log",
-    generosity: 1,
+    enforcedShare: 1,
     enforcesConcurrency: true,
     serviceMs: 10,
     announces: "nothing",
@@ -38,7 +38,7 @@ export function plainPlan(changes: Partial<Plan> = {}): Plan {
       isAdaptive: false,
       rolling: undefined,
     },
-    processes: [{ originUs: 0, wallOffsetMs: 0, earlyUs: 0, creepUs: 0 }],
+    processes: [{ originUs: 0, wallOffsetMs: 0, earlyUs: 0, computeUs: 0 }],
     store: undefined,
     retryAttempts: 4,
     unreadBodyMs: 500,
@@ -69,7 +69,7 @@ export function plainCall(changes: Partial<CallPlan> = {}): CallPlan {
 }
 
 /** A request on the wire that went at an instant. */
-export function sendingAt(atMs: number, changes: Partial<Sending> = {}): Sending {
+export function requestAt(atMs: number, changes: Partial<WireRequest> = {}): WireRequest {
   const { call = plainCall({ id: atMs }) } = changes;
   return {
     id: atMs,
@@ -92,8 +92,8 @@ export function sendingAt(atMs: number, changes: Partial<Sending> = {}): Sending
 export function judged(
   { make }: LawMaker,
   plan: Plan,
-  facts: readonly Fact[],
-  touched: readonly Sending[] = [],
+  facts: readonly SimFact[],
+  touched: readonly WireRequest[] = [],
 ): readonly string[] {
   const law = make(plan);
   return facts.map(fact => law.see(fact, new Set(touched))).filter(message => message !== undefined);

@@ -4,33 +4,33 @@ import { type TestContext, test } from "node:test";
 import type { Store } from "../../src/stores/store.ts";
 import type { TestedStore } from "./store-contract.ts";
 
-interface Tally {
+interface CountRecord {
   readonly count: number;
   readonly startedUs: number;
 }
 
 /** Counts in a note, and keeps it for so long. */
 function count(store: Store, name: string, keepMs = 60_000): Promise<number> {
-  return store.change<Tally, number>(name, ({ note, nowUs }) => {
-    const next = { count: (note?.count ?? 0) + 1, startedUs: note?.startedUs ?? nowUs };
-    return { note: { next, keepUntilUs: nowUs + keepMs * 1000 }, result: next.count };
+  return store.change<CountRecord, number>(name, ({ record, nowUs }) => {
+    const next = { count: (record?.count ?? 0) + 1, startedUs: record?.startedUs ?? nowUs };
+    return { record: { next, keepUntilUs: nowUs + keepMs * 1000 }, result: next.count };
   });
 }
 
-export function notesContract(name: string, open: (t: TestContext) => Promise<TestedStore>): void {
+export function recordContract(name: string, open: (t: TestContext) => Promise<TestedStore>): void {
   const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
     test(`${name}: ${sentence}`, async t => act(await open(t)));
 
   it("a note that one process leaves is read by all, with the store's own time", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    assert.equal((await b.read("test a")).note, undefined);
+    assert.equal((await b.read("test a")).record, undefined);
     await count(a, "test a");
-    const first = await b.read<Tally>("test a");
-    assert.equal(first.note?.count, 1);
+    const first = await b.read<CountRecord>("test a");
+    assert.equal(first.record?.count, 1);
     await tested.advance(250);
-    const second = await b.read<Tally>("test a");
+    const second = await b.read<CountRecord>("test a");
     assert.equal(second.nowUs - first.nowUs, 250_000);
-    assert.deepEqual(second.note, first.note);
+    assert.deepEqual(second.record, first.record);
   });
 
   it("no change of a note is lost, whoever makes it at the same time", async tested => {
@@ -47,8 +47,11 @@ export function notesContract(name: string, open: (t: TestContext) => Promise<Te
   it("a step that leaves a note alone changes nothing, and still answers", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     await count(a, "slots k");
-    assert.equal(await b.change<Tally, number>("slots k", ({ note }) => ({ result: (note?.count ?? 0) * 10 })), 10);
-    assert.equal((await a.read<Tally>("slots k")).note?.count, 1);
+    assert.equal(
+      await b.change<CountRecord, number>("slots k", ({ record }) => ({ result: (record?.count ?? 0) * 10 })),
+      10,
+    );
+    assert.equal((await a.read<CountRecord>("slots k")).record?.count, 1);
   });
 
   it("a note is forgotten when its time is over", async tested => {
@@ -57,7 +60,7 @@ export function notesContract(name: string, open: (t: TestContext) => Promise<Te
     await tested.advance(4999);
     assert.equal((await store.list("test ")).length, 1);
     await tested.advance(1);
-    assert.equal((await store.read("test a")).note, undefined);
+    assert.equal((await store.read("test a")).record, undefined);
     assert.deepEqual(await store.list("test "), []);
     assert.equal(await count(store, "test a"), 1);
   });
@@ -65,9 +68,9 @@ export function notesContract(name: string, open: (t: TestContext) => Promise<Te
   it("notes are listed by the beginning of their names", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     for (const subject of ["test b", "test a", "process 1", "tester"]) await count(a, subject);
-    const listed = await b.list<Tally>("test ");
+    const listed = await b.list<CountRecord>("test ");
     assert.deepEqual(listed.map(({ name: found }) => found).toSorted(), ["test a", "test b"]);
-    assert.ok(listed.every(({ note }) => note?.count === 1));
+    assert.ok(listed.every(({ record }) => record?.count === 1));
   });
 
   it("a step that throws breaks its own call, and nothing else", async tested => {

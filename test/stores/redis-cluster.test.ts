@@ -9,9 +9,9 @@ import { promisify } from "node:util";
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { notesContract } from "./record-contract.ts";
+import { recordContract } from "./record-contract.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
-import { contract, type TestedStore } from "./store-contract.ts";
+import { storeContract, type TestedStore } from "./store-contract.ts";
 
 const SLOTS = [
   [0, 5460],
@@ -68,8 +68,8 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
       advance: ms => time.advance(ms),
     };
   }
-  contract("cluster", tested);
-  notesContract("cluster", tested);
+  storeContract("cluster", tested);
+  recordContract("cluster", tested);
 });
 
 test("a server that speaks TLS is met by its address alone", { skip: whyNoRedis() }, async t => {

@@ -4,12 +4,12 @@ import { after, before, describe, test } from "node:test";
 import { createClient } from "@redis/client";
 import fc from "fast-check";
 import { SharedBudget } from "../../src/core/limits/shared-budget.ts";
-import { answerAll, type Budgets, settleAll } from "../../src/stores/exchange.ts";
-import { questionOf, RedisBatch } from "../../src/stores/redis/redis-batch.ts";
+import { type Budgets, leaseAll, settleAll } from "../../src/stores/exchange.ts";
+import { RedisBatch, requestKeyOf } from "../../src/stores/redis/redis-batch.ts";
 import { RedisLedger } from "../../src/stores/redis/redis-ledger.ts";
 import { SCRIPT } from "../../src/stores/redis/redis-script.ts";
-import { answersOf, callOf, readReply } from "../../src/stores/redis/script-call.ts";
-import type { Answer, Ask, Settlement, StoreClaim } from "../../src/stores/store.ts";
+import { leaseRepliesOf, readReply, scriptCallOf } from "../../src/stores/redis/script-call.ts";
+import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "../../src/stores/store.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 
 const SECOND = 1_000_000;
@@ -30,16 +30,16 @@ class PlainBudgets implements Budgets {
   }
 }
 
-const WAYS = [["x"], ["x", "total"], ["y", "total"], ["total"]];
+const KEY_CHAINS = [["x"], ["x", "total"], ["y", "total"], ["total"]];
 
-interface Pace {
+interface TraceShape {
   readonly limit: fc.Arbitrary<number>;
   readonly afterUs: fc.Arbitrary<number>;
   readonly way: fc.Arbitrary<readonly string[]>;
 }
 
 /** All sorts of limits and times. */
-const mixed: Pace = {
+const mixed: TraceShape = {
   limit: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 60 }), fc.integer({ min: 180, max: 900 })),
   afterUs: fc.oneof(
     fc.constant(0),
@@ -47,17 +47,17 @@ const mixed: Pace = {
     fc.integer({ min: 0, max: 900_000 }),
     fc.integer({ min: 0, max: 7 * SECOND }),
   ),
-  way: fc.constantFrom(...WAYS),
+  way: fc.constantFrom(...KEY_CHAINS),
 };
 
 /** Everybody wants more than there is of the same: whose turn it is decides. */
-const crowded: Pace = {
+const crowded: TraceShape = {
   limit: fc.integer({ min: 1, max: 6 }),
   afterUs: fc.oneof(fc.constantFrom(0, 1000, 19_999, 20_000), fc.integer({ min: 0, max: 2_200_000 })),
   way: fc.constantFrom(["x"], ["x"], ["x", "total"]),
 };
 
-function claimsAt({ limit }: Pace) {
+function claimsAt({ limit }: TraceShape) {
   const rate = fc.record({
     limit,
     windowUs: fc.constantFrom(SECOND, 3 * SECOND, 20 * SECOND),
@@ -78,7 +78,7 @@ function claimsAt({ limit }: Pace) {
     }));
 }
 
-function stepAt({ afterUs, way }: Pace) {
+function stepAt({ afterUs, way }: TraceShape) {
   const wanted = fc.record({ way, least: fc.constantFrom(1, 1, 1, 2, 5), more: fc.constantFrom(0, 0, 1, 7, 300) });
   return fc.record({
     process: fc.constantFrom(...PROCESSES),
@@ -110,24 +110,24 @@ describe("the script", { skip: whyNoRedis() }, () => {
     process: string,
     nowUs: number,
     settlements: readonly Settlement[],
-    asks: readonly Ask[],
-  ): Promise<readonly Answer[]> {
+    asks: readonly LeaseRequest[],
+  ): Promise<readonly LeaseReply[]> {
     const batch = new RedisBatch();
-    const answers: Answer[] = [];
+    const answers: LeaseReply[] = [];
     for (const settlement of settlements) batch.settle(settlement);
     // Told apart, so that they stay in their order: merging them is the batch's own affair.
     for (const [index, ask] of asks.entries()) {
-      batch.ask(`${index} ${questionOf(ask)}`, ask, answer => {
+      batch.request(`${index} ${requestKeyOf(ask)}`, ask, answer => {
         answers[index] = answer;
       });
     }
     const caller = { process, leaseUs: LEASE, notAfterUs: 0, timeUs: nowUs };
-    const { keys, args } = callOf(batch, new RedisLedger(), caller, key => `run${runs}:${key}`);
+    const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller, key => `run${runs}:${key}`);
     const { rest = [] } = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
-    return answersOf(batch, rest).flat();
+    return leaseRepliesOf(batch, rest).flat();
   }
 
-  async function assertSame(pace: Pace, numRuns: number, seed?: number): Promise<void> {
+  async function assertSame(pace: TraceShape, numRuns: number, seed?: number): Promise<void> {
     const claims = claimsAt(pace);
     const two = fc.tuple(claims, claims);
     await fc.assert(
@@ -142,7 +142,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
           for (const { process, afterUs, writtenParts, returnedParts, asks, policy } of steps) {
             nowUs += afterUs;
             const settlements: Settlement[] = [];
-            for (const way of WAYS) {
+            for (const way of KEY_CHAINS) {
               const place = `${process} ${way}`;
               const out = held.get(place) ?? 0;
               const written = Math.ceil(out * writtenParts);
@@ -152,15 +152,15 @@ describe("the script", { skip: whyNoRedis() }, () => {
               held.set(place, out - written - returned);
             }
             const questions = asks.map(
-              ({ way, least, more }): Ask => ({
+              ({ way, least, more }): LeaseRequest => ({
                 claims: way.map((key): StoreClaim => ({ key, ...policies[key as "x"][policy as 0] })),
                 least,
                 most: least + more,
               }),
             );
-            const contact = { process, nowUs, leaseUs: LEASE };
-            settleAll(budgets, settlements, contact);
-            const expected = answerAll(budgets, questions, contact);
+            const context = { process, nowUs, leaseUs: LEASE };
+            settleAll(budgets, settlements, context);
+            const expected = leaseAll(budgets, questions, context);
             assert.deepEqual(await inLua(process, nowUs, settlements, questions), expected);
             for (const [index, { way }] of asks.entries()) {
               const answer = expected[index];
@@ -184,10 +184,10 @@ describe("the script", { skip: whyNoRedis() }, () => {
 
   test("a call that comes after its sender gave up does nothing", async () => {
     const batch = new RedisBatch();
-    const ask: Ask = { claims: [{ key: "late", windows: [], spacingUs: 0 }], least: 1, most: 1 };
-    batch.ask("late", ask, () => undefined);
+    const ask: LeaseRequest = { claims: [{ key: "late", windows: [], spacingUs: 0 }], least: 1, most: 1 };
+    batch.request("late", ask, () => undefined);
     const caller = { process: "a", leaseUs: LEASE, notAfterUs: 1 };
-    const { keys, args } = callOf(batch, new RedisLedger(), caller, key => key);
+    const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller, key => key);
     const reply = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
     assert.equal(reply.rest, undefined);
     assert.equal(await redis.exists("late"), 0);
@@ -196,7 +196,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
   test("a clock that is set back makes waits longer, and opens nothing", async () => {
     runs += 1;
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
-    const ask: Ask = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 2 };
+    const ask: LeaseRequest = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 2 };
     const nowUs = 1_700_000_000_000_000;
     assert.deepEqual(await inLua("a", nowUs, [], [ask]), [{ kind: "given", units: 2, isStricter: false }]);
     const settled: Settlement = { keys: ["x"], written: 2, returned: 0 };
@@ -210,7 +210,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     await redis.flushAll();
     runs += 1;
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
-    const ask: Ask = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 1 };
+    const ask: LeaseRequest = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 1 };
     await inLua("a", 1_700_000_000_000_000, [], [ask]);
     const keys = await redis.keys("*");
     assert.equal(keys.length, 1);

@@ -8,25 +8,25 @@ import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { StoreError } from "../../src/errors.ts";
 import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis/redis-store.ts";
-import type { Answer, Ask, BudgetStore } from "../../src/stores/store.ts";
+import type { BudgetStore, LeaseReply, LeaseRequest } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { notesContract } from "./record-contract.ts";
+import { recordContract } from "./record-contract.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
-import { contract, type TestedStore } from "./store-contract.ts";
+import { storeContract, type TestedStore } from "./store-contract.ts";
 
-function one(key: string, limit: number, windowMs = 60_000): Ask {
+function one(key: string, limit: number, windowMs = 60_000): LeaseRequest {
   const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
   return { claims: [{ key, windows, spacingUs: 0 }], least: 1, most: 1 };
 }
 
-async function ask(store: BudgetStore, wanted: Ask): Promise<Answer> {
+async function ask(store: BudgetStore, wanted: LeaseRequest): Promise<LeaseReply> {
   const [answer] = await store.exchange([], [wanted]);
   assert.ok(answer !== undefined);
   return answer;
 }
 
-async function kindOf(store: BudgetStore, wanted: Ask): Promise<string> {
+async function kindOf(store: BudgetStore, wanted: LeaseRequest): Promise<string> {
   return (await ask(store, wanted)).kind;
 }
 
@@ -44,13 +44,13 @@ async function eventually(act: () => Promise<unknown>): Promise<void> {
 }
 
 /** A wire that can be cut just when an answer comes back. */
-class Wire {
+class BreakableLink {
   isCut = false;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  static async to(port: number): Promise<Wire> {
-    const wire = new Wire(port);
+  static async to(port: number): Promise<BreakableLink> {
+    const wire = new BreakableLink(port);
     wire.#server.listen(0, "127.0.0.1");
     await once(wire.#server, "listening");
     return wire;
@@ -114,8 +114,8 @@ describe("redis", { skip: whyNoRedis() }, () => {
       advance: ms => time.advance(ms),
     };
   }
-  contract("redis", tested);
-  notesContract("redis", tested);
+  storeContract("redis", tested);
+  recordContract("redis", tested);
 
   test("who was told to wait is told so again without a round trip, and soon asks again", async t => {
     const time = new FakeTime();
@@ -216,7 +216,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
   });
 
   test("what a lost call may have given counts as written, and does not stay out for ever", async t => {
-    const wire = await Wire.to(server.port);
+    const wire = await BreakableLink.to(server.port);
     t.after(() => wire.close());
     const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${wire.port}`);
     const other = await opened(t, { prefix: "lost" });
@@ -235,7 +235,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
   });
 
   test("settlements of a lost call are settled once, when they are said again", async t => {
-    const wire = await Wire.to(server.port);
+    const wire = await BreakableLink.to(server.port);
     t.after(() => wire.close());
     const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${wire.port}`);
     const three = { ...one("k", 3, 400), least: 3, most: 3 };
@@ -284,7 +284,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     own.cli("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
     while (!own.cli("CLUSTER", "INFO").includes("cluster_state:ok")) await systemTime.sleep(20);
     const store = await opened(t, { cluster: true }, own.url);
-    const way = (host: string, total: string): Ask => ({
+    const way = (host: string, total: string): LeaseRequest => ({
       claims: [...one(`lane ${host} metadata`, 5).claims, ...one(`total ${total}`, 2).claims],
       least: 1,
       most: 1,

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import {
-  type Answer,
-  type Ask,
   type BudgetStore,
   LEASE_MS,
+  type LeaseReply,
+  type LeaseRequest,
   type Store,
   type StoreClaim,
 } from "../../src/stores/store.ts";
@@ -26,22 +26,22 @@ function claim(key: string, ...rates: readonly (readonly [limit: number, windowU
   return { key, windows, spacingUs: 0 };
 }
 
-function one(key: string, limit: number, windowUs = SECOND): Ask {
+function one(key: string, limit: number, windowUs = SECOND): LeaseRequest {
   return { claims: [claim(key, [limit, windowUs])], least: 1, most: 1 };
 }
 
-async function ask(store: BudgetStore, wanted: Ask): Promise<Answer> {
+async function ask(store: BudgetStore, wanted: LeaseRequest): Promise<LeaseReply> {
   const [answer] = await store.exchange([], [wanted]);
   assert.ok(answer !== undefined);
   return answer;
 }
 
-async function units(store: BudgetStore, wanted: Ask): Promise<number> {
+async function units(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
   const answer = await ask(store, wanted);
   return answer.kind === "given" ? answer.units : 0;
 }
 
-async function waitMs(store: BudgetStore, wanted: Ask): Promise<number> {
+async function waitMs(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
   const answer = await ask(store, wanted);
   return answer.kind === "wait" ? answer.waitMs : 0;
 }
@@ -54,7 +54,7 @@ function returned(store: BudgetStore, count: number, ...keys: readonly string[])
   return store.exchange([{ keys, written: 0, returned: count }], []);
 }
 
-export function contract(name: string, open: (t: TestContext) => Promise<TestedStore>): void {
+export function storeContract(name: string, open: (t: TestContext) => Promise<TestedStore>): void {
   const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
     test(`${name}: ${sentence}`, async t => act(await open(t)));
 
@@ -87,7 +87,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("all budgets on a way give, or none is charged", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const way = (lane: string): Ask => ({
+    const way = (lane: string): LeaseRequest => ({
       claims: [claim(lane, [5, SECOND]), claim("total", [2, 10 * SECOND])],
       least: 1,
       most: 5,
@@ -95,7 +95,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
     assert.equal(await units(a, way("lane 1")), 2);
     const refused = await ask(b, way("lane 2"));
     assert.deepEqual(refused, { kind: "wait", waitMs: 10_000, key: "total", isStricter: false });
-    const alone: Ask = { claims: [claim("lane 2", [5, SECOND])], least: 5, most: 5 };
+    const alone: LeaseRequest = { claims: [claim("lane 2", [5, SECOND])], least: 5, most: 5 };
     assert.equal(await units(b, alone), 5, "nothing was taken from the lane");
     await written(a, 2, "lane 1", "total");
     assert.equal((await ask(b, way("lane 2"))).kind, "wait");
@@ -103,7 +103,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("nobody gets less than the least that is of use, nor more than was asked for", async tested => {
     const a = await tested.member();
-    const wanted = (least: number, most: number): Ask => ({ ...one("k", 5), least, most });
+    const wanted = (least: number, most: number): LeaseRequest => ({ ...one("k", 5), least, most });
     assert.equal(await units(a, wanted(1, 3)), 3);
     assert.equal(await units(a, wanted(3, 9)), 0);
     assert.equal(await units(a, wanted(2, 9)), 2);
@@ -111,7 +111,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("who waits as long as it was told gets what it wanted", async tested => {
     const a = await tested.member();
-    const wanted: Ask = { claims: [claim("k", [3, SECOND], [5, 7 * SECOND])], least: 2, most: 2 };
+    const wanted: LeaseRequest = { claims: [claim("k", [3, SECOND], [5, 7 * SECOND])], least: 2, most: 2 };
     for (let round = 0; round < 12; round += 1) {
       const ms = await waitMs(a, wanted);
       if (ms > 0) {
@@ -127,7 +127,11 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("the binding budget is named, and its wait told", async tested => {
     const a = await tested.member();
-    const way: Ask = { claims: [claim("lane", [1, SECOND]), claim("total", [1, 3 * SECOND])], least: 1, most: 1 };
+    const way: LeaseRequest = {
+      claims: [claim("lane", [1, SECOND]), claim("total", [1, 3 * SECOND])],
+      least: 1,
+      most: 1,
+    };
     assert.equal(await units(a, way), 1);
     await written(a, 1, "lane", "total");
     await tested.advance(250);
@@ -182,7 +186,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("one whose lane is full does not keep others from the total", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const way: Ask = { claims: [claim("lane", [1, SECOND]), claim("total", [10, SECOND])], least: 1, most: 1 };
+    const way: LeaseRequest = { claims: [claim("lane", [1, SECOND]), claim("total", [10, SECOND])], least: 1, most: 1 };
     assert.equal(await units(a, way), 1);
     assert.equal(await units(a, way), 0);
     assert.equal(await units(b, { claims: [claim("total", [10, SECOND])], least: 1, most: 9 }), 9);
@@ -249,7 +253,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("a window of thirty thousand an hour gives what it should, but for the grain", async tested => {
     const a = await tested.member();
-    const wanted = (most: number): Ask => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
+    const wanted = (most: number): LeaseRequest => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
     let sum = 0;
     for (let minute = 0; minute < 30; minute += 1) {
       const given = await units(a, wanted(1000));
@@ -266,7 +270,7 @@ export function contract(name: string, open: (t: TestContext) => Promise<TestedS
 
   it("evenly spaced sends go one by one", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const wanted: Ask = { claims: [{ ...claim("k", [10, SECOND]), spacingUs: 125_000 }], least: 1, most: 5 };
+    const wanted: LeaseRequest = { claims: [{ ...claim("k", [10, SECOND]), spacingUs: 125_000 }], least: 1, most: 5 };
     assert.equal(await units(a, wanted), 1);
     await written(a, 1, "k");
     assert.equal(await waitMs(b, wanted), 125);

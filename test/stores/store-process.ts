@@ -10,7 +10,7 @@
  * A unit is stamped after it was leased and before the store hears that it was written.
  */
 import { createClient } from "@redis/client";
-import type { Ask, Store } from "../../src/stores/store.ts";
+import type { LeaseRequest, Store } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { openPatientStore } from "./patient-store.ts";
 
@@ -64,12 +64,12 @@ async function run(store: Store): Promise<void> {
   process.disconnect();
 }
 
-async function sendUnits(store: Store, count: number, ask: Ask): Promise<void> {
+async function sendUnits(store: Store, count: number, ask: LeaseRequest): Promise<void> {
   while (stampsUs.length < count) await systemTime.sleep(await sent(store, ask));
 }
 
 /** How long to wait before the next unit can be leased. */
-async function sent(store: Store, ask: Ask): Promise<number> {
+async function sent(store: Store, ask: LeaseRequest): Promise<number> {
   const { units, waitMs } = await leased(store, ask);
   if (units === 0) return waitMs;
   const stampUs = await nowUs();
@@ -78,7 +78,7 @@ async function sent(store: Store, ask: Ask): Promise<number> {
   return 0;
 }
 
-async function leased(store: Store, ask: Ask): Promise<{ readonly units: number; readonly waitMs: number }> {
+async function leased(store: Store, ask: LeaseRequest): Promise<{ readonly units: number; readonly waitMs: number }> {
   const [answer] = await store.exchange([], [ask]);
   processes = Math.max(processes, store.processes);
   if (answer?.kind === "given") return { units: answer.units, waitMs: 0 };
@@ -91,7 +91,7 @@ async function nowUs(): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(micros);
 }
 
-function askFor(limit: number, windowMs: number, most: number): Ask {
+function askFor(limit: number, windowMs: number, most: number): LeaseRequest {
   const windowUs = windowMs * 1000;
   const windows = [{ limit, windowUs, spanUs: windowUs }];
   return { claims: [{ key: "k", windows, spacingUs: 0 }], least: 1, most };

@@ -5,17 +5,17 @@ import type { BreakerEvent } from "../../src/breaker/breaker-events.ts";
 import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
 import { Gate } from "../../src/gate/gate.ts";
 import type { Grant } from "../../src/limiter/grant.ts";
-import { limitsFrom } from "../../src/policy/limits.ts";
+import { limitPoliciesFrom } from "../../src/policy/limits.ts";
 import type { RatelimitsOptions } from "../../src/policy/ratelimit-schema.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { heard, hubFor, only, serve } from "../http/kit.ts";
+import { hubFor, only, recordEvents, serve } from "../http/kit.ts";
 
 const host = "api.example.org";
 
 function gateFor(metadata: NonNullable<RatelimitsOptions["defaults"]>["metadata"]) {
   const time = new FakeTime();
   const policy = { guard_ms: 0, max_delay_ms: 60_000, ...metadata };
-  const gate = new Gate(limitsFrom({ defaults: { metadata: policy } }, "test"), time);
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: policy } }, "test"), time);
   const enter = async () => gate.enter({ host, role: "metadata" });
   return { time, enter };
 }
@@ -59,7 +59,7 @@ test("the time for which a host is cut off is no wait for a slot", async () => {
   const time = new FakeTime();
   const breakers = new BreakerRegistry({}, { time });
   const gate = new Gate(
-    limitsFrom({ defaults: { metadata: { rates: "100/s", guard_ms: 0, max_delay_ms: 60_000 } } }, "test"),
+    limitPoliciesFrom({ defaults: { metadata: { rates: "100/s", guard_ms: 0, max_delay_ms: 60_000 } } }, "test"),
     time,
     { breakers },
   );
@@ -78,7 +78,7 @@ test("a change of state says how long the last call had waited at the gate", asy
     { time, listener: event => events.push(event) },
   );
   const gate = new Gate(
-    limitsFrom({ defaults: { metadata: { rates: "1/s", guard_ms: 0, max_delay_ms: 60_000 } } }, "test"),
+    limitPoliciesFrom({ defaults: { metadata: { rates: "1/s", guard_ms: 0, max_delay_ms: 60_000 } } }, "test"),
     time,
     { breakers },
   );
@@ -103,7 +103,7 @@ test("http_request tells the wait for a slot and the state of the resolver", asy
     retry: false,
     breakers: { resolvers: { mirror: { fail_max: 1, reset_timeout_s: 60 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(server.origin, { resolver: "mirror" })).text();
   await (await hub.fetch(server.origin)).text();
   const requests = only(events, "http_request");

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { EventOf, EventType, FactOf, TelemetryEvent } from "../../src/telemetry/events.ts";
+import type { EventBodyOf, EventOf, EventType, TelemetryEvent } from "../../src/telemetry/events.ts";
 import type { Sink } from "../../src/telemetry/sink.ts";
 
 export const RUN = "run-1";
@@ -24,12 +24,12 @@ export function keepingSink(): Sink & { readonly events: TelemetryEvent[] } {
 export function at<Type extends EventType>(
   ms: number,
   event_type: Type,
-  fields: Omit<FactOf<Type>, "event_type">,
+  fields: Omit<EventBodyOf<Type>, "event_type">,
 ): EventOf<Type> {
   return { ts: START_MS + ms, event_type, run_id: RUN, config_hash: "abc", ...fields } as EventOf<Type>;
 }
 
-type Request = Omit<FactOf<"http_request">, "event_type">;
+type Request = Omit<EventBodyOf<"http_request">, "event_type">;
 
 /** A call that was answered at once, but for what is said of it. */
 export function call(ms: number, host: string, fields: Partial<Request> = {}): EventOf<"http_request"> {

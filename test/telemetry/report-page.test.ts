@@ -16,7 +16,7 @@ const skip = whyNoBrowser();
 let started: Promise<Browser> | undefined;
 after(async () => (await started)?.close());
 
-interface Look {
+interface OpenedPage {
   readonly page: Page;
   /** Requests other than for the page itself, and complaints of the browser. */
   readonly trouble: string[];
@@ -28,7 +28,11 @@ function pageOf(events: Iterable<TelemetryEvent>): string {
   return reportPage(tally.summary(), tally.timeline(), { unreadable: 0, unknown: 0 });
 }
 
-async function lookAt(t: TestContext, text: string, options: { width?: number; dark?: boolean } = {}): Promise<Look> {
+async function openPage(
+  t: TestContext,
+  text: string,
+  options: { width?: number; dark?: boolean } = {},
+): Promise<OpenedPage> {
   const file = join(folderFor(t), "report.html");
   writeFileSync(file, text);
   const url = pathToFileURL(file).href;
@@ -54,7 +58,7 @@ async function lookAt(t: TestContext, text: string, options: { width?: number; d
 test("the page shows its figures, a strip for each host on one time axis, and charts that have a size", {
   skip,
 }, async t => {
-  const { page, trouble } = await lookAt(t, pageOf(syntheticRun()));
+  const { page, trouble } = await openPage(t, pageOf(syntheticRun()));
   assert.equal(await page.title(), `Run ${RUN}`);
   assert.equal(await page.locator(".tiles li").count(), 8);
   const hosts = await page.locator(".host h3").allTextContents();
@@ -88,7 +92,7 @@ test("the page shows its figures, a strip for each host on one time axis, and ch
 test("a bar says what it stands for, every drawing has a name, and every chart can be had as a table", {
   skip,
 }, async t => {
-  const { page } = await lookAt(t, pageOf(syntheticRun()));
+  const { page } = await openPage(t, pageOf(syntheticRun()));
   const tip = await page.locator("section svg .step title").first().textContent();
   assert.match(tip ?? "", /^22:13:20 UTC, 3\.2 s\n\d+ (answered|from the cache)/);
   const unnamed = await page
@@ -107,7 +111,7 @@ test("it has a light and a dark face, and text can be read on both", { skip }, a
   const text = pageOf(syntheticRun());
   const faces: string[] = [];
   for (const dark of [false, true]) {
-    const { page } = await lookAt(t, text, { dark });
+    const { page } = await openPage(t, text, { dark });
     const colours = await page.evaluate<readonly string[]>(
       `["section", ".note", "h2", "td", ".tiles span"].map((place, index) =>
         getComputedStyle(document.querySelector(place))[index === 0 ? "backgroundColor" : "color"])`,
@@ -121,7 +125,7 @@ test("it has a light and a dark face, and text can be read on both", { skip }, a
 });
 
 test("on a phone nothing is wider than the screen", { skip }, async t => {
-  const { page } = await lookAt(t, pageOf(syntheticRun()), { width: 375 });
+  const { page } = await openPage(t, pageOf(syntheticRun()), { width: 375 });
   assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 375);
 });
 
@@ -152,7 +156,7 @@ test("names that mean harm are shown as they are, and do nothing", { skip }, asy
       config_hash: name,
     },
   ]);
-  const { page, trouble } = await lookAt(t, pageOf(events));
+  const { page, trouble } = await openPage(t, pageOf(events));
   const shown = await page.locator(".host h3").allTextContents();
   for (const name of evil.slice(0, 6)) assert.ok(shown.includes(name), `${name}\n${shown.join("\n")}`);
   assert.ok(shown.includes("·gro.elpmaxe"));
@@ -169,13 +173,13 @@ test("a hundred thousand events and five hundred hosts make a page of a few mega
   }
   const text = pageOf(many());
   assert.ok(text.length < 4_000_000, `${text.length}`);
-  const { page, trouble } = await lookAt(t, text);
+  const { page, trouble } = await openPage(t, text);
   assert.match((await page.locator(".tiles b").first().textContent()) ?? "", /^100,000$/);
   assert.deepEqual(trouble, []);
 });
 
 test("a run without a single call has a page, too", { skip }, async t => {
-  const { page, trouble } = await lookAt(t, pageOf([at(0, "run_started", { program: "idle", version: "1" })]));
+  const { page, trouble } = await openPage(t, pageOf([at(0, "run_started", { program: "idle", version: "1" })]));
   assert.match((await page.locator("h1").textContent()) ?? "", /^idle for 0 ms$/);
   assert.match((await page.locator(".warn").textContent()) ?? "", /has not come to its end/);
   assert.deepEqual(trouble, []);

@@ -2,7 +2,7 @@
 import type { TelemetryEvent } from "../../src/telemetry/events.ts";
 import { acquire, at, call, START_MS } from "./kit.ts";
 
-interface Habits {
+interface HostTraffic {
   readonly host: string;
   /** Calls a second. */
   readonly pace: number;
@@ -10,7 +10,7 @@ interface Habits {
   readonly waitMs: number;
 }
 
-const HOSTS: readonly Habits[] = [
+const HOSTS: readonly HostTraffic[] = [
   { host: "api.crossref.org", pace: 6, cached: 0.35, waitMs: 40 },
   { host: "api.openalex.org", pace: 4, cached: 0.2, waitMs: 15 },
   { host: "export.arxiv.org", pace: 0.4, cached: 0.1, waitMs: 2600 },
@@ -23,20 +23,20 @@ const DOWN = { host: "europepmc.org", fromMs: 240_000, toMs: 420_000 };
 const THROTTLING = { host: "api.unpaywall.org", fromMs: 500_000, toMs: 560_000 };
 
 export function syntheticRun(): readonly TelemetryEvent[] {
-  const luck = lcg(7);
+  const random = lcg(7);
   const events: TelemetryEvent[] = [at(0, "run_started", { program: "docstokg run", version: "0.1.0" })];
-  for (const habits of HOSTS) events.push(...callsOf(habits, luck));
+  for (const traffic of HOSTS) events.push(...callsOf(traffic, random));
   events.push(...breaks(), at(RUN_MS, "run_ended", {}));
   return events.sort((a, b) => a.ts - b.ts);
 }
 
-function callsOf({ host, pace, cached, waitMs }: Habits, luck: () => number): TelemetryEvent[] {
+function callsOf({ host, pace, cached, waitMs }: HostTraffic, random: () => number): TelemetryEvent[] {
   const events: TelemetryEvent[] = [];
-  for (let ms = 0; ms < RUN_MS; ms += (2 * luck() * 1000) / pace) {
-    const role = luck() < 0.12 ? "artifact" : "metadata";
+  for (let ms = 0; ms < RUN_MS; ms += (2 * random() * 1000) / pace) {
+    const role = random() < 0.12 ? "artifact" : "metadata";
     const wave = 0.6 + 0.4 * Math.sin(ms / 70_000);
-    if (luck() > wave) continue;
-    if (luck() < cached) {
+    if (random() > wave) continue;
+    if (random() < cached) {
       events.push(call(ms, host, { role, from_cache: true, attempts: 0, elapsed_ms: 1 }));
       continue;
     }
@@ -52,21 +52,21 @@ function callsOf({ host, pace, cached, waitMs }: Habits, luck: () => number): Te
       }
       continue;
     }
-    if (host === THROTTLING.host && ms > THROTTLING.fromMs && ms < THROTTLING.toMs && luck() < 0.35) {
+    if (host === THROTTLING.host && ms > THROTTLING.fromMs && ms < THROTTLING.toMs && random() < 0.35) {
       events.push(at(ms, "breaker_failure", { host, role, status: 429, retry_after_s: 10 }));
       events.push(
         call(ms, host, { role, status: 429, breaker_recorded: "failure", retry_after_s: 10, elapsed_ms: 90 }),
       );
       continue;
     }
-    if (luck() < 0.015) {
+    if (random() < 0.015) {
       events.push(acquire(ms, host, "refused"));
       events.push(call(ms, host, { role, status: undefined, error: "DOCSTOKG_RATE_LIMITED", attempts: 0 }));
       continue;
     }
-    const delay = luck() < 0.45 ? 0 : waitMs * wave * -Math.log(1 - luck() * 0.98);
+    const delay = random() < 0.45 ? 0 : waitMs * wave * -Math.log(1 - random() * 0.98);
     events.push(acquire(ms, host, "granted"));
-    events.push(call(ms, host, { role, rate_delay_ms: delay, elapsed_ms: delay + 150 + 300 * luck() }));
+    events.push(call(ms, host, { role, rate_delay_ms: delay, elapsed_ms: delay + 150 + 300 * random() }));
   }
   return events;
 }

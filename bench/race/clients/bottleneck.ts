@@ -1,7 +1,7 @@
 import Bottleneck from "bottleneck";
 import Redis from "ioredis";
-import type { Client, Setting } from "../client.ts";
-import type { Window } from "../limits.ts";
+import type { Client, ClientSetup } from "../client.ts";
+import type { RaceWindow } from "../limits.ts";
 import { peerClient } from "../peer.ts";
 
 /** Its default. */
@@ -11,25 +11,25 @@ const GROUP_TIMEOUT_MS = 300_000;
  * As its guide has it: `minTime` for the short window, a reservoir that is refilled for the long one, a chain for what
  * several limiters share, a group for several hosts, and its clustering for several processes.
  */
-export async function open(setting: Setting): Promise<Client> {
-  const { limits, store } = setting;
+export async function open(setup: ClientSetup): Promise<Client> {
+  const { limits, store } = setup;
   const shared = store?.startsWith("redis:") ? clustering(store) : {};
-  const groupOf = (id: string, windows: readonly Window[]) =>
+  const groupOf = (id: string, windows: readonly RaceWindow[]) =>
     new Bottleneck.Group({ ...optionsOf(windows), ...shared, id, timeout: keptMs(windows) });
   const groups = {
     metadata: groupOf("metadata", limits.metadata),
     artifact: groupOf("artifact", limits.artifact ?? []),
   };
   const totals = limits.total && groupOf("total", limits.total);
-  const turnsOf = (host: string, role: keyof typeof groups) => {
+  const runnerOf = (host: string, role: keyof typeof groups) => {
     const limiter = groups[role].key(host);
     if (totals !== undefined) limiter.chain(totals.key(host));
     return <Result>(task: () => Promise<Result>) => limiter.schedule(task);
   };
-  return peerClient(setting, turnsOf);
+  return peerClient(setup, runnerOf);
 }
 
-function optionsOf(windows: readonly Window[]): Bottleneck.ConstructorOptions {
+function optionsOf(windows: readonly RaceWindow[]): Bottleneck.ConstructorOptions {
   const [short, long, ...others] = windows.toSorted((a, b) => a.windowMs - b.windowMs);
   if (others.length > 0) throw new RangeError("bottleneck has a spacing and a reservoir, for two windows at the most");
   return {
@@ -43,7 +43,7 @@ function optionsOf(windows: readonly Window[]): Bottleneck.ConstructorOptions {
 }
 
 /** A group forgets a limiter that started nothing for this long, with all who wait in it: longer than any window, then. */
-function keptMs(windows: readonly Window[]): number {
+function keptMs(windows: readonly RaceWindow[]): number {
   return Math.max(GROUP_TIMEOUT_MS, ...windows.map(({ windowMs }) => 2 * windowMs));
 }
 

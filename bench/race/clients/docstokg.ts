@@ -1,21 +1,21 @@
 import { createHub } from "../../../src/http/create-hub.ts";
 import type { HubOptions } from "../../../src/http/hub-options.ts";
 import type { RoleLimits } from "../../../src/policy/ratelimit-schema.ts";
-import type { Client, Setting } from "../client.ts";
-import { rateOf, type Window } from "../limits.ts";
+import type { Client, ClientSetup } from "../client.ts";
+import { type RaceWindow, rateOf } from "../limits.ts";
 
 type Shape = NonNullable<RoleLimits["shape"]>;
 
-export function open(setting: Setting): Promise<Client> {
-  return openHub(setting, "burst");
+export function open(setup: ClientSetup): Promise<Client> {
+  return openHub(setup, "burst");
 }
 
 /**
  * The policy has the server's numbers and otherwise what is shipped; the breakers' times are those that are shipped, at a
  * sixtieth, as the outages of the race last seconds where those of services last minutes.
  */
-export async function openHub({ limits, random, store, wire, time }: Setting, shape: Shape): Promise<Client> {
-  const role = (windows: readonly Window[]): RoleLimits => ({ rates: windows.map(rateOf), shape });
+export async function openHub({ limits, random, store, wire, time }: ClientSetup, shape: Shape): Promise<Client> {
+  const role = (windows: readonly RaceWindow[]): RoleLimits => ({ rates: windows.map(rateOf), shape });
   const hub = await createHub({
     env: {},
     cache: false,

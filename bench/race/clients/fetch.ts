@@ -1,9 +1,9 @@
-import type { Client, Setting } from "../client.ts";
+import type { Client, ClientSetup } from "../client.ts";
 import { withRetry } from "../retry.ts";
 import { sendBy } from "../send.ts";
 
 /** No limiter at all: the server says when it is too much. */
-export async function open({ wire, random }: Setting): Promise<Client> {
+export async function open({ wire, random }: ClientSetup): Promise<Client> {
   const send = sendBy(wire);
   return {
     get: url => withRetry(() => send(url), random),

@@ -1,11 +1,11 @@
 import PQueue from "p-queue";
-import type { Client, Setting } from "../client.ts";
-import { nested, peerClient, type Turns } from "../peer.ts";
+import type { Client, ClientSetup } from "../client.ts";
+import { nested, peerClient, type TaskRunner } from "../peer.ts";
 
-export async function open(setting: Setting): Promise<Client> {
+export async function open(setup: ClientSetup): Promise<Client> {
   return peerClient(
-    setting,
-    nested(setting, ({ limit, windowMs }): Turns => {
+    setup,
+    nested(setup, ({ limit, windowMs }): TaskRunner => {
       const queue = new PQueue({ intervalCap: limit, interval: windowMs, strict: true });
       return task => queue.add(task);
     }),

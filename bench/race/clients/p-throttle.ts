@@ -1,13 +1,13 @@
 import pThrottle from "p-throttle";
-import type { Client, Setting } from "../client.ts";
-import { nested, peerClient, type Turns } from "../peer.ts";
+import type { Client, ClientSetup } from "../client.ts";
+import { nested, peerClient, type TaskRunner } from "../peer.ts";
 
-export async function open(setting: Setting): Promise<Client> {
+export async function open(setup: ClientSetup): Promise<Client> {
   return peerClient(
-    setting,
-    nested(setting, ({ limit, windowMs }): Turns => {
+    setup,
+    nested(setup, ({ limit, windowMs }): TaskRunner => {
       const throttle = pThrottle({ limit, interval: windowMs, strict: true });
-      return throttle((task: Parameters<Turns>[0]) => task());
+      return throttle((task: Parameters<TaskRunner>[0]) => task());
     }),
   );
 }

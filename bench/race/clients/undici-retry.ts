@@ -1,10 +1,10 @@
 import { Agent, interceptors } from "undici";
-import type { Client, Setting } from "../client.ts";
+import type { Client, ClientSetup } from "../client.ts";
 import { RETRIED_STATUSES, RETRY } from "../retry.ts";
 import { sendOver } from "../send.ts";
 
 /** Its own retries, with the numbers of everybody else's. It has no jitter, and cuts a longer Retry-After to its cap. */
-export async function open({ wire }: Setting): Promise<Client> {
+export async function open({ wire }: ClientSetup): Promise<Client> {
   const dispatcher = (wire ?? new Agent()).compose(
     interceptors.retry({
       maxRetries: RETRY.attempts - 1,

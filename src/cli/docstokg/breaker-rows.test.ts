@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunningProcess, SharedReport } from "../../http/operator.ts";
+import type { RunningProcess, SharedBreakerStatus } from "../../http/operator.ts";
 import { breakerRows } from "./breaker-rows.ts";
 
 const NOW = { wallMs: Date.UTC(2026, 0, 1, 12), windowUs: 30e6 };
 
-function report(name: string, known: Partial<SharedReport> = {}): SharedReport {
+function report(name: string, known: Partial<SharedBreakerStatus> = {}): SharedBreakerStatus {
   return {
     kind: "host",
     name,
@@ -29,7 +29,7 @@ function counting(host: string, windowFailures: number, agoMs: number): RunningP
     roles: [],
   } as const;
   return {
-    party: `${host} ${agoMs}`,
+    processId: `${host} ${agoMs}`,
     pid: 1,
     machine: "box",
     program: "harvest.ts",

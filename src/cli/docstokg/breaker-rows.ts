@@ -1,5 +1,5 @@
 import type { CircuitState } from "../../breaker/breaker-events.ts";
-import type { CircuitReport, RunningProcess, SharedReport } from "../../http/operator.ts";
+import type { RunningProcess, SharedBreakerStatus, SharedCircuitStatus } from "../../http/operator.ts";
 
 /** One host, or resolver, as `breaker show` tells of it. */
 export interface BreakerRow {
@@ -16,27 +16,27 @@ export interface BreakerRow {
   readonly probes: number;
   /** `all` where a cooldown shuts every role; else those that are not closed. */
   readonly roles: readonly string[];
-  readonly circuits: readonly CircuitReport[];
+  readonly circuits: readonly SharedCircuitStatus[];
 }
 
 const WORST_FIRST: readonly CircuitState[] = ["open", "half_open", "closed"];
 
 /** `windowUs`: how long a failure counts. A process that said nothing for so long has none left. */
 export function breakerRows(
-  reports: readonly SharedReport[],
+  reports: readonly SharedBreakerStatus[],
   processes: readonly RunningProcess[],
   { wallMs, windowUs }: { readonly wallMs: number; readonly windowUs: number },
 ): readonly BreakerRow[] {
   const failures = windowFailures(processes.filter(({ writtenMs }) => wallMs - writtenMs < windowUs / 1000));
   const known = new Set(reports.filter(({ kind }) => kind === "host").map(({ name }) => name));
   // What processes count has not opened anything yet, and is in no shared note.
-  const suspects = [...failures.keys()].filter(name => !known.has(name)).map(unopened);
-  return [...reports, ...suspects]
+  const failingHosts = [...failures.keys()].filter(name => !known.has(name)).map(closedReport);
+  return [...reports, ...failingHosts]
     .map(report => rowOf(report, report.kind === "host" ? (failures.get(report.name) ?? 0) : 0, wallMs))
     .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || (a.name < b.name ? -1 : 1));
 }
 
-function rowOf(report: SharedReport, failures: number, wallMs: number): BreakerRow {
+function rowOf(report: SharedBreakerStatus, failures: number, wallMs: number): BreakerRow {
   const { kind, name, state, reason = null, remainingMs, cooldownMs, circuits } = report;
   const open = circuits.filter(circuit => circuit.state !== "closed");
   return {
@@ -53,7 +53,7 @@ function rowOf(report: SharedReport, failures: number, wallMs: number): BreakerR
   };
 }
 
-function unopened(name: string): SharedReport {
+function closedReport(name: string): SharedBreakerStatus {
   return { kind: "host", name, state: "closed", reason: undefined, remainingMs: 0, cooldownMs: 0, circuits: [] };
 }
 

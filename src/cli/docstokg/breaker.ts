@@ -1,38 +1,38 @@
 import { canonicalHost } from "../../core/text/host.ts";
 import { ConfigError } from "../../errors.ts";
 import { HostNames } from "../../http/host-names.ts";
-import type { SharedReport } from "../../http/operator.ts";
+import type { SharedBreakerStatus } from "../../http/operator.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Colour, painter } from "../output/colour.ts";
-import { formatInstant, formatSpan } from "../output/duration.ts";
+import { formatUtc, formatWait } from "../output/duration.ts";
 import { formatTable } from "../output/table.ts";
-import { addShowFlags, show } from "../output/watch.ts";
+import { addWatchFlags, show } from "../output/watch.ts";
 import type { CliCommand, Io } from "../program.ts";
 import { type BreakerRow, breakerRows } from "./breaker-rows.ts";
-import { addMeetingFlags, type Meeting, withMeeting } from "./store-connection.ts";
+import { addStoreFlags, type StoreConnection, withStoreConnection } from "./store-connection.ts";
 
 const COLOURS = { open: "red", half_open: "yellow", closed: "green" } as const satisfies Record<string, Colour>;
 const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
 
-const showing: CliCommand = {
+const showCommand: CliCommand = {
   name: "show",
   summary: "print which hosts are cut off, in all running processes together",
   configure: command => {
     command.option("--open-only", "leave out those that are closed");
-    addShowFlags(command);
-    addMeetingFlags(command);
+    addWatchFlags(command);
+    addStoreFlags(command);
   },
   run: (_, options, io) =>
-    withMeeting(options, io, meeting =>
+    withStoreConnection(options, io, connection =>
       show(options, io, {
         see: async () => {
-          const rows = await rowsAt(meeting, io);
+          const rows = await readRows(connection, io);
           return options["openOnly"] ? rows.filter(({ state }) => state !== "closed") : rows;
         },
-        text: rows => table(rows, meeting, io),
+        text: rows => table(rows, connection, io),
       }),
     ),
 };
@@ -46,17 +46,17 @@ const open: CliCommand = {
       .requiredOption("--seconds <number>", "for how long")
       .option("--reason <text>", "why, for whoever is refused or looks", "operator")
       .option("--json", "print JSON");
-    addMeetingFlags(command);
+    addStoreFlags(command);
   },
   run: async ([target = ""], options, io) => {
     const seconds = secondsOf(options["seconds"]);
     const reason = reasonOf(options["reason"]);
-    return withMeeting(options, io, async ({ policy, place, operator }) => {
+    return withStoreConnection(options, io, async ({ policy, place, operator }) => {
       const host = hostOf(policy, target);
       const report = await operator.open(host, seconds, reason);
       if (!options["json"] && report.remainingMs > seconds * 1000)
         io.stdout.write(`It was cut off for longer than that already, and the later end counts.\n`);
-      return tell(report, options, io, `Processes that share ${place} keep to it with their next request.`);
+      return printReport(report, options, io, `Processes that share ${place} keep to it with their next request.`);
     });
   },
 };
@@ -66,12 +66,12 @@ const close: CliCommand = {
   summary: "let a host be called again: what is held against it is forgotten, in all processes",
   configure: command => {
     command.argument("<host|url>").option("--json", "print JSON");
-    addMeetingFlags(command);
+    addStoreFlags(command);
   },
   run: ([target = ""], options, io) =>
-    withMeeting(options, io, async ({ policy, place, operator }) => {
+    withStoreConnection(options, io, async ({ policy, place, operator }) => {
       const report = await operator.close(hostOf(policy, target));
-      return tell(report, options, io, `Processes that share ${place} let their next request through.`);
+      return printReport(report, options, io, `Processes that share ${place} let their next request through.`);
     }),
 };
 
@@ -79,20 +79,20 @@ const close: CliCommand = {
 export const breaker: CliCommand = {
   name: "breaker",
   summary: "show, open and close the circuits of running processes",
-  commands: [showing, open, close],
+  commands: [showCommand, open, close],
 };
 
-async function rowsAt(meeting: Meeting, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {
-  const { operator, policy } = meeting;
-  await meeting.checkPlace();
+async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {
+  const { operator, policy } = connection;
+  await connection.checkStoreFile();
   const [reports, processes] = await Promise.all([operator.hosts(), operator.processes()]);
   const { windowUs } = policy.breakers.resolved.rollingWindow;
   return breakerRows(reports, processes, { wallMs: time.wallMs(), windowUs });
 }
 
-function table(rows: readonly BreakerRow[], { place }: Meeting, io: Io): string {
+function table(rows: readonly BreakerRow[], { place }: StoreConnection, io: Io): string {
   const { time = systemTime, stdout } = io;
-  const head = `${formatInstant(time.wallMs())}  ${place}\n\n`;
+  const head = `${formatUtc(time.wallMs())}  ${place}\n\n`;
   if (rows.length === 0) return `${head}Nothing is held against any host.\n`;
   const paint = painter(io);
   const header = ["host", "state", "roles", "open until (UTC)", "remaining", "window", "probes", "reason"];
@@ -106,15 +106,20 @@ function table(rows: readonly BreakerRow[], { place }: Meeting, io: Io): string 
     String(row.probes),
     row.reason ?? "",
   ]);
-  const look = {
+  const tableOptions = {
     columns: stdout.isTTY ? stdout.columns : undefined,
     paint: (text: string, row: number, column: number) =>
       column === 1 ? paint(COLOURS[rows[row]?.state ?? "closed"], text) : text,
   };
-  return head + formatTable(header, cells, look);
+  return head + formatTable(header, cells, tableOptions);
 }
 
-function tell(report: SharedReport, options: Readonly<Record<string, unknown>>, io: Io, what: string): ExitCode {
+function printReport(
+  report: SharedBreakerStatus,
+  options: Readonly<Record<string, unknown>>,
+  io: Io,
+  what: string,
+): ExitCode {
   const { name, state, remainingMs, reason } = report;
   const untilMs = (io.time ?? systemTime).wallMs() + remainingMs;
   if (options["json"]) {
@@ -122,7 +127,7 @@ function tell(report: SharedReport, options: Readonly<Record<string, unknown>>, 
     io.stdout.write(`${JSON.stringify({ host: name, state, reason: reason ?? null, openUntil, remainingMs })}\n`);
     return ExitCode.ok;
   }
-  const since = remainingMs > 0 ? ` until ${formatInstant(untilMs)} (${formatSpan(remainingMs)}), ${reason}` : "";
+  const since = remainingMs > 0 ? ` until ${formatUtc(untilMs)} (${formatWait(remainingMs)}), ${reason}` : "";
   io.stdout.write(`${name} is ${painter(io)(COLOURS[state], state)}${since}.\n${what}\n`);
   return ExitCode.ok;
 }

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import type { Ledger } from "../../testing/internet/ledger.ts";
-import { bytesText, countText, durationText } from "../output/format.ts";
+import { formatBytes, formatCount, formatDuration } from "../output/format.ts";
 import { formatTable } from "../output/table.ts";
 import type { ScheduleBound } from "./fastest-schedule.ts";
 import type { SessionOutcome } from "./run-session.ts";
 
 /** What came, beside what there is. */
-export interface Delivery {
+export interface FileComparison {
   /** Works of which there is a copy that can be had. */
   readonly due: number;
   /** Those whose file is the one that its server holds, byte for byte. */
@@ -16,7 +16,7 @@ export interface Delivery {
 
 export interface DemoFacts {
   readonly outcome: SessionOutcome;
-  readonly delivery: Delivery;
+  readonly delivery: FileComparison;
   readonly ledger: Ledger;
   readonly bound: ScheduleBound | undefined;
   /** Undefined when nothing is kept. */
@@ -30,10 +30,10 @@ export function reportFile(folder: string): string {
 export function demoText(facts: DemoFacts, isJson: boolean): string {
   const { outcome, delivery, ledger, bound, folder } = facts;
   const { report, tally, elapsedMs } = outcome;
-  const asked429 = sum(ledger, host => host.statuses["429"] ?? 0);
+  const total429 = sum(ledger, host => host.statuses["429"] ?? 0);
   if (isJson) {
     const { requests, rejected, blocked } = ledger;
-    const servers = { requests, rejected, blocked, throttledByScript: asked429 - rejected };
+    const servers = { requests, rejected, blocked, throttledByScript: total429 - rejected };
     const { putOff, opened, cached } = tally;
     const all = {
       works: report.works,
@@ -50,19 +50,19 @@ export function demoText(facts: DemoFacts, isJson: boolean): string {
   }
   const rows = [
     ["works", `${report.works.done} done, ${report.works.failed} without a file`],
-    ["files", `${report.files.count}, ${bytesText(report.files.bytes)}`],
+    ["files", `${report.files.count}, ${formatBytes(report.files.bytes)}`],
     [
       "checked",
       `${delivery.right} of ${delivery.due} that can be had are here, byte for byte as their servers hold them`,
     ],
-    ["requests", `${ledger.requests} reached ${countText(Object.keys(ledger.hosts).length, "host")}`],
-    ["waits", `${countText(tally.putOff, "time")} a request was put off because its host was full or cut off`],
-    ["opens", `${countText(tally.opened, "time")} a host that failed was cut off for a while`],
+    ["requests", `${ledger.requests} reached ${formatCount(Object.keys(ledger.hosts).length, "host")}`],
+    ["waits", `${formatCount(tally.putOff, "time")} a request was put off because its host was full or cut off`],
+    ["opens", `${formatCount(tally.opened, "time")} a host that failed was cut off for a while`],
     [
       "429s",
-      `${rejections(ledger)} for a limit exceeded; ${asked429 - ledger.rejected} that the script had a host say`,
+      `${rejections(ledger)} for a limit exceeded; ${total429 - ledger.rejected} that the script had a host say`,
     ],
-    ["took", durationText(elapsedMs)],
+    ["took", formatDuration(elapsedMs)],
     ...(bound === undefined ? [] : [["bound", boundText(bound)]]),
   ];
   const why = report.reasons.filter(({ state }) => state === "failed");
@@ -84,12 +84,12 @@ export function demoText(facts: DemoFacts, isJson: boolean): string {
 
 function boundText({ budget, rates, requests, fastestMs, tookMs, runMs }: ScheduleBound): string {
   return (
-    `${countText(requests, "request")} of ${budget} at ${rates} take ${seconds(fastestMs)} at best, so that no run could ` +
-    `be faster; here they took ${seconds(tookMs)}${above(tookMs, fastestMs)}, and the last request of all went after ${seconds(runMs)}`
+    `${formatCount(requests, "request")} of ${budget} at ${rates} take ${seconds(fastestMs)} at best, so that no run could ` +
+    `be faster; here they took ${seconds(tookMs)}${percentAbove(tookMs, fastestMs)}, and the last request of all went after ${seconds(runMs)}`
   );
 }
 
-function above(ms: number, fastestMs: number): string {
+function percentAbove(ms: number, fastestMs: number): string {
   return fastestMs > 0 ? ` (${((ms / fastestMs - 1) * 100).toFixed(1)} % more)` : "";
 }
 

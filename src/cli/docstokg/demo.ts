@@ -13,21 +13,21 @@ import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { reportOn } from "../../telemetry/report/run-report.ts";
 import type { SimulatedWork } from "../../testing/internet/catalogue.ts";
 import { LIMITS } from "../../testing/internet/limits.ts";
-import type { Act } from "../../testing/internet/script-runner.ts";
+import type { ScriptStep } from "../../testing/internet/script-runner.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CliCommand, Io } from "../program.ts";
-import { type Delivery, demoText, reportFile } from "./demo-summary.ts";
+import { demoText, type FileComparison, reportFile } from "./demo-summary.ts";
 import { FastestSchedule } from "./fastest-schedule.ts";
-import { holdSession } from "./run-session.ts";
+import { runSession } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 const WORKS_DEFAULT = 62;
 /** More would take longer than anybody watches. */
 const WORKS_MAX = 2000;
 /** What befalls two of the publishers: one is down for some seconds, one asks for a pause. */
-const SCRIPT: readonly Act[] = [
+const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", act: "outage", fromMs: 2000, untilMs: 8000 },
   { host: "journals.harbourpress.example", act: "throttle", retryAfterS: 3, skip: 2, times: 1 },
 ];
@@ -60,10 +60,10 @@ export const demo: CliCommand = {
     const works = wholeNumber("--works", options["works"], 1, WORKS_MAX);
     const seed = wholeNumber("--seed", options["seed"], 0, Number.MAX_SAFE_INTEGER);
     const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
-    const internet = await startInternet({ seed, works, script: SCRIPT });
+    const internet = await startInternet({ seed, works, script: SCENARIO });
     let isKept = options["keep"] === true;
     try {
-      return await play({ internet, folder, isKept, isJson: options["json"] === true }, io);
+      return await runDemo({ internet, folder, isKept, isJson: options["json"] === true }, io);
     } catch (error) {
       isKept = false;
       throw error;
@@ -74,23 +74,23 @@ export const demo: CliCommand = {
   },
 };
 
-interface Stage {
+interface DemoOptions {
   readonly internet: Internet;
   readonly folder: string;
   readonly isKept: boolean;
   readonly isJson: boolean;
 }
 
-async function play({ internet, folder, isKept, isJson }: Stage, io: Io): Promise<ExitCode> {
+async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io): Promise<ExitCode> {
   // What is set for the real internet does not concern this one.
   const env = { DOCSTOKG_MAILTO: "demo@example.org", NO_COLOR: io.env["NO_COLOR"] };
-  const stage: Io = { ...io, env, onInterrupt: io.onInterrupt };
+  const demoIo: Io = { ...io, env, onInterrupt: io.onInterrupt };
   const settings: RunSettings = {
     ...RUN_DEFAULTS,
     folder,
     manifest: join(folder, "manifest.sqlite"),
     resolvers: RESOLVERS.filter(({ needs }) => needs.every(variable => variable === "DOCSTOKG_MAILTO")),
-    patienceMs: 20_000,
+    maxBreakerWaitMs: 20_000,
     mailto: undefined,
     allowPrivate: false,
     connectTo: [],
@@ -102,35 +102,37 @@ async function play({ internet, folder, isKept, isJson }: Stage, io: Io): Promis
     isJson,
   };
   const { ratelimits } = await loadPolicy({ env });
-  const policy = { ratelimits: guarded(ratelimits.options), breakers: BREAKERS };
+  const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers: BREAKERS };
   const fastest = new FastestSchedule(ratelimits.resolved, systemTime);
   io.stderr.write(
     `${internet.works.length} works on a simulated internet of ${internet.hosts.length} hosts, each with the limits that ` +
       "its original documents.\nOne publisher will be down for six seconds, another will ask for a pause.\n\n",
   );
-  const outcome = await holdSession({
+  const outcome = await runSession({
     settings,
     options: {},
-    io: stage,
+    io: demoIo,
     command: "demo",
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
     feed: async ({ run, tally }) => {
-      tally.wanted += run.want(internet.works.map(({ ids, title, year }) => ({ ...workOf(ids), title, year }))).pending;
+      tally.wanted += run.addWorks(
+        internet.works.map(({ ids, title, year }) => ({ ...workOf(ids), title, year })),
+      ).pending;
       return true;
     },
   });
   if (outcome.wasInterrupted) return ExitCode.interrupted;
   const delivery = await checkDelivery(internet, settings);
-  if (isKept) await drawReport(folder);
+  if (isKept) await writeReport(folder);
   const ledger = await internet.ledger();
   const facts = { outcome, delivery, ledger, bound: fastest.bound(), folder: isKept ? folder : undefined };
   io.stdout.write(demoText(facts, isJson));
-  const isAsPromised = ledger.rejected === 0 && ledger.blocked === 0 && delivery.missing.length === 0;
-  return isAsPromised ? ExitCode.ok : ExitCode.partial;
+  const isSuccess = ledger.rejected === 0 && ledger.blocked === 0 && delivery.missing.length === 0;
+  return isSuccess ? ExitCode.ok : ExitCode.partial;
 }
 
 /** The shipped limits with a wider guard, where a server of the simulated internet counts. */
-function guarded({ hosts = {}, groups = {} }: RatelimitsOptions): RatelimitsOptions {
+function withWiderGuard({ hosts = {}, groups = {} }: RatelimitsOptions): RatelimitsOptions {
   const counted = new Set(LIMITS.flatMap(({ at }) => at.map(hostIn)));
   const wider = { total: { guard_ms: GUARD_MS } };
   const isWide = (guardMs: number | undefined) => (guardMs ?? 0) >= GUARD_MS;
@@ -155,7 +157,7 @@ function hostIn(place: string): string {
 }
 
 /** The page of charts, beside the files. */
-async function drawReport(folder: string): Promise<void> {
+async function writeReport(folder: string): Promise<void> {
   const file = await openTelemetryFile(folder);
   try {
     const [run] = await file.runs();
@@ -166,7 +168,7 @@ async function drawReport(folder: string): Promise<void> {
 }
 
 /** What the manifest has, beside what there is: the bytes of each file are compared with those that its server holds. */
-async function checkDelivery({ works }: Internet, settings: RunSettings): Promise<Delivery> {
+async function checkDelivery({ works }: Internet, settings: RunSettings): Promise<FileComparison> {
   const manifest = await openManifest(settings.manifest, systemTime);
   const asked = new Set(settings.resolvers.map(({ name }) => name));
   try {

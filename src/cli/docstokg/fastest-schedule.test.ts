@@ -2,22 +2,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRates } from "../../core/limits/rate.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
-import { limitsFrom } from "../../policy/limits.ts";
+import { limitPoliciesFrom } from "../../policy/limits.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
-import { FastestSchedule, shortestUs } from "./fastest-schedule.ts";
+import { FastestSchedule, fastestUs } from "./fastest-schedule.ts";
 
 test("so many requests take so long at best, under every window at once", () => {
-  assert.equal(shortestUs(0, parseRates("1/SECOND")), 0);
-  assert.equal(shortestUs(1, parseRates("1/SECOND")), 0);
-  assert.equal(shortestUs(10, parseRates("10/SECOND")), 0);
-  assert.equal(shortestUs(11, parseRates("10/SECOND")), 1e6);
-  assert.equal(shortestUs(13, parseRates("8/SECOND+12/MINUTE")), 60e6);
-  assert.equal(shortestUs(100, []), 0);
+  assert.equal(fastestUs(0, parseRates("1/SECOND")), 0);
+  assert.equal(fastestUs(1, parseRates("1/SECOND")), 0);
+  assert.equal(fastestUs(10, parseRates("10/SECOND")), 0);
+  assert.equal(fastestUs(11, parseRates("10/SECOND")), 1e6);
+  assert.equal(fastestUs(13, parseRates("8/SECOND+12/MINUTE")), 60e6);
+  assert.equal(fastestUs(100, []), 0);
 });
 
 test("the budget that takes longest is the bound, shared ones counted over all who share them", async () => {
   const time = new FakeTime();
-  const limits = limitsFrom(
+  const limits = limitPoliciesFrom(
     {
       hosts: { "a.example": { metadata: { rates: "2/SECOND" } } },
       groups: { g: { members: ["b.example", "c.example"], total: { rates: "1/SECOND" } } },

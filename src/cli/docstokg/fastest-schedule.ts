@@ -5,7 +5,7 @@
  */
 import type { Rate } from "../../core/limits/rate.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
-import type { Limits } from "../../policy/limits.ts";
+import type { LimitPolicies } from "../../policy/limits.ts";
 import type { Time } from "../../time/time.ts";
 
 export interface ScheduleBound {
@@ -22,7 +22,7 @@ export interface ScheduleBound {
   readonly runMs: number;
 }
 
-interface Traffic {
+interface BudgetTraffic {
   readonly name: string;
   readonly rates: readonly Rate[];
   readonly labels: readonly string[];
@@ -32,13 +32,13 @@ interface Traffic {
 }
 
 export class FastestSchedule {
-  readonly #limits: Limits;
+  readonly #limits: LimitPolicies;
   readonly #time: Time;
-  readonly #traffic = new Map<string, Traffic>();
+  readonly #traffic = new Map<string, BudgetTraffic>();
   #firstUs: number | undefined;
   #lastUs = 0;
 
-  constructor(limits: Limits, time: Time) {
+  constructor(limits: LimitPolicies, time: Time) {
     this.#limits = limits;
     this.#time = time;
   }
@@ -50,7 +50,7 @@ export class FastestSchedule {
     this.#lastUs = nowUs;
     const route = this.#limits.named(event.key, event.role);
     if (route === undefined) return;
-    this.#count(`${event.key} ${event.role}`, route.lane, event.weight, nowUs);
+    this.#count(`${event.key} ${event.role}`, route.roleBudget, event.weight, nowUs);
     for (const { name, policy } of route.above) this.#count(`${name} in all`, policy, event.weight, nowUs);
   };
 
@@ -61,7 +61,7 @@ export class FastestSchedule {
     const runMs = (this.#lastUs - startUs) / 1000;
     let best: ScheduleBound | undefined;
     for (const { name, rates, labels, firstUs, lastUs, requests } of this.#traffic.values()) {
-      const fastestMs = shortestUs(requests, rates) / 1000;
+      const fastestMs = fastestUs(requests, rates) / 1000;
       if (best !== undefined && best.fastestMs >= fastestMs) continue;
       const tookMs = (lastUs - firstUs) / 1000;
       best = { budget: name, rates: labels.join(" + "), requests, fastestMs, tookMs, runMs };
@@ -86,7 +86,7 @@ export class FastestSchedule {
 }
 
 /** From the first of so many requests to the last, each as early as the windows permit. */
-export function shortestUs(requests: number, rates: readonly Rate[]): number {
+export function fastestUs(requests: number, rates: readonly Rate[]): number {
   const sentUs: number[] = [];
   for (let index = 0; index < requests; index += 1) {
     let atUs = sentUs[index - 1] ?? 0;

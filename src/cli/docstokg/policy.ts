@@ -1,14 +1,14 @@
 import { urlHost } from "../../core/text/host.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { unknownVariables } from "../../policy/environment.ts";
-import { explainLane } from "../../policy/explanation.ts";
+import { explainPolicy } from "../../policy/explanation.ts";
 import { loadIdentities } from "../../policy/identities.ts";
 import { checkFile, type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
-import { policyRows, rowsOf } from "../../policy/policy-row.ts";
-import { isRole, notARole, ROLES } from "../../policy/roles.ts";
+import { hostPolicyRows, policyRows } from "../../policy/policy-row.ts";
+import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
 import { warningsOf } from "../../policy/warnings.ts";
 import { ExitCode } from "../exit-code.ts";
-import { formatTable, widthOf } from "../output/table.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CliCommand } from "../program.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 
@@ -22,7 +22,7 @@ const show: CliCommand = {
   run: async (_, options, io) => {
     const policy = await loadPolicy(policySources(options, io));
     const host = options["host"];
-    const rows = typeof host === "string" ? rowsOf(policy, listedTarget(policy, host)) : policyRows(policy);
+    const rows = typeof host === "string" ? hostPolicyRows(policy, listedTarget(policy, host)) : policyRows(policy);
     if (options["json"]) {
       io.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
       return ExitCode.ok;
@@ -41,7 +41,7 @@ const show: CliCommand = {
     const backend = policy.ratelimits.options.backend?.kind ?? "memory";
     const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
     io.stdout.write(`backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}\n\n`);
-    io.stdout.write(formatTable(header, cells, { columns: widthOf(io.stdout) }));
+    io.stdout.write(formatTable(header, cells, { columns: terminalWidth(io.stdout) }));
     const groups = Object.entries(policy.ratelimits.options.groups ?? {});
     if (host === undefined && groups.length > 0) {
       const members = groups.map(([group, { members: list = [] }]) => [`group ${group}`, list.join(", ")]);
@@ -62,20 +62,20 @@ const explain: CliCommand = {
     addPolicyFlags(command);
   },
   run: async ([target = "", role = "metadata"], options, io) => {
-    if (!isRole(role)) throw wrong("[role]", notARole(role));
+    if (!isRole(role)) throw wrong("[role]", unknownRoleMessage(role));
     targetOf(target);
     const policy = await loadPolicy(policySources(options, io));
     const { host, path } = listedTarget(policy, target);
-    const explained = explainLane(policy, host, role, path);
+    const explained = explainPolicy(policy, host, role, path);
     if (options["json"]) {
       io.stdout.write(`${JSON.stringify({ host, role, values: explained }, undefined, 2)}\n`);
       return ExitCode.ok;
     }
     const { name } = policy.ratelimits.resolved.route(host, role, path);
     const isListed = name !== host || policy.ratelimits.options.hosts?.[host] !== undefined;
-    const standing =
+    const listingText =
       name !== host ? `as a member of ${name}` : isListed ? "as listed" : "not listed: the defaults hold";
-    io.stdout.write(`${host} (${role}), ${standing}\n`);
+    io.stdout.write(`${host} (${role}), ${listingText}\n`);
     if (!isListed && policy.ratelimits.options.groups?.[host] !== undefined) {
       io.stdout.write(
         `There is a group of that name; its members are ${policy.ratelimits.options.groups[host]?.members?.join(", ")}.\n`,

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { Progress } from "./progress.ts";
-import { RunTally } from "./run-counts.ts";
+import { RunCounts } from "./run-counts.ts";
 
-const lanes = [{ host: "api.example.org", role: "metadata", underWay: 2, waiting: 14, freeInMs: 800 }];
+const queues = [{ host: "api.example.org", role: "metadata", inFlightRequests: 2, waiting: 14, freeInMs: 800 }];
 
 function progressOn(isTTY: boolean, isQuiet = false, hasColour = false) {
   const time = new FakeTime();
-  const tally = new RunTally();
+  const tally = new RunCounts();
   const written: string[] = [];
   const out = { write: (text: string) => written.push(text), isTTY, columns: 60 };
-  const progress = new Progress({ out, time, tally, lanes: () => lanes, isQuiet, hasColour });
+  const progress = new Progress({ out, time, tally, queues: () => queues, isQuiet, hasColour });
   return { time, tally, progress, written };
 }
 

@@ -1,14 +1,14 @@
-import type { LaneReport } from "../../harvest/host-queue-key.ts";
+import type { HostQueueStatus } from "../../harvest/host-queue-key.ts";
 import type { Time, Timer } from "../../time/time.ts";
-import { bytesText, durationText } from "../output/format.ts";
+import { formatBytes, formatDuration } from "../output/format.ts";
 import type { Output } from "../program.ts";
-import type { RunTally } from "./run-counts.ts";
+import type { RunCounts } from "./run-counts.ts";
 
 export interface ProgressOptions {
   readonly out: Output;
   readonly time: Time;
-  readonly tally: RunTally;
-  readonly lanes: () => readonly LaneReport[];
+  readonly tally: RunCounts;
+  readonly queues: () => readonly HostQueueStatus[];
   /** Nothing is drawn; what is logged is. */
   readonly isQuiet: boolean;
   /** Colours are for terminals whose owner has not said otherwise. */
@@ -18,7 +18,7 @@ export interface ProgressOptions {
 /** On a terminal often enough to look alive, elsewhere seldom enough for a log. */
 const TERMINAL_MS = 200;
 const LOG_MS = 5000;
-const LANES_SHOWN = 6;
+const HOST_QUEUES_SHOWN = 6;
 const BAR_CELLS = 24;
 
 /** How far a run is: a few lines that are drawn over on a terminal, one line now and then elsewhere. */
@@ -62,14 +62,14 @@ export class Progress {
   }
 
   #draw(): void {
-    const { out, tally, lanes, time, hasColour } = this.#options;
+    const { out, tally, queues, time, hasColour } = this.#options;
     const elapsedMs = (time.monotonicUs() - this.#startedUs) / 1000;
     if (!this.#isTerminal) {
       out.write(`${headline(tally, elapsedMs)}\n`);
       return;
     }
     const width = (out.columns ?? 80) - 1;
-    const lines = [`${bar(tally, hasColour)} ${headline(tally, elapsedMs)}`, ...laneLines(lanes())];
+    const lines = [`${bar(tally, hasColour)} ${headline(tally, elapsedMs)}`, ...hostQueueLines(queues())];
     this.#erase();
     // The bar's colour takes no room.
     out.write(lines.map((line, index) => `${index === 0 ? line : line.slice(0, width)}\n`).join(""));
@@ -82,24 +82,24 @@ export class Progress {
   }
 }
 
-function headline({ done, failed, wanted, bytes }: RunTally, elapsedMs: number): string {
+function headline({ done, failed, wanted, bytes }: RunCounts, elapsedMs: number): string {
   const settled = done + failed;
   const perSecond = elapsedMs > 0 ? (settled * 1000) / elapsedMs : 0;
   const leftMs = settled === 0 ? undefined : ((wanted - settled) * elapsedMs) / settled;
-  const left = leftMs === undefined ? "" : `, ${durationText(leftMs)} left`;
+  const left = leftMs === undefined ? "" : `, ${formatDuration(leftMs)} left`;
   const pace = `${perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}/s`;
-  return `${settled}/${wanted}, ${failed} failed, ${pace}, ${bytesText(bytes)}${left}`;
+  return `${settled}/${wanted}, ${failed} failed, ${pace}, ${formatBytes(bytes)}${left}`;
 }
 
-function bar({ done, failed, wanted }: RunTally, hasColour: boolean): string {
+function bar({ done, failed, wanted }: RunCounts, hasColour: boolean): string {
   const cells = wanted === 0 ? 0 : Math.floor(((done + failed) * BAR_CELLS) / wanted);
   const full = "█".repeat(cells);
   return `${hasColour ? `\u001b[32m${full}\u001b[0m` : full}${"░".repeat(BAR_CELLS - cells)}`;
 }
 
-function laneLines(lanes: readonly LaneReport[]): readonly string[] {
-  return lanes.slice(0, LANES_SHOWN).map(({ host, role, underWay, waiting, freeInMs }) => {
-    const next = waiting > 0 && freeInMs > 0 ? `, next in ${durationText(freeInMs)}` : "";
-    return `  ${host} ${role}: ${underWay} under way, ${waiting} waiting${next}`;
+function hostQueueLines(queues: readonly HostQueueStatus[]): readonly string[] {
+  return queues.slice(0, HOST_QUEUES_SHOWN).map(({ host, role, inFlightRequests, waiting, freeInMs }) => {
+    const next = waiting > 0 && freeInMs > 0 ? `, next in ${formatDuration(freeInMs)}` : "";
+    return `  ${host} ${role}: ${inFlightRequests} under way, ${waiting} waiting${next}`;
   });
 }

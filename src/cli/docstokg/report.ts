@@ -24,23 +24,23 @@ export const report: CliCommand = {
       .option("--json", "print JSON");
   },
   run: async ([run], options, io) => {
-    const { path, wanted } = placeOf(run, options["telemetry"]);
+    const { path, wanted } = telemetryPathOf(run, options["telemetry"]);
     const file = await openTelemetryFile(path).catch(error => {
-      throw run === undefined || path !== "." ? error : noSuchRun(run, error);
+      throw run === undefined || path !== "." ? error : runNotFound(run, error);
     });
     try {
       const runs = await file.runs();
       const { runId } = chosen(runs, wanted, path);
-      const made = await reportOn(file, runId);
+      const runReport = await reportOn(file, runId);
       const html = options["html"];
-      if (typeof html === "string") await writeWhole(html, made.page());
+      if (typeof html === "string") await writeAtomically(html, runReport.page());
       if (options["json"]) {
         const otherRuns = runs.map(({ runId: id }) => id).filter(id => id !== runId);
-        const { unreadable, unknown } = made.notes;
-        const notes = { unreadableLines: unreadable, unknownEvents: unknown };
-        io.stdout.write(`${JSON.stringify({ ...made.summary, ...notes, otherRuns }, undefined, 2)}\n`);
+        const { unreadable, unknown } = runReport.skipped;
+        const skipped = { unreadableLines: unreadable, unknownEvents: unknown };
+        io.stdout.write(`${JSON.stringify({ ...runReport.summary, ...skipped, otherRuns }, undefined, 2)}\n`);
       } else {
-        for (const line of printed(made, runs.length - 1)) io.stdout.write(`${line}\n`);
+        for (const line of reportLines(runReport, runs.length - 1)) io.stdout.write(`${line}\n`);
         if (typeof html === "string") io.stdout.write(`\nThe page is in ${html}\n`);
       }
       return ExitCode.ok;
@@ -51,7 +51,7 @@ export const report: CliCommand = {
 };
 
 /** A path that is there is one; everything else is an id. */
-function placeOf(
+function telemetryPathOf(
   run: string | undefined,
   telemetry: unknown,
 ): { readonly path: string; readonly wanted: string | undefined } {
@@ -60,7 +60,7 @@ function placeOf(
 }
 
 /** Who names a folder that is not there means no id, and must not be told of the folder he is in alone. */
-function noSuchRun(run: string, cause: unknown): unknown {
+function runNotFound(run: string, cause: unknown): unknown {
   if (!(cause instanceof ConfigError)) return cause;
   return wrong(run, "there is no such folder or file, and no telemetry here to look in for a run of that id");
 }
@@ -86,8 +86,8 @@ function chosen(runs: readonly ListedRun[], wanted: string | undefined, path: st
   return first;
 }
 
-function printed({ summary, notes }: RunReport, otherRuns: number): readonly string[] {
-  const lines = [...headLines(summary, notes, otherRuns), "", ...figureLines(summary)];
+function reportLines({ summary, skipped }: RunReport, otherRuns: number): readonly string[] {
+  const lines = [...headLines(summary, skipped, otherRuns), "", ...figureLines(summary)];
   const hosts = summary.hosts
     .slice(0, ROWS_MAX)
     .map(row => [
@@ -120,7 +120,7 @@ function printed({ summary, notes }: RunReport, otherRuns: number): readonly str
   return lines;
 }
 
-function headLines(summary: RunSummary, notes: RunReport["notes"], otherRuns: number): readonly string[] {
+function headLines(summary: RunSummary, skipped: RunReport["skipped"], otherRuns: number): readonly string[] {
   const { runId, program, version, startedMs, durationMs, hasEnded, dropped } = summary;
   const name = program === undefined ? "run" : `${plainText(program)} ${plainText(version ?? "")}`.trim();
   return [
@@ -129,9 +129,9 @@ function headLines(summary: RunSummary, notes: RunReport["notes"], otherRuns: nu
     ...(dropped > 0
       ? [`warning: ${countOf(dropped)} events were dropped; what is counted is less than what happened`]
       : []),
-    ...(notes.unreadable > 0 ? [`warning: ${countOf(notes.unreadable)} lines could not be read`] : []),
-    ...(notes.unknown > 0
-      ? [`warning: ${countOf(notes.unknown)} events are of types that this version does not know`]
+    ...(skipped.unreadable > 0 ? [`warning: ${countOf(skipped.unreadable)} lines could not be read`] : []),
+    ...(skipped.unknown > 0
+      ? [`warning: ${countOf(skipped.unknown)} events are of types that this version does not know`]
       : []),
   ];
 }
@@ -198,7 +198,7 @@ function tableLines(header: readonly string[], rows: readonly (readonly string[]
 }
 
 /** All of it, or what was there before. */
-async function writeWhole(path: string, text: string): Promise<void> {
+async function writeAtomically(path: string, text: string): Promise<void> {
   const unnamed = `${path}.${randomUUID()}`;
   try {
     await writeFile(unnamed, text, { flag: "wx" });

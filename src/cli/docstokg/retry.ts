@@ -3,9 +3,9 @@ import { nearest } from "../../core/text/nearest.ts";
 import { ConfigError } from "../../errors.ts";
 import { isReason, REASONS, type Reason } from "../../harvest/reason.ts";
 import type { CliCommand } from "../program.ts";
-import { commandText } from "./recorded-command.ts";
-import { holdSession } from "./run-session.ts";
-import { addRunFlags, settingsOf } from "./run-settings.ts";
+import { recordedCommand } from "./recorded-command.ts";
+import { runSession } from "./run-session.ts";
+import { addRunFlags, runSettingsOf } from "./run-settings.ts";
 import { exitCodeOf, summaryJson, summaryText } from "./run-summary.ts";
 
 /** `docstokg retry`: what an earlier run left. */
@@ -19,32 +19,32 @@ export const retry: CliCommand = {
     addRunFlags(command);
   },
   run: async (_, options, io) => {
-    const settings = settingsOf(options);
+    const settings = runSettingsOf(options);
     const reason = reasonOf(options["reason"] as string | undefined);
-    if (!existsSync(settings.manifest)) throw noManifest(settings.manifest);
-    const isFailedToo = options["failed"] === true || reason !== undefined;
-    const outcome = await holdSession({
+    if (!existsSync(settings.manifest)) throw missingManifestError(settings.manifest);
+    const includesFailed = options["failed"] === true || reason !== undefined;
+    const outcome = await runSession({
       settings,
       options,
       io,
-      command: commandText("retry", options),
+      command: recordedCommand("retry", options),
       feed: async ({ run, tally }) => {
-        tally.wanted += run.wantUnfinished(isFailedToo ? { reason } : undefined);
+        tally.wanted += run.addUnfinished(includesFailed ? { reason } : undefined);
         return true;
       },
     });
-    if (outcome.tally.wanted === 0) io.stderr.write(nothingLeft(isFailedToo, reason));
+    if (outcome.tally.wanted === 0) io.stderr.write(nothingToDoText(includesFailed, reason));
     io.stdout.write(settings.isJson ? summaryJson(outcome, settings) : summaryText(outcome, settings));
     return exitCodeOf(outcome);
   },
 };
 
-function nothingLeft(isFailedToo: boolean, reason: Reason | undefined): string {
-  if (!isFailedToo) return "Nothing is unfinished; --failed tries again what failed.\n";
+function nothingToDoText(includesFailed: boolean, reason: Reason | undefined): string {
+  if (!includesFailed) return "Nothing is unfinished; --failed tries again what failed.\n";
   return `Nothing is unfinished, and nothing has failed${reason === undefined ? "" : ` as ${reason}`}.\n`;
 }
 
-export function noManifest(path: string): ConfigError {
+export function missingManifestError(path: string): ConfigError {
   const message = `there is no manifest ${path}; name its folder with --out, or the file with --manifest`;
   return new ConfigError([{ where: "--manifest", path: "", message }]);
 }

@@ -2,7 +2,7 @@ import type { Reason } from "../../harvest/reason.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 
 /** What happened in a run, counted as it happens. */
-export class RunTally {
+export class RunCounts {
   done = 0;
   failed = 0;
   bytes = 0;

@@ -1,26 +1,26 @@
-import { manifestTrouble } from "../../harvest/manifest/manifest-file.ts";
+import { manifestError } from "../../harvest/manifest/manifest-file.ts";
 import { type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
 import { orderFor } from "../../harvest/resolvers/order.ts";
-import { type ContentRun, openRun } from "../../harvest/run.ts";
+import { type HarvestRun, openRun } from "../../harvest/run.ts";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
-import { countText } from "../output/format.ts";
+import { formatCount } from "../output/format.ts";
 import type { Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
-import { RunTally } from "./run-counts.ts";
+import { RunCounts } from "./run-counts.ts";
 import type { RunSettings } from "./run-settings.ts";
-import { openRecord } from "./telemetry-session.ts";
+import { openTelemetrySession } from "./telemetry-session.ts";
 
 /** What is done while a run is open: listing works, and telling of lines that name none. */
 export interface Feed {
   readonly hub: Hub;
-  readonly run: ContentRun;
-  readonly tally: RunTally;
+  readonly run: HarvestRun;
+  readonly tally: RunCounts;
   /** A line for whoever watches. */
   log(text: string): void;
   /** The run was interrupted: no more works are wanted. */
@@ -44,7 +44,7 @@ export interface SessionOptions {
 }
 
 export interface SessionOutcome {
-  readonly tally: RunTally;
+  readonly tally: RunCounts;
   /** What the manifest says of the works that this run wanted. */
   readonly report: ManifestReport;
   readonly elapsedMs: number;
@@ -54,16 +54,16 @@ export interface SessionOutcome {
 }
 
 /** One run from its first line to its last: hub, manifest, pipeline, progress and interrupts. */
-export async function holdSession(session: SessionOptions): Promise<SessionOutcome> {
+export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
   const { settings, io, command, feed, isListedFirst = false, time = systemTime } = session;
-  const tally = new RunTally();
+  const tally = new RunCounts();
   const resolvers = settings.resolvers.filter(({ name, needs }) => {
     const missing = needs.filter(variable => !isSet(variable, settings, io));
     if (missing.length > 0) io.stderr.write(`${name} is left out: it needs ${missing.join(" and ")}\n`);
     return missing.length === 0;
   });
-  const record = await openRecord(settings, `docstokg ${command.split(" ")[0]}`, io);
-  const listeners = record === undefined ? [] : [record.telemetry.listener];
+  const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
+  const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
   const telemetry = [tally.listener, ...listeners, ...(session.hub?.telemetry ?? [])];
   const hub = await createHub({
     ...policySources(session.options, io),
@@ -80,10 +80,10 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     // The pipeline comes again by itself, when the host is free, and does other things meanwhile.
     retry: false,
   }).catch(async error => {
-    await record?.close();
+    await telemetrySession?.close();
     throw error;
   });
-  record?.telemetry.watch(hub);
+  telemetrySession?.telemetry.watch(hub);
   try {
     const run = await openRun({
       ...settings,
@@ -93,7 +93,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       resolvers,
       order: work => orderFor(work, resolvers),
       onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
-      onPutOff: () => {
+      onDeferred: () => {
         tally.putOff += 1;
       },
     });
@@ -102,14 +102,14 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
       out: io.stderr,
       time,
       tally,
-      lanes: () => run.pipeline.lanes(),
+      queues: () => run.pipeline.queues(),
       isQuiet: settings.isQuiet,
       hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
     });
-    if (run.recovered > 0) progress.log(`${countText(run.recovered, "file")} of an interrupted run put in place`);
+    if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} of an interrupted run put in place`);
     const interrupts = new Interrupts(time, {
       onFirst: () => {
-        const inFlight = countText(run.pipeline.inFlight, "request");
+        const inFlight = formatCount(run.pipeline.inFlight, "request");
         progress.log(`Finishing ${inFlight} under way; Ctrl-C again to stop at once.`);
         run.pipeline.drain();
       },
@@ -119,29 +119,29 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     let state: "ended" | "interrupted" = "interrupted";
     try {
       progress.start();
-      let trouble: unknown;
+      let listingError: unknown;
       const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
         .catch(error => {
           // What is under way is brought to its end first; what is done is kept.
-          trouble = error;
+          listingError = error;
           run.pipeline.drain();
           return false;
         })
-        .finally(() => run.pipeline.fed());
-      const given = Promise.race([listing, interrupts.first.then(() => false)]);
-      const isWanted = isListedFirst ? await given : true;
+        .finally(() => run.pipeline.inputEnded());
+      const listed = Promise.race([listing, interrupts.first.then(() => false)]);
+      const isWanted = isListedFirst ? await listed : true;
       if (isWanted) {
         await run.pipeline.run();
-        await given;
-      } else run.manifest.forsakeList();
-      if (trouble !== undefined) throw trouble;
+        await listed;
+      } else run.manifest.rollbackList();
+      if (listingError !== undefined) throw listingError;
       state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
       const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
       const report = reportOf(run.manifest.db, run.id);
       const wasInterrupted = interrupts.signal.aborted;
       return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isWanted && !wasInterrupted };
     } catch (error) {
-      throw manifestTrouble(error);
+      throw manifestError(error);
     } finally {
       stopListening?.();
       progress.stop();
@@ -149,7 +149,7 @@ export async function holdSession(session: SessionOptions): Promise<SessionOutco
     }
   } finally {
     await hub.destroy();
-    await record?.close();
+    await telemetrySession?.close();
   }
 }
 

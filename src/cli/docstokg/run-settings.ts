@@ -25,7 +25,7 @@ export interface RunSettings {
   readonly resolvers: readonly Resolver[];
   readonly workers: number;
   readonly maxBytes: number;
-  readonly patienceMs: number;
+  readonly maxBreakerWaitMs: number;
   readonly mailto: string | undefined;
   readonly allowPrivate: boolean;
   readonly connectTo: readonly string[];
@@ -41,16 +41,16 @@ export interface RunSettings {
 
 /** The flags of everything that gets files; those of the policy among them. */
 export function addRunFlags(command: Command): void {
-  const { workers, maxBytes, patienceMs } = RUN_DEFAULTS;
+  const { workers, maxBytes, maxBreakerWaitMs } = RUN_DEFAULTS;
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
-  addPlaceFlags(command);
+  addPathFlags(command);
   command
     .option("--layout <layout>", `how files are named: ${LAYOUTS.join(", ")}`, RUN_DEFAULTS.layout)
     .option("--formats <list>", `which files are wanted, the best first: ${FORMATS.join(", ")}`, "pdf,xml")
     .option("--resolvers <list>", "whom to ask, by name; all unless given")
     .option("--workers <count>", "requests under way at a time", String(workers))
     .option("--max-bytes <count>", "the largest file that is taken", String(maxBytes))
-    .option("--patience <seconds>", "how long a work waits for hosts that are cut off", String(patienceMs / 1000))
+    .option("--patience <seconds>", "how long a work waits for hosts that are cut off", String(maxBreakerWaitMs / 1000))
     .option("--mailto <address>", "whom services may write to; DOCSTOKG_MAILTO otherwise")
     .option("--cache <place>", "what services answered: memory, off or sqlite:<file>", "memory")
     .option("--allow-private", "also fetch from addresses of private networks")
@@ -64,13 +64,13 @@ export function addRunFlags(command: Command): void {
 }
 
 /** Where things are; the same for `status`. */
-export function addPlaceFlags(command: Command): void {
+export function addPathFlags(command: Command): void {
   command
     .option("-o, --out <folder>", "where files go", "papers")
     .option("--manifest <file>", "the record of everything; manifest.sqlite in the folder unless given");
 }
 
-export function placesOf(options: Readonly<Record<string, unknown>>): {
+export function pathsOf(options: Readonly<Record<string, unknown>>): {
   readonly folder: string;
   readonly manifest: string;
 } {
@@ -97,34 +97,34 @@ export function makeFolders({ folder, manifest }: Pick<RunSettings, "folder" | "
 }
 
 /** Throws a ConfigError that lists everything wrong. */
-export function settingsOf(options: Readonly<Record<string, unknown>>): RunSettings {
+export function runSettingsOf(options: Readonly<Record<string, unknown>>): RunSettings {
   const problems: ConfigProblem[] = [];
-  const wrong = (where: string, message: string) => problems.push({ where, path: "", message });
+  const addProblem = (where: string, message: string) => problems.push({ where, path: "", message });
   const whole = (flag: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number => {
     const number = Number(value);
     const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
     if (!Number.isSafeInteger(number) || number < least || number > most || String(value).trim() === "")
-      wrong(flag, `${JSON.stringify(value)} is no whole number ${range}`);
+      addProblem(flag, `${JSON.stringify(value)} is no whole number ${range}`);
     return number;
   };
   const layout = String(options["layout"]);
-  if (!isLayout(layout)) wrong("--layout", `${JSON.stringify(layout)} is none of ${LAYOUTS.join(", ")}`);
+  if (!isLayout(layout)) addProblem("--layout", `${JSON.stringify(layout)} is none of ${LAYOUTS.join(", ")}`);
   const settings: RunSettings = {
-    ...placesOf(options),
+    ...pathsOf(options),
     layout: layout as Layout,
-    formats: chosen("--formats", String(options["formats"]), FORMATS, each => each, wrong),
+    formats: chosen("--formats", String(options["formats"]), FORMATS, each => each, addProblem),
     resolvers:
       options["resolvers"] === undefined
         ? RESOLVERS
-        : chosen("--resolvers", String(options["resolvers"]), RESOLVERS, ({ name }) => name, wrong),
+        : chosen("--resolvers", String(options["resolvers"]), RESOLVERS, ({ name }) => name, addProblem),
     workers: whole("--workers", options["workers"], 1),
     maxBytes: whole("--max-bytes", options["maxBytes"], 1),
-    patienceMs: whole("--patience", options["patience"], 0) * 1000,
+    maxBreakerWaitMs: whole("--patience", options["patience"], 0) * 1000,
     mailto: options["mailto"] as string | undefined,
     allowPrivate: options["allowPrivate"] === true,
-    connectTo: mappings((options["connectTo"] as readonly string[] | undefined) ?? [], wrong),
-    ca: certificate(options["ca"] as string | undefined, wrong),
-    cache: cacheOf(String(options["cache"]), wrong),
+    connectTo: mappings((options["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
+    ca: certificate(options["ca"] as string | undefined, addProblem),
+    cache: cacheOf(String(options["cache"]), addProblem),
     keepsTelemetry: options["telemetry"] !== false,
     metricsPort:
       options["metricsPort"] === undefined ? undefined : whole("--metrics-port", options["metricsPort"], 0, PORT_MAX),
@@ -146,14 +146,14 @@ function chosen<Item>(
   text: string,
   all: readonly Item[],
   nameOf: (item: Item) => string,
-  wrong: (where: string, message: string) => void,
+  addProblem: (where: string, message: string) => void,
 ): readonly Item[] {
   const names = text.split(",").map(name => name.trim());
   return names.flatMap(name => {
     const item = all.find(each => nameOf(each) === name);
     if (item !== undefined) return [item];
     const near = nearest(name, all.map(nameOf));
-    wrong(
+    addProblem(
       flag,
       `${JSON.stringify(name)} is none of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`,
     );
@@ -161,32 +161,35 @@ function chosen<Item>(
   });
 }
 
-function certificate(file: string | undefined, wrong: (where: string, message: string) => void): string | undefined {
+function certificate(
+  file: string | undefined,
+  addProblem: (where: string, message: string) => void,
+): string | undefined {
   if (file === undefined) return undefined;
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    wrong("--ca", `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    addProblem("--ca", `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
 }
 
 /** Looked at here, so that nothing is begun with one that leads nowhere. */
-function mappings(entries: readonly string[], wrong: (where: string, message: string) => void): readonly string[] {
+function mappings(entries: readonly string[], addProblem: (where: string, message: string) => void): readonly string[] {
   for (const entry of entries) {
     try {
       new ConnectTo([entry]);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      wrong("--connect-to", error.message.replace(/^connectTo: /, ""));
+      addProblem("--connect-to", error.message.replace(/^connectTo: /, ""));
     }
   }
   return entries;
 }
 
-function cacheOf(text: string, wrong: (where: string, message: string) => void): HubOptions["cache"] {
+function cacheOf(text: string, addProblem: (where: string, message: string) => void): HubOptions["cache"] {
   if (text === "off") return false;
   if (text === "memory" || /^sqlite:./.test(text)) return text as "memory" | `sqlite:${string}`;
-  wrong("--cache", `${JSON.stringify(text)} is none of memory, off, sqlite:<file>`);
+  addProblem("--cache", `${JSON.stringify(text)} is none of memory, off, sqlite:<file>`);
   return undefined;
 }

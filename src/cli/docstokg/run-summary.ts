@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { ExitCode as Code } from "../exit-code.ts";
 import { ExitCode } from "../exit-code.ts";
-import { bytesText, countText, durationText } from "../output/format.ts";
+import { formatBytes, formatCount, formatDuration } from "../output/format.ts";
 import { formatTable } from "../output/table.ts";
 import type { SessionOutcome } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
@@ -14,23 +14,23 @@ export function summaryText(
   const { tally, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files } = report;
   const parts = [
-    `${works.done} of ${countText(works.total, "work")} done`,
+    `${works.done} of ${formatCount(works.total, "work")} done`,
     ...(tally.present > 0 ? [`${tally.present} of them before`] : []),
     ...(works.failed > 0 ? [`${works.failed} failed`] : []),
     ...(tally.failedBefore > 0 ? [`${tally.failedBefore} of them before, and not tried again`] : []),
     ...(works.pending > 0 ? [`${works.pending} not finished`] : []),
-    ...(tally.problems > 0 ? [`${countText(tally.problems, "line")} not understood`] : []),
+    ...(tally.problems > 0 ? [`${formatCount(tally.problems, "line")} not understood`] : []),
   ];
   const traffic = [
-    countText(tally.requests, "request"),
+    formatCount(tally.requests, "request"),
     `${tally.cached} from the cache`,
-    `put off ${countText(tally.putOff, "time")}`,
-    `${countText(tally.opened, "circuit")} opened`,
+    `put off ${formatCount(tally.putOff, "time")}`,
+    `${formatCount(tally.opened, "circuit")} opened`,
     `${tally.throttled} answered with 429`,
   ];
   const lines = [
-    `${wasInterrupted ? "Interrupted: " : ""}${parts.join(", ")}, in ${durationText(elapsedMs)}.`,
-    `${countText(files.count, "file")}, ${bytesText(files.bytes)}, in ${folder}`,
+    `${wasInterrupted ? "Interrupted: " : ""}${parts.join(", ")}, in ${formatDuration(elapsedMs)}.`,
+    `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}, in ${folder}`,
     `${traffic.join(", ")}.`,
     `The manifest is ${manifest}`,
     ...(keepsTelemetry ? [`docstokg report ${dirname(manifest)} tells what became of the requests`] : []),

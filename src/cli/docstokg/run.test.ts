@@ -11,13 +11,13 @@ import { systemTime } from "../../time/system-time.ts";
 import { docstokg } from "../docstokg.ts";
 import { runProgram } from "../program.ts";
 
-interface Said {
+interface CliResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-async function cli(args: readonly string[], input?: string): Promise<Said> {
+async function cli(args: readonly string[], input?: string): Promise<CliResult> {
   let stdout = "";
   let stderr = "";
   const code = await runProgram(docstokg, {
@@ -102,7 +102,7 @@ test("a list that a strict run refuses changes nothing of what the manifest had"
   assert.equal((await cli(["run", `${origin}/articles/a`, ...flags])).code, 0);
   // What an earlier run has listed and not come to.
   const manifest = await openManifest(join(out, "manifest.sqlite"), systemTime);
-  manifest.want(manifest.beginRun("earlier"), [workOf({ doi: "10.5555/listed" })], () => true);
+  manifest.addWorks(manifest.beginRun("earlier"), [workOf({ doi: "10.5555/listed" })], () => true);
   manifest.close();
   const before = (await cli(["status", "--out", out, "--export", "-"])).stdout;
   const list = `${origin}/articles/a\n10.5555/listed\n10.5555/new\nnonsense!\n`;

@@ -8,24 +8,24 @@ import {
   inputsOfFile,
   inputsOfStream,
 } from "../../harvest/inputs/inputs.ts";
-import { type OpenAlexQuery, problemsOfQuery, QUERY_WORKS_DEFAULT } from "../../harvest/inputs/openalex-query.ts";
-import { worksOfQuery } from "../../harvest/inputs/openalex-search.ts";
+import { type OpenAlexQuery, QUERY_WORKS_DEFAULT, queryProblems } from "../../harvest/inputs/openalex-query.ts";
+import { searchWorks } from "../../harvest/inputs/openalex-search.ts";
 import type { Work } from "../../harvest/work.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Timer } from "../../time/time.ts";
-import { widthOf } from "../output/table.ts";
+import { terminalWidth } from "../output/table.ts";
 import type { CliCommand, Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { compactPolicy } from "./policy-table.ts";
-import { commandText } from "./recorded-command.ts";
-import { type Feed, holdSession } from "./run-session.ts";
-import { addRunFlags, inputFormatOf, makeFolders, settingsOf } from "./run-settings.ts";
+import { recordedCommand } from "./recorded-command.ts";
+import { type Feed, runSession } from "./run-session.ts";
+import { addRunFlags, inputFormatOf, makeFolders, runSettingsOf } from "./run-settings.ts";
 import { exitCodeOf, summaryJson, summaryText } from "./run-summary.ts";
 
 /** So many works are listed in one transaction. */
-const LISTED_AT_ONCE = 200;
-const LISTED_AFTER_MS = 50;
+const LIST_BATCH = 200;
+const LIST_FLUSH_MS = 50;
 
 /** `docstokg run`: from names to files. */
 export const run: CliCommand = {
@@ -47,7 +47,7 @@ export const run: CliCommand = {
     addRunFlags(command);
   },
   run: async (args, options, io) => {
-    const settings = settingsOf(options);
+    const settings = runSettingsOf(options);
     const list = inputsFrom(args, options, io);
     const query = queryFrom(options);
     if (list === undefined && query === undefined) {
@@ -57,22 +57,22 @@ export const run: CliCommand = {
     checkFlags(options);
     makeFolders(settings);
     if (!settings.isQuiet) {
-      io.stderr.write(compactPolicy(await loadPolicy(policySources(options, io)), widthOf(io.stderr)));
+      io.stderr.write(compactPolicy(await loadPolicy(policySources(options, io)), terminalWidth(io.stderr)));
     }
     const isStrict = options["strict"] === true;
     const again = options["refresh"] === true;
-    const outcome = await holdSession({
+    const outcome = await runSession({
       settings,
       options,
       io,
-      command: commandText("run", options),
+      command: recordedCommand("run", options),
       isListedFirst: isStrict,
       feed: async feed => {
-        const isSound = list === undefined || (await feedInputs(list, feed, isStrict, again));
-        if (isSound && query !== undefined) {
-          for await (const works of worksOfQuery({ ...feed, time: systemTime }, query)) want(feed, works, again);
+        const isValid = list === undefined || (await listAllInputs(list, feed, isStrict, again));
+        if (isValid && query !== undefined) {
+          for await (const works of searchWorks({ ...feed, time: systemTime }, query)) addWorks(feed, works, again);
         }
-        return isSound;
+        return isValid;
       },
     });
     const { tally, report, wasInterrupted } = outcome;
@@ -86,7 +86,7 @@ export const run: CliCommand = {
 };
 
 /** False when a line is wrong and that is not to be borne: then the manifest is as it was. */
-async function feedInputs(
+async function listAllInputs(
   inputs: AsyncIterable<Input>,
   feed: Feed,
   isStrict: boolean,
@@ -94,30 +94,30 @@ async function feedInputs(
 ): Promise<boolean> {
   const { manifest } = feed.run;
   if (isStrict) manifest.beginList();
-  await listInputs(inputs, feed, again);
+  await listInputBatches(inputs, feed, again);
   if (!isStrict || feed.signal.aborted) return true;
-  const isSound = feed.tally.problems === 0;
-  if (isSound) manifest.keepList();
-  else manifest.forsakeList();
-  return isSound;
+  const isValid = feed.tally.problems === 0;
+  if (isValid) manifest.commitList();
+  else manifest.rollbackList();
+  return isValid;
 }
 
-async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, again: boolean): Promise<void> {
+async function listInputBatches(inputs: AsyncIterable<Input>, feed: Feed, again: boolean): Promise<void> {
   let works: Work[] = [];
   let timer: Timer | undefined;
-  const broken = Promise.withResolvers<never>();
+  const flushFailure = Promise.withResolvers<never>();
   const flush = () => {
     timer?.cancel();
     timer = undefined;
     // Who was interrupted may have closed the manifest by now.
-    if (works.length > 0 && !feed.signal.aborted) want(feed, works, again);
+    if (works.length > 0 && !feed.signal.aborted) addWorks(feed, works, again);
     works = [];
   };
   const flushLater = () => {
     try {
       flush();
     } catch (error) {
-      broken.reject(error);
+      flushFailure.reject(error);
     }
   };
   const read = async () => {
@@ -127,21 +127,21 @@ async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, again: boole
         feed.tally.problems += 1;
         feed.log(problemText(input.problem));
       } else works.push(input.work);
-      if (works.length >= LISTED_AT_ONCE) flush();
+      if (works.length >= LIST_BATCH) flush();
       // Whoever types a list, or makes it as he goes, sees its beginning done while the end is not written yet.
-      else timer ??= systemTime.setTimer(LISTED_AFTER_MS, flushLater);
+      else timer ??= systemTime.setTimer(LIST_FLUSH_MS, flushLater);
     }
     flush();
   };
   try {
-    await Promise.race([read(), broken.promise]);
+    await Promise.race([read(), flushFailure.promise]);
   } finally {
     timer?.cancel();
   }
 }
 
-function want({ run: open, tally }: Feed, works: readonly Work[], again: boolean): void {
-  const { pending, present, failed } = open.want(works, again);
+function addWorks({ run: open, tally }: Feed, works: readonly Work[], again: boolean): void {
+  const { pending, present, failed } = open.addWorks(works, again);
   tally.wanted += pending;
   tally.present += present;
   tally.failedBefore += failed;
@@ -204,7 +204,7 @@ function queryFrom(options: Readonly<Record<string, unknown>>): OpenAlexQuery | 
     isOpenOnly: options["openOnly"] === true,
     max: number("max"),
   };
-  const problems = problemsOfQuery(query);
+  const problems = queryProblems(query);
   if (problems.length > 0) {
     throw new ConfigError(problems.map(message => ({ where: "run", path: "", message })));
   }

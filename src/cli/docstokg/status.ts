@@ -4,11 +4,11 @@ import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { exportLines, failedWorks, type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
-import { bytesText, countText } from "../output/format.ts";
+import { formatBytes, formatCount } from "../output/format.ts";
 import { formatTable } from "../output/table.ts";
 import type { CliCommand, Io } from "../program.ts";
-import { noManifest } from "./retry.ts";
-import { addPlaceFlags, placesOf } from "./run-settings.ts";
+import { missingManifestError } from "./retry.ts";
+import { addPathFlags, pathsOf } from "./run-settings.ts";
 
 const FAILED_SHOWN = 20;
 
@@ -17,14 +17,14 @@ export const status: CliCommand = {
   name: "status",
   summary: "say what a manifest holds: works, files, failures; or export all of it as JSONL",
   configure: command => {
-    addPlaceFlags(command);
+    addPathFlags(command);
     command
       .option("--export <file>", "write every work with its attempts as a line of JSON, - for stdout")
       .option("--json", "print JSON");
   },
   run: async (_, options, io) => {
-    const { manifest: path } = placesOf(options);
-    if (!existsSync(path)) throw noManifest(path);
+    const { manifest: path } = pathsOf(options);
+    if (!existsSync(path)) throw missingManifestError(path);
     const manifest = await openManifest(path, systemTime);
     try {
       const target = options["export"];
@@ -45,8 +45,8 @@ export const status: CliCommand = {
 function statusText({ works, reasons, files, runs }: ManifestReport, failed: ReturnType<typeof failedWorks>): string {
   const [last] = runs;
   const parts = [
-    `${countText(works.total, "work")}: ${works.done} done, ${works.failed} failed, ${works.pending} not finished`,
-    `${countText(files.count, "file")}, ${bytesText(files.bytes)}`,
+    `${formatCount(works.total, "work")}: ${works.done} done, ${works.failed} failed, ${works.pending} not finished`,
+    `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}`,
     ...(last === undefined
       ? []
       : [`last run: ${new Date(last.startedMs).toISOString()}, ${last.state} (${last.command})`]),

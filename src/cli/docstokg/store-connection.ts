@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { ConfigError, StoreError } from "../../errors.ts";
 import { Operator } from "../../http/operator.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
-import { meetingPlace, type StoreName, storeFor } from "../../stores/open-store.ts";
+import { type StoreName, sharedStoreName, storeFor } from "../../stores/open-store.ts";
 import { isDamage, messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 import type { Store } from "../../stores/store.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -13,23 +13,23 @@ import type { Io } from "../program.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 
 /** Where running programs can be met, and by which name a person knows it. */
-export interface Meeting {
+export interface StoreConnection {
   readonly policy: LoadedPolicy;
   readonly place: string;
   readonly operator: Operator;
   /** Rejects with a StoreError when its file is gone, which a store that is asked again would make anew. */
-  checkPlace(): Promise<void>;
+  checkStoreFile(): Promise<void>;
 }
 
 /** That there is nothing to meet anybody in: each process is on its own, or no program has used the store yet. */
-export interface NoMeeting {
+export interface NoStoreConnection {
   readonly policy: LoadedPolicy;
   readonly problem: string;
 }
 
 type Options = Readonly<Record<string, unknown>>;
 
-export function addMeetingFlags(command: Command): void {
+export function addStoreFlags(command: Command): void {
   command.option(
     "--store <store>",
     "the store that the programs share: multiprocess, sqlite:<file> or redis://… (default: as the policy says)",
@@ -38,50 +38,52 @@ export function addMeetingFlags(command: Command): void {
 }
 
 /** Meets the running programs, or rejects with a ConfigError that says why nobody can be met (law S6). */
-export async function withMeeting<Result>(
+export async function withStoreConnection<Result>(
   options: Options,
   io: Io,
-  act: (meeting: Meeting) => Promise<Result>,
+  use: (connection: StoreConnection) => Promise<Result>,
 ): Promise<Result> {
-  return withMeetingIfAny(options, io, met => {
-    if ("problem" in met) throw new ConfigError([{ where: "store", path: "", message: met.problem }]);
-    return act(met);
+  return withOptionalStoreConnection(options, io, connection => {
+    if ("problem" in connection) throw new ConfigError([{ where: "store", path: "", message: connection.problem }]);
+    return use(connection);
   });
 }
 
-export async function withMeetingIfAny<Result>(
+export async function withOptionalStoreConnection<Result>(
   options: Options,
   io: Io,
-  act: (meeting: Meeting | NoMeeting) => Promise<Result>,
+  use: (connection: StoreConnection | NoStoreConnection) => Promise<Result>,
 ): Promise<Result> {
   const policy = await loadPolicy(policySources(options, io));
   const { env, time = systemTime } = io;
-  const room = { policy, env, time, random: Math.random };
-  const place = meetingPlace(namedStore(options), room);
-  const store = storeFor(place, room);
-  const problem = store === undefined ? ALONE : await fileProblem(place);
-  if (store === undefined || problem !== undefined) return act({ policy, problem: problem ?? ALONE });
-  const checkPlace = async () => {
-    const now = await fileProblem(place);
+  const deps = { policy, env, time, random: Math.random };
+  const place = sharedStoreName(storeFlagOf(options), deps);
+  const store = storeFor(place, deps);
+  const problem = store === undefined ? NO_SHARED_STORE : await sqliteFileProblem(place);
+  if (store === undefined || problem !== undefined) return use({ policy, problem: problem ?? NO_SHARED_STORE });
+  const checkStoreFile = async () => {
+    const now = await sqliteFileProblem(place);
     if (now !== undefined) throw new StoreError(now);
   };
-  return closing(store, () => act({ policy, place: shown(place), operator: new Operator(store), checkPlace }));
+  return closeAfter(store, () =>
+    use({ policy, place: redactedStoreName(place), operator: new Operator(store), checkStoreFile }),
+  );
 }
 
-const ALONE =
+const NO_SHARED_STORE =
   "every process keeps its limits and breakers in its own memory, where nobody else can see or change them. " +
   "Let the programs share a store (DOCSTOKG_RLIMIT_BACKEND=multiprocess, or backend in ratelimits.yaml), " +
   "or say with --store which one they use";
 
-async function closing<Result>(store: Store, act: () => Promise<Result>): Promise<Result> {
+async function closeAfter<Result>(store: Store, use: () => Promise<Result>): Promise<Result> {
   try {
-    return await act();
+    return await use();
   } finally {
     await store.close();
   }
 }
 
-function namedStore({ store }: Options): StoreName | undefined {
+function storeFlagOf({ store }: Options): StoreName | undefined {
   if (typeof store !== "string") return undefined;
   if (/^(?:memory|multiprocess|sqlite:.+|rediss?:\/\/.+)$/s.test(store)) return store as StoreName;
   const message = `${JSON.stringify(store.replace(/\/\/[^/@]*@/, "//…@"))} is no store; expected multiprocess, sqlite:<file> or redis://…`;
@@ -92,7 +94,7 @@ function namedStore({ store }: Options): StoreName | undefined {
  * A program that finds no file makes one, and sets aside what is no database. Who only comes to look must do neither:
  * the name may be mistyped.
  */
-export async function fileProblem(place: string): Promise<string | undefined> {
+export async function sqliteFileProblem(place: string): Promise<string | undefined> {
   const [, name] = /^sqlite:(.+)$/s.exec(place) ?? [];
   if (name === undefined) return undefined;
   const file = resolve(name);
@@ -115,7 +117,7 @@ export async function fileProblem(place: string): Promise<string | undefined> {
 }
 
 /** Without what is secret in the address of a server. */
-function shown(place: string): string {
+function redactedStoreName(place: string): string {
   if (place.startsWith("sqlite:")) return `sqlite:${resolve(place.slice("sqlite:".length))}`;
   const url = URL.parse(place);
   return url === null ? "redis" : `${url.protocol}//${url.host}${url.pathname}`;

@@ -1,15 +1,15 @@
 import { ConfigError, type Constraint, isDocstokgError } from "../../errors.ts";
-import { type CacheLook, lookAt } from "../../http/cache/cache-inspection.ts";
+import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
-import type { SharedReport } from "../../http/operator.ts";
-import { type Explained, explainLane } from "../../policy/explanation.ts";
+import type { SharedBreakerStatus } from "../../http/operator.ts";
+import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
 import type { Route } from "../../policy/limits.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { Time } from "../../time/time.ts";
-import { seenAt } from "./limits.ts";
-import { fileProblem, type Meeting, type NoMeeting } from "./store-connection.ts";
+import { processRow } from "./limits.ts";
+import { type NoStoreConnection, type StoreConnection, sqliteFileProblem } from "./store-connection.ts";
 
 /** Where a request belongs, and what the policy says of it. */
 export interface PolicyFacts {
@@ -18,7 +18,7 @@ export interface PolicyFacts {
   /** Found under its own name, or its group's. */
   readonly isListed: boolean;
   readonly trialCalls: number;
-  readonly values: readonly Explained[];
+  readonly values: readonly ExplainedValue[];
 }
 
 /** How one running process stands where the request would go, by its own last word. */
@@ -39,14 +39,14 @@ export type SharedFacts =
   | {
       readonly kind: "met";
       readonly place: string;
-      readonly report: SharedReport;
+      readonly report: SharedBreakerStatus;
       readonly processes: readonly ProcessFacts[];
     }
   | { readonly kind: "unknown"; readonly because: string };
 
 export type CacheFacts =
   | { readonly kind: "not-looked-at"; readonly because: string }
-  | { readonly kind: "looked"; readonly found: readonly CacheLook[] };
+  | { readonly kind: "looked"; readonly found: readonly CacheInspection[] };
 
 export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyFacts {
   const { ratelimits, breakers } = policy;
@@ -58,12 +58,12 @@ export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyF
     route,
     isListed: route.name !== host || ratelimits.options.hosts?.[host] !== undefined,
     trialCalls: breakers.resolved.circuit(host, role).trialCalls,
-    values: explainLane(policy, host, role, path),
+    values: explainPolicy(policy, host, role, path),
   };
 }
 
 export async function sharedFacts(
-  met: Meeting | NoMeeting,
+  met: StoreConnection | NoStoreConnection,
   { host, route }: PolicyFacts,
   role: Role,
   wallMs: number,
@@ -72,12 +72,12 @@ export async function sharedFacts(
   try {
     const [report, running] = await Promise.all([met.operator.host(host), met.operator.processes()]);
     const processes = running.flatMap(one => {
-      const { pid, program, ageMs, lanes } = seenAt(one, wallMs);
+      const { pid, program, ageMs, lanes } = processRow(one, wallMs);
       const lane = lanes.find(candidate => candidate.host === route.name && candidate.role === role);
       const windowFailures = one.snapshot.hosts.find(status => status.host === host)?.windowFailures ?? 0;
       if (lane === undefined) return [];
-      const { newcomerMs, constraint, waiting, inFlight } = lane;
-      const readyMs = Math.max(0, newcomerMs - ageMs);
+      const { estimatedWaitMs, constraint, waiting, inFlight } = lane;
+      const readyMs = Math.max(0, estimatedWaitMs - ageMs);
       return [{ pid, program, ageMs, readyMs, constraint, waiting, inFlight, windowFailures }];
     });
     return { kind: "met", place: met.place, report, processes: processes.sort((a, b) => a.readyMs - b.readyMs) };
@@ -93,19 +93,19 @@ export async function cacheFacts(name: unknown, url: URL, role: Role, time: Time
   if (name === undefined) return { kind: "not-looked-at", because: "say with --cache sqlite:<file> where it is" };
   const [, file] = /^sqlite:(.+)$/s.exec(String(name)) ?? [];
   const message =
-    file === undefined ? `expected sqlite:<file>, not ${JSON.stringify(name)}` : await fileProblem(String(name));
+    file === undefined ? `expected sqlite:<file>, not ${JSON.stringify(name)}` : await sqliteFileProblem(String(name));
   if (file === undefined || message !== undefined)
     throw new ConfigError([{ where: "--cache", path: "", message: message ?? "" }]);
-  let trouble: string | undefined;
+  let cacheError: string | undefined;
   const cache = await SqliteCache.open(file, {
     time,
     onTrouble: error => {
-      trouble ??= error.message;
+      cacheError ??= error.message;
     },
   });
   try {
-    const found = lookAt(cache, url, time.wallMs());
-    return trouble === undefined ? { kind: "looked", found } : { kind: "not-looked-at", because: trouble };
+    const found = inspectCache(cache, url, time.wallMs());
+    return cacheError === undefined ? { kind: "looked", found } : { kind: "not-looked-at", because: cacheError };
   } finally {
     cache.close();
   }

@@ -2,19 +2,25 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRates } from "../../core/limits/rate.ts";
 import type { Constraint } from "../../errors.ts";
-import type { CacheLook } from "../../http/cache/cache-inspection.ts";
-import type { SharedReport } from "../../http/operator.ts";
-import { lanePolicy } from "../../policy/limits.ts";
+import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
+import type { SharedBreakerStatus } from "../../http/operator.ts";
+import { roleBudgetPolicy } from "../../policy/limits.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
-import { steadyMs, whyVerdict } from "./why-verdict.ts";
+import { steadySpacingMs, whyVerdict } from "./why-verdict.ts";
 
 const host = "a.example";
-const lane = lanePolicy({ rates: parseRates("4/SECOND+7200/HOUR"), max_delay_ms: 1000, guard_ms: 0 });
-const policy: PolicyFacts = { host, route: { name: host, lane, above: [] }, isListed: true, trialCalls: 1, values: [] };
-const unlooked: CacheFacts = { kind: "not-looked-at", because: "" };
+const roleBudget = roleBudgetPolicy({ rates: parseRates("4/SECOND+7200/HOUR"), max_delay_ms: 1000, guard_ms: 0 });
+const policy: PolicyFacts = {
+  host,
+  route: { name: host, roleBudget, above: [] },
+  isListed: true,
+  trialCalls: 1,
+  values: [],
+};
+const unread: CacheFacts = { kind: "not-looked-at", because: "" };
 const window: Constraint = { kind: "window", owner: host, limit: "4/SECOND" };
 
-function met(report: Partial<SharedReport> = {}, ...processes: readonly Partial<ProcessFacts>[]): SharedFacts {
+function met(report: Partial<SharedBreakerStatus> = {}, ...processes: readonly Partial<ProcessFacts>[]): SharedFacts {
   const well = {
     kind: "host",
     name: host,
@@ -42,12 +48,12 @@ function met(report: Partial<SharedReport> = {}, ...processes: readonly Partial<
   };
 }
 
-function stored(look: Partial<CacheLook>): CacheFacts {
+function stored(look: Partial<CacheInspection>): CacheFacts {
   const fresh = { status: 200, verdict: "fresh", ageMs: 0, freshMs: 5000, mayServeOnError: false, varies: [] } as const;
   return { kind: "looked", found: [{ ...fresh, ...look }] };
 }
 
-function verdict(shared: SharedFacts, cache = unlooked) {
+function verdict(shared: SharedFacts, cache = unread) {
   const { kind, sendInMs, constraint, text } = whyVerdict("metadata", policy, shared, cache);
   assert.match(text, /\.$/);
   return [kind, sendInMs, constraint?.kind ?? null];
@@ -66,9 +72,9 @@ test("with nothing in the way it is sent", () => {
 test("without a shared store it is what a new process would do, and its steady rate", () => {
   const alone = { kind: "unknown", because: "" } as const;
   assert.deepEqual(verdict(alone), ["send", 0, null]);
-  assert.equal(steadyMs(policy.route), 500, "7200 in an hour is the slower one");
+  assert.equal(steadySpacingMs(policy.route), 500, "7200 in an hour is the slower one");
   assert.match(
-    whyVerdict("metadata", policy, alone, unlooked).text,
+    whyVerdict("metadata", policy, alone, unread).text,
     /one each 500 ms .* Of running ones nothing is known/,
   );
 });
@@ -96,7 +102,7 @@ test("of a cooldown and a full window the later one decides", () => {
 test("an open circuit refuses its own role, and no other", () => {
   const open = met(circuit("open", 45_000));
   assert.deepEqual(verdict(open), ["refuse", null, "breaker"]);
-  assert.equal(whyVerdict("landing", policy, open, unlooked).kind, "send");
+  assert.equal(whyVerdict("landing", policy, open, unread).kind, "send");
 });
 
 test("a half-open circuit takes it as a trial call, unless one is under way", () => {

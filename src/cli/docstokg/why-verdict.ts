@@ -1,8 +1,8 @@
 import { type Constraint, describeConstraint } from "../../errors.ts";
-import type { CacheLook } from "../../http/cache/cache-inspection.ts";
-import type { SharedReport } from "../../http/operator.ts";
+import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
+import type { SharedBreakerStatus } from "../../http/operator.ts";
 import type { Role } from "../../policy/roles.ts";
-import { formatSpan } from "../output/duration.ts";
+import { formatWait } from "../output/duration.ts";
 import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
 
 /** What would become of a request now, and what decides it. */
@@ -19,10 +19,10 @@ export interface WhyVerdict {
 export function whyVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts, cache: CacheFacts): WhyVerdict {
   const found = cache.kind === "looked" ? cache.found : [];
   const stored = found.find(({ varies }) => varies.length === 0);
-  const verdict = sentVerdict(role, policy, shared);
+  const verdict = sendVerdict(role, policy, shared);
   if (stored === undefined) return withVariants(verdict, found);
   if (stored.verdict === "fresh")
-    return cached(`It is answered from the cache, fresh for ${formatSpan(stored.freshMs)}.`);
+    return cached(`It is answered from the cache, fresh for ${formatWait(stored.freshMs)}.`);
   if (stored.verdict === "stale-while-revalidate")
     return cached("It is answered from the cache, which is stale and asks for a new answer in the background.");
   if (verdict.kind !== "refuse" || !stored.mayServeOnError) return verdict;
@@ -30,7 +30,7 @@ export function whyVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts,
 }
 
 /** Which fields a request will have is not known here. */
-function withVariants(verdict: WhyVerdict, found: readonly CacheLook[]): WhyVerdict {
+function withVariants(verdict: WhyVerdict, found: readonly CacheInspection[]): WhyVerdict {
   const usable = found.find(({ verdict: kind }) => kind !== "revalidate");
   if (usable === undefined) return verdict;
   const text = `${verdict.text} Or it is answered from the cache, if it has the same ${usable.varies.join(", ")}.`;
@@ -38,7 +38,7 @@ function withVariants(verdict: WhyVerdict, found: readonly CacheLook[]): WhyVerd
 }
 
 /** The role's own circuit, and the cooldown that shuts all of them. */
-export function roleStanding({ circuits, cooldownMs, reason }: SharedReport, role: Role) {
+export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus, role: Role) {
   const circuit = circuits.find(({ name }) => name === role);
   const circuitMs = circuit?.remainingMs ?? 0;
   const remainingMs = Math.max(cooldownMs, circuitMs);
@@ -50,17 +50,18 @@ export function roleStanding({ circuits, cooldownMs, reason }: SharedReport, rol
   } as const;
 }
 
-function sentVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
-  const { maxDelayMs } = route.lane;
+function sendVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
+  const { maxDelayMs } = route.roleBudget;
   const bound = `max_delay_ms is ${maxDelayMs}, unless the call says otherwise`;
   if (shared.kind === "unknown") {
-    const spacing = steadyMs(route) > 0 ? `, then one each ${formatSpan(steadyMs(route))} in the long run` : "";
+    const spacing =
+      steadySpacingMs(route) > 0 ? `, then one each ${formatWait(steadySpacingMs(route))} in the long run` : "";
     return sent(`A new process would send it at once${spacing}. Of running ones nothing is known.`);
   }
-  const { state, remainingMs, reason, probes } = roleStanding(shared.report, role);
+  const { state, remainingMs, reason, probes } = roleState(shared.report, role);
   const breaker: Constraint = { kind: "breaker", owner: host, limit: reason ?? "half-open" };
   if (remainingMs > maxDelayMs) {
-    const text = `It is refused: ${host} is cut off for another ${formatSpan(remainingMs)} (${reason}); ${bound}.`;
+    const text = `It is refused: ${host} is cut off for another ${formatWait(remainingMs)} (${reason}); ${bound}.`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
   if (state === "half_open" && probes >= trialCalls) {
@@ -73,15 +74,15 @@ function sentVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, share
     return { kind: "wait", sendInMs: null, constraint, text };
   }
   if (readyMs > maxDelayMs && constraint !== undefined) {
-    const text = `It is refused by process ${pid}: full for another ${formatSpan(readyMs)}, ${describeConstraint(constraint)}; ${bound}.`;
+    const text = `It is refused by process ${pid}: full for another ${formatWait(readyMs)}, ${describeConstraint(constraint)}; ${bound}.`;
     return { kind: "refuse", sendInMs: readyMs, constraint, text };
   }
   if (remainingMs > 0 && remainingMs >= readyMs) {
-    const text = `It waits ${formatSpan(remainingMs)}: ${host} is cut off until then (${reason}).`;
+    const text = `It waits ${formatWait(remainingMs)}: ${host} is cut off until then (${reason}).`;
     return { kind: "wait", sendInMs: remainingMs, constraint: breaker, text };
   }
   if (readyMs > 0 && constraint !== undefined) {
-    const text = `It waits ${formatSpan(readyMs)} in process ${pid}: ${describeConstraint(constraint)}.`;
+    const text = `It waits ${formatWait(readyMs)} in process ${pid}: ${describeConstraint(constraint)}.`;
     return { kind: "wait", sendInMs: readyMs, constraint, text };
   }
   if (state === "half_open")
@@ -103,8 +104,8 @@ function sent(text: string): WhyVerdict {
 }
 
 /** How far apart requests are when the slowest window on the way is always full. */
-export function steadyMs({ lane, above }: PolicyFacts["route"]): number {
-  const budgets = [lane, ...above.map(({ policy }) => policy)];
+export function steadySpacingMs({ roleBudget, above }: PolicyFacts["route"]): number {
+  const budgets = [roleBudget, ...above.map(({ policy }) => policy)];
   const spacings = budgets.flatMap(({ windows, spacingUs }) => [
     spacingUs,
     ...windows.map(({ spanUs, limit }) => spanUs / limit),

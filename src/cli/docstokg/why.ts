@@ -1,12 +1,12 @@
 import { ConfigError, describeConstraint } from "../../errors.ts";
-import { isRole, notARole, ROLES, type Role } from "../../policy/roles.ts";
+import { isRole, ROLES, type Role, unknownRoleMessage } from "../../policy/roles.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { painter } from "../output/colour.ts";
-import { formatSpan } from "../output/duration.ts";
+import { formatWait } from "../output/duration.ts";
 import { formatTable } from "../output/table.ts";
 import type { CliCommand, Io } from "../program.ts";
-import { addMeetingFlags, withMeetingIfAny } from "./store-connection.ts";
+import { addStoreFlags, withOptionalStoreConnection } from "./store-connection.ts";
 import {
   type CacheFacts,
   cacheFacts,
@@ -15,11 +15,11 @@ import {
   type SharedFacts,
   sharedFacts,
 } from "./why-facts.ts";
-import { roleStanding, type WhyVerdict, whyVerdict } from "./why-verdict.ts";
+import { roleState, type WhyVerdict, whyVerdict } from "./why-verdict.ts";
 
 const COLOURS = { cached: "green", send: "green", probe: "yellow", wait: "yellow", refuse: "red" } as const;
 
-interface Why {
+interface Explanation {
   readonly url: string;
   readonly role: Role;
   readonly policy: PolicyFacts;
@@ -38,40 +38,40 @@ export const why: CliCommand = {
       .option("--role <role>", `one of ${ROLES.join(", ")}`, "metadata")
       .option("--cache <cache>", "the cache that the programs use: sqlite:<file>")
       .option("--json", "print JSON");
-    addMeetingFlags(command);
+    addStoreFlags(command);
   },
   run: async ([text = ""], options, io) => {
     const url = urlOf(text);
     const { role } = options;
-    if (!isRole(role)) throw wrong("--role", notARole(role));
+    if (!isRole(role)) throw wrong("--role", unknownRoleMessage(role));
     const { time = systemTime } = io;
-    return withMeetingIfAny(options, io, async met => {
-      const policy = policyFacts(met.policy, url, role);
-      const shared = await sharedFacts(met, policy, role, time.wallMs());
+    return withOptionalStoreConnection(options, io, async connection => {
+      const policy = policyFacts(connection.policy, url, role);
+      const shared = await sharedFacts(connection, policy, role, time.wallMs());
       const cache = await cacheFacts(options["cache"], url, role, time);
       const verdict = whyVerdict(role, policy, shared, cache);
-      const facts: Why = { url: shownUrl(url), role, policy, shared, cache, verdict };
-      io.stdout.write(options["json"] ? `${JSON.stringify(forPrograms(facts), undefined, 2)}\n` : forPeople(facts, io));
+      const facts: Explanation = { url: redactedUrl(url), role, policy, shared, cache, verdict };
+      io.stdout.write(options["json"] ? `${JSON.stringify(jsonOf(facts), undefined, 2)}\n` : textOf(facts, io));
       return ExitCode.ok;
     });
   },
 };
 
-function forPrograms({ url, role, policy, shared, cache, verdict }: Why) {
+function jsonOf({ url, role, policy, shared, cache, verdict }: Explanation) {
   const { host, route, isListed, values } = policy;
   return { url, role, verdict, host, lane: route.name, isListed, shared, cache, policy: values };
 }
 
-function forPeople({ url, role, policy, shared, cache, verdict }: Why, io: Io): string {
+function textOf({ url, role, policy, shared, cache, verdict }: Explanation, io: Io): string {
   const { host, route, isListed, values } = policy;
-  const standing =
+  const listingText =
     route.name !== host
       ? `, as a member of ${route.name}`
       : isListed
         ? ", as listed"
         : ", not listed: the defaults hold";
   const facts = [
-    ["host", `${host}${standing}`],
+    ["host", `${host}${listingText}`],
     ["breaker", breakerText(shared, role)],
     ...processTexts(shared).map(text => ["process", text]),
     ["cache", cacheText(cache)],
@@ -90,8 +90,8 @@ function forPeople({ url, role, policy, shared, cache, verdict }: Why, io: Io): 
 
 function breakerText(shared: SharedFacts, role: Role): string {
   if (shared.kind === "unknown") return "not known";
-  const { state, remainingMs, reason, probes } = roleStanding(shared.report, role);
-  const left = remainingMs > 0 ? ` for another ${formatSpan(remainingMs)} (${reason})` : "";
+  const { state, remainingMs, reason, probes } = roleState(shared.report, role);
+  const left = remainingMs > 0 ? ` for another ${formatWait(remainingMs)} (${reason})` : "";
   return `${state}${left}${probes > 0 ? `, trial calls under way: ${probes}` : ""}, in ${shared.place}`;
 }
 
@@ -100,10 +100,10 @@ function processTexts(shared: SharedFacts): readonly string[] {
   if (shared.processes.length === 0) return ["none has called there in the last minute"];
   return shared.processes.map(({ pid, program, ageMs, readyMs, constraint, waiting, inFlight, windowFailures }) => {
     const isKnown = constraint?.kind !== "concurrency";
-    const ready = readyMs > 0 ? `room in ${formatSpan(readyMs)}` : isKnown ? "has room" : "room when a slot is free";
+    const ready = readyMs > 0 ? `room in ${formatWait(readyMs)}` : isKnown ? "has room" : "room when a slot is free";
     const held = constraint === undefined || (readyMs === 0 && isKnown) ? "" : ` (${describeConstraint(constraint)})`;
     const failures = windowFailures > 0 ? `, ${windowFailures} failures in its window` : "";
-    return `${pid} ${program}: ${ready}${held}, ${inFlight} in flight, ${waiting} waiting${failures}; seen ${formatSpan(ageMs)} ago`;
+    return `${pid} ${program}: ${ready}${held}, ${inFlight} in flight, ${waiting} waiting${failures}; seen ${formatWait(ageMs)} ago`;
   });
 }
 
@@ -114,9 +114,9 @@ function cacheText(cache: CacheFacts): string {
     .map(({ status, verdict, freshMs, varies }) => {
       const age =
         verdict === "fresh"
-          ? `fresh for ${formatSpan(freshMs)}`
+          ? `fresh for ${formatWait(freshMs)}`
           : freshMs < 0
-            ? `stale since ${formatSpan(-freshMs)}`
+            ? `stale since ${formatWait(-freshMs)}`
             : "to be asked for each time";
       return `${status}, ${age}${varies.length > 0 ? `, for requests with the same ${varies.join(", ")}` : ""}`;
     })
@@ -130,7 +130,7 @@ function urlOf(text: string): URL {
 }
 
 /** Credentials and queries may be secret, and output is pasted into tickets. */
-function shownUrl({ origin, pathname, search }: URL): string {
+function redactedUrl({ origin, pathname, search }: URL): string {
   return `${origin}${pathname}${search === "" ? "" : "?…"}`;
 }
 

@@ -8,8 +8,8 @@ import { ExitCode } from "../exit-code.ts";
 import type { CliCommand, Io } from "../program.ts";
 import { interruptible } from "./interrupt.ts";
 import { printPlan } from "./plan.ts";
-import { breakLine, resultLine } from "./pull.ts";
-import { sizeText } from "./settings-flags.ts";
+import { interruptedLine, resultLine } from "./pull.ts";
+import { formatSize } from "./settings-flags.ts";
 import { validate } from "./validate.ts";
 
 const SOURCES = `version: 1
@@ -84,7 +84,7 @@ class Demo {
     this.#say(`${(await this.#filesSent()) - before} files were sent\n`);
 
     this.#title(
-      `A file of ${sizeText(BIG_BYTES)} that is interrupted half-way: nothing half is stored, and the rest is asked for`,
+      `A file of ${formatSize(BIG_BYTES)} that is interrupted half-way: nothing half is stored, and the rest is asked for`,
     );
     await writeFile(join(this.#folder, "sources.yaml"), `${SOURCES}${BIG}`);
     const third = await this.#interrupted();
@@ -94,13 +94,13 @@ class Demo {
 
     const { requests, rejected } = await this.#internet.ledger();
     this.#title(`${requests} requests, ${rejected} of them rejected by a server's limit`);
-    const isGood =
+    const isSuccess =
       rejected === 0 &&
       first.filter(({ outcome }) => outcome === "fetched").length === 6 &&
       second.filter(({ outcome }) => outcome === "unchanged").length === 6 &&
       third?.outcome === "fetched" &&
       fourth;
-    return isGood ? ExitCode.ok : ExitCode.partial;
+    return isSuccess ? ExitCode.ok : ExitCode.partial;
   }
 
   /** A run of its own, as a command would be. */
@@ -113,7 +113,7 @@ class Demo {
       env: { BIOPORTAL_API_KEY: "a-key-of-the-demo" },
       network: this.#internet.network,
       signal: this.#signal,
-      onBreak: (...about) => this.#say(`${breakLine(...about)}\n`),
+      onResume: (...about) => this.#say(`${interruptedLine(...about)}\n`),
       ...options,
     });
     try {
@@ -144,7 +144,7 @@ class Demo {
         signal: AbortSignal.any([this.#signal, controller.signal]),
         onBytes: (id, bytes) => {
           if (bytes < half || controller.signal.aborted) return;
-          this.#say(`${id}: ${sizeText(bytes)} have come; here comes Ctrl-C\n`);
+          this.#say(`${id}: ${formatSize(bytes)} have come; here comes Ctrl-C\n`);
           controller.abort(new Error("interrupted"));
         },
       });

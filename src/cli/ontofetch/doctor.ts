@@ -10,16 +10,16 @@ import { RESOLVERS } from "../../ontology/resolvers/all.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatTable } from "../output/table.ts";
 import type { CliCommand, Io } from "../program.ts";
-import { addOntofetchFlags, printJson, settingsOf, sizeText } from "./settings-flags.ts";
+import { addOntofetchFlags, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
-interface Finding {
+interface CheckResult {
   readonly what: string;
   readonly verdict: "ok" | "warning" | "problem";
   readonly detail: string;
 }
 
 /** Less than this, and the larger ontologies do not fit. */
-const ROOM_BYTES = 5_000_000_000;
+const MIN_FREE_BYTES = 5_000_000_000;
 
 /** `ontofetch doctor`: whether a pull could work here, without asking anybody anything. */
 export const doctor: CliCommand = {
@@ -30,9 +30,9 @@ export const doctor: CliCommand = {
     addOntofetchFlags(command);
   },
   run: async (_args, options, io) => {
-    const findings: Finding[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
+    const findings: CheckResult[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
     try {
-      const settings = await settingsOf(options, io);
+      const settings = await ontofetchSettingsOf(options, io);
       const { file, sources } = settings;
       const verdict = sources.length === 0 ? "warning" : "ok";
       findings.push({ what: "sources", verdict, detail: `${sources.length} in ${file}` });
@@ -60,7 +60,7 @@ export const doctor: CliCommand = {
 };
 
 /** Names only: a value may be a secret. */
-function environment({ env }: Io): Finding {
+function environment({ env }: Io): CheckResult {
   const set = ONTOFETCH_VARIABLES.filter(name => env[name]);
   return {
     what: "environment",
@@ -69,9 +69,9 @@ function environment({ env }: Io): Finding {
   };
 }
 
-function keys({ sources }: OntofetchSettings, { env }: Io): readonly Finding[] {
+function keys({ sources }: OntofetchSettings, { env }: Io): readonly CheckResult[] {
   const used = [...RESOLVERS.values()].filter(({ name }) => sources.some(({ resolver }) => resolver === name));
-  const found = used.flatMap(({ name, keyVariable }): readonly Finding[] => {
+  const found = used.flatMap(({ name, keyVariable }): readonly CheckResult[] => {
     if (keyVariable === undefined) return [];
     const isSet = Boolean(env[keyVariable]);
     const detail = isSet ? `${keyVariable} is set` : `${name} needs a key in ${keyVariable}`;
@@ -82,7 +82,7 @@ function keys({ sources }: OntofetchSettings, { env }: Io): readonly Finding[] {
   return [...found, { what: "contact", verdict: mailto ? "ok" : "warning", detail }];
 }
 
-async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly Finding[]> {
+async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly CheckResult[]> {
   const findings = [await writable("store", store)];
   if (sharedDir === undefined) {
     findings.push({
@@ -94,11 +94,11 @@ async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonl
   if (findings[0]?.verdict !== "ok") return findings;
   const { bavail, bsize } = await statfs(store);
   const free = bavail * bsize;
-  const verdict = free < ROOM_BYTES ? "warning" : "ok";
-  return [...findings, { what: "disk", verdict, detail: `${sizeText(free)} free` }];
+  const verdict = free < MIN_FREE_BYTES ? "warning" : "ok";
+  return [...findings, { what: "disk", verdict, detail: `${formatSize(free)} free` }];
 }
 
-async function writable(what: string, folder: string): Promise<Finding> {
+async function writable(what: string, folder: string): Promise<CheckResult> {
   const probe = join(folder, `.${randomUUID()}.tmp`);
   try {
     await mkdir(folder, { recursive: true });
@@ -112,11 +112,11 @@ async function writable(what: string, folder: string): Promise<Finding> {
   }
 }
 
-async function locked({ lockfile, store: root, sources }: OntofetchSettings): Promise<Finding> {
+async function locked({ lockfile, store: root, sources }: OntofetchSettings): Promise<CheckResult> {
   const lock = await readLock(lockfile);
   const store = new OntologyStore(root);
   const missing: string[] = [];
-  for (const [id, { sha256 }] of lock) if ((await store.holding(id, sha256)) === undefined) missing.push(id);
+  for (const [id, { sha256 }] of lock) if ((await store.findByHash(id, sha256)) === undefined) missing.push(id);
   const unlocked = sources.filter(({ id }) => !lock.has(id)).map(({ id }) => id);
   const notes = [
     `${lock.size} locked`,

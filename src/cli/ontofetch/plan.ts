@@ -3,10 +3,10 @@ import { Ontofetch } from "../../ontology/ontofetch.ts";
 import { diffPlan } from "../../ontology/plan-diff.ts";
 import type { PlanItem } from "../../ontology/planner.ts";
 import { ExitCode } from "../exit-code.ts";
-import { formatTable, widthOf } from "../output/table.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CliCommand, Io } from "../program.ts";
 import { interruptible } from "./interrupt.ts";
-import { addOntofetchFlags, chosenSources, printJson, settingsOf, sizeText } from "./settings-flags.ts";
+import { addOntofetchFlags, chosenSources, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
 const diff: CliCommand = {
   name: "diff",
@@ -20,8 +20,8 @@ const diff: CliCommand = {
   },
   run: (ids, options, io) =>
     planned(ids, options, io, async (items, lockfile) => {
-      const whole = await readLock(lockfile);
-      const lock = ids.length === 0 ? whole : new Map([...whole].filter(([id]) => ids.includes(id)));
+      const wholeLock = await readLock(lockfile);
+      const lock = ids.length === 0 ? wholeLock : new Map([...wholeLock].filter(([id]) => ids.includes(id)));
       const changes = diffPlan(items, lock);
       if (options["json"]) printJson(io, { changes });
       else {
@@ -30,7 +30,7 @@ const diff: CliCommand = {
           change,
           message || fields.map(({ field, locked, planned: now }) => `${field}: ${locked} -> ${now}`).join(", "),
         ]);
-        io.stdout.write(formatTable(["id", "change", "what"], rows, { columns: widthOf(io.stdout) }));
+        io.stdout.write(formatTable(["id", "change", "what"], rows, { columns: terminalWidth(io.stdout) }));
       }
       const differs = changes.some(({ change }) => change !== "same");
       return options["exitCode"] && differs ? ExitCode.partial : ExitCode.ok;
@@ -61,7 +61,7 @@ function planned(
   then: (items: readonly PlanItem[], lockfile: string) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   return interruptible(async signal => {
-    const settings = await settingsOf(options, io);
+    const settings = await ontofetchSettingsOf(options, io);
     const sources = chosenSources(settings, ids);
     const ontofetch = await Ontofetch.open(settings, { env: io.env, signal });
     try {
@@ -77,10 +77,10 @@ export function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): v
     const { id, resolver } = item.source;
     if (item.kind === "refused") return [id, resolver, "-", "-", "-", "-", `not possible: ${item.message}`];
     const { format = "?", version = "?", bytes, licence = "?", url } = item;
-    return [id, resolver, format, version, sizeText(bytes), licence, url];
+    return [id, resolver, format, version, formatSize(bytes), licence, url];
   });
   const header = ["id", "resolver", "format", "version", "size", "licence", "from"];
-  stdout.write(formatTable(header, rows, { columns: widthOf(stdout) }));
+  stdout.write(formatTable(header, rows, { columns: terminalWidth(stdout) }));
   for (const item of items) {
     if (item.kind === "fetch") for (const note of item.notes) stderr.write(`${item.source.id}: ${note}\n`);
   }

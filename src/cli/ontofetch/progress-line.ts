@@ -1,7 +1,7 @@
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import type { Io } from "../program.ts";
-import { sizeText } from "./settings-flags.ts";
+import { formatSize } from "./settings-flags.ts";
 
 /** Ten times a second is as often as anybody reads. */
 const REPAINT_US = 100_000;
@@ -25,8 +25,8 @@ export class ProgressLine {
     if (this.#write === undefined) return;
     const part =
       totalBytes === undefined
-        ? sizeText(bytes)
-        : `${Math.floor((100 * bytes) / Math.max(1, totalBytes))} % of ${sizeText(totalBytes)}`;
+        ? formatSize(bytes)
+        : `${Math.floor((100 * bytes) / Math.max(1, totalBytes))} % of ${formatSize(totalBytes)}`;
     this.#files.set(id, part);
     const nowUs = this.#time.monotonicUs();
     if (nowUs - this.#paintedUs < REPAINT_US) return;

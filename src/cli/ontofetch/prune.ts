@@ -6,7 +6,7 @@ import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CliCommand } from "../program.ts";
-import { addOntofetchFlags, printJson, settingsOf, sizeText } from "./settings-flags.ts";
+import { addOntofetchFlags, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
 /** `ontofetch prune`: old versions go; what is locked stays, however old it is. */
 export const prune: CliCommand = {
@@ -26,7 +26,7 @@ export const prune: CliCommand = {
       const message = `expected a whole number from 1, found ${JSON.stringify(options["keep"])}`;
       throw new ConfigError([{ where: "--keep", path: "", message }]);
     }
-    const settings = await settingsOf(options, io);
+    const settings = await ontofetchSettingsOf(options, io);
     const store = new OntologyStore(settings.store);
     const lock = await readLock(settings.lockfile);
     const isDry = options["dryRun"] === true;
@@ -43,7 +43,7 @@ export const prune: CliCommand = {
       }
     }
     // What a process that was killed has left behind; halves of files stay, they can be gone on with.
-    if (!isDry) await rm(store.innerPath("removed"), { recursive: true, force: true });
+    if (!isDry) await rm(store.internalPath("removed"), { recursive: true, force: true });
     const bytes = gone.reduce((sum, { manifest }) => sum + manifest.bytes, 0);
     if (options["json"]) {
       const removed = gone.map(({ id, folder, manifest }) => ({
@@ -55,9 +55,11 @@ export const prune: CliCommand = {
       printJson(io, { is_dry_run: isDry, removed, bytes });
     } else {
       for (const { id, manifest } of gone) {
-        io.stdout.write(`${id} ${manifest.version}: ${isDry ? "would go" : "removed"}, ${sizeText(manifest.bytes)}\n`);
+        io.stdout.write(
+          `${id} ${manifest.version}: ${isDry ? "would go" : "removed"}, ${formatSize(manifest.bytes)}\n`,
+        );
       }
-      io.stdout.write(`${gone.length} ${gone.length === 1 ? "version" : "versions"}, ${sizeText(bytes)}\n`);
+      io.stdout.write(`${gone.length} ${gone.length === 1 ? "version" : "versions"}, ${formatSize(bytes)}\n`);
     }
     return ExitCode.ok;
   },

@@ -3,7 +3,7 @@ import { ExitCode } from "../exit-code.ts";
 import type { CliCommand } from "../program.ts";
 import { interruptible } from "./interrupt.ts";
 import { ProgressLine } from "./progress-line.ts";
-import { addOntofetchFlags, chosenSources, printJson, settingsOf, sizeText } from "./settings-flags.ts";
+import { addOntofetchFlags, chosenSources, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
 /** `ontofetch pull`: fetches what is new, checks it, stores it and locks it. */
 export const pull: CliCommand = {
@@ -18,16 +18,16 @@ export const pull: CliCommand = {
   },
   run: (ids, options, io) =>
     interruptible(async signal => {
-      const settings = await settingsOf(options, io);
+      const settings = await ontofetchSettingsOf(options, io);
       const sources = chosenSources(settings, ids);
       const progress = new ProgressLine(io);
       const ontofetch = await Ontofetch.open(settings, {
         env: io.env,
         signal,
         onBytes: (id, bytes, totalBytes) => progress.bytes(id, bytes, totalBytes),
-        onBreak: (id, bytes, totalBytes) => {
+        onResume: (id, bytes, totalBytes) => {
           progress.clear();
-          io.stderr.write(`${breakLine(id, bytes, totalBytes)}\n`);
+          io.stderr.write(`${interruptedLine(id, bytes, totalBytes)}\n`);
         },
         onWait: id => {
           progress.clear();
@@ -53,24 +53,24 @@ export const pull: CliCommand = {
     }),
 };
 
-const SAYINGS = {
+const OUTCOME_TEXTS = {
   fetched: "fetched",
   unchanged: "unchanged",
   shared: "fetched by another process",
   kept: "as locked",
 } as const;
 
-export function breakLine(id: string, bytes: number, totalBytes: number | undefined): string {
-  return `${id}: broke off after ${sizeText(bytes)} of ${sizeText(totalBytes)}; asking for the rest`;
+export function interruptedLine(id: string, bytes: number, totalBytes: number | undefined): string {
+  return `${id}: broke off after ${formatSize(bytes)} of ${formatSize(totalBytes)}; asking for the rest`;
 }
 
 export function resultLine(result: PullResult): string {
   if (result.outcome === "failed") return `${result.id}: ${result.message}`;
   const { id, outcome, stored, requests, resumedBytes } = result;
   const { version, bytes, format } = stored.manifest;
-  const resumed = resumedBytes > 0 ? `, the last ${sizeText(bytes - resumedBytes)} of it after a break` : "";
+  const resumed = resumedBytes > 0 ? `, the last ${formatSize(bytes - resumedBytes)} of it after a break` : "";
   const tries = requests > 1 ? ` in ${requests} requests` : "";
-  return `${id}: ${SAYINGS[outcome]}, version ${version}, ${sizeText(bytes)} of ${format}${tries}${resumed}`;
+  return `${id}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${formatSize(bytes)} of ${format}${tries}${resumed}`;
 }
 
 function resultJson(result: PullResult) {

@@ -1,19 +1,19 @@
 import { formatRates } from "../../core/limits/rate.ts";
-import { tallyFile } from "../../ontology/ontofetch.ts";
+import { rateUsageFile } from "../../ontology/ontofetch.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { ontologyLimits } from "../../ontology/ontology-hub.ts";
-import { type KeyTally, readTallies } from "../../ontology/rate-usage.ts";
+import { type KeyUsage, readRateUsage } from "../../ontology/rate-usage.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { ExitCode } from "../exit-code.ts";
-import { formatTable, widthOf } from "../output/table.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CliCommand, Io } from "../program.ts";
-import { addOntofetchFlags, printJson, settingsOf } from "./settings-flags.ts";
+import { addOntofetchFlags, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
 /** So many runs are recent. */
-const RUNS = 50;
+const RECENT_RUNS = 50;
 
-interface KeyReport extends KeyTally {
+interface KeyReport extends KeyUsage {
   readonly windows: string;
   /** What the shipped policy allows the host in all, whoever asks. */
   readonly above: string;
@@ -27,9 +27,9 @@ const doctor: CliCommand = {
     addOntofetchFlags(command);
   },
   run: async (_args, options, io) => {
-    const settings = await settingsOf(options, io);
-    const runs = await readTallies(tallyFile(settings), RUNS);
-    const keys = await reports(
+    const settings = await ontofetchSettingsOf(options, io);
+    const runs = await readRateUsage(rateUsageFile(settings), RECENT_RUNS);
+    const keys = await keyReports(
       settings,
       io,
       runs.flatMap(run => run.keys),
@@ -55,7 +55,7 @@ const doctor: CliCommand = {
     ]);
     io.stdout.write(
       formatTable(["key", "windows", "host in all", "sent", "put back", "blocked ms", "longest", "pauses"], rows, {
-        columns: widthOf(io.stdout),
+        columns: terminalWidth(io.stdout),
       }),
     );
     return ExitCode.ok;
@@ -66,36 +66,36 @@ const doctor: CliCommand = {
 export const rl: CliCommand = { name: "rl", summary: "rate limits of services", commands: [doctor] };
 
 /** The services' own keys, whether used or not, and every host that recent runs have used. */
-async function reports(
+async function keyReports(
   settings: OntofetchSettings,
   { env }: Io,
-  used: readonly KeyTally[],
+  used: readonly KeyUsage[],
 ): Promise<readonly KeyReport[]> {
   const { ratelimits } = await loadPolicy({ ratelimits: await ontologyLimits(settings.rates, env), env });
-  const sums = new Map<string, KeyTally>();
-  const add = (tally: KeyTally) => {
-    const sum = sums.get(tally.key);
-    if (sum === undefined) sums.set(tally.key, { ...tally });
+  const sums = new Map<string, KeyUsage>();
+  const add = (usage: KeyUsage) => {
+    const sum = sums.get(usage.key);
+    if (sum === undefined) sums.set(usage.key, { ...usage });
     else {
-      sum.granted += tally.granted;
-      sum.refused += tally.refused;
-      sum.blockedMs += tally.blockedMs;
-      sum.longestMs = Math.max(sum.longestMs, tally.longestMs);
-      sum.cooldowns += tally.cooldowns;
+      sum.granted += usage.granted;
+      sum.refused += usage.refused;
+      sum.blockedMs += usage.blockedMs;
+      sum.longestMs = Math.max(sum.longestMs, usage.longestMs);
+      sum.cooldowns += usage.cooldowns;
     }
   };
   for (const service of SERVICES) {
     add({ key: `${service}:default`, granted: 0, refused: 0, blockedMs: 0, longestMs: 0, cooldowns: 0 });
   }
-  for (const tally of used) add(tally);
+  for (const usage of used) add(usage);
   return [...sums.values()]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
-    .map(tally => {
-      const route = ratelimits.resolved.named(`group ${tally.key}`, "metadata");
-      const above = (route?.above ?? []).filter(({ name }) => name !== `group ${tally.key}`);
+    .map(usage => {
+      const route = ratelimits.resolved.named(`group ${usage.key}`, "metadata");
+      const above = (route?.above ?? []).filter(({ name }) => name !== `group ${usage.key}`);
       return {
-        ...tally,
-        windows: formatRates(route?.lane.rates ?? []) || "unlimited",
+        ...usage,
+        windows: formatRates(route?.roleBudget.rates ?? []) || "unlimited",
         above: above.map(({ policy }) => formatRates(policy.rates)).join(", "),
       };
     });

@@ -21,7 +21,10 @@ export function addOntofetchFlags(command: Command): void {
     .option("--shared-dir <folder>", "where limits are shared with other processes");
 }
 
-export function settingsOf(options: Readonly<Record<string, unknown>>, { env }: Io): Promise<OntofetchSettings> {
+export function ontofetchSettingsOf(
+  options: Readonly<Record<string, unknown>>,
+  { env }: Io,
+): Promise<OntofetchSettings> {
   return loadOntofetchSettings(options as OntofetchFlags, env, process.cwd());
 }
 
@@ -47,7 +50,7 @@ export function printJson({ stdout }: Io, value: unknown): void {
 }
 
 /** `34.1 MB`, as people compare sizes. */
-export function sizeText(bytes: number | undefined): string {
+export function formatSize(bytes: number | undefined): string {
   if (bytes === undefined) return "?";
   const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;

@@ -1,9 +1,9 @@
 import { readLock } from "../../ontology/lockfile.ts";
 import { OntologyStore } from "../../ontology/ontology-store.ts";
 import { ExitCode } from "../exit-code.ts";
-import { formatTable, widthOf } from "../output/table.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CliCommand } from "../program.ts";
-import { addOntofetchFlags, printJson, settingsOf, sizeText } from "./settings-flags.ts";
+import { addOntofetchFlags, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
 /** `ontofetch show`: what lies in the store. */
 export const show: CliCommand = {
@@ -14,7 +14,7 @@ export const show: CliCommand = {
     addOntofetchFlags(command);
   },
   run: async (ids, options, io) => {
-    const settings = await settingsOf(options, io);
+    const settings = await ontofetchSettingsOf(options, io);
     const store = new OntologyStore(settings.store);
     const lock = await readLock(settings.lockfile);
     const all = await store.ids();
@@ -34,14 +34,14 @@ export const show: CliCommand = {
         manifest.version,
         isLocked(manifest.id, manifest.sha256) ? "locked" : "",
         manifest.format,
-        sizeText(manifest.bytes),
+        formatSize(manifest.bytes),
         manifest.fetched_at.slice(0, 16).replace("T", " "),
         manifest.licence ?? "?",
         path,
       ]);
       io.stdout.write(
         formatTable(["id", "version", "", "format", "size", "fetched (UTC)", "licence", "file"], rows, {
-          columns: widthOf(io.stdout),
+          columns: terminalWidth(io.stdout),
         }),
       );
     }

@@ -1,13 +1,13 @@
 import { hashFile } from "../../files/file-hash.ts";
 import { inspectFile } from "../../ontology/file-inspection.ts";
-import { type Lock, readLock } from "../../ontology/lockfile.ts";
+import { type Lockfile, readLock } from "../../ontology/lockfile.ts";
 import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CliCommand } from "../program.ts";
 import { interruptible } from "./interrupt.ts";
-import { addOntofetchFlags, printJson, settingsOf } from "./settings-flags.ts";
+import { addOntofetchFlags, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
 
-interface Verdict {
+interface VersionCheck {
   readonly id: string;
   readonly version: string;
   readonly problems: readonly string[];
@@ -23,13 +23,13 @@ export const validate: CliCommand = {
   },
   run: (ids, options, io) =>
     interruptible(async signal => {
-      const settings = await settingsOf(options, io);
+      const settings = await ontofetchSettingsOf(options, io);
       const store = new OntologyStore(settings.store);
       const lock = await readLock(settings.lockfile);
       const known = new Set([...(await store.ids()), ...lock.keys()]);
       const wanted = ids.length === 0 ? [...known].sort() : ids;
-      const verdicts: Verdict[] = [];
-      const tell = (verdict: Verdict) => {
+      const verdicts: VersionCheck[] = [];
+      const report = (verdict: VersionCheck) => {
         verdicts.push(verdict);
         if (options["json"]) return;
         const { id, version, problems } = verdict;
@@ -40,10 +40,10 @@ export const validate: CliCommand = {
         const versions = await store.versions(id);
         for (const version of versions) {
           const problems = await problemsOf(version, settings.check, signal);
-          tell({ id, version: version.manifest.version, problems });
+          report({ id, version: version.manifest.version, problems });
         }
-        const absent = absence(id, versions, lock);
-        if (absent !== undefined) tell(absent);
+        const absent = missingVersion(id, versions, lock);
+        if (absent !== undefined) report(absent);
       }
       if (options["json"]) printJson(io, { verdicts });
       if (wanted.length === 0) io.stderr.write(`Nothing is in ${settings.store} yet, and nothing is locked\n`);
@@ -61,12 +61,12 @@ async function problemsOf(
   if (sha256 !== manifest.sha256)
     return [`its bytes have changed: sha256 is ${sha256}, and the manifest says ${manifest.sha256}`];
   const found = await inspectFile(path, check, signal);
-  if (found.kind !== "sound") return [found.problem];
+  if (found.kind !== "valid") return [found.problem];
   return found.format === manifest.format ? [] : [`it is ${found.format}, and the manifest says ${manifest.format}`];
 }
 
 /** What the lockfile names must be there. */
-function absence(id: string, versions: readonly StoredVersion[], lock: Lock): Verdict | undefined {
+function missingVersion(id: string, versions: readonly StoredVersion[], lock: Lockfile): VersionCheck | undefined {
   const locked = lock.get(id);
   if (locked === undefined) {
     return versions.length > 0 ? undefined : { id, version: "", problems: ["neither stored nor locked"] };

@@ -1,7 +1,7 @@
 import type { Output } from "../program.ts";
 
 /** How a table is shown, beyond its text. */
-export interface TableLook {
+export interface TableOptions {
   /** As wide as it may be; what is too long for that ends in an ellipsis. @default as wide as it is */
   readonly columns?: number | undefined;
   /** Colours a cell, which is given as it stands; `row` counts from 0, without the header. */
@@ -9,7 +9,7 @@ export interface TableLook {
 }
 
 /** Cut to fit a terminal, and whole in a pipe or a file. */
-export function widthOf({ isTTY, columns }: Pick<Output, "isTTY" | "columns">): number | undefined {
+export function terminalWidth({ isTTY, columns }: Pick<Output, "isTTY" | "columns">): number | undefined {
   return isTTY ? columns : undefined;
 }
 
@@ -21,7 +21,7 @@ const WIDTH_MIN = 8;
 export function formatTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  { columns = Number.POSITIVE_INFINITY, paint = text => text }: TableLook = {},
+  { columns = Number.POSITIVE_INFINITY, paint = text => text }: TableOptions = {},
 ): string {
   const all = [header, ...rows].map(row => row.map(printable));
   const widths = header.map((_, column) => Math.max(...all.map(row => (row[column] ?? "").length)));

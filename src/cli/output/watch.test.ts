@@ -6,19 +6,19 @@ import type { Io } from "../program.ts";
 import { watch } from "./watch.ts";
 
 /** A terminal of ten lines, and somebody at it. */
-function scene({ isTTY = true, isForPrograms = false, rows = 10 } = {}) {
+function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
   const time = new FakeTime();
   const written: string[] = [];
-  const complaints: string[] = [];
+  const stderrTexts: string[] = [];
   const listeners = new Set<() => void>();
   const gone = new AbortController();
   const io: Io = {
     argv: [],
     env: {},
     stdout: { write: text => written.push(text), isTTY, columns: 20, rows },
-    stderr: { write: text => complaints.push(text) },
+    stderr: { write: text => stderrTexts.push(text) },
     time,
-    readerGone: gone.signal,
+    outputClosed: gone.signal,
     onInterrupt: listener => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -27,10 +27,10 @@ function scene({ isTTY = true, isForPrograms = false, rows = 10 } = {}) {
   return {
     time,
     written,
-    complaints,
+    stderrTexts,
     listeners,
     gone,
-    begin: (draw: () => Promise<string>) => watch(io, { draw, isForPrograms }),
+    begin: (render: () => Promise<string>) => watch(io, { render, isJson }),
     interrupt: () => {
       for (const listener of listeners) listener();
     },
@@ -38,7 +38,7 @@ function scene({ isTTY = true, isForPrograms = false, rows = 10 } = {}) {
 }
 
 test("on a terminal each picture takes the place of the last, once a second, until Ctrl-C", async () => {
-  const { time, written, begin, interrupt, listeners } = scene();
+  const { time, written, begin, interrupt, listeners } = startScenario();
   let count = 0;
   const ended = begin(async () => {
     count += 1;
@@ -58,7 +58,7 @@ test("on a terminal each picture takes the place of the last, once a second, unt
 });
 
 test("a line that the terminal breaks counts as many as it takes", async () => {
-  const { time, written, begin, interrupt } = scene();
+  const { time, written, begin, interrupt } = startScenario();
   const ended = begin(async () => `${"x".repeat(41)}\n`);
   await time.advance(1000);
   assert.ok(written[1]?.startsWith("\r\x1b[3A"));
@@ -67,7 +67,7 @@ test("a line that the terminal breaks counts as many as it takes", async () => {
 });
 
 test("what is higher than the terminal is cut, because it could not be written over", async () => {
-  const { time, written, begin, interrupt } = scene({ rows: 6 });
+  const { time, written, begin, interrupt } = startScenario({ rows: 6 });
   const ended = begin(async () => "1\n2\n3\n4\n5\n6\n7\n");
   await time.advance(1000);
   assert.equal(written[0], "1\x1b[K\n2\x1b[K\n3\x1b[K\n4\x1b[K\n… and 3 more lines\x1b[K\n\x1b[J");
@@ -77,7 +77,7 @@ test("what is higher than the terminal is cut, because it could not be written o
 });
 
 test("elsewhere one picture follows the other, and no terminal is commanded", async () => {
-  const { time, written, begin, interrupt } = scene({ isTTY: false });
+  const { time, written, begin, interrupt } = startScenario({ isTTY: false });
   const ended = begin(async () => "one\ntwo\n");
   await time.advance(1000);
   assert.deepEqual(written, ["one\ntwo\n", "\none\ntwo\n"]);
@@ -86,7 +86,7 @@ test("elsewhere one picture follows the other, and no terminal is commanded", as
 });
 
 test("programs get a line each time, on a terminal too", async () => {
-  const { time, written, begin, interrupt } = scene({ isForPrograms: true });
+  const { time, written, begin, interrupt } = startScenario({ isJson: true });
   const ended = begin(async () => "[]\n");
   await time.advance(1000);
   assert.deepEqual(written, ["[]\n", "[]\n"]);
@@ -95,7 +95,7 @@ test("programs get a line each time, on a terminal too", async () => {
 });
 
 test("when nobody reads it any more it ends, and that is no failure", async () => {
-  const { time, written, begin, gone } = scene({ isTTY: false });
+  const { time, written, begin, gone } = startScenario({ isTTY: false });
   const ended = begin(async () => "one\n");
   await time.advance(0);
   gone.abort();
@@ -105,7 +105,7 @@ test("when nobody reads it any more it ends, and that is no failure", async () =
 });
 
 test("a store that is away is told of, and looked for again", async () => {
-  const { time, written, begin, interrupt } = scene({ isTTY: false });
+  const { time, written, begin, interrupt } = startScenario({ isTTY: false });
   let isAway = true;
   const ended = begin(async () => {
     if (isAway) throw new StoreError("redis is away");
@@ -120,18 +120,18 @@ test("a store that is away is told of, and looked for again", async () => {
 });
 
 test("programs are not told of it in place of what they read", async () => {
-  const { time, written, complaints, begin, interrupt } = scene({ isForPrograms: true });
+  const { time, written, stderrTexts, begin, interrupt } = startScenario({ isJson: true });
   const ended = begin(async () => {
     throw new StoreError("redis is away");
   });
   await time.advance(0);
-  assert.deepEqual([written, complaints], [[], ["redis is away\n"]]);
+  assert.deepEqual([written, stderrTexts], [[], ["redis is away\n"]]);
   interrupt();
   await ended;
 });
 
 test("any other failure ends it", async () => {
-  const { begin, listeners } = scene();
+  const { begin, listeners } = startScenario();
   await assert.rejects(
     begin(async () => {
       throw new RangeError("a mistake of ours");

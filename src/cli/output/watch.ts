@@ -7,23 +7,23 @@ import { ExitCode } from "../exit-code.ts";
 import type { Io, Output } from "../program.ts";
 
 /** As often as running processes say how they stand. */
-const EVERY_MS = 1000;
+const REFRESH_MS = 1000;
 
 export interface WatchOptions {
   /** What is to be seen now. */
-  readonly draw: () => Promise<string>;
+  readonly render: () => Promise<string>;
   /** On a terminal the former picture is drawn over; elsewhere, and for programs, one follows the other. */
-  readonly isForPrograms: boolean;
+  readonly isJson: boolean;
 }
 
 /** What a command shows, once or over and over: for people as a text, for programs as JSON. */
-export interface Showing<Value> {
+export interface View<Value> {
   readonly see: () => Promise<Value>;
   readonly text: (value: Value) => string;
 }
 
 /** The flags of a command that shows how things stand. */
-export function addShowFlags(command: Command): void {
+export function addWatchFlags(command: Command): void {
   command
     .option("--watch", "once a second, until Ctrl-C")
     .option("--json", "print JSON; with --watch a line each time");
@@ -32,16 +32,16 @@ export function addShowFlags(command: Command): void {
 export async function show<Value>(
   options: Readonly<Record<string, unknown>>,
   io: Io,
-  { see, text }: Showing<Value>,
+  { see, text }: View<Value>,
 ): Promise<ExitCode> {
-  const isForPrograms = options["json"] === true;
+  const isJson = options["json"] === true;
   const isWatched = options["watch"] === true;
-  const draw = async () => {
+  const render = async () => {
     const value = await see();
-    return isForPrograms ? `${JSON.stringify(value, undefined, isWatched ? 0 : 2)}\n` : text(value);
+    return isJson ? `${JSON.stringify(value, undefined, isWatched ? 0 : 2)}\n` : text(value);
   };
-  if (isWatched) return watch(io, { draw, isForPrograms });
-  io.stdout.write(await draw());
+  if (isWatched) return watch(io, { render, isJson });
+  io.stdout.write(await render());
   return ExitCode.ok;
 }
 
@@ -49,22 +49,22 @@ export async function show<Value>(
  * Shows the same once a second, until Ctrl-C (exit code 130) or until nobody reads it any more (0).
  * A store that is away is told of in the picture's place, for programs on stderr, and tried again with the next one.
  */
-export async function watch(io: Io, { draw, isForPrograms }: WatchOptions): Promise<ExitCode> {
-  const { stdout, time = systemTime, readerGone } = io;
+export async function watch(io: Io, { render, isJson }: WatchOptions): Promise<ExitCode> {
+  const { stdout, time = systemTime, outputClosed } = io;
   const over = new AbortController();
   let exitCode: ExitCode = ExitCode.ok;
   const stopListening = io.onInterrupt?.(() => {
     exitCode = ExitCode.interrupted;
     over.abort();
   });
-  const ends = readerGone === undefined ? over.signal : AbortSignal.any([over.signal, readerGone]);
-  const picture = new Picture(stdout, stdout.isTTY === true && !isForPrograms);
+  const endSignal = outputClosed === undefined ? over.signal : AbortSignal.any([over.signal, outputClosed]);
+  const frame = new TerminalFrame(stdout, stdout.isTTY === true && !isJson);
   try {
-    while (!ends.aborted) {
-      const { isAway, text } = await drawn(draw);
-      if (isAway && isForPrograms) io.stderr.write(text);
-      else if (!ends.aborted) picture.show(text);
-      await elapsed(time, EVERY_MS, ends);
+    while (!endSignal.aborted) {
+      const { isStoreError, text } = await rendered(render);
+      if (isStoreError && isJson) io.stderr.write(text);
+      else if (!endSignal.aborted) frame.show(text);
+      await delay(time, REFRESH_MS, endSignal);
     }
   } finally {
     stopListening?.();
@@ -72,27 +72,30 @@ export async function watch(io: Io, { draw, isForPrograms }: WatchOptions): Prom
   return exitCode;
 }
 
-async function drawn(draw: () => Promise<string>): Promise<{ readonly isAway: boolean; readonly text: string }> {
+async function rendered(
+  render: () => Promise<string>,
+): Promise<{ readonly isStoreError: boolean; readonly text: string }> {
   try {
-    return { isAway: false, text: await draw() };
+    return { isStoreError: false, text: await render() };
   } catch (error) {
-    if (isDocstokgError(error) && error.code === "DOCSTOKG_STORE") return { isAway: true, text: `${error.message}\n` };
+    if (isDocstokgError(error) && error.code === "DOCSTOKG_STORE")
+      return { isStoreError: true, text: `${error.message}\n` };
     throw error;
   }
 }
 
 /** Resolves early when there is nothing to wait for any more. */
-function elapsed(time: Time, ms: number, ends: AbortSignal): Promise<void> {
+function delay(time: Time, ms: number, endSignal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  if (ends.aborted) return Promise.resolve();
+  if (endSignal.aborted) return Promise.resolve();
   let timer: Timer | undefined;
   const done = () => {
     timer?.cancel();
-    ends.removeEventListener("abort", done);
+    endSignal.removeEventListener("abort", done);
     resolve();
   };
   timer = time.setTimer(ms, done);
-  ends.addEventListener("abort", done);
+  endSignal.addEventListener("abort", done);
   return promise;
 }
 
@@ -100,7 +103,7 @@ function elapsed(time: Time, ms: number, ends: AbortSignal): Promise<void> {
  * The last few lines of a terminal, written over again and again. Nothing of the terminal is changed for it, neither
  * cursor nor screen, so that nothing has to be put back however the process ends.
  */
-class Picture {
+class TerminalFrame {
   readonly #output: Output;
   readonly #isInPlace: boolean;
   #rows = 0;

@@ -21,9 +21,9 @@ test("what the server asked for is never cut short, and never shortens the pause
       fc.integer({ min: 1, max: 99 }),
       fc.double({ min: 0, max: 0.999 }),
       fc.nat(1e9),
-      (failed, luck, asked) => {
-        const alone = backoffMs(policy, failed, luck, undefined);
-        assert.equal(backoffMs(policy, failed, luck, asked), Math.max(alone, asked));
+      (failed, random, asked) => {
+        const alone = backoffMs(policy, failed, random, undefined);
+        assert.equal(backoffMs(policy, failed, random, asked), Math.max(alone, asked));
       },
     ),
   );

@@ -14,9 +14,9 @@ export interface BackoffPolicy {
 export function backoffMs(
   { baseMs, capMs }: BackoffPolicy,
   failed: number,
-  luck: number,
-  askedMs: number | undefined,
+  random: number,
+  retryAfterMs: number | undefined,
 ): number {
-  const widestMs = Math.min(capMs, baseMs * 2 ** Math.min(failed - 1, 52));
-  return Math.max(Math.floor(luck * (widestMs + 1)), askedMs ?? 0);
+  const maxMs = Math.min(capMs, baseMs * 2 ** Math.min(failed - 1, 52));
+  return Math.max(Math.floor(random * (maxMs + 1)), retryAfterMs ?? 0);
 }

@@ -7,90 +7,90 @@
  * rise with the store's clock: a store that has lost everything does not use one twice.
  * Instants are those of the store's clock, and their names end in `Us`.
  */
-export interface SharedHost {
+export interface BreakerRecord {
   /** Another one with each closing by an operator: whoever hears of it forgets what it holds against the host. */
   readonly epoch: number;
   /** What the host's answers asked for, and what an operator ordered, apart (law B5). */
-  readonly asked: SharedCooldown;
-  readonly ordered: SharedCooldown;
+  readonly serverCooldown: BreakerCooldownRecord;
+  readonly operatorCooldown: BreakerCooldownRecord;
   /** By role. A resolver has one circuit. */
-  readonly circuits: Readonly<Record<string, SharedCircuit>>;
+  readonly circuits: Readonly<Record<string, CircuitRecord>>;
 }
 
 /** Over when `untilUs` has passed; one that was ended early stays as such, so that everybody hears of it. */
-export interface SharedCooldown {
+export interface BreakerCooldownRecord {
   readonly serial: number;
   readonly untilUs: number;
   readonly reason: string;
 }
 
-export interface SharedCircuit {
+export interface CircuitRecord {
   readonly serial: number;
   readonly isClosed: boolean;
   /** Open until then, half-open from then on. */
   readonly untilUs: number;
   readonly reopened: number;
-  readonly probes: readonly SharedProbe[];
+  readonly probes: readonly ProbeRecord[];
 }
 
 /** A trial call under way in some process, which may die over it. */
-export interface SharedProbe {
+export interface ProbeRecord {
   readonly id: string;
   readonly expiresUs: number;
 }
 
-const NO_COOLDOWN: SharedCooldown = Object.freeze({ serial: 0, untilUs: 0, reason: "" });
-const NO_CIRCUIT: SharedCircuit = Object.freeze({ serial: 0, isClosed: true, untilUs: 0, reopened: 0, probes: [] });
+const NO_COOLDOWN: BreakerCooldownRecord = Object.freeze({ serial: 0, untilUs: 0, reason: "" });
+const NO_CIRCUIT: CircuitRecord = Object.freeze({ serial: 0, isClosed: true, untilUs: 0, reopened: 0, probes: [] });
 
-export const UNKNOWN_HOST: SharedHost = Object.freeze({
+export const EMPTY_BREAKER_RECORD: BreakerRecord = Object.freeze({
   epoch: 0,
-  asked: NO_COOLDOWN,
-  ordered: NO_COOLDOWN,
+  serverCooldown: NO_COOLDOWN,
+  operatorCooldown: NO_COOLDOWN,
   circuits: {},
 });
 
 /** What is over is still told for so long, to those who ask seldom. */
-const REMEMBERED_US = 900_000_000;
+const RETENTION_US = 900_000_000;
 
-export function circuitOf({ circuits }: SharedHost, name: string): SharedCircuit {
+export function circuitRecordOf({ circuits }: BreakerRecord, name: string): CircuitRecord {
   return circuits[name] ?? NO_CIRCUIT;
 }
 
 /** The later deadline counts. */
-export function cool(
-  host: SharedHost,
-  part: "asked" | "ordered",
+export function setCooldown(
+  host: BreakerRecord,
+  part: "serverCooldown" | "operatorCooldown",
   { untilUs, reason }: { readonly untilUs: number; readonly reason: string },
   nowUs: number,
-): SharedHost {
+): BreakerRecord {
   const known = host[part];
   if (known.untilUs >= untilUs) return host;
-  return { ...host, [part]: { serial: after(known.serial, nowUs), untilUs, reason } };
+  return { ...host, [part]: { serial: nextSerial(known.serial, nowUs), untilUs, reason } };
 }
 
 /** A success ends what answers asked for, if that is the cooldown it knew of; never an order. */
-export function endCooldown(host: SharedHost, serial: number, nowUs: number): SharedHost {
-  const { asked } = host;
-  if (asked.serial !== serial || asked.untilUs === 0) return host;
-  return { ...host, asked: { serial: after(serial, nowUs), untilUs: 0, reason: "" } };
+export function endServerCooldown(host: BreakerRecord, serial: number, nowUs: number): BreakerRecord {
+  const { serverCooldown } = host;
+  if (serverCooldown.serial !== serial || serverCooldown.untilUs === 0) return host;
+  return { ...host, serverCooldown: { serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" } };
 }
 
 /** A process has counted too many failures, or its probe has failed. One that is open already stays so for longer. */
 export function openCircuit(
-  host: SharedHost,
+  host: BreakerRecord,
   name: string,
   { untilUs, reopened }: { readonly untilUs: number; readonly reopened: number },
   nowUs: number,
-): SharedHost {
-  const known = circuitOf(host, name);
+): BreakerRecord {
+  const known = circuitRecordOf(host, name);
   if (!known.isClosed && known.untilUs >= untilUs) return host;
   const most = known.isClosed ? reopened : Math.max(reopened, known.reopened);
   return withCircuit(host, name, { ...known, isClosed: false, untilUs, reopened: most, probes: [] }, nowUs);
 }
 
 /** A probe has come back well. Not when the circuit was opened anew since the probe went out. */
-export function closeCircuit(host: SharedHost, name: string, id: string, nowUs: number): SharedHost {
-  const known = circuitOf(host, name);
+export function closeCircuit(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
+  const known = circuitRecordOf(host, name);
   if (known.isClosed || known.probes.every(probe => probe.id !== id)) return host;
   return withCircuit(host, name, { ...NO_CIRCUIT, serial: known.serial }, nowUs);
 }
@@ -99,14 +99,14 @@ export function closeCircuit(host: SharedHost, name: string, id: string, nowUs: 
  * One more probe, if the open time is over and there is room for it among those of all processes. The same host means
  * no. One that nobody has heard of, because the store has lost it, is taken for half-open: whoever asks knows it is.
  */
-export function sendProbe(
-  host: SharedHost,
+export function leaseProbe(
+  host: BreakerRecord,
   name: string,
-  probe: SharedProbe,
+  probe: ProbeRecord,
   trialCalls: number,
   nowUs: number,
-): SharedHost {
-  const known = circuitOf(host, name);
+): BreakerRecord {
+  const known = circuitRecordOf(host, name);
   const isLost = known.serial === 0;
   if ((known.isClosed && !isLost) || known.untilUs > nowUs) return host;
   const running = known.probes.filter(({ expiresUs }) => expiresUs > nowUs);
@@ -115,45 +115,51 @@ export function sendProbe(
 }
 
 /** Neither success nor failure: somebody else may try. */
-export function returnProbe(host: SharedHost, name: string, id: string, nowUs: number): SharedHost {
-  const known = circuitOf(host, name);
+export function returnProbeLease(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
+  const known = circuitRecordOf(host, name);
   const probes = known.probes.filter(probe => probe.id !== id);
   return probes.length === known.probes.length ? host : withCircuit(host, name, { ...known, probes }, nowUs);
 }
 
 /** An operator's act: nothing is held against it any more. */
-export function forgive(host: SharedHost, nowUs: number): SharedHost {
-  const ended = ({ serial }: SharedCooldown) => ({ serial: after(serial, nowUs), untilUs: 0, reason: "" });
+export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerRecord {
+  const ended = ({ serial }: BreakerCooldownRecord) => ({ serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" });
   const circuits = Object.entries(host.circuits).map(([name, { serial }]) => [
     name,
-    { ...NO_CIRCUIT, serial: after(serial, nowUs) },
+    { ...NO_CIRCUIT, serial: nextSerial(serial, nowUs) },
   ]);
   return {
-    epoch: after(host.epoch, nowUs),
-    asked: ended(host.asked),
-    ordered: ended(host.ordered),
+    epoch: nextSerial(host.epoch, nowUs),
+    serverCooldown: ended(host.serverCooldown),
+    operatorCooldown: ended(host.operatorCooldown),
     circuits: Object.fromEntries(circuits),
   };
 }
 
 /** The cooldown that ends last, if any is still running. */
-export function runningCooldown({ asked, ordered }: SharedHost, nowUs: number): SharedCooldown | undefined {
-  const last = ordered.untilUs >= asked.untilUs ? ordered : asked;
+export function runningCooldown(
+  { serverCooldown, operatorCooldown }: BreakerRecord,
+  nowUs: number,
+): BreakerCooldownRecord | undefined {
+  const last = operatorCooldown.untilUs >= serverCooldown.untilUs ? operatorCooldown : serverCooldown;
   return last.untilUs > nowUs ? last : undefined;
 }
 
 /** From when on nobody misses it. */
-export function forgettableUs({ asked, ordered, circuits }: SharedHost, nowUs: number): number {
-  let lastUs = Math.max(nowUs, asked.untilUs, ordered.untilUs);
+export function breakerRecordExpiryUs(
+  { serverCooldown, operatorCooldown, circuits }: BreakerRecord,
+  nowUs: number,
+): number {
+  let lastUs = Math.max(nowUs, serverCooldown.untilUs, operatorCooldown.untilUs);
   for (const { untilUs, probes } of Object.values(circuits))
     lastUs = Math.max(lastUs, untilUs, ...probes.map(({ expiresUs }) => expiresUs));
-  return lastUs + REMEMBERED_US;
+  return lastUs + RETENTION_US;
 }
 
-function withCircuit(host: SharedHost, name: string, circuit: SharedCircuit, nowUs: number): SharedHost {
-  return { ...host, circuits: { ...host.circuits, [name]: { ...circuit, serial: after(circuit.serial, nowUs) } } };
+function withCircuit(host: BreakerRecord, name: string, circuit: CircuitRecord, nowUs: number): BreakerRecord {
+  return { ...host, circuits: { ...host.circuits, [name]: { ...circuit, serial: nextSerial(circuit.serial, nowUs) } } };
 }
 
-function after(serial: number, nowUs: number): number {
+function nextSerial(serial: number, nowUs: number): number {
   return Math.max(serial + 1, Math.floor(nowUs));
 }

@@ -3,16 +3,16 @@ import { test } from "node:test";
 import {
   admits,
   adopt,
+  advance,
   type Circuit,
   type CircuitPolicy,
   CLOSED,
   close,
   fail,
+  nextAdmissionUs,
   oldestProbe,
-  passableUs,
   returnProbe,
   sendProbe,
-  settle,
   succeed,
 } from "./circuit.ts";
 
@@ -33,15 +33,15 @@ function failTimes(circuit: Circuit, times: number, nowUs = 0, how: CircuitPolic
 }
 
 function halfOpen(how: CircuitPolicy = policy): Circuit {
-  return settle(failTimes(CLOSED, how.failMax, 0, how), how.resetUs);
+  return advance(failTimes(CLOSED, how.failMax, 0, how), how.resetUs);
 }
 
 test("so many failures in a row open a circuit for its reset time, to the microsecond", () => {
   assert.equal(failTimes(CLOSED, 4).kind, "closed");
   const open = failTimes(CLOSED, 5);
   assert.deepEqual(open, { kind: "open", generation: 1, untilUs: 60 * S, reopened: 0 });
-  assert.equal(admits(settle(open, 60 * S - 1), policy), false);
-  assert.equal(admits(settle(open, 60 * S), policy), true);
+  assert.equal(admits(advance(open, 60 * S - 1), policy), false);
+  assert.equal(admits(advance(open, 60 * S), policy), true);
 });
 
 test("one success in between starts the count anew", () => {
@@ -82,13 +82,13 @@ test("a probe that says nothing gives its place back at once", () => {
 
 test("a probe that never comes back loses its place when its lease ends", () => {
   const probing = sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S });
-  assert.equal(admits(settle(probing, 100 * S - 1), policy), false);
-  assert.equal(admits(settle(probing, 100 * S), policy), true);
+  assert.equal(admits(advance(probing, 100 * S - 1), policy), false);
+  assert.equal(admits(advance(probing, 100 * S), policy), true);
 });
 
 test("a result from an older generation changes nothing", () => {
   const open = failTimes(CLOSED, 5);
-  const probing = sendProbe(settle(open, 60 * S), { id: 1, expiresUs: 100 * S });
+  const probing = sendProbe(advance(open, 60 * S), { id: 1, expiresUs: 100 * S });
   for (const circuit of [open, probing]) {
     assert.equal(succeed(circuit, policy, 0, 1), circuit);
     assert.equal(fail(circuit, policy, 0, 61 * S, 0), circuit);
@@ -108,7 +108,7 @@ test("more than one success can be asked for, one probe after the other", () => 
 
 test("a host that stays down is left alone longer each time, with jitter only upward, to the cap", () => {
   const adaptive = { ...policy, isAdaptive: true };
-  const openFor = (chance: number) => {
+  const openFor = (random: number) => {
     const times: number[] = [];
     let circuit = failTimes(CLOSED, 5, 0, adaptive);
     let nowUs = 0;
@@ -116,8 +116,8 @@ test("a host that stays down is left alone longer each time, with jitter only up
       assert.ok(circuit.kind === "open");
       times.push((circuit.untilUs - nowUs) / S);
       nowUs = circuit.untilUs;
-      const probing = settle(circuit, nowUs);
-      circuit = fail(probing, adaptive, probing.generation, nowUs, chance);
+      const probing = advance(circuit, nowUs);
+      circuit = fail(probing, adaptive, probing.generation, nowUs, random);
     }
     return times;
   };
@@ -202,10 +202,10 @@ test("of a half-open circuit our own probes and successes stay, and those of oth
 });
 
 test("a circuit may be passed when its open time or its first lease ends, and a closed one at once", () => {
-  assert.equal(passableUs(CLOSED), 0);
-  assert.equal(passableUs(failTimes(CLOSED, 5, 7)), 60 * S + 7);
+  assert.equal(nextAdmissionUs(CLOSED), 0);
+  assert.equal(nextAdmissionUs(failTimes(CLOSED, 5, 7)), 60 * S + 7);
   const probing = sendProbe(sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S }), { id: 2, expiresUs: 90 * S });
-  assert.equal(passableUs(probing), 90 * S);
+  assert.equal(nextAdmissionUs(probing), 90 * S);
 });
 
 test("the oldest probe is the first that went out, and only a half-open circuit has one", () => {

@@ -41,7 +41,7 @@ export const CLOSED: Circuit = Object.freeze({ kind: "closed", generation: 0, fa
 const JITTER_SHARE = 0.1;
 
 /** What the passing of time alone does: an open circuit becomes half-open, and leases run out. */
-export function settle(circuit: Circuit, nowUs: number): Circuit {
+export function advance(circuit: Circuit, nowUs: number): Circuit {
   if (circuit.kind === "closed") return circuit;
   if (circuit.kind === "open") {
     if (nowUs < circuit.untilUs) return circuit;
@@ -78,12 +78,12 @@ export function fail(
   policy: CircuitPolicy,
   generation: number,
   nowUs: number,
-  chance: number,
+  random: number,
 ): Circuit {
   if (circuit.generation !== generation || circuit.kind === "open") return circuit;
-  if (circuit.kind === "half-open") return open(circuit, policy, circuit.reopened + 1, nowUs, chance);
+  if (circuit.kind === "half-open") return open(circuit, policy, circuit.reopened + 1, nowUs, random);
   const failures = circuit.failures + 1;
-  return failures >= policy.failMax ? open(circuit, policy, 0, nowUs, chance) : { ...circuit, failures };
+  return failures >= policy.failMax ? open(circuit, policy, 0, nowUs, random) : { ...circuit, failures };
 }
 
 /** Neither success nor failure: the probe's place is free again, at once. */
@@ -118,7 +118,7 @@ export function adopt(
 }
 
 /** When a circuit that admits nobody may do so again: the end of its open time, or of the first lease. */
-export function passableUs(circuit: Circuit): number {
+export function nextAdmissionUs(circuit: Circuit): number {
   if (circuit.kind === "open") return circuit.untilUs;
   return circuit.kind === "half-open" ? Math.min(...circuit.probes.map(({ expiresUs }) => expiresUs)) : 0;
 }
@@ -133,10 +133,10 @@ export function close(circuit: Circuit): Circuit {
   return { kind: "closed", generation: circuit.generation + 1, failures: 0 };
 }
 
-function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, chance: number): Circuit {
+function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number): Circuit {
   const { resetUs, resetCapUs, isAdaptive } = policy;
   // The first opening is exact; only a host that stays down is left alone for longer.
   const grownUs = isAdaptive ? Math.min(Math.max(resetUs, resetCapUs), resetUs * 2 ** reopened) : resetUs;
-  const jitterUs = isAdaptive && reopened > 0 ? Math.floor(grownUs * JITTER_SHARE * chance) : 0;
+  const jitterUs = isAdaptive && reopened > 0 ? Math.floor(grownUs * JITTER_SHARE * random) : 0;
   return { kind: "open", generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };
 }

@@ -46,10 +46,11 @@ export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules 
   const { status, retryAfterMs, remaining, isMemento } = response;
   // What an archive replays is the capture's status; that it replays a good one is all that it says of itself.
   if (isMemento) return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
-  const asksToWait = retryAfterMs !== undefined && retryAfterMs > 0;
-  if (status === 403 && (asksToWait || remaining === 0)) return THROTTLED;
+  const hasRetryAfter = retryAfterMs !== undefined && retryAfterMs > 0;
+  if (status === 403 && (hasRetryAfter || remaining === 0)) return THROTTLED;
   if (rules.neutralStatuses.has(status)) return NEUTRAL;
-  if (rules.failureStatuses.has(status)) return status === 429 || (status === 503 && asksToWait) ? THROTTLED : FAILED;
+  if (rules.failureStatuses.has(status))
+    return status === 429 || (status === 503 && hasRetryAfter) ? THROTTLED : FAILED;
   return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
 }
 
@@ -80,7 +81,7 @@ export function outcomeOfError(error: unknown): Outcome {
   const links = new Set([error]);
   let outcome = NEUTRAL;
   for (const link of links) {
-    if (isOwnDoing(link)) return NEUTRAL;
+    if (isCallerOrOwnError(link)) return NEUTRAL;
     if (isNetworkFault(link)) outcome = UNREACHABLE;
     for (const next of [property(link, "cause"), ...nested(link)]) if (links.size < LINKS_MAX) links.add(next);
   }
@@ -88,7 +89,7 @@ export function outcomeOfError(error: unknown): Outcome {
 }
 
 /** A caller's abort or deadline, or an error of this package. */
-function isOwnDoing(link: unknown): boolean {
+function isCallerOrOwnError(link: unknown): boolean {
   const name = property(link, "name");
   const code = property(link, "code");
   if (name === "AbortError" || code === "ABORT_ERR" || code === "UND_ERR_ABORTED") return true;

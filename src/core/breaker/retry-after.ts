@@ -1,7 +1,7 @@
 import { parseHttpDate } from "../text/http-date.ts";
 
 /** What a date in the field is measured against. */
-export interface ReceivedAt {
+export interface DateReference {
   /** The `Date` of the same response. The server's two clocks agree with each other even when both are wrong. */
   readonly responseDate?: string | undefined;
   /** Our own wall clock, for a response without a usable `Date`. */
@@ -18,12 +18,12 @@ const VALUE_CHARS_MAX = 256;
  * in trouble wants, so `Retry-After: 0` must not pass for a permission. Of several values the longest counts.
  * Neither the status nor a cap is looked at here: Zenodo sends the field on a 200, and how much to believe is policy.
  */
-export function retryAfterMs(value: string | readonly string[] | undefined, at: ReceivedAt): number | undefined {
+export function retryAfterMs(value: string | readonly string[] | undefined, at: DateReference): number | undefined {
   if (value === undefined) return undefined;
   let longestMs = 0;
   for (const line of typeof value === "string" ? [value] : value) {
     if (line.length > VALUE_CHARS_MAX) continue;
-    for (const text of readings(line)) longestMs = Math.max(longestMs, delayMs(text, at) ?? 0);
+    for (const text of candidateValues(line)) longestMs = Math.max(longestMs, delayMs(text, at) ?? 0);
   }
   return longestMs > 0 ? Math.min(longestMs, Number.MAX_SAFE_INTEGER) : undefined;
 }
@@ -32,12 +32,12 @@ export function retryAfterMs(value: string | readonly string[] | undefined, at: 
  * `Headers` joins repeated fields with a comma, and a date has a comma of its own: so each piece is tried alone and
  * together with the next one.
  */
-function readings(line: string): readonly string[] {
+function candidateValues(line: string): readonly string[] {
   const pieces = line.split(",");
   return pieces.flatMap((piece, index) => [piece.trim(), `${piece},${pieces[index + 1] ?? ""}`.trim()]);
 }
 
-function delayMs(text: string, at: ReceivedAt): number | undefined {
+function delayMs(text: string, at: DateReference): number | undefined {
   const seconds = /^(\d+)(?:\.(\d+))?$/.exec(text);
   if (seconds !== null) return secondsToMs(seconds[1] ?? "", seconds[2] ?? "");
 

@@ -45,17 +45,17 @@ const SECONDS_MAX = 2 ** 31;
  * @param pragma counts only where there is no `Cache-Control`: it is how a client of HTTP/1.0 says `no-cache`.
  */
 export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): RequestControl {
-  if (cacheControl === undefined && pragma === undefined) return SILENT_REQUEST;
-  const said = directives(cacheControl ?? asNoCache(pragma));
+  if (cacheControl === undefined && pragma === undefined) return NO_REQUEST_DIRECTIVES;
+  const parsed = directives(cacheControl ?? asNoCache(pragma));
   return Object.freeze({
-    noStore: said.has("no-store"),
-    noCache: said.has("no-cache"),
-    onlyIfCached: said.has("only-if-cached"),
-    maxAgeS: shortest(said.get("max-age")) ?? Number.POSITIVE_INFINITY,
-    minFreshS: longest(said.get("min-fresh")) ?? 0,
+    noStore: parsed.has("no-store"),
+    noCache: parsed.has("no-cache"),
+    onlyIfCached: parsed.has("only-if-cached"),
+    maxAgeS: shortest(parsed.get("max-age")) ?? Number.POSITIVE_INFINITY,
+    minFreshS: longest(parsed.get("min-fresh")) ?? 0,
     // Alone among the numbers it may stand without one, and then means "however stale".
-    maxStaleS: shortest(said.get("max-stale"), Number.POSITIVE_INFINITY) ?? 0,
-    staleIfErrorS: shortest(said.get("stale-if-error")) ?? 0,
+    maxStaleS: shortest(parsed.get("max-stale"), Number.POSITIVE_INFINITY) ?? 0,
+    staleIfErrorS: shortest(parsed.get("stale-if-error")) ?? 0,
   });
 }
 
@@ -64,19 +64,19 @@ export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): R
  * cache do so, and a response that is served without some of its fields helps nobody. `Pragma` means nothing here.
  */
 export function responseControl(cacheControl: FieldValue): ResponseControl {
-  if (cacheControl === undefined) return SILENT_RESPONSE;
-  const said = directives(cacheControl);
+  if (cacheControl === undefined) return NO_RESPONSE_DIRECTIVES;
+  const parsed = directives(cacheControl);
   return Object.freeze({
-    noStore: said.has("no-store"),
-    noCache: said.has("no-cache"),
-    mustRevalidate: said.has("must-revalidate"),
-    mustUnderstand: said.has("must-understand"),
-    immutable: said.has("immutable"),
-    isPublic: said.has("public"),
-    isPrivate: said.has("private"),
-    maxAgeS: shortest(said.get("max-age")),
-    staleIfErrorS: shortest(said.get("stale-if-error")) ?? 0,
-    staleWhileRevalidateS: shortest(said.get("stale-while-revalidate")) ?? 0,
+    noStore: parsed.has("no-store"),
+    noCache: parsed.has("no-cache"),
+    mustRevalidate: parsed.has("must-revalidate"),
+    mustUnderstand: parsed.has("must-understand"),
+    immutable: parsed.has("immutable"),
+    isPublic: parsed.has("public"),
+    isPrivate: parsed.has("private"),
+    maxAgeS: shortest(parsed.get("max-age")),
+    staleIfErrorS: shortest(parsed.get("stale-if-error")) ?? 0,
+    staleWhileRevalidateS: shortest(parsed.get("stale-while-revalidate")) ?? 0,
   });
 }
 
@@ -85,10 +85,10 @@ export function deltaSeconds(text: string): number | undefined {
   return /^\d+$/.test(text) ? Math.min(Number(text), SECONDS_MAX) : undefined;
 }
 
-type Values = readonly (string | undefined)[];
+type DirectiveValues = readonly (string | undefined)[];
 
 /** Every value that each directive came with, by its name in lower case; undefined where it came without. */
-function directives(value: FieldValue): ReadonlyMap<string, Values> {
+function directives(value: FieldValue): ReadonlyMap<string, DirectiveValues> {
   const found = new Map<string, (string | undefined)[]>();
   const text = typeof value === "string" ? value : (value?.join() ?? "");
   // Blanks part directives as commas do, because servers forget commas (`no-cache no-store`) and mean both. None may
@@ -143,7 +143,7 @@ function unquoted(text: string, start: number): Argument {
 }
 
 /** The strictest of a limit that came several times. Undefined when it never came; 0 when one of them is no number. */
-function shortest(values: Values | undefined, withoutValue = 0): number | undefined {
+function shortest(values: DirectiveValues | undefined, withoutValue = 0): number | undefined {
   return values?.reduce<number>(
     (least, value) => Math.min(least, value === undefined ? withoutValue : (deltaSeconds(value) ?? 0)),
     Number.POSITIVE_INFINITY,
@@ -151,7 +151,7 @@ function shortest(values: Values | undefined, withoutValue = 0): number | undefi
 }
 
 /** `shortest` where more is stricter. */
-function longest(values: Values | undefined): number | undefined {
+function longest(values: DirectiveValues | undefined): number | undefined {
   return values?.reduce<number>((most, value) => Math.max(most, deltaSeconds(value ?? "") ?? SECONDS_MAX), 0);
 }
 
@@ -160,5 +160,5 @@ function asNoCache(pragma: FieldValue): FieldValue {
 }
 
 // Most requests and many responses say nothing; they share these.
-const SILENT_REQUEST = requestControl("");
-const SILENT_RESPONSE = responseControl("");
+const NO_REQUEST_DIRECTIVES = requestControl("");
+const NO_RESPONSE_DIRECTIVES = responseControl("");

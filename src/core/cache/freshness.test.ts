@@ -3,15 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import CachePolicy from "http-cache-semantics";
 import { requestControl, responseControl } from "./cache-control.ts";
-import { ageMs, type EntryFacts, entryFacts, freshnessLifetimeMs, isStorable, judge } from "./freshness.ts";
-import type { Fields } from "./stored-fields.ts";
+import { ageMs, decideReuse, type EntryFacts, entryFacts, freshnessLifetimeMs, isStorable } from "./freshness.ts";
+import type { HeaderFields } from "./stored-fields.ts";
 
 const nowMs = Date.UTC(2026, 10, 1, 12, 0, 0);
 const dayMs = 86_400_000;
 const at = (ms: number) => new Date(ms).toUTCString();
 const silent = requestControl(undefined);
 
-function storable(headers: Fields, { status = 200, method = "GET", asking = "" } = {}): boolean {
+function storable(headers: HeaderFields, { status = 200, method = "GET", asking = "" } = {}): boolean {
   return isStorable({
     method,
     status,
@@ -22,19 +22,19 @@ function storable(headers: Fields, { status = 200, method = "GET", asking = "" }
   });
 }
 
-function lifetimeMs(headers: Fields, status = 200): number {
+function lifetimeMs(headers: HeaderFields, status = 200): number {
   const control = responseControl(headers["cache-control"]);
   return freshnessLifetimeMs({ status, headers, receivedMs: nowMs, responseControl: control });
 }
 
 /** What came just now, with these fields. */
-function entry(headers: Fields): EntryFacts {
+function entry(headers: HeaderFields): EntryFacts {
   return entryFacts({ status: 200, headers, requestedMs: nowMs, receivedMs: nowMs });
 }
 
 /** The verdict on a response with this `Cache-Control`, so many seconds after it came. */
 function verdict(permitting: string, asking: string, ageS: number): string {
-  const found = judge(entry({ "cache-control": permitting }), requestControl(asking), nowMs + ageS * 1000);
+  const found = decideReuse(entry({ "cache-control": permitting }), requestControl(asking), nowMs + ageS * 1000);
   return found.kind === "revalidate" && found.mayServeOnError ? "revalidate or serve" : found.kind;
 }
 
@@ -281,7 +281,7 @@ for (const [sentence, permitting, asking, ageS, kind] of table) {
 }
 
 test("an entry from a clock that ran ahead is asked about, not served for years", () => {
-  assert.equal(judge(entry({ "cache-control": "max-age=3600" }), silent, nowMs - 300 * dayMs).kind, "revalidate");
+  assert.equal(decideReuse(entry({ "cache-control": "max-age=3600" }), silent, nowMs - 300 * dayMs).kind, "revalidate");
 });
 
 // Laws

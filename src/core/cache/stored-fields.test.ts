@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
-  type Fields,
   freshened,
+  type HeaderFields,
   invalidatedUrls,
   isSameRepresentation,
   revalidationHeaders,
@@ -12,7 +12,7 @@ import {
   varyNames,
 } from "./stored-fields.ts";
 
-const lookup = (fields: Fields) => (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
+const lookup = (fields: HeaderFields) => (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
 
 test("fields of the connection and of proxies are not stored, nor those that Connection names", () => {
   const connection = ["keep-alive, X-Trace", "close"];
@@ -23,7 +23,7 @@ test("fields of the connection and of proxies are not stored, nor those that Con
 });
 
 test("a field that is absent is not stored as such, and one called __proto__ is a field like any other", () => {
-  const odd: Fields = JSON.parse('{"__proto__":["x"]}');
+  const odd: HeaderFields = JSON.parse('{"__proto__":["x"]}');
   assert.deepEqual(storedHeaders({ etag: undefined }), {});
   assert.equal(JSON.stringify(storedHeaders(odd)), '{"__proto__":["x"]}');
   assert.deepEqual(storedHeaders({ connection: "__proto__", etag: '"a"' }), { etag: '"a"' });
@@ -40,7 +40,7 @@ test("the names in Vary are sorted, in lower case and once each", () => {
 
 test("requests select the same variant when the fields that Vary names are the same", () => {
   const names = varyNames("accept, x-tier");
-  const key = (fields: Fields) => varyKeyOf(names, lookup(fields));
+  const key = (fields: HeaderFields) => varyKeyOf(names, lookup(fields));
   assert.equal(key({ accept: "a", "x-other": "1" }), key({ accept: " a\t", "x-other": "2" }));
   assert.equal(key({ accept: ["a", " b"] }), key({ accept: "a, b" }));
   assert.notEqual(key({ accept: "a" }), key({ accept: "A" }));

@@ -4,9 +4,9 @@
  */
 
 /** By lower-case names; a field that came several times has several values. */
-export type Fields = Readonly<Record<string, string | string[] | undefined>>;
+export type HeaderFields = Readonly<Record<string, string | string[] | undefined>>;
 /** As `Fields`, with nothing absent in it. */
-export type KeptFields = Readonly<Record<string, string | string[]>>;
+export type StoredFields = Readonly<Record<string, string | string[]>>;
 
 /** They belong to a connection or to a proxy on the way, not to the response. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(
@@ -14,23 +14,23 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set(
 );
 
 /** They describe the stored bytes, which a 304 does not bring anew. */
-const OF_THE_BODY: ReadonlySet<string> = new Set(["content-length", "content-encoding", "content-range"]);
+const BODY_FIELDS: ReadonlySet<string> = new Set(["content-length", "content-encoding", "content-range"]);
 
 /** They describe one message, so that the former one's must not outlive it: an old `Date` would age the new answer. */
-const OF_THE_MESSAGE: ReadonlySet<string> = new Set(["age", "date"]);
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["age", "date"]);
 
 /** Methods that change nothing on the server. One we do not know may change anything. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
 /** The fields that may be kept: all but those of the connection, and those that `Connection` names as such. */
-export function storedHeaders(headers: Fields): KeptFields {
-  const named = new Set(listed(headers["connection"]));
-  return kept(headers, name => !named.has(name));
+export function storedHeaders(headers: HeaderFields): StoredFields {
+  const named = new Set(namesIn(headers["connection"]));
+  return storableFields(headers, name => !named.has(name));
 }
 
 /** The names in a `Vary`, sorted and once each. `*` is among them where the response said so. */
 export function varyNames(vary: string | readonly string[] | undefined): readonly string[] {
-  return vary === undefined ? NO_NAMES : [...new Set(listed(vary))].sort();
+  return vary === undefined ? NO_NAMES : [...new Set(namesIn(vary))].sort();
 }
 
 const NO_NAMES: readonly string[] = Object.freeze([]);
@@ -48,9 +48,9 @@ export function varyKeyOf(
 }
 
 /** The fields that make a request ask only whether the stored response still holds. None where nothing can tell. */
-export function revalidationHeaders(stored: Fields): Readonly<Record<string, string>> {
-  const etag = first(stored["etag"]);
-  const lastModified = first(stored["last-modified"]);
+export function revalidationHeaders(stored: HeaderFields): Readonly<Record<string, string>> {
+  const etag = firstValue(stored["etag"]);
+  const lastModified = firstValue(stored["last-modified"]);
   return {
     // A `*` would be answered with "not modified" whatever the resource has become.
     ...(etag !== undefined && etag !== "*" && { "if-none-match": etag }),
@@ -63,15 +63,15 @@ export function revalidationHeaders(stored: Fields): Readonly<Record<string, str
  * Tags are compared by what is in quotes: servers that compress on the fly weaken the tag of a 200 and not that of a
  * 304, and mean the same. A weak tag in the 304 is no reason to doubt it, as it promises too little to contradict.
  */
-export function isSameRepresentation(stored: Fields, of304: Fields): boolean {
-  const tag = first(of304["etag"]);
-  return tag === undefined || tag.startsWith("W/") || tag === first(stored["etag"])?.replace(/^W\//, "");
+export function isSameRepresentation(stored: HeaderFields, of304: HeaderFields): boolean {
+  const tag = firstValue(of304["etag"]);
+  return tag === undefined || tag.startsWith("W/") || tag === firstValue(stored["etag"])?.replace(/^W\//, "");
 }
 
 /** The stored fields as a 304 renews them, whether it repeats a validator or not. What it does not name, stays. */
-export function freshened(stored: Fields, of304: Fields): KeptFields {
-  const renewed = Object.entries(storedHeaders(of304)).filter(([name]) => !OF_THE_BODY.has(name));
-  return Object.fromEntries([...Object.entries(kept(stored, name => !OF_THE_MESSAGE.has(name))), ...renewed]);
+export function freshened(stored: HeaderFields, of304: HeaderFields): StoredFields {
+  const renewed = Object.entries(storedHeaders(of304)).filter(([name]) => !BODY_FIELDS.has(name));
+  return Object.fromEntries([...Object.entries(storableFields(stored, name => !MESSAGE_FIELDS.has(name))), ...renewed]);
 }
 
 /**
@@ -79,7 +79,7 @@ export function freshened(stored: Fields, of304: Fields): KeptFields {
  * that the answer points to on the same origin. A pointer to another origin is ignored: one site must not be able to
  * empty the cache of another.
  */
-export function invalidatedUrls(method: string, status: number, url: string, headers: Fields): readonly string[] {
+export function invalidatedUrls(method: string, status: number, url: string, headers: HeaderFields): readonly string[] {
   if (SAFE_METHODS.has(method) || status < 200 || status >= 400) return [];
   const origin = URL.parse(url)?.origin;
   const pointers = [headers["location"], headers["content-location"]].flat();
@@ -93,11 +93,11 @@ export function invalidatedUrls(method: string, status: number, url: string, hea
 }
 
 /** The first value, without blanks around it; undefined where there is none or an empty one. */
-export function first(value: string | readonly string[] | undefined): string | undefined {
+export function firstValue(value: string | readonly string[] | undefined): string | undefined {
   return (typeof value === "string" ? value : value?.[0])?.trim() || undefined;
 }
 
-function kept(headers: Fields, isKept: (name: string) => boolean): KeptFields {
+function storableFields(headers: HeaderFields, isKept: (name: string) => boolean): StoredFields {
   // By entries, since a field may be called `__proto__`.
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
@@ -109,7 +109,7 @@ function kept(headers: Fields, isKept: (name: string) => boolean): KeptFields {
 }
 
 /** The members of a comma-separated list of names, in lower case. */
-function listed(value: string | readonly string[] | undefined): readonly string[] {
+function namesIn(value: string | readonly string[] | undefined): readonly string[] {
   const text = typeof value === "string" ? value : (value?.join() ?? "");
   return text
     .toLowerCase()

@@ -24,10 +24,10 @@ export interface AimdWindow {
 }
 
 /** Fewer calls prove nothing. */
-const LEAST_CALLS = 10;
+const MIN_CALLS = 10;
 
 export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: AimdWindow): number {
-  if (seen.calls >= LEAST_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
+  if (seen.calls >= MIN_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
     return Math.max(policy.minMultiplier, thousandths(multiplier * (1 - policy.decrease)));
   }
   // A key that hardly used what it had says nothing about whether more would be welcome.

@@ -1,25 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { calmedGuardUs, evenSpacingUs, widerGuardUs } from "./guard.ts";
+import { decayedGuardUs, evenSpacingUs, widenedGuardUs } from "./guard.ts";
 import { parseRates } from "./rate.ts";
 
 test("each unexplained 429 doubles the guard, to a quarter of a second", () => {
   const widths = [25_000];
-  for (let i = 0; i < 5; i += 1) widths.push(widerGuardUs(widths.at(-1) as number));
+  for (let i = 0; i < 5; i += 1) widths.push(widenedGuardUs(widths.at(-1) as number));
   assert.deepEqual(widths, [25_000, 50_000, 100_000, 200_000, 250_000, 250_000]);
 });
 
 test("a key without a guard gets the usual one first", () => {
-  assert.equal(widerGuardUs(0), 25_000);
+  assert.equal(widenedGuardUs(0), 25_000);
 });
 
 test("every calm hour halves the guard until it is the policy's again", () => {
   const hourUs = 3_600_000_000;
-  assert.equal(calmedGuardUs(200_000, 25_000, hourUs - 1), 200_000);
-  assert.equal(calmedGuardUs(200_000, 25_000, hourUs), 100_000);
-  assert.equal(calmedGuardUs(200_000, 25_000, 3 * hourUs), 25_000);
-  assert.equal(calmedGuardUs(200_000, 25_000, 9 * hourUs), 25_000);
-  assert.equal(calmedGuardUs(25_000, 0, 100 * hourUs), 0);
+  assert.equal(decayedGuardUs(200_000, 25_000, hourUs - 1), 200_000);
+  assert.equal(decayedGuardUs(200_000, 25_000, hourUs), 100_000);
+  assert.equal(decayedGuardUs(200_000, 25_000, 3 * hourUs), 25_000);
+  assert.equal(decayedGuardUs(200_000, 25_000, 9 * hourUs), 25_000);
+  assert.equal(decayedGuardUs(25_000, 0, 100 * hourUs), 0);
 });
 
 test("even spacing leaves two of the shortest window's requests unused", () => {

@@ -4,18 +4,18 @@ import type { Rate } from "./rate.ts";
  * The guard widens every window to absorb what the network does to the distance between two requests (law L12).
  * A 429 although the windows were kept here means that it was too narrow for this host.
  */
-export const WIDEST_GUARD_US = 250_000;
-const LEAST_WIDENED_US = 25_000;
-const CALM_US = 3_600_000_000;
+export const MAX_GUARD_US = 250_000;
+const MIN_WIDENED_GUARD_US = 25_000;
+const GUARD_HALVING_US = 3_600_000_000;
 
 /** After a 429 that the windows do not explain: twice as wide, to a limit. */
-export function widerGuardUs(guardUs: number): number {
-  return Math.min(WIDEST_GUARD_US, Math.max(LEAST_WIDENED_US, guardUs * 2));
+export function widenedGuardUs(guardUs: number): number {
+  return Math.min(MAX_GUARD_US, Math.max(MIN_WIDENED_GUARD_US, guardUs * 2));
 }
 
 /** After a calm time: half as wide for every whole hour, never below the policy's own. */
-export function calmedGuardUs(guardUs: number, policyUs: number, calmUs: number): number {
-  const hours = Math.floor(calmUs / CALM_US);
+export function decayedGuardUs(guardUs: number, policyUs: number, calmUs: number): number {
+  const hours = Math.floor(calmUs / GUARD_HALVING_US);
   return Math.max(policyUs, Math.floor(guardUs / 2 ** hours));
 }
 

@@ -65,17 +65,17 @@ export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]>
   return map;
 }
 
-function parseWindow(part: string, whole: string): Rate {
+function parseWindow(part: string, input: string): Rate {
   const [, count, k, word = ""] = /^(\d{1,10})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
-  if (count === undefined) throw notARate(whole, `${quote(part)} is not of the form <count>/<unit>`);
+  if (count === undefined) throw notARate(input, `${quote(part)} is not of the form <count>/<unit>`);
   const unit = SPELLINGS.get(word.toLowerCase());
   if (unit === undefined) {
-    throw notARate(whole, `${quote(word)} is no unit of time (ms, second, minute, hour and day are)`);
+    throw notARate(input, `${quote(word)} is no unit of time (ms, second, minute, hour and day are)`);
   }
   const limit = Number(count);
   const windowUs = (k ? Number(k) : 1) * UNITS_US[unit];
-  if (limit < 1 || limit > MAX_LIMIT) throw notARate(whole, `the count must lie between 1 and ${MAX_LIMIT}`);
-  if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(whole, "a window must lie between 1 ms and 366 days");
+  if (limit < 1 || limit > MAX_LIMIT) throw notARate(input, `the count must lie between 1 and ${MAX_LIMIT}`);
+  if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(input, "a window must lie between 1 ms and 366 days");
   return { limit, windowUs };
 }
 

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Announcement, announcedLimits } from "./ratelimit-fields.ts";
+import { type AnnouncedLimit, announcedLimits } from "./ratelimit-fields.ts";
 
 const wallMs = Date.UTC(2026, 10, 1, 12, 0, 0);
 const days31Ms = 31 * 86_400_000;
 
-function announced(fields: Readonly<Record<string, string>>): readonly Announcement[] {
+function announced(fields: Readonly<Record<string, string>>): readonly AnnouncedLimit[] {
   return announcedLimits(name => (Object.hasOwn(fields, name) ? fields[name] : undefined), wallMs);
 }
 
@@ -355,7 +355,7 @@ test("whatever the fields hold, nothing is thrown and every announcement is in r
   );
 });
 
-function assertInRange(announcement: Announcement): void {
+function assertInRange(announcement: AnnouncedLimit): void {
   const { limit, windowUs, remaining, resetMs, concurrency } = announcement;
   const inRange = (value: number | undefined, min: number, max: number) =>
     value === undefined || (Number.isSafeInteger(value) && !Object.is(value, -0) && value >= min && value <= max);
@@ -370,7 +370,7 @@ function assertInRange(announcement: Announcement): void {
   assert.ok(Object.values(announcement).every(value => value !== undefined));
 }
 
-const recordings: Readonly<Record<string, readonly Announcement[]>> = {
+const recordings: Readonly<Record<string, readonly AnnouncedLimit[]>> = {
   "api.crossref.org/work-elife.01567-polite-single-pdf-links": [
     { source: "x-rate-limit", limit: 10, windowUs: 1_000_000, concurrency: 3 },
   ],

@@ -13,7 +13,7 @@ import { parseHttpDate } from "../text/http-date.ts";
  * One limit that a response speaks of. What is malformed or absurd is absent, each field for itself, so whatever is
  * here can be acted on. At least one of `limit`, `remaining` and `concurrency` is present.
  */
-export interface Announcement {
+export interface AnnouncedLimit {
   /** The family of fields that said so. */
   readonly source: "ratelimit" | "ratelimit-dictionary" | "ratelimit-triple" | "x-ratelimit" | "x-rate-limit";
   /** The server's own name for the policy, printable ASCII. Only the newest form has one. */
@@ -33,8 +33,8 @@ export interface Announcement {
   readonly concurrency?: number;
 }
 
-type Fields = { readonly [Key in keyof Omit<Announcement, "source">]: Announcement[Key] | undefined };
-type Header = (name: string) => string | undefined;
+type LimitFields = { readonly [Key in keyof Omit<AnnouncedLimit, "source">]: AnnouncedLimit[Key] | undefined };
+type HeaderLookup = (name: string) => string | undefined;
 
 const FIELD_CHARS_MAX = 4096;
 /** More policies than any server has, so that one response cannot make work for thousands. */
@@ -49,13 +49,13 @@ const EPOCH_MS_MIN = 1e11;
  * @param header looks a field up by its name in lower case; repeated fields are joined with a comma.
  * @param wallMs our clock, for an epoch reset in a response without a usable `Date`.
  */
-export function announcedLimits(header: Header, wallMs: number): readonly Announcement[] {
-  const field: Header = name => {
+export function announcedLimits(header: HeaderLookup, wallMs: number): readonly AnnouncedLimit[] {
+  const field: HeaderLookup = name => {
     const text = header(name);
     return text !== undefined && text.length <= FIELD_CHARS_MAX ? text.trim() : undefined;
   };
   const nowMs = () => parseHttpDate(field("date") ?? "", wallMs) ?? wallMs;
-  const prefixed = (prefix: string, misspelt?: string): Fields => ({
+  const prefixed = (prefix: string, misspelt?: string): LimitFields => ({
     remaining: count(item(field(`${prefix}remaining`) ?? (misspelt && field(misspelt)))),
     resetMs: resetMs(item(field(`${prefix}reset`)), nowMs),
   });
@@ -82,15 +82,15 @@ export function announcedLimits(header: Header, wallMs: number): readonly Announ
 }
 
 /** Draft 10: `RateLimit-Policy: "burst";q=100;w=60` and `RateLimit: "burst";r=50;t=30`, joined by name. */
-function namedQuotas(policies: readonly Item[], states: readonly Item[]): readonly Announcement[] {
-  const statesByName = new Map(states.map(([value, parameters]) => [word(value), parameters]));
-  const names = new Set(policies.map(([value]) => word(value)));
-  const strays = states.filter(([value]) => !names.has(word(value)));
-  return [...policies, ...strays].flatMap(([value, policy]) => {
-    const name = word(value);
+function namedQuotas(policies: readonly Item[], states: readonly Item[]): readonly AnnouncedLimit[] {
+  const statesByName = new Map(states.map(([value, parameters]) => [textOf(value), parameters]));
+  const names = new Set(policies.map(([value]) => textOf(value)));
+  const unmatchedStates = states.filter(([value]) => !names.has(textOf(value)));
+  return [...policies, ...unmatchedStates].flatMap(([value, policy]) => {
+    const name = textOf(value);
     if (name === undefined) return [];
     const quota = positive(policy.get("q"));
-    const unit = policy.has("qu") ? word(policy.get("qu")) : "requests";
+    const unit = policy.has("qu") ? textOf(policy.get("qu")) : "requests";
     // Slots in use are no rate: their `r` must not hold a key until their `t`.
     if (unit === "concurrent-requests") return announcement("ratelimit", { name, concurrency: quota });
     if (unit !== "requests") return [];
@@ -101,29 +101,33 @@ function namedQuotas(policies: readonly Item[], states: readonly Item[]): readon
 }
 
 /** Draft 7: `RateLimit: limit=100, remaining=50, reset=5`. */
-function dictionaryState(text: string | undefined): Fields {
+function dictionaryState(text: string | undefined): LimitFields {
   const members = text === undefined ? undefined : attempt(() => parseDictionary(text));
   const value = (key: string) => members?.get(key)?.[0];
   return { limit: positive(value("limit")), remaining: count(value("remaining")), resetMs: spanMs(value("reset")) };
 }
 
 /** `100, 100;w=60, 5000;w=3600`: quotas without a name. */
-function countedQuotas(members: readonly Item[]): readonly Fields[] {
+function countedQuotas(members: readonly Item[]): readonly LimitFields[] {
   return members.flatMap(([value, parameters]) =>
     typeof value === "number" ? [{ limit: positive(value), windowUs: windowUs(parameters.get("w")) }] : [],
   );
 }
 
 /** A state belongs to the policy with its limit, or to the only one; the other policies stand for themselves. */
-function joined(source: Announcement["source"], state: Fields, policies: readonly Fields[]): readonly Announcement[] {
+function joined(
+  source: AnnouncedLimit["source"],
+  state: LimitFields,
+  policies: readonly LimitFields[],
+): readonly AnnouncedLimit[] {
   const isOnly = state.limit === undefined && policies.length === 1;
   const own = policies.find(({ limit }) => isOnly || (limit !== undefined && limit === state.limit));
-  const whole = { ...state, limit: state.limit ?? own?.limit, windowUs: state.windowUs ?? own?.windowUs };
-  return [whole, ...policies.filter(policy => policy !== own)].flatMap(fields => announcement(source, fields));
+  const merged = { ...state, limit: state.limit ?? own?.limit, windowUs: state.windowUs ?? own?.windowUs };
+  return [merged, ...policies.filter(policy => policy !== own)].flatMap(fields => announcement(source, fields));
 }
 
 /** A list of one, or of none when nothing useful is left. */
-function announcement(source: Announcement["source"], fields: Fields): readonly Announcement[] {
+function announcement(source: AnnouncedLimit["source"], fields: LimitFields): readonly AnnouncedLimit[] {
   const { name, windowUs, remaining, resetMs, concurrency } = fields;
   // OpenAlex sent a limit of 5 with 9 remaining while it granted 10: a bare limit that its own counter contradicts is
   // dropped. One with a window is a policy in itself and stands.
@@ -178,7 +182,7 @@ function within(value: number, max: number): number | undefined {
   return value >= 0 && value <= max ? Math.abs(value) : undefined;
 }
 
-function word(value: BareItem | undefined): string | undefined {
+function textOf(value: BareItem | undefined): string | undefined {
   return value instanceof Token ? value.toString() : typeof value === "string" ? value : undefined;
 }
 

@@ -11,7 +11,7 @@ function claimOf(...rates: readonly (readonly [limit: number, windowUs: number])
 }
 
 /** What a store does with it, in one go. */
-function ask(
+function requestUnits(
   budget: SharedBudget,
   process: string,
   claim: BudgetClaim,
@@ -20,54 +20,54 @@ function ask(
   least = 1,
 ): number {
   budget.join(process, claim, nowUs + LEASE, nowUs);
-  const given = budget.room(process, { least, most }, nowUs);
+  const given = budget.availableUnits(process, { least, most }, nowUs);
   if (given > 0) budget.reserve(process, given);
-  budget.noteHunger(process, given < most, nowUs);
+  budget.setWaiting(process, given < most, nowUs);
   return given;
 }
 
 test("what one process has, no other gets: written or not, until the window has passed since the write", () => {
   const budget = new SharedBudget();
   const claim = claimOf([3, SECOND]);
-  assert.equal(ask(budget, "a", claim, 2, 0), 2);
-  assert.equal(ask(budget, "b", claim, 2, 0), 1);
-  assert.equal(ask(budget, "b", claim, 1, 900_000), 0);
+  assert.equal(requestUnits(budget, "a", claim, 2, 0), 2);
+  assert.equal(requestUnits(budget, "b", claim, 2, 0), 1);
+  assert.equal(requestUnits(budget, "b", claim, 1, 900_000), 0);
   budget.settle("a", 2, 0, 900_000);
   budget.settle("b", 0, 1, 900_000);
-  budget.noteHunger("b", false, 900_000);
-  assert.equal(ask(budget, "c", claim, 3, 900_000), 1);
-  assert.equal(ask(budget, "c", claim, 3, 1_899_999), 0);
-  assert.equal(ask(budget, "c", claim, 3, 1_900_000), 2);
+  budget.setWaiting("b", false, 900_000);
+  assert.equal(requestUnits(budget, "c", claim, 3, 900_000), 1);
+  assert.equal(requestUnits(budget, "c", claim, 3, 1_899_999), 0);
+  assert.equal(requestUnits(budget, "c", claim, 3, 1_900_000), 2);
 });
 
 test("a process that dies loses what it had out when its lease ends, and not before", () => {
   const budget = new SharedBudget();
   const claim = claimOf([1, SECOND]);
-  assert.equal(ask(budget, "a", claim, 1, 0), 1);
-  assert.equal(ask(budget, "b", claim, 1, LEASE - 1), 0);
-  assert.equal(ask(budget, "b", claim, 1, LEASE), 0, "it counts as written at the end of the lease");
-  assert.equal(ask(budget, "b", claim, 1, LEASE + SECOND), 1);
+  assert.equal(requestUnits(budget, "a", claim, 1, 0), 1);
+  assert.equal(requestUnits(budget, "b", claim, 1, LEASE - 1), 0);
+  assert.equal(requestUnits(budget, "b", claim, 1, LEASE), 0, "it counts as written at the end of the lease");
+  assert.equal(requestUnits(budget, "b", claim, 1, LEASE + SECOND), 1);
   // Back from the dead: what it says of its old units was counted already.
   budget.settle("a", 1, 0, LEASE + SECOND);
   budget.settle("b", 0, 1, LEASE + SECOND);
-  assert.equal(ask(budget, "c", claim, 1, LEASE + SECOND), 1);
+  assert.equal(requestUnits(budget, "c", claim, 1, LEASE + SECOND), 1);
 });
 
 test("of two policies for one budget the stricter counts, for as long as its process lives", () => {
   const budget = new SharedBudget();
   const loose = claimOf([10, SECOND]);
   const strict = claimOf([2, SECOND], [5, 60 * SECOND]);
-  assert.equal(ask(budget, "a", loose, 1, 0), 1);
+  assert.equal(requestUnits(budget, "a", loose, 1, 0), 1);
   budget.settle("a", 1, 0, 0);
   assert.equal(budget.isStricterThan(loose), false);
-  assert.equal(ask(budget, "b", strict, 9, 0), 1);
+  assert.equal(requestUnits(budget, "b", strict, 9, 0), 1);
   assert.equal(budget.isStricterThan(loose), true);
   assert.equal(budget.isStricterThan(strict), false);
   budget.settle("b", 1, 0, 0);
-  budget.noteHunger("b", false, 0);
-  assert.equal(ask(budget, "a", loose, 9, LEASE - 1), 2);
+  budget.setWaiting("b", false, 0);
+  assert.equal(requestUnits(budget, "a", loose, 9, LEASE - 1), 2);
   budget.settle("a", 2, 0, LEASE - 1);
-  assert.equal(ask(budget, "a", loose, 20, LEASE + 2 * SECOND), 10);
+  assert.equal(requestUnits(budget, "a", loose, 20, LEASE + 2 * SECOND), 10);
 });
 
 test("while others are hungry nobody takes more than a share, and the one served least recently goes first", () => {
@@ -78,7 +78,7 @@ test("while others are hungry nobody takes more than a share, and the one served
   // Every millisecond they all ask, always in the same order: the first would take everything.
   for (let nowUs = 0; nowUs < 20 * SECOND; nowUs += 1000) {
     for (const name of names) {
-      const given = ask(budget, name, claim, 50, nowUs);
+      const given = requestUnits(budget, name, claim, 50, nowUs);
       budget.settle(name, given, 0, nowUs);
       got[name] += given;
     }
@@ -97,8 +97,8 @@ test("the state survives being written down and read again", () => {
     const nowUs = step * 137_000;
     const name = `p${step % 3}`;
     const read = new SharedBudget(kept === undefined ? undefined : structuredClone(kept));
-    const given = ask(direct, name, claim, 1 + (step % 2), nowUs);
-    assert.equal(ask(read, name, claim, 1 + (step % 2), nowUs), given);
+    const given = requestUnits(direct, name, claim, 1 + (step % 2), nowUs);
+    assert.equal(requestUnits(read, name, claim, 1 + (step % 2), nowUs), given);
     direct.settle(name, given, 0, nowUs + 1);
     read.settle(name, given, 0, nowUs + 1);
     kept = read.dump();
@@ -128,7 +128,7 @@ test("over all processes, never more than the limit is written in any window, wh
         nowUs += afterUs;
         const mine = held.get(process);
         if (kind === "ask") {
-          const given = ask(budget, process, claim, units + 2, nowUs, units);
+          const given = requestUnits(budget, process, claim, units + 2, nowUs, units);
           assert.ok(given === 0 || given >= units);
           const left = mine !== undefined && mine.leaseUs > nowUs ? mine.units : 0;
           held.set(process, { units: left + given, leaseUs: nowUs + LEASE });
@@ -159,11 +159,11 @@ test("two that wait for a slow rate take turns, even if the timer of one is alwa
     for (const name of ["a", "b"] as const) {
       if (nowUs < nextUs[name]) continue;
       budget.join(name, claim, nowUs + LEASE, nowUs);
-      const given = budget.room(name, { least: 1, most: 50 }, nowUs);
+      const given = budget.availableUnits(name, { least: 1, most: 50 }, nowUs);
       budget.reserve(name, given);
       budget.settle(name, given, 0, nowUs);
       nextUs[name] = Math.max(nowUs + 10, budget.earliestUs(name, 1, nowUs));
-      budget.noteHunger(name, true, nowUs, nextUs[name]);
+      budget.setWaiting(name, true, nowUs, nextUs[name]);
       got[name] += given;
     }
   }
@@ -175,11 +175,11 @@ test("what a process had while it was alone is not held against it when another 
   const claim = claimOf([10, SECOND]);
   const got = { a: 0, b: 0 };
   for (let nowUs = 0; nowUs < 100 * SECOND; nowUs += 100_000) {
-    budget.settle("a", ask(budget, "a", claim, 1, nowUs), 0, nowUs);
+    budget.settle("a", requestUnits(budget, "a", claim, 1, nowUs), 0, nowUs);
   }
   for (let nowUs = 100 * SECOND; nowUs < 120 * SECOND; nowUs += 1000) {
     for (const name of ["b", "a"] as const) {
-      const given = ask(budget, name, claim, 50, nowUs);
+      const given = requestUnits(budget, name, claim, 50, nowUs);
       budget.settle(name, given, 0, nowUs);
       got[name] += given;
     }
@@ -190,19 +190,19 @@ test("what a process had while it was alone is not held against it when another 
 test("a budget in which only the dead have something out is spent a window after their lease", () => {
   const budget = new SharedBudget();
   const claim = claimOf([2, SECOND], [9, 60 * SECOND]);
-  assert.equal(ask(budget, "a", claim, 2, 0), 2);
-  assert.equal(budget.isSpent(LEASE + 60 * SECOND - 1), false);
-  assert.equal(budget.isSpent(LEASE + 60 * SECOND), true);
+  assert.equal(requestUnits(budget, "a", claim, 2, 0), 2);
+  assert.equal(budget.isExpired(LEASE + 60 * SECOND - 1), false);
+  assert.equal(budget.isExpired(LEASE + 60 * SECOND), true);
 });
 
 test("a process that says it is alive keeps what it has out", () => {
   const budget = new SharedBudget();
   const claim = claimOf([1, SECOND]);
-  assert.equal(ask(budget, "a", claim, 1, 0), 1);
+  assert.equal(requestUnits(budget, "a", claim, 1, 0), 1);
   budget.renew("a", 2 * LEASE);
-  assert.equal(ask(budget, "b", claim, 1, LEASE + 5 * SECOND), 0);
+  assert.equal(requestUnits(budget, "b", claim, 1, LEASE + 5 * SECOND), 0);
   budget.settle("a", 0, 1, LEASE + 5 * SECOND);
-  assert.equal(ask(budget, "b", claim, 1, LEASE + 5 * SECOND), 1);
+  assert.equal(requestUnits(budget, "b", claim, 1, LEASE + 5 * SECOND), 1);
 });
 
 test("a wider spacing is stricter, too", () => {
@@ -218,7 +218,7 @@ test("who may go at once is sent to the end of a turn while another is hungry, a
   const budget = new SharedBudget();
   const claim = claimOf([2, SECOND]);
   for (const name of ["a", "b"]) budget.join(name, claim, LEASE, 0);
-  budget.noteHunger("a", true, 1000);
+  budget.setWaiting("a", true, 1000);
   assert.equal(budget.earliestUs("a", 1, 1000), 0);
   assert.equal(budget.earliestUs("b", 1, 1000), 20_000);
   assert.equal(budget.earliestUs("b", 1, 30_000), 30_000);
@@ -235,13 +235,13 @@ test("units that come back unsent leave no stamp", () => {
 
 test("a budget is spent when a window has passed since its last write and nobody lives", () => {
   const budget = new SharedBudget();
-  assert.equal(budget.isSpent(0), true);
+  assert.equal(budget.isExpired(0), true);
   budget.join("a", claimOf([1, SECOND]), 10, 0);
   budget.reserve("a", 1);
   budget.settle("a", 1, 0, 5);
-  assert.equal(budget.isSpent(9), false);
-  assert.equal(budget.isSpent(SECOND + 4), false);
-  assert.equal(budget.isSpent(SECOND + 5), true);
+  assert.equal(budget.isExpired(9), false);
+  assert.equal(budget.isExpired(SECOND + 4), false);
+  assert.equal(budget.isExpired(SECOND + 5), true);
 });
 
 test("what the dead still had out counts until a window has passed since the end of their lease", () => {
@@ -249,6 +249,6 @@ test("what the dead still had out counts until a window has passed since the end
   budget.join("a", claimOf([2, SECOND]), 10, 0);
   budget.reserve("a", 2);
   budget.settle("a", 1, 0, 5);
-  assert.equal(budget.isSpent(SECOND + 9), false);
-  assert.equal(budget.isSpent(SECOND + 10), true);
+  assert.equal(budget.isExpired(SECOND + 9), false);
+  assert.equal(budget.isExpired(SECOND + 10), true);
 });

@@ -7,7 +7,7 @@
  *
  * Processes may have different limits in mind. For each length of window the strictest of those alive is kept.
  */
-import { type LogState, makeWindow, type Window, WindowLog } from "./window-log.ts";
+import { makeWindow, type Window, WindowLog, type WindowLogState } from "./window-log.ts";
 
 /** One window as a process wants it kept. */
 export interface ClaimedWindow {
@@ -26,7 +26,7 @@ export interface BudgetClaim {
 }
 
 /** How many units are wanted: at least `least` or none at all, at most `most`. */
-export interface Wanted {
+export interface UnitDemand {
   readonly least: number;
   readonly most: number;
 }
@@ -37,22 +37,22 @@ interface Member {
   pending: number;
   leaseUs: number;
   /** Whether it wants more than it got. */
-  isHungry?: boolean | undefined;
+  isWaiting?: boolean | undefined;
   /** When one that wanted more last was to be back; undefined when it always got what it wanted. */
-  backUs?: number | undefined;
+  nextRequestUs?: number | undefined;
   /** Units it got, to see whose turn it is. */
-  served: number;
+  usage: number;
 }
 
 export interface BudgetState {
-  readonly log: LogState;
+  readonly log: WindowLogState;
   readonly windows: readonly Window[];
   readonly lengthsUs: readonly number[];
   readonly members: Readonly<Record<string, Member>>;
 }
 
 /** Who was told to wait and has not been back for so long has gone elsewhere. */
-const HUNGER_US = 2_000_000;
+const WAITING_TIMEOUT_US = 2_000_000;
 /** How long a unit that has become free is kept for those who have got less. */
 const TURN_US = 20_000;
 
@@ -79,9 +79,9 @@ export class SharedBudget {
   }
 
   /** A process is here, wants these windows kept, and is alive until then. Those whose lease is over are counted out. */
-  join(party: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
-    const known = this.#members.get(party);
-    if (known === undefined) this.#members.set(party, { claim, pending: 0, leaseUs, served: 0 });
+  join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
+    const known = this.#members.get(processId);
+    if (known === undefined) this.#members.set(processId, { claim, pending: 0, leaseUs, usage: 0 });
     else Object.assign(known, { claim, leaseUs });
     for (const [name, member] of this.#members) {
       if (member.leaseUs > nowUs) continue;
@@ -90,12 +90,12 @@ export class SharedBudget {
       if (member.pending > 0) this.#log.writeReserved(this.#windows, member.pending, atUs);
       this.#members.delete(name);
     }
-    this.#follow();
+    this.#applyStrictestClaims();
   }
 
   /** A process that is known here is alive until then. */
-  renew(party: string, leaseUs: number): void {
-    const member = this.#members.get(party);
+  renew(processId: string, leaseUs: number): void {
+    const member = this.#members.get(processId);
     if (member !== undefined) member.leaseUs = leaseUs;
   }
 
@@ -109,26 +109,26 @@ export class SharedBudget {
   }
 
   /** How many units a process may have now: its share while others are hungry too, and nothing while it is their turn. */
-  room(party: string, { least, most }: Wanted, nowUs: number): number {
+  availableUnits(processId: string, { least, most }: UnitDemand, nowUs: number): number {
     const spacingUs = this.#spacingUs();
     const freeUs = this.#log.earliestUs(this.#windows, spacingUs, least, nowUs);
     if (freeUs > nowUs) return 0;
     const free = Math.min(...this.#windows.map((w, index) => w.limit - this.#log.usedUnits(index, w, nowUs)));
     // Evenly spaced sends go one by one.
     const atOnce = Math.min(spacingUs > 0 ? least : free, most);
-    const others = this.#hungry(party, nowUs);
+    const others = this.#waitingOthers(processId, nowUs);
     if (others.length === 0) return atOnce;
-    const served = this.#members.get(party)?.served ?? 0;
-    const before = others.filter(other => other.served < served).length;
+    const usage = this.#members.get(processId)?.usage ?? 0;
+    const before = others.filter(other => other.usage < usage).length;
     if (free <= before && nowUs - freeUs < TURN_US) return 0;
     return Math.min(atOnce, Math.max(least, Math.ceil(free / (others.length + 1))));
   }
 
-  reserve(party: string, units: number): void {
-    const member = this.#members.get(party);
+  reserve(processId: string, units: number): void {
+    const member = this.#members.get(processId);
     if (member === undefined) return;
     member.pending += units;
-    member.served += units;
+    member.usage += units;
     this.#log.reserve(units);
   }
 
@@ -136,38 +136,40 @@ export class SharedBudget {
    * Notes whether a process wants more than it got, so that the others leave it its share; and when it will be back for
    * it, since until then it cannot have gone elsewhere.
    */
-  noteHunger(party: string, isHungry: boolean, nowUs: number, backUs: number = nowUs): void {
-    const member = this.#members.get(party);
+  setWaiting(processId: string, isWaiting: boolean, nowUs: number, nextRequestUs: number = nowUs): void {
+    const member = this.#members.get(processId);
     if (member === undefined) return;
-    const others = this.#hungry(party, nowUs);
+    const others = this.#waitingOthers(processId, nowUs);
     // Who comes to the table now has no claim on what the others ate before, nor they on what it had alone. One that was
     // content for a moment only has not left.
-    if (isHungry && !wasHungry(member, nowUs) && others.length > 0)
-      member.served = Math.min(...others.map(({ served }) => served));
-    member.isHungry = isHungry;
-    if (isHungry) member.backUs = backUs;
+    if (isWaiting && !wasWaiting(member, nowUs) && others.length > 0)
+      member.usage = Math.min(...others.map(({ usage }) => usage));
+    member.isWaiting = isWaiting;
+    if (isWaiting) member.nextRequestUs = nextRequestUs;
   }
 
   /** When at least so many units could be had; somewhat later for one whose turn it is not. */
-  earliestUs(party: string, least: number, nowUs: number): number {
+  earliestUs(processId: string, least: number, nowUs: number): number {
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs(), least, nowUs);
-    return freeUs > nowUs || this.#hungry(party, nowUs).length === 0 ? freeUs : Math.max(nowUs, freeUs + TURN_US);
+    return freeUs > nowUs || this.#waitingOthers(processId, nowUs).length === 0
+      ? freeUs
+      : Math.max(nowUs, freeUs + TURN_US);
   }
 
   /** Units that a process had out were written just now, or come back. Those it no longer has, were counted already. */
-  settle(party: string, written: number, returned: number, nowUs: number): void {
-    const member = this.#members.get(party);
+  settle(processId: string, written: number, returned: number, nowUs: number): void {
+    const member = this.#members.get(processId);
     if (member === undefined) return;
-    const gone = Math.min(written, member.pending);
-    if (gone > 0) this.#log.writeReserved(this.#windows, gone, nowUs);
-    const back = Math.min(returned, member.pending - gone);
-    this.#log.giveBack(back);
-    member.pending -= gone + back;
-    member.served -= back;
+    const writtenUnits = Math.min(written, member.pending);
+    if (writtenUnits > 0) this.#log.writeReserved(this.#windows, writtenUnits, nowUs);
+    const returnedUnits = Math.min(returned, member.pending - writtenUnits);
+    this.#log.giveBack(returnedUnits);
+    member.pending -= writtenUnits + returnedUnits;
+    member.usage -= returnedUnits;
   }
 
   /** True when nothing in here can delay anybody any more. */
-  isSpent(nowUs: number): boolean {
+  isExpired(nowUs: number): boolean {
     let lastUs = this.#log.written > 0 ? this.#log.lastUs : Number.NEGATIVE_INFINITY;
     for (const { pending, leaseUs } of this.#members.values()) {
       if (leaseUs > nowUs) return false;
@@ -177,10 +179,10 @@ export class SharedBudget {
     return quietUs >= this.#spacingUs() && this.#windows.every(({ spanUs }) => quietUs >= spanUs);
   }
 
-  #hungry(party: string, nowUs: number): readonly Member[] {
+  #waitingOthers(processId: string, nowUs: number): readonly Member[] {
     const others: Member[] = [];
     for (const [name, member] of this.#members)
-      if (name !== party && member.isHungry === true && wasHungry(member, nowUs)) others.push(member);
+      if (name !== processId && member.isWaiting === true && wasWaiting(member, nowUs)) others.push(member);
     return others;
   }
 
@@ -191,7 +193,7 @@ export class SharedBudget {
   }
 
   /** Takes the strictest of what the living want kept. */
-  #follow(): void {
+  #applyStrictestClaims(): void {
     const strictest = new Map<number, { limit: number; spanUs: number }>();
     for (const { claim } of this.#members.values()) {
       for (const { limit, windowUs, spanUs } of claim.windows) {
@@ -208,12 +210,12 @@ export class SharedBudget {
       });
     if (isSame) return;
     const windows = Array.from(strictest.values(), ({ limit, spanUs }) => makeWindow(limit, spanUs));
-    this.#log.rewindow(this.#windows, windows);
+    this.#log.replaceWindows(this.#windows, windows);
     this.#windows = windows;
     this.#lengthsUs = [...strictest.keys()];
   }
 }
 
-function wasHungry({ backUs }: Member, nowUs: number): boolean {
-  return backUs !== undefined && nowUs - backUs < HUNGER_US;
+function wasWaiting({ nextRequestUs }: Member, nowUs: number): boolean {
+  return nextRequestUs !== undefined && nowUs - nextRequestUs < WAITING_TIMEOUT_US;
 }

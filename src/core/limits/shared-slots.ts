@@ -12,13 +12,13 @@ export interface SlotHolder {
   /** How many there are altogether, as this party was told. The smallest number counts. */
   readonly limit: number;
   /** Since when it wants more than it has; undefined when it has what it wants. */
-  readonly hungrySinceUs?: number | undefined;
+  readonly waitingSinceUs?: number | undefined;
   /** For how long it is taken at its word that it wants more. */
-  readonly hungryUntilUs?: number | undefined;
+  readonly waitingUntilUs?: number | undefined;
   readonly leaseUntilUs: number;
 }
 
-export interface SlotTrade {
+export interface SlotRequest {
   /** How many it has, as it knows best: the store may have lost it. */
   readonly holds: number;
   /** How many more it could use at once. */
@@ -27,27 +27,27 @@ export interface SlotTrade {
   readonly limit: number;
 }
 
-export interface Traded {
+export interface SlotReply {
   readonly slots: SharedSlots;
   readonly given: number;
 }
 
 /** A hungry party that does not come back within this is served no more before others. */
-const HUNGRY_US = 1_000_000;
+const WAITING_TTL_US = 1_000_000;
 
-export function tradeSlots(
+export function leaseSlots(
   slots: SharedSlots,
-  party: string,
-  { holds, wanted, limit }: SlotTrade,
+  processId: string,
+  { holds, wanted, limit }: SlotRequest,
   nowUs: number,
   leaseUs: number,
-): Traded {
-  const living: Record<string, SlotHolder> = {};
-  for (const [name, holder] of Object.entries(slots)) if (holder.leaseUntilUs > nowUs) living[name] = holder;
-  const { hungrySinceUs } = living[party] ?? {};
-  delete living[party];
-  const others = Object.values(living);
-  const sinceUs = hungrySinceUs ?? nowUs;
+): SlotReply {
+  const activeHolders: Record<string, SlotHolder> = {};
+  for (const [name, holder] of Object.entries(slots)) if (holder.leaseUntilUs > nowUs) activeHolders[name] = holder;
+  const { waitingSinceUs } = activeHolders[processId] ?? {};
+  delete activeHolders[processId];
+  const others = Object.values(activeHolders);
+  const sinceUs = waitingSinceUs ?? nowUs;
   let own = holds;
   const strictest = Math.min(limit, ...others.map(other => other.limit));
   let free = strictest - own - others.reduce((sum, other) => sum + other.held, 0);
@@ -57,24 +57,24 @@ export function tradeSlots(
     given += 1;
     free -= 1;
   }
-  const isHungry = given < wanted;
-  if (own === 0 && !isHungry) return { slots: living, given };
-  living[party] = {
+  const isWaiting = given < wanted;
+  if (own === 0 && !isWaiting) return { slots: activeHolders, given };
+  activeHolders[processId] = {
     held: own,
     limit,
     leaseUntilUs: nowUs + leaseUs,
-    ...(isHungry && { hungrySinceUs: sinceUs, hungryUntilUs: nowUs + HUNGRY_US }),
+    ...(isWaiting && { waitingSinceUs: sinceUs, waitingUntilUs: nowUs + WAITING_TTL_US }),
   };
-  return { slots: living, given };
+  return { slots: activeHolders, given };
 }
 
 /** When the last lease ends: nobody misses it after that. */
-export function slotsForgettableUs(slots: SharedSlots, nowUs: number): number {
+export function slotsExpiryUs(slots: SharedSlots, nowUs: number): number {
   return Math.max(nowUs, ...Object.values(slots).map(({ leaseUntilUs }) => leaseUntilUs));
 }
 
 function goesBefore(other: SlotHolder, held: number, sinceUs: number, nowUs: number): boolean {
-  const { hungrySinceUs, hungryUntilUs = 0 } = other;
-  if (hungrySinceUs === undefined || hungryUntilUs <= nowUs) return false;
-  return other.held < held || (other.held === held && hungrySinceUs < sinceUs);
+  const { waitingSinceUs, waitingUntilUs = 0 } = other;
+  if (waitingSinceUs === undefined || waitingUntilUs <= nowUs) return false;
+  return other.held < held || (other.held === held && waitingSinceUs < sinceUs);
 }

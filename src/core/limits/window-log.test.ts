@@ -83,13 +83,13 @@ test("a lowered limit reads the same memory", () => {
 test("a log is spent when nothing in it can delay anybody", () => {
   const windows = [makeWindow(2, S), makeWindow(10, 60 * S)];
   const log = new WindowLog();
-  assert.equal(log.isSpent(windows, 0, 0), true);
+  assert.equal(log.isExpired(windows, 0, 0), true);
   log.reserve(1);
-  assert.equal(log.isSpent(windows, 0, 100 * S), false);
+  assert.equal(log.isExpired(windows, 0, 100 * S), false);
   log.writeReserved(windows, 1, 100 * S);
-  assert.equal(log.isSpent(windows, 0, 160 * S - 1), false);
-  assert.equal(log.isSpent(windows, 0, 160 * S), true);
-  assert.equal(log.isSpent(windows, 90 * S, 160 * S), false);
+  assert.equal(log.isExpired(windows, 0, 160 * S - 1), false);
+  assert.equal(log.isExpired(windows, 0, 160 * S), true);
+  assert.equal(log.isExpired(windows, 90 * S, 160 * S), false);
 });
 
 interface Step {
@@ -191,7 +191,7 @@ test("a log costs arrays only when its stamps differ, and only as much as its un
   const windows = [makeWindow(1000, 60_000_000)];
   const log = new WindowLog();
   log.write(windows, 100, 5);
-  log.rewindow(windows, windows);
+  log.replaceWindows(windows, windows);
   assert.equal(log.dump().rings, undefined);
   log.write(windows, 1, 6);
   // Of a thousand every fifth is remembered.

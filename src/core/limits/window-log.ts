@@ -22,18 +22,18 @@ export interface Window {
 }
 
 /** A log as plain data, for those who keep it elsewhere. */
-export interface LogState {
+export interface WindowLogState {
   readonly written: number;
   readonly pending: number;
   readonly lastUs: number;
   readonly rings?: readonly Float64Array[] | undefined;
 }
 
-const REMEMBERED_STAMPS = 200;
-const FIRST_CAPACITY = 8;
+const MAX_STAMPS = 200;
+const INITIAL_CAPACITY = 8;
 
 export function makeWindow(limit: number, spanUs: number): Window {
-  const grain = Math.ceil(limit / REMEMBERED_STAMPS);
+  const grain = Math.ceil(limit / MAX_STAMPS);
   return { limit, spanUs, grain, capacity: Math.ceil(limit / grain) + 1 };
 }
 
@@ -47,7 +47,7 @@ export class WindowLog {
   /** One ring of stamps for each window. Absent while every unit shares `lastUs`: an idle host costs no array. */
   #rings: Float64Array[] | undefined;
 
-  static restore({ written, pending, lastUs, rings }: LogState): WindowLog {
+  static restore({ written, pending, lastUs, rings }: WindowLogState): WindowLog {
     const log = new WindowLog();
     log.written = written;
     log.pending = pending;
@@ -56,7 +56,7 @@ export class WindowLog {
     return log;
   }
 
-  dump(): LogState {
+  dump(): WindowLogState {
     const { written, pending, lastUs } = this;
     return { written, pending, lastUs, rings: this.#rings?.map(ring => ring.slice()) };
   }
@@ -121,7 +121,7 @@ export class WindowLog {
 
   /** Units that were not reserved are being written now. */
   write(windows: readonly Window[], units: number, nowUs: number): void {
-    if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#remember(windows);
+    if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#createRings(windows);
     const first = this.written + 1;
     this.written += units;
     this.lastUs = nowUs;
@@ -129,7 +129,7 @@ export class WindowLog {
     for (let index = 0; index < windows.length; index += 1) {
       const { grain, capacity } = windows[index] as Window;
       for (let mark = Math.ceil(first / grain); mark <= Math.floor(this.written / grain); mark += 1) {
-        const ring = this.#roomFor(index, capacity, mark);
+        const ring = this.#ringFor(index, capacity, mark);
         ring[mark % ring.length] = nowUs;
       }
     }
@@ -139,7 +139,7 @@ export class WindowLog {
    * Goes on under other windows. Nothing is forgotten: each unit keeps the most exact stamp that any old window
    * remembers, and one that none remembers counts as written with the oldest that is.
    */
-  rewindow(from: readonly Window[], to: readonly Window[]): void {
+  replaceWindows(from: readonly Window[], to: readonly Window[]): void {
     if (this.#rings === undefined) return;
     const known = (unit: number) =>
       Math.min(
@@ -149,7 +149,7 @@ export class WindowLog {
       );
     this.#rings = to.map(({ grain, capacity }) => {
       const newest = Math.floor(this.written / grain);
-      const ring = new Float64Array(Math.min(capacity, Math.max(FIRST_CAPACITY, newest)));
+      const ring = new Float64Array(Math.min(capacity, Math.max(INITIAL_CAPACITY, newest)));
       let oldestUs = this.lastUs;
       for (let mark = newest; mark > Math.max(0, newest - ring.length); mark -= 1) {
         const stampUs = known(mark * grain);
@@ -161,7 +161,7 @@ export class WindowLog {
   }
 
   /** True when nothing in here can delay anybody any more: the log may be forgotten unnoticed (law L11). */
-  isSpent(windows: readonly Window[], spacingUs: number, nowUs: number): boolean {
+  isExpired(windows: readonly Window[], spacingUs: number, nowUs: number): boolean {
     if (this.pending > 0) return false;
     if (this.written === 0) return true;
     const quietUs = nowUs - this.lastUs;
@@ -174,10 +174,10 @@ export class WindowLog {
   }
 
   /** Builds the rings when stamps first differ: all units so far were written at `lastUs`. */
-  #remember(windows: readonly Window[]): void {
+  #createRings(windows: readonly Window[]): void {
     this.#rings = windows.map(({ grain, capacity }) => {
       const needed = Math.floor(this.written / grain);
-      return new Float64Array(Math.min(capacity, Math.max(FIRST_CAPACITY, needed))).fill(this.lastUs);
+      return new Float64Array(Math.min(capacity, Math.max(INITIAL_CAPACITY, needed))).fill(this.lastUs);
     });
   }
 
@@ -185,7 +185,7 @@ export class WindowLog {
    * The ring, grown before it would overwrite what is in it, until it holds a whole window's worth. What has expired is
    * kept too: a window that is stretched later (law L9) counts it again.
    */
-  #roomFor(index: number, capacity: number, mark: number): Float64Array {
+  #ringFor(index: number, capacity: number, mark: number): Float64Array {
     const rings = this.#rings as Float64Array[];
     const ring = rings[index] as Float64Array;
     if (mark <= ring.length || ring.length >= capacity) return ring;

@@ -17,12 +17,14 @@ import { hubFor, serve, type TestServer } from "../../../test/http/kit.ts";
 import { reportOf } from "../manifest/manifest-report.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
-type Shelf = Readonly<Record<string, (request: IncomingMessage, response: ServerResponse, visit: number) => void>>;
+type FileHandlers = Readonly<
+  Record<string, (request: IncomingMessage, response: ServerResponse, visit: number) => void>
+>;
 
 /** An index that names `/files/<name>` for each work, and whatever lies there. */
 function library(
   t: TestContext,
-  shelf: Shelf,
+  handlers: FileHandlers,
   candidates: (name: string, origin: string) => readonly Candidate[] = only,
 ) {
   const visits = new Map<string, number>();
@@ -36,7 +38,7 @@ function library(
     }
     const visit = (visits.get(name) ?? 0) + 1;
     visits.set(name, visit);
-    const answer = shelf[name];
+    const answer = handlers[name];
     if (answer === undefined) response.writeHead(404).end("not here");
     else answer(request, response, visit);
   });
@@ -63,8 +65,8 @@ test("a sound file is put under the work's name, with its hash in the manifest",
   const server = await library(t, { a: give(pdf("a")) });
   const folder = folderFor(t);
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
-  made.run.want([workCalled("a")]);
-  made.run.pipeline.fed();
+  made.run.addWorks([workCalled("a")]);
+  made.run.pipeline.inputEnded();
   await made.run.pipeline.run();
   assert.deepEqual(files(folder), ["doi_10.5555_a.pdf"]);
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), pdf("a"));
@@ -188,7 +190,7 @@ test("a part whose file has changed meanwhile is fetched anew, and the halves ar
 });
 
 /** The first answer breaks off after a thousand bytes; what the later ones are is up to `rest`. */
-async function brokenOff(t: TestContext, whole: Buffer, rest: Shelf[string]) {
+async function brokenOff(t: TestContext, whole: Buffer, rest: FileHandlers[string]) {
   const held: ServerResponse[] = [];
   const server = await library(t, {
     a: (request, response, visit) => {
@@ -251,8 +253,8 @@ test("a way that leads in a circle is in the record of what was tried", async t 
 
 test("the same bytes from two addresses are one file, the same address is fetched once", async t => {
   const same = pdf("same");
-  const shelf = { a: give(same), b: give(same), shared: give(pdf("shared")) };
-  const server = await library(t, shelf, (name, origin) => [
+  const handlers = { a: give(same), b: give(same), shared: give(pdf("shared")) };
+  const server = await library(t, handlers, (name, origin) => [
     { url: `${origin}/files/${name.startsWith("s") ? "shared" : name}`, kind: "pdf" },
   ]);
   const folder = folderFor(t);

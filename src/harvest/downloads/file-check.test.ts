@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type FileKind, HEAD_BYTES, judgeFile, TAIL_BYTES } from "./file-check.ts";
+import { checkFile, type FileKind, HEAD_BYTES, TAIL_BYTES } from "./file-check.ts";
 
 function judged(wanted: FileKind, text: string | Uint8Array): string {
   const bytes = typeof text === "string" ? Buffer.from(text, "latin1") : text;
-  const verdict = judgeFile(wanted, {
+  const verdict = checkFile(wanted, {
     head: bytes.subarray(0, HEAD_BYTES),
     tail: bytes.subarray(-TAIL_BYTES),
     bytes: bytes.length,

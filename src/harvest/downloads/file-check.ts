@@ -12,7 +12,7 @@ export type FileKind = "pdf" | "xml" | "html";
 export const HEAD_BYTES = 16_384;
 export const TAIL_BYTES = 2048;
 
-export interface FileFacts {
+export interface FileSample {
   /** The first `HEAD_BYTES`, or all of it. */
   readonly head: Uint8Array;
   /** The last `TAIL_BYTES`, or all of it. */
@@ -20,7 +20,7 @@ export interface FileFacts {
   readonly bytes: number;
 }
 
-export type FileVerdict =
+export type FileCheckResult =
   | { readonly kind: "good"; readonly fileKind: FileKind }
   | { readonly kind: "bad"; readonly reason: Reason; readonly message: string };
 
@@ -29,17 +29,17 @@ const PDF_HEADER_WITHIN = 1024;
 /** Less is no article, whatever it says: a header, one page and a table of places take more. */
 const PDF_BYTES_MIN = 200;
 
-export function judgeFile(wanted: FileKind, facts: FileFacts): FileVerdict {
-  if (facts.bytes === 0) return bad("truncated", "nothing came");
-  const head = latin1(facts.head);
+export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult {
+  if (sample.bytes === 0) return bad("truncated", "nothing came");
+  const head = latin1(sample.head);
   const isPdf = head.slice(0, PDF_HEADER_WITHIN).includes("%PDF-");
-  if (wanted === "pdf" && isPdf) return judgePdf(facts);
+  if (wanted === "pdf" && isPdf) return checkPdf(sample);
   if (!isPdf && looksLikeHtml(head)) {
     const challenge = challengeIn(head);
     if (challenge !== undefined) return bad("challenge-page", challenge);
-    return wanted === "html" ? judgeHtml(facts) : bad("html-instead", titleOf(head));
+    return wanted === "html" ? checkHtml(sample) : bad("html-instead", titleOf(head));
   }
-  if (wanted === "xml" && !isPdf) return judgeXml(head, facts);
+  if (wanted === "xml" && !isPdf) return checkXml(head, sample);
   return bad(wanted === "pdf" ? "not-a-pdf" : "not-xml", `it begins with ${beginning(head)}`);
 }
 
@@ -53,13 +53,13 @@ function looksLikeHtml(text: string): boolean {
   return /^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html[\s>])/i.test(text);
 }
 
-function judgePdf({ tail, bytes }: FileFacts): FileVerdict {
+function checkPdf({ tail, bytes }: FileSample): FileCheckResult {
   if (bytes < PDF_BYTES_MIN) return bad("truncated", `a PDF of ${bytes} bytes`);
   if (!latin1(tail).includes("%%EOF")) return bad("truncated", "it has no end mark (%%EOF)");
   return { kind: "good", fileKind: "pdf" };
 }
 
-function judgeHtml({ tail }: FileFacts): FileVerdict {
+function checkHtml({ tail }: FileSample): FileCheckResult {
   if (!/<\/html\s*>/i.test(latin1(tail))) return bad("truncated", "it has no </html>");
   return { kind: "good", fileKind: "html" };
 }
@@ -67,7 +67,7 @@ function judgeHtml({ tail }: FileFacts): FileVerdict {
 /** Services answer with small XML documents when something is wrong, and say 200 to it. */
 const ERROR_ROOTS: ReadonlySet<string> = new Set(["error", "errorbean", "oai-pmh", "errors"]);
 
-function judgeXml(head: string, { tail }: FileFacts): FileVerdict {
+function checkXml(head: string, { tail }: FileSample): FileCheckResult {
   const [, root] = /^(?:\xef\xbb\xbf)?\s*(?:<[?!][\s\S]*?>\s*)*<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head) ?? [];
   if (root === undefined) return bad("not-xml", `it begins with ${beginning(head)}`);
   if (ERROR_ROOTS.has(root.toLowerCase())) return bad("not-xml", `an error of the service, <${root}>`);
@@ -76,7 +76,7 @@ function judgeXml(head: string, { tail }: FileFacts): FileVerdict {
   return { kind: "good", fileKind: "xml" };
 }
 
-function bad(reason: Reason, message: string): FileVerdict {
+function bad(reason: Reason, message: string): FileCheckResult {
   return { kind: "bad", reason, message };
 }
 

@@ -4,14 +4,14 @@ import { dirname, join } from "node:path";
 import { DownloadError } from "../../errors.ts";
 import { syncFolder } from "../../files/atomic-file.ts";
 import { hashFile } from "../../files/file-hash.ts";
-import type { ShelvedFile } from "../manifest/manifest-files.ts";
-import { besides } from "./layout.ts";
+import type { StoredFile } from "../manifest/manifest-files.ts";
+import { numberedPath } from "./layout.ts";
 
 /** Where files lie that have not come whole. On the same file system as where they go, so that a rename is enough. */
-const PARTS = ".parts";
+const PARTS_FOLDER = ".parts";
 
 /** The folder of a run: parts on one side, whole files on the other, and the one step between them. */
-export class Shelf {
+export class FileStore {
   readonly folder: string;
 
   constructor(folder: string) {
@@ -19,11 +19,11 @@ export class Shelf {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(join(this.folder, PARTS), { recursive: true });
+    await mkdir(join(this.folder, PARTS_FOLDER), { recursive: true });
   }
 
   partPath(file: string): string {
-    return join(this.folder, PARTS, file);
+    return join(this.folder, PARTS_FOLDER, file);
   }
 
   /** 0 for one that is not there. */
@@ -31,19 +31,19 @@ export class Shelf {
     return statSync(this.partPath(file), { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  async dropPart(file: string): Promise<void> {
+  async deletePart(file: string): Promise<void> {
     await rm(this.partPath(file), { force: true });
   }
 
   /** Whether it lies where it should. Its size is looked at, its bytes are not: that would take hours of a large folder. */
-  has({ path, bytes }: Pick<ShelvedFile, "path" | "bytes">): boolean {
+  has({ path, bytes }: Pick<StoredFile, "path" | "bytes">): boolean {
     return statSync(join(this.folder, path), { throwIfNoEntry: false })?.size === bytes;
   }
 
   /** A name for these bytes at which nothing else lies: the target, or one beside it. */
-  async freeName(target: string, sha256: string): Promise<string> {
+  async availablePath(target: string, sha256: string): Promise<string> {
     for (let number = 1; ; number += 1) {
-      const path = number === 1 ? target : besides(target, number);
+      const path = number === 1 ? target : numberedPath(target, number);
       const found = statSync(join(this.folder, path), { throwIfNoEntry: false });
       if (found === undefined || (found.isFile() && (await hashFile(join(this.folder, path))) === sha256)) return path;
     }
@@ -53,7 +53,7 @@ export class Shelf {
    * Puts a whole part in its place. May be done again after a crash: a file that has the bytes already is as good.
    * Nothing is ever overwritten; where somebody else's file has come there meanwhile it is a DownloadError.
    */
-  async put(part: string, path: string, sha256: string): Promise<void> {
+  async moveIntoPlace(part: string, path: string, sha256: string): Promise<void> {
     const from = this.partPath(part);
     const to = join(this.folder, path);
     await mkdir(dirname(to), { recursive: true });
@@ -71,8 +71,9 @@ export class Shelf {
   }
 
   /** Removes parts that nobody knows of: their process died before it could say what they are. */
-  async sweep(known: ReadonlySet<string>): Promise<void> {
-    for (const file of await readdir(join(this.folder, PARTS))) if (!known.has(file)) await this.dropPart(file);
+  async removeUnknownParts(known: ReadonlySet<string>): Promise<void> {
+    for (const file of await readdir(join(this.folder, PARTS_FOLDER)))
+      if (!known.has(file)) await this.deletePart(file);
   }
 }
 

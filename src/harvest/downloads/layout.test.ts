@@ -1,29 +1,32 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { besides, LAYOUTS, targetOf } from "./layout.ts";
+import { filePathFor, LAYOUTS, numberedPath } from "./layout.ts";
 
 const HASH = "ab".repeat(32);
-const flat = (key: string) => targetOf("flat", { key, ids: {} }, "pdf", HASH);
+const flat = (key: string) => filePathFor("flat", { key, ids: {} }, "pdf", HASH);
 
 test("plain names stay readable", () => {
   assert.equal(flat("doi:10.1234/abc.def-1"), "doi_10.1234_abc.def-1.pdf");
   assert.equal(flat("arxiv:2401.00001v2"), "arxiv_2401.00001v2.pdf");
   assert.equal(flat("pmcid:PMC1234567"), "pmcid_pmc1234567.pdf");
-  assert.equal(targetOf("by-doi", { key: "x:y", ids: { doi: "10.1234/abc" } }, "xml", HASH), "10.1234/abc.xml");
-  assert.equal(targetOf("by-doi", { key: "arxiv:2401.00001", ids: {} }, "pdf", HASH), "arxiv/2401.00001.pdf");
-  assert.equal(targetOf("content-addressed", { key: "x:y", ids: {} }, "pdf", HASH), `sha256/ab/${"ab".repeat(31)}.pdf`);
+  assert.equal(filePathFor("by-doi", { key: "x:y", ids: { doi: "10.1234/abc" } }, "xml", HASH), "10.1234/abc.xml");
+  assert.equal(filePathFor("by-doi", { key: "arxiv:2401.00001", ids: {} }, "pdf", HASH), "arxiv/2401.00001.pdf");
+  assert.equal(
+    filePathFor("content-addressed", { key: "x:y", ids: {} }, "pdf", HASH),
+    `sha256/ab/${"ab".repeat(31)}.pdf`,
+  );
 });
 
 test("a second file of a name lies beside the first", () => {
-  assert.equal(besides("10.1234/a.b.pdf", 2), "10.1234/a.b~2.pdf");
+  assert.equal(numberedPath("10.1234/a.b.pdf", 2), "10.1234/a.b~2.pdf");
 });
 
 test("names that would collide, mean something to a system, or lead elsewhere are marked with a hash", () => {
   for (const key of ["doi:10.1/a/b", "doi:10.1/a_b", "doi:10.1/A", "url:https://example.org/../../etc/passwd"]) {
     assert.match(flat(key), /^[a-z]+_[a-z0-9._-]+~[0-9a-f]{16}\.pdf$/);
   }
-  const byDoi = (doi: string) => targetOf("by-doi", { key: `doi:${doi}`, ids: { doi } }, "pdf", HASH);
+  const byDoi = (doi: string) => filePathFor("by-doi", { key: `doi:${doi}`, ids: { doi } }, "pdf", HASH);
   for (const doi of ["10.1/con", "10.1/nul.x", "10.1/..", "10.1/.hidden", "10.1/com1", "10.1/a."]) {
     assert.match(byDoi(doi), /^10\.1\/(?:work-)?[a-z0-9.-]*~[0-9a-f]{16}\.pdf$/);
     assert.doesNotMatch(byDoi(doi), /\/(?:con|nul|com1)\./);
@@ -39,12 +42,12 @@ test("every name is safe on every file system, and no two works share one", () =
   const ids = (text: string) => (text.startsWith("doi:") ? { doi: text.slice(4) } : {});
   fc.assert(
     fc.property(fc.constantFrom(...LAYOUTS), key, key, (layout, one, other) => {
-      const name = targetOf(layout, { key: one, ids: ids(one) }, "pdf", HASH);
+      const name = filePathFor(layout, { key: one, ids: ids(one) }, "pdf", HASH);
       for (const part of name.split("/")) {
         assert.match(part, /^[a-z0-9][a-z0-9._~-]*$/);
         assert.ok(part.length <= 130 && !/^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/.test(part), part);
       }
-      const second = targetOf(layout, { key: other, ids: ids(other) }, "pdf", HASH);
+      const second = filePathFor(layout, { key: other, ids: ids(other) }, "pdf", HASH);
       if (layout !== "content-addressed" && one !== other) assert.notEqual(name, second);
     }),
     { numRuns: 2000 },

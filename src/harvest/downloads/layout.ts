@@ -20,7 +20,7 @@ const NAME_CHARS_MAX = 96;
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
 
 /** A path from the folder of the run, with forward slashes. */
-export function targetOf(layout: Layout, work: Pick<Work, "key" | "ids">, kind: FileKind, sha256: string): string {
+export function filePathFor(layout: Layout, work: Pick<Work, "key" | "ids">, kind: FileKind, sha256: string): string {
   if (layout === "content-addressed") return `sha256/${sha256.slice(0, 2)}/${sha256.slice(2)}.${kind}`;
   const [, scheme = "work", name = work.key] = /^([a-z]+):(.*)$/s.exec(work.key) ?? [];
   if (layout === "flat") return `${scheme}_${safeName(name)}.${kind}`;
@@ -31,7 +31,7 @@ export function targetOf(layout: Layout, work: Pick<Work, "key" | "ids">, kind: 
 }
 
 /** The same name once more, for when somebody else's file has it already. */
-export function besides(target: string, number: number): string {
+export function numberedPath(target: string, number: number): string {
   return target.replace(/(\.[a-z]+)$/, `~${number}$1`);
 }
 
@@ -49,9 +49,9 @@ function safeName(text: string): string {
   const isFaithful = isKept && /^[a-z0-9](?:[a-z0-9.-]*\/?[a-z0-9.-]*)$/.test(lower) && plain.length === text.length;
   if (isFaithful && !RESERVED.test(plain) && !plain.endsWith(".")) return plain;
   const stem = plain.replace(/^[._-]+|[._-]+$/g, "").slice(0, NAME_CHARS_MAX - 20);
-  return `${stem === "" || RESERVED.test(stem) ? `work-${stem}` : stem}~${textHash(text).slice(0, 16)}`;
+  return `${stem === "" || RESERVED.test(stem) ? `work-${stem}` : stem}~${sha256Of(text).slice(0, 16)}`;
 }
 
-function textHash(text: string): string {
+function sha256Of(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

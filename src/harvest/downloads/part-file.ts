@@ -1,9 +1,9 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
-import { type FileFacts, HEAD_BYTES, TAIL_BYTES } from "./file-check.ts";
+import { type FileSample, HEAD_BYTES, TAIL_BYTES } from "./file-check.ts";
 
 /** A whole file, closed and safe on the disk. */
-export interface ReceivedFile extends FileFacts {
+export interface ReceivedFile extends FileSample {
   readonly sha256: string;
   readonly md5: string;
 }
@@ -31,7 +31,7 @@ export class PartFile {
   static async resume(path: string): Promise<PartFile> {
     const part = new PartFile(await open(path, "r+"));
     try {
-      for await (const chunk of part.#handle.createReadStream({ autoClose: false, start: 0 })) part.#look(chunk);
+      for await (const chunk of part.#handle.createReadStream({ autoClose: false, start: 0 })) part.#update(chunk);
       return part;
     } catch (error) {
       await part.close();
@@ -49,7 +49,7 @@ export class PartFile {
       const position = this.#bytes + written;
       written += (await this.#handle.write(chunk, written, chunk.length - written, position)).bytesWritten;
     }
-    this.#look(chunk);
+    this.#update(chunk);
   }
 
   /** Brings it safely to the disk, and closes it. */
@@ -72,7 +72,7 @@ export class PartFile {
     await this.#handle.close();
   }
 
-  #look(chunk: Uint8Array): void {
+  #update(chunk: Uint8Array): void {
     this.#sha256.update(chunk);
     this.#md5.update(chunk);
     this.#bytes += chunk.length;

@@ -1,4 +1,4 @@
-import { unescaped } from "./web-url.ts";
+import { percentDecoded } from "./web-url.ts";
 
 /** ISO 26324 sets no bound; the longest that are registered have a few hundred characters. */
 const DOI_CHARS_MAX = 1000;
@@ -13,9 +13,9 @@ const PREPRINT =
  * bracket behind it; undefined for what is none. Case is folded for ASCII only, as the DOI system does.
  */
 export function canonicalDoi(text: string): string | undefined {
-  const plain = text.length <= 3 * DOI_CHARS_MAX ? unescaped(text.trim()) : undefined;
+  const plain = text.length <= 3 * DOI_CHARS_MAX ? percentDecoded(text.trim()) : undefined;
   if (plain === undefined) return undefined;
-  const trimmed = withoutTail(plain).replace(/[A-Z]+/g, letters => letters.toLowerCase());
+  const trimmed = withoutTrailingPunctuation(plain).replace(/[A-Z]+/g, letters => letters.toLowerCase());
   if (trimmed.length > DOI_CHARS_MAX || !DOI.test(trimmed)) return undefined;
   // DOIs become paths in the questions to services, and these would climb out of theirs.
   if (/\/\.{1,2}(?:\/|$)/.test(trimmed)) return undefined;
@@ -24,13 +24,14 @@ export function canonicalDoi(text: string): string | undefined {
 }
 
 /** Publishers hang these on a DOI in their addresses: `/doi/10.1002/x/full`, `/pdf/10.1007/x.pdf`. */
-const PAGE_OF = /(?:\/(?:full(?:text)?|e?pdf|html|abstract|abs|meta|references|summary|xml|pdfft|download)|\.pdf)$/i;
+const PAGE_SUFFIX =
+  /(?:\/(?:full(?:text)?|e?pdf|html|abstract|abs|meta|references|summary|xml|pdfft|download)|\.pdf)$/i;
 
 /** The DOI inside the path or the query of an address; undefined where there is none. */
-export function doiInAddress(url: URL): string | undefined {
-  const plain = unescaped(url.pathname) ?? "";
+export function doiInUrl(url: URL): string | undefined {
+  const plain = percentDecoded(url.pathname) ?? "";
   const start = /\/(?=10\.\d{4,9}(?:\.\d+)*\/)/.exec(plain);
-  if (start !== null) return canonicalDoi(withoutPage(plain.slice(start.index + 1)));
+  if (start !== null) return canonicalDoi(withoutPageSuffix(plain.slice(start.index + 1)));
   for (const name of ["doi", "id", "DOI"]) {
     const doi = canonicalDoi(url.searchParams.get(name) ?? "");
     if (doi !== undefined) return doi;
@@ -38,11 +39,11 @@ export function doiInAddress(url: URL): string | undefined {
   return undefined;
 }
 
-function withoutPage(text: string): string {
+function withoutPageSuffix(text: string): string {
   let now = text;
   // `/full/html` and `.full.pdf` are two; a DOI that were nothing but such words would have to keep its first.
   for (let round = 0; round < 3; round += 1) {
-    const next = now.replace(PAGE_OF, "");
+    const next = now.replace(PAGE_SUFFIX, "");
     if (next === now || !/^[^/]+\/./.test(next)) break;
     now = next;
   }
@@ -52,7 +53,7 @@ function withoutPage(text: string): string {
 const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };
 
 /** Without the slash, the punctuation and the brackets behind it that were opened before it. */
-function withoutTail(text: string): string {
+function withoutTrailingPunctuation(text: string): string {
   let end = text.length;
   for (; end > 0; end -= 1) {
     const last = text[end - 1] ?? "";

@@ -2,10 +2,10 @@
 
 import type { Work, WorkIds } from "../work.ts";
 import { arxivIdOfDoi, canonicalArxivId } from "./arxiv-id.ts";
-import { canonicalDoi, doiInAddress } from "./doi.ts";
-import { unescaped, webAddress, withoutPassword } from "./web-url.ts";
+import { canonicalDoi, doiInUrl } from "./doi.ts";
+import { canonicalWebUrl, percentDecoded, withoutUrlPassword } from "./web-url.ts";
 
-export type Identified = { readonly work: Work } | { readonly message: string };
+export type IdentifyResult = { readonly work: Work } | { readonly message: string };
 
 /** The length of the longest address, with a prefix. */
 const TOKEN_CHARS_MAX = 4200;
@@ -16,12 +16,12 @@ const VALID =
  * Reads one name in any of its spellings. Digits alone could be a PubMed id or anything else: they are taken for one
  * only as `pmid:12345678`, or where the caller says so because the column is called that.
  */
-export function identify(token: string, digitsAre?: "pmid"): Identified {
+export function identify(token: string, digitsAre?: "pmid"): IdentifyResult {
   const text = unwrapped(token.slice(0, 2 * TOKEN_CHARS_MAX).trim());
   if (text === "") return { message: `nothing to read; expected ${VALID}` };
   if (text.length > TOKEN_CHARS_MAX)
     return { message: `${shown(text)} has more than ${TOKEN_CHARS_MAX} characters; expected ${VALID}` };
-  const ids = /^https?:/i.test(text) ? idsOfAddress(text) : (idsOfPrefixed(text) ?? idsOfBare(text, digitsAre));
+  const ids = /^https?:/i.test(text) ? idsOfUrl(text) : (idsOfPrefixed(text) ?? idsOfBare(text, digitsAre));
   if (typeof ids === "string") return { message: ids };
   return ids === undefined
     ? { message: `${shown(text)} is no name we know; ${adviceFor(text)}` }
@@ -42,18 +42,18 @@ export function workOf(ids: WorkIds, more: Pick<Work, "title" | "year"> = {}): W
 }
 
 /** A DOI may hold `#` and `?`, and old ones end in `#`; only what looks like a query or an anchor is cut off. */
-const BEHIND_DOI_ORG = /^https?:\/\/(?:www\.|dx\.)?doi\.org\/(.*?)(?:\?[\w-]+=.*|#\w.*)?$/is;
+const DOI_ORG_URL = /^https?:\/\/(?:www\.|dx\.)?doi\.org\/(.*?)(?:\?[\w-]+=.*|#\w.*)?$/is;
 
 /** The names that an address stands for: its own, where it leads to none that we know. A text says what is wrong. */
-export function idsOfAddress(text: string): WorkIds | string {
-  const address = webAddress(text);
+export function idsOfUrl(text: string): WorkIds | string {
+  const address = canonicalWebUrl(text);
   const url = address === undefined ? null : URL.parse(address);
-  if (address === undefined || url === null) return problemOf(text);
-  const doi = BEHIND_DOI_ORG.exec(text.trim())?.[1];
+  if (address === undefined || url === null) return urlProblem(text);
+  const doi = DOI_ORG_URL.exec(text.trim())?.[1];
   if (doi !== undefined) return idsOfDoi(doi) ?? `${shown(text)} holds no DOI; expected https://doi.org/10.1234/abc`;
   const host = url.hostname.replace(/^www\./, "");
-  const path = unescaped(url.pathname) ?? url.pathname;
-  return idsAtHost(host, path) ?? withAddress(idsOfDoi(doiInAddress(url) ?? ""), address);
+  const path = percentDecoded(url.pathname) ?? url.pathname;
+  return idsAtHost(host, path) ?? withUrl(idsOfDoi(doiInUrl(url) ?? ""), address);
 }
 
 /** Services whose addresses are as good as the name: arXiv, PubMed and PMC, Europe PMC, OpenAlex. */
@@ -79,7 +79,7 @@ function idsAtHost(host: string, path: string): WorkIds | undefined {
 }
 
 /** The address is kept beside a DOI found in it: that one is a guess, and the page may be the very one that has a copy. */
-function withAddress(ids: WorkIds | undefined, url: string): WorkIds {
+function withUrl(ids: WorkIds | undefined, url: string): WorkIds {
   return ids === undefined ? { url } : { ...ids, url };
 }
 
@@ -87,36 +87,36 @@ function idsOfPrefixed(text: string): WorkIds | string | undefined {
   const prefixed = /^(doi|arxiv|pmid|pmcid|openalex|url|info)[:\s]\s*(.*)$/is.exec(text);
   if (prefixed === null) return undefined;
   const [, prefix = "", rest = ""] = prefixed;
-  if (/^https?:/i.test(rest)) return idsOfAddress(rest);
+  if (/^https?:/i.test(rest)) return idsOfUrl(rest);
   if (prefix.toLowerCase() === "info") return idsOfDoi(/^doi\/(.*)$/is.exec(rest)?.[1] ?? "");
   return READERS[prefix.toLowerCase()]?.(rest);
 }
 
 const READERS: Readonly<Record<string, (text: string) => WorkIds | undefined>> = {
   doi: idsOfDoi,
-  arxiv: text => named("arxiv", canonicalArxivId(unpunctuated(text.replace(/\s*\[[\w.-]+\]$/, "")))),
-  pmid: text => named("pmid", pmidOf(unpunctuated(text))),
-  pmcid: text => named("pmcid", pmcidOf(unpunctuated(text)) ?? pmcidOf(`PMC${unpunctuated(text)}`)),
-  openalex: text => named("openalex", openalexOf(unpunctuated(text))),
+  arxiv: text => idsNamed("arxiv", canonicalArxivId(unpunctuated(text.replace(/\s*\[[\w.-]+\]$/, "")))),
+  pmid: text => idsNamed("pmid", pmidOf(unpunctuated(text))),
+  pmcid: text => idsNamed("pmcid", pmcidOf(unpunctuated(text)) ?? pmcidOf(`PMC${unpunctuated(text)}`)),
+  openalex: text => idsNamed("openalex", openalexOf(unpunctuated(text))),
 };
 
 function idsOfBare(text: string, digitsAre: "pmid" | undefined): WorkIds | string | undefined {
   // `doi.org/10.1234/abc` and the like, as people copy them from print.
-  if (/^(?:www\.|dx\.)?(?:doi|arxiv)\.org\//i.test(text)) return idsOfAddress(`https://${text}`);
+  if (/^(?:www\.|dx\.)?(?:doi|arxiv)\.org\//i.test(text)) return idsOfUrl(`https://${text}`);
   const word = unpunctuated(text);
   return (
     idsOfDoi(text) ??
-    named("arxiv", canonicalArxivId(word)) ??
-    named("pmcid", pmcidOf(word)) ??
-    named("openalex", openalexOf(word)) ??
-    (digitsAre === "pmid" ? named("pmid", pmidOf(word)) : undefined)
+    idsNamed("arxiv", canonicalArxivId(word)) ??
+    idsNamed("pmcid", pmcidOf(word)) ??
+    idsNamed("openalex", openalexOf(word)) ??
+    (digitsAre === "pmid" ? idsNamed("pmid", pmidOf(word)) : undefined)
   );
 }
 
 export function idsOfDoi(text: string): WorkIds | undefined {
   const doi = canonicalDoi(text);
   const arxiv = doi === undefined ? undefined : arxivIdOfDoi(doi);
-  return arxiv === undefined ? named("doi", doi) : { arxiv };
+  return arxiv === undefined ? idsNamed("doi", doi) : { arxiv };
 }
 
 export function pmcidOf(text: string): string | undefined {
@@ -132,7 +132,7 @@ export function openalexOf(text: string): string | undefined {
   return /^W[1-9]\d{0,11}$/i.test(text) ? text.toUpperCase() : undefined;
 }
 
-function named(name: keyof WorkIds, id: string | undefined): WorkIds | undefined {
+function idsNamed(name: keyof WorkIds, id: string | undefined): WorkIds | undefined {
   return id === undefined ? undefined : { [name]: id };
 }
 
@@ -151,7 +151,7 @@ function unpunctuated(text: string): string {
   return text.trim().replace(/[.,;:!?'")\]}>]+$/, "");
 }
 
-function problemOf(address: string): string {
+function urlProblem(address: string): string {
   const url = URL.parse(address);
   if (url !== null && (url.username !== "" || url.password !== ""))
     return `the address at ${url.host} holds a user name or a password; put it without them`;
@@ -167,6 +167,6 @@ function adviceFor(text: string): string {
 
 /** What was read, without control characters and passwords, and not at any length. */
 function shown(text: string): string {
-  const safe = withoutPassword(text);
+  const safe = withoutUrlPassword(text);
   return JSON.stringify(safe.length > 80 ? `${safe.slice(0, 80)}…` : safe);
 }

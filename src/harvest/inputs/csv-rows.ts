@@ -6,7 +6,7 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-export interface CsvTrouble {
+export interface CsvProblem {
   readonly line: number;
   readonly message: string;
 }
@@ -19,7 +19,7 @@ const DELIMITERS = [",", "\t", ";"];
  * The rows, the header among them. A row longer than `charsMax` ends the reading, because what comes behind a quote
  * that is never closed cannot be told from what is inside.
  */
-export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<CsvRow | CsvTrouble> {
+export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<CsvRow | CsvProblem> {
   const { head, all } = await peeked(texts);
   let rows: CsvRow[] = [];
   let linesRead = 0;

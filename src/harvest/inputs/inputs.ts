@@ -4,7 +4,7 @@ import { extname } from "node:path";
 import { nearest } from "../../core/text/nearest.ts";
 import { ConfigError } from "../../errors.ts";
 import { identify } from "../identifiers/identifiers.ts";
-import { withoutPassword } from "../identifiers/web-url.ts";
+import { withoutUrlPassword } from "../identifiers/web-url.ts";
 import type { Work } from "../work.ts";
 import { csvRows } from "./csv-rows.ts";
 import { decoded, linesOf } from "./text-lines.ts";
@@ -59,8 +59,8 @@ export function inputsOfStream(
   { format = "lines", column }: InputOptions = {},
 ): AsyncGenerator<Input> {
   const texts = decoded(chunks);
-  if (format === "csv") return ofCsv(texts, source, column);
-  return format === "jsonl" ? ofJsonl(texts, source, column) : ofLines(texts, source);
+  if (format === "csv") return inputsOfCsv(texts, source, column);
+  return format === "jsonl" ? inputsOfJsonl(texts, source, column) : inputsOfLines(texts, source);
 }
 
 function formatOf(path: string): InputFormat {
@@ -70,7 +70,7 @@ function formatOf(path: string): InputFormat {
 }
 
 /** A `#` begins a comment at the start of a line and behind a blank; old DOIs hold one elsewhere. */
-async function* ofLines(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
+async function* inputsOfLines(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
   for await (const { number, text, isTooLong } of linesOf(texts, LINE_CHARS_MAX)) {
     const at = { source, line: number };
     if (isTooLong) yield tooLong(text, at, LINE_CHARS_MAX);
@@ -81,7 +81,11 @@ async function* ofLines(texts: AsyncIterable<string>, source: string): AsyncGene
   }
 }
 
-async function* ofCsv(texts: AsyncIterable<string>, source: string, wanted: string | undefined): AsyncGenerator<Input> {
+async function* inputsOfCsv(
+  texts: AsyncIterable<string>,
+  source: string,
+  wanted: string | undefined,
+): AsyncGenerator<Input> {
   let column: { readonly index: number; readonly name: string } | undefined;
   for await (const row of csvRows(texts, RECORD_CHARS_MAX)) {
     const at = { source, line: row.line };
@@ -93,11 +97,11 @@ async function* ofCsv(texts: AsyncIterable<string>, source: string, wanted: stri
         return;
       }
       column = { index: row.cells.indexOf(name), name };
-    } else yield cellOf(row.cells[column.index], column.name, at);
+    } else yield inputOfCell(row.cells[column.index], column.name, at);
   }
 }
 
-async function* ofJsonl(
+async function* inputsOfJsonl(
   texts: AsyncIterable<string>,
   source: string,
   wanted: string | undefined,
@@ -105,11 +109,11 @@ async function* ofJsonl(
   for await (const { number, text, isTooLong } of linesOf(texts, RECORD_CHARS_MAX)) {
     const at = { source, line: number };
     if (isTooLong) yield tooLong(text, at, RECORD_CHARS_MAX);
-    else if (text.trim() !== "") yield ofRecord(text, at, wanted);
+    else if (text.trim() !== "") yield inputOfRecord(text, at, wanted);
   }
 }
 
-function ofRecord(text: string, at: At, wanted: string | undefined): Input {
+function inputOfRecord(text: string, at: InputPosition, wanted: string | undefined): Input {
   let record: unknown;
   try {
     record = JSON.parse(text);
@@ -122,10 +126,10 @@ function ofRecord(text: string, at: At, wanted: string | undefined): Input {
   const name = columnIn(Object.keys(record), wanted);
   if (name === undefined)
     return { problem: { ...at, text: shown(text), message: noColumn(Object.keys(record), wanted) } };
-  return cellOf(Reflect.get(record, name), name, at);
+  return inputOfCell(Reflect.get(record, name), name, at);
 }
 
-function cellOf(value: unknown, column: string, at: At): Input {
+function inputOfCell(value: unknown, column: string, at: InputPosition): Input {
   const text = typeof value === "number" ? String(value) : (value ?? "");
   if (typeof text !== "string")
     return { problem: { ...at, text: shown(JSON.stringify(text)), message: `${column} holds no text` } };
@@ -147,21 +151,21 @@ function noColumn(names: readonly string[], wanted: string | undefined): string 
   return `no column is called ${shown(wanted)}${near === undefined ? "" : `; did you mean ${shown(near)}?`}; ${there}`;
 }
 
-interface At {
+interface InputPosition {
   readonly source: string;
   readonly line: number;
 }
 
-function inputOf(token: string, at: At, digitsAre?: "pmid"): Input {
+function inputOf(token: string, at: InputPosition, digitsAre?: "pmid"): Input {
   const read = identify(token, digitsAre);
   return "work" in read ? read : { problem: { ...at, text: shown(token), message: read.message } };
 }
 
-function tooLong(text: string, at: At, charsMax: number): Input {
+function tooLong(text: string, at: InputPosition, charsMax: number): Input {
   return { problem: { ...at, text: shown(text), message: `the line has more than ${charsMax} characters` } };
 }
 
 function shown(text: string): string {
-  const safe = withoutPassword(text);
+  const safe = withoutUrlPassword(text);
   return safe.length > SHOWN_CHARS_MAX ? `${safe.slice(0, SHOWN_CHARS_MAX)}…` : safe;
 }

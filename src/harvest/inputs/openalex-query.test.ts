@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type OpenAlexQuery, problemsOfQuery, QUERY_WORKS_DEFAULT, questionOf, readPage } from "./openalex-query.ts";
+import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT, queryProblems } from "./openalex-query.ts";
 
 const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
 
 function paged(results: readonly unknown[], meta: object = {}, had = 0, asked = query) {
   const body = JSON.stringify({ meta: { count: 4000, ...meta }, results });
-  return readPage({ url: "https://api.openalex.org/works", status: 200, headers: {}, body }, asked, had);
+  return parsePage({ url: "https://api.openalex.org/works", status: 200, headers: {}, body }, asked, had);
 }
 
 test("words, years and openness become one question", () => {
-  const { searchParams: asked, pathname } = new URL(questionOf(query).url);
+  const { searchParams: asked, pathname } = new URL(pageRequest(query).url);
   assert.equal(pathname, "/works");
   assert.deepEqual(Object.fromEntries(asked), {
     search: "black & white",
@@ -19,7 +19,7 @@ test("words, years and openness become one question", () => {
     per_page: "100",
     page: "1",
   });
-  const { searchParams: plain } = new URL(questionOf({ text: "x" }).url);
+  const { searchParams: plain } = new URL(pageRequest({ text: "x" }).url);
   assert.deepEqual([plain.get("filter"), plain.get("per_page")], [null, String(QUERY_WORKS_DEFAULT)]);
 });
 
@@ -73,7 +73,7 @@ test("an empty page ends the query, and so does the last one", () => {
 test("beyond ten thousand works pages follow by cursors", () => {
   const many = { ...query, max: 10_001 };
   const cursorOf = (url = "") => new URL(url).searchParams.get("cursor");
-  assert.equal(cursorOf(questionOf(many).url), "*");
+  assert.equal(cursorOf(pageRequest(many).url), "*");
   const one = [{ id: "https://openalex.org/W1" }];
   const page = paged(one, { next_cursor: "IlsxXSI=" }, 0, many);
   assert.ok("works" in page);
@@ -84,23 +84,23 @@ test("beyond ten thousand works pages follow by cursors", () => {
 
 test("an answer that is no page is trouble, with the path of what is wrong", () => {
   const answer = { url: "https://api.openalex.org/works", headers: {} };
-  const unknown = readPage({ ...answer, status: 200, body: '{"meta":{"count":"x"},"results":[]}' }, query, 0);
-  assert.ok("trouble" in unknown && /meta\.count/.test(unknown.trouble.message));
-  const spent = readPage({ ...answer, status: 429, body: "" }, query, 0);
-  assert.ok("trouble" in spent && spent.trouble.reason === "unavailable");
-  const missing = readPage({ ...answer, status: 404, body: "" }, query, 0);
-  assert.ok("trouble" in missing && missing.trouble.reason === "unreadable");
+  const unknown = parsePage({ ...answer, status: 200, body: '{"meta":{"count":"x"},"results":[]}' }, query, 0);
+  assert.ok("failure" in unknown && /meta\.count/.test(unknown.failure.message));
+  const spent = parsePage({ ...answer, status: 429, body: "" }, query, 0);
+  assert.ok("failure" in spent && spent.failure.reason === "unavailable");
+  const missing = parsePage({ ...answer, status: 404, body: "" }, query, 0);
+  assert.ok("failure" in missing && missing.failure.reason === "unreadable");
 });
 
 test("a query that cannot be asked is told why, by its flags", () => {
-  assert.deepEqual(problemsOfQuery(query), []);
-  assert.deepEqual(problemsOfQuery({ text: " ", fromYear: 20, toYear: 2020.5, max: 0 }), [
+  assert.deepEqual(queryProblems(query), []);
+  assert.deepEqual(queryProblems({ text: " ", fromYear: 20, toYear: 2020.5, max: 0 }), [
     "--query is empty; expected words to search for",
     "--from-year: expected a year such as 2020, found 20",
     "--to-year: expected a year such as 2024, found 2020.5",
     "--max: expected a number above 0, found 0",
   ]);
-  assert.deepEqual(problemsOfQuery({ text: "x", fromYear: 2022, toYear: 2020 }), [
+  assert.deepEqual(queryProblems({ text: "x", fromYear: 2022, toYear: 2020 }), [
     "--from-year 2022 is after --to-year 2020",
   ]);
 });

@@ -1,10 +1,10 @@
 /** Works by a search in OpenAlex: what to ask, what an answer says, what to ask next. */
 import { z } from "zod";
-import { idsOfAddress, idsOfDoi, openalexOf, workOf } from "../identifiers/identifiers.ts";
-import { type Trouble, unreadable, verdictOf } from "../resolvers/finding.ts";
-import { aside, listOf, readJson, text, yearAside } from "../resolvers/json-response.ts";
-import { address } from "../resolvers/request-url.ts";
-import type { Question, ResolverAnswer } from "../resolvers/resolver.ts";
+import { idsOfDoi, idsOfUrl, openalexOf, workOf } from "../identifiers/identifiers.ts";
+import { findingForStatus, type ResolverFailure, unreadable } from "../resolvers/finding.ts";
+import { lenientText, lenientYear, listOf, readJson, text } from "../resolvers/json-response.ts";
+import { urlWithQuery } from "../resolvers/request-url.ts";
+import type { ResolverRequest, ResolverResponse } from "../resolvers/resolver.ts";
 import type { Work } from "../work.ts";
 
 export interface OpenAlexQuery {
@@ -18,7 +18,7 @@ export interface OpenAlexQuery {
 }
 
 /** What is wrong with a query, each with the flag it was given by; nothing for one that can be asked. */
-export function problemsOfQuery({ text: words, fromYear, toYear, max }: OpenAlexQuery): readonly string[] {
+export function queryProblems({ text: words, fromYear, toYear, max }: OpenAlexQuery): readonly string[] {
   const isYear = (year: number) => Number.isInteger(year) && year >= 1000 && year <= 2999;
   const problems: string[] = [];
   if (words.trim() === "") problems.push("--query is empty; expected words to search for");
@@ -45,14 +45,14 @@ export const QUERY_WORKS_DEFAULT = 100;
 const NUMBERED_WORKS_MAX = 10_000;
 
 /** @param at the number of the page, or the cursor that the page before gave. */
-export function questionOf(query: OpenAlexQuery, at?: string): Question {
+export function pageRequest(query: OpenAlexQuery, at?: string): ResolverRequest {
   const filters = [
     query.fromYear !== undefined ? `from_publication_date:${query.fromYear}-01-01` : [],
     query.toYear !== undefined ? `to_publication_date:${query.toYear}-12-31` : [],
     query.isOpenOnly === true ? "open_access.is_oa:true" : [],
   ].flat();
   return {
-    url: address("https://api.openalex.org/works", {
+    url: urlWithQuery("https://api.openalex.org/works", {
       search: query.text.trim(),
       ...(filters.length > 0 ? { filter: filters.join(",") } : {}),
       select: "id,doi,title,publication_year,ids",
@@ -78,9 +78,9 @@ export type QueryPage =
       /** How many it knows in all. */
       readonly count: number;
       /** Undefined where there is nothing more, or no more is wanted. */
-      readonly next?: Question | undefined;
+      readonly next?: ResolverRequest | undefined;
     }
-  | { readonly trouble: Trouble };
+  | { readonly failure: ResolverFailure };
 
 const page = z.object({
   meta: z.object({
@@ -92,8 +92,8 @@ const page = z.object({
     z.object({
       id: text,
       doi: text,
-      title: aside,
-      publication_year: yearAside,
+      title: lenientText,
+      publication_year: lenientYear,
       ids: z.object({ pmid: text, pmcid: text }).nullish(),
     }),
     PAGE_WORKS_MAX,
@@ -101,25 +101,29 @@ const page = z.object({
 });
 
 /** @param had how many works the pages before gave. */
-export function readPage(answer: ResolverAnswer, query: OpenAlexQuery, had: number): QueryPage {
-  const verdict = verdictOf(answer);
+export function parsePage(response: ResolverResponse, query: OpenAlexQuery, worksSoFar: number): QueryPage {
+  const statusFinding = findingForStatus(response);
   // No search is "not found".
-  if (verdict !== undefined)
-    return { trouble: verdict.kind === "trouble" ? verdict : unreadable(answer, `${answer.status}`) };
-  const read = readJson(answer, page);
-  if ("trouble" in read) return read;
+  if (statusFinding !== undefined)
+    return { failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `${response.status}`) };
+  const read = readJson(response, page);
+  if ("failure" in read) return read;
   const { meta, results } = read.data;
-  const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - had);
+  const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - worksSoFar);
   const works = results.flatMap(workIn).slice(0, wanted);
   // After an empty page there is none, whatever it says of a next one.
-  const at = results.length > 0 && works.length < wanted ? nextOf(meta, query, had) : undefined;
-  return { works, count: meta.count, ...(at ? { next: questionOf(query, at) } : {}) };
+  const at = results.length > 0 && works.length < wanted ? nextOf(meta, query, worksSoFar) : undefined;
+  return { works, count: meta.count, ...(at ? { next: pageRequest(query, at) } : {}) };
 }
 
-function nextOf(meta: z.infer<typeof page>["meta"], query: OpenAlexQuery, had: number): string | null | undefined {
+function nextOf(
+  meta: z.infer<typeof page>["meta"],
+  query: OpenAlexQuery,
+  worksSoFar: number,
+): string | null | undefined {
   if (!isNumbered(query)) return meta.next_cursor;
   const size = pageSizeOf(query);
-  const number = meta.page ?? Math.ceil(had / size) + 1;
+  const number = meta.page ?? Math.ceil(worksSoFar / size) + 1;
   return number * size < Math.min(meta.count, NUMBERED_WORKS_MAX) ? String(number + 1) : undefined;
 }
 
@@ -144,8 +148,8 @@ function workIn({ id, doi, title, publication_year, ids }: Result): readonly Wor
 }
 
 /** `https://pubmed.ncbi.nlm.nih.gov/17183658`; what is no name of PubMed or PMC is left out. */
-function namesAt(address: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
-  const ids = idsOfAddress(address ?? "");
+function namesAt(urlWithQuery: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
+  const ids = idsOfUrl(urlWithQuery ?? "");
   if (typeof ids === "string") return {};
   return { ...(ids.pmid ? { pmid: ids.pmid } : {}), ...(ids.pmcid ? { pmcid: ids.pmcid } : {}) };
 }

@@ -3,13 +3,13 @@ import { DownloadError, RejectedError } from "../../errors.ts";
 import type { Hub } from "../../http/hub.ts";
 import { pause } from "../../stores/sqlite/open-database.ts";
 import type { Time } from "../../time/time.ts";
-import { troubleOf } from "../attempt-failure.ts";
-import type { Question } from "../resolvers/resolver.ts";
+import { failureOf } from "../attempt-failure.ts";
+import type { ResolverRequest } from "../resolvers/resolver.ts";
 import { plainHeaders, readText } from "../response-body.ts";
 import type { Work } from "../work.ts";
-import { type OpenAlexQuery, type QueryPage, questionOf, readPage } from "./openalex-query.ts";
+import { type OpenAlexQuery, pageRequest, parsePage, type QueryPage } from "./openalex-query.ts";
 
-export interface QueryRoom {
+export interface QueryDeps {
   readonly hub: Pick<Hub, "request">;
   readonly time: Time;
   readonly signal: AbortSignal;
@@ -22,54 +22,59 @@ const BACKOFF = { baseMs: 1000, capMs: 15_000 };
 const MAX_WAIT_MS = 120_000;
 
 /** The works that a search finds, a page at a time. Rejects with a DownloadError when the search cannot be had. */
-export async function* worksOfQuery(room: QueryRoom, query: OpenAlexQuery): AsyncGenerator<readonly Work[]> {
-  let had = 0;
-  let question: Question | undefined = questionOf(query);
-  while (question !== undefined && !room.signal.aborted) {
-    const page = await pageOf(room, question, query, had);
-    if (room.signal.aborted) return;
-    had += page.works.length;
-    question = page.next;
+export async function* searchWorks(deps: QueryDeps, query: OpenAlexQuery): AsyncGenerator<readonly Work[]> {
+  let worksSoFar = 0;
+  let request: ResolverRequest | undefined = pageRequest(query);
+  while (request !== undefined && !deps.signal.aborted) {
+    const page = await pageOf(deps, request, query, worksSoFar);
+    if (deps.signal.aborted) return;
+    worksSoFar += page.works.length;
+    request = page.next;
     yield page.works;
   }
 }
 
 type GoodPage = Extract<QueryPage, { readonly works: unknown }>;
 
-async function pageOf(room: QueryRoom, question: Question, query: OpenAlexQuery, had: number): Promise<GoodPage> {
+async function pageOf(
+  deps: QueryDeps,
+  request: ResolverRequest,
+  query: OpenAlexQuery,
+  worksSoFar: number,
+): Promise<GoodPage> {
   for (let tries = 1; ; tries += 1) {
-    const { page, message, mayPass } = await tried(room, question, query, had);
+    const { page, message, mayRetry } = await tryPage(deps, request, query, worksSoFar);
     if (page !== undefined) return page;
-    if (!mayPass || tries === TRIES_MAX || room.signal.aborted)
+    if (!mayRetry || tries === TRIES_MAX || deps.signal.aborted)
       throw new DownloadError(`the search failed: ${message}`);
-    await pause(room.time, backoffMs(BACKOFF, tries, 1, undefined));
+    await pause(deps.time, backoffMs(BACKOFF, tries, 1, undefined));
   }
 }
 
-interface Tried {
+interface PageAttempt {
   readonly page?: GoodPage;
   readonly message: string;
-  readonly mayPass: boolean;
+  readonly mayRetry: boolean;
 }
 
-async function tried(
-  { hub, signal }: QueryRoom,
-  question: Question,
+async function tryPage(
+  { hub, signal }: QueryDeps,
+  request: ResolverRequest,
   query: OpenAlexQuery,
-  had: number,
-): Promise<Tried> {
+  worksSoFar: number,
+): Promise<PageAttempt> {
   try {
-    const { url, role } = question;
+    const { url, role } = request;
     const response = await hub.request(url, { role, resolver: "openalex", maxWaitMs: MAX_WAIT_MS, signal });
     const { text } = await readText(response.body, PAGE_BYTES_MAX);
     const headers = plainHeaders(response.headers);
-    const page = readPage({ url, status: response.statusCode, headers, body: text }, query, had);
-    if ("works" in page) return { page, message: "", mayPass: false };
-    return { message: page.trouble.message, mayPass: page.trouble.reason === "unavailable" };
+    const page = parsePage({ url, status: response.statusCode, headers, body: text }, query, worksSoFar);
+    if ("works" in page) return { page, message: "", mayRetry: false };
+    return { message: page.failure.message, mayRetry: page.failure.reason === "unavailable" };
   } catch (error) {
-    if (signal.aborted) return { message: "interrupted", mayPass: false };
-    if (error instanceof RejectedError) return { message: error.message, mayPass: false };
-    const { message, mayPass } = troubleOf(error);
-    return { message, mayPass };
+    if (signal.aborted) return { message: "interrupted", mayRetry: false };
+    if (error instanceof RejectedError) return { message: error.message, mayRetry: false };
+    const { message, mayRetry } = failureOf(error);
+    return { message, mayRetry };
   }
 }

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { ConfigError, DownloadError } from "../../errors.ts";
-import { type FileFormat, openFile, presentFile } from "../../stores/sqlite/database-file.ts";
+import { type DatabaseFormat, ensureFile, openFile } from "../../stores/sqlite/database-file.ts";
 import { pause } from "../../stores/sqlite/open-database.ts";
 import { isBusy, isDamage, messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../../time/time.ts";
@@ -81,23 +81,23 @@ const SCHEMA = `
 `;
 
 /** "dtkm" in its head tells our files from those of others. */
-const MANIFEST_FORMAT: FileFormat = { applicationId: 0x64_74_6b_6d, migrations: [SCHEMA] };
+const MANIFEST_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_6d, migrations: [SCHEMA] };
 
 const PAUSE = { baseMs: 5, capMs: 50 };
 /** Several processes that open one file at once are done in some milliseconds; more is somebody's stuck shell. */
-const PATIENCE_MS = 5000;
+const OPEN_TIMEOUT_MS = 5000;
 /** One process writes at a time, so that nobody waits; but a reader may be in the way of a checkpoint for a moment. */
 const BUSY_TIMEOUT_MS = 2000;
 
 /** Opens the manifest, or makes one. Rejects with a ConfigError, having changed nothing, when the file is none. */
 export async function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
-  const deadlineUs = time.monotonicUs() + PATIENCE_MS * 1000;
+  const deadlineUs = time.monotonicUs() + OPEN_TIMEOUT_MS * 1000;
   for (let attempt = 1; ; attempt += 1) {
     try {
       // Loaded only here, because some versions of Node that we support warn of it as experimental.
       const { DatabaseSync } = await import("node:sqlite");
       mkdirSync(dirname(path), { recursive: true });
-      const { db } = openFile(DatabaseSync, path, presentFile(path, time.wallMs()), MANIFEST_FORMAT);
+      const { db } = openFile(DatabaseSync, path, ensureFile(path, time.wallMs()), MANIFEST_FORMAT);
       // A file that was renamed must not be forgotten, and a power cut must not damage the record of days.
       db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       return db;
@@ -112,7 +112,7 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
  * A hold on the manifest that ends with the process, however it ends: a lock of the system, not a file that stays behind.
  * Undefined when another process has it.
  */
-export async function holdManifest(path: string): Promise<{ release(): void } | undefined> {
+export async function lockManifest(path: string): Promise<{ release(): void } | undefined> {
   const { DatabaseSync } = await import("node:sqlite");
   let db: DatabaseSync | undefined;
   try {
@@ -130,7 +130,7 @@ export async function holdManifest(path: string): Promise<{ release(): void } | 
 }
 
 /** What SQLite says of a disk that is full, or has gone, in words of ours; any other error as it is. */
-export function manifestTrouble(error: unknown): unknown {
+export function manifestError(error: unknown): unknown {
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
   return new DownloadError(`the manifest cannot be written: ${error.message}`, { cause: error });

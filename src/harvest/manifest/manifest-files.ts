@@ -4,7 +4,7 @@ import type { Time } from "../../time/time.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
 /** A file that lies where it belongs. */
-export interface ShelvedFile {
+export interface StoredFile {
   readonly sha256: string;
   /** From the folder of the run, with forward slashes. */
   readonly path: string;
@@ -13,7 +13,7 @@ export interface ShelvedFile {
 }
 
 /** A file and where it came from. */
-export interface Arrival extends ShelvedFile {
+export interface DownloadedFile extends StoredFile {
   /** The address by which the ledger knows it: `placeOf`. */
   readonly place: string;
   /** The same as others may see it. */
@@ -27,7 +27,7 @@ export interface Arrival extends ShelvedFile {
 
 /** What we have from an address, and what to ask its server with. */
 export interface KnownSource {
-  readonly file: ShelvedFile;
+  readonly file: StoredFile;
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
   /** The run that has last heard that it holds. */
@@ -35,7 +35,7 @@ export interface KnownSource {
 }
 
 /** A file that has come in part, or whole and is about to be put in its place. */
-export interface Part {
+export interface PartialDownload {
   /** Where it comes from: `placeOf`. */
   readonly place: string;
   readonly work: number;
@@ -44,14 +44,14 @@ export interface Part {
   /** What stands for exactly these bytes (`strongValidator`); undefined when they cannot be gone on with. */
   readonly validator: string | undefined;
   /** Where it is to go, once it has come whole. */
-  readonly shelving: Arrival | undefined;
+  readonly shelving: DownloadedFile | undefined;
 }
 
 /**
  * Which files there are, by what is in them, and where each came from. Addresses are kept as hashes: theirs may hold
  * signatures and tokens.
  */
-export class FileLedger {
+export class ManifestFiles {
   readonly #time: Time;
   readonly #file: StatementSync;
   readonly #insert: StatementSync;
@@ -61,8 +61,8 @@ export class FileLedger {
   readonly #parts: StatementSync;
   readonly #partsOf: StatementSync;
   readonly #setPart: StatementSync;
-  readonly #dropPart: StatementSync;
-  readonly #dropParts: StatementSync;
+  readonly #deletePart: StatementSync;
+  readonly #deleteParts: StatementSync;
 
   constructor(db: DatabaseSync, time: Time) {
     this.#time = time;
@@ -88,11 +88,11 @@ export class FileLedger {
        ON CONFLICT (place) DO UPDATE SET work = excluded.work, file = excluded.file, etag = excluded.etag,
          shelving = excluded.shelving`,
     );
-    this.#dropPart = db.prepare("DELETE FROM parts WHERE place = ?");
-    this.#dropParts = db.prepare("DELETE FROM parts WHERE work = ?");
+    this.#deletePart = db.prepare("DELETE FROM parts WHERE place = ?");
+    this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ?");
   }
 
-  file(sha256: string): ShelvedFile | undefined {
+  file(sha256: string): StoredFile | undefined {
     const row = this.#file.get(sha256);
     return row === undefined ? undefined : fileOf(row);
   }
@@ -105,46 +105,46 @@ export class FileLedger {
   }
 
   /** Notes a file and its source; within the transaction of whoever calls. */
-  shelve(run: number, { sha256, path, bytes, mediaType, place, etag, lastModified }: Arrival): void {
+  addFile(run: number, { sha256, path, bytes, mediaType, place, etag, lastModified }: DownloadedFile): void {
     this.#insert.run(sha256, path, bytes, mediaType, this.#time.wallMs());
     this.#setSource.run(place, sha256, etag ?? null, lastModified ?? null, run);
   }
 
-  part(place: string): Part | undefined {
+  part(place: string): PartialDownload | undefined {
     const row = this.#part.get(place);
     return row === undefined ? undefined : partOf(row);
   }
 
-  parts(): readonly Part[] {
+  parts(): readonly PartialDownload[] {
     return this.#parts.all().map(partOf);
   }
 
-  partsOf(work: number): readonly Part[] {
+  partsOf(work: number): readonly PartialDownload[] {
     return this.#partsOf.all(work).map(partOf);
   }
 
-  keepPart({ place, work, file, validator, shelving }: Part): void {
+  savePart({ place, work, file, validator, shelving }: PartialDownload): void {
     const later = shelving === undefined ? null : JSON.stringify(shelving);
     this.#setPart.run(place, work, file, validator ?? null, later);
   }
 
-  dropPart(place: string): void {
-    this.#dropPart.run(place);
+  deletePart(place: string): void {
+    this.#deletePart.run(place);
   }
 
-  dropParts(work: number): void {
-    this.#dropParts.run(work);
+  deleteParts(work: number): void {
+    this.#deleteParts.run(work);
   }
 }
 
 /** An address as the ledger keeps it. */
-export function placeOf(url: string): string {
+export function urlHashOf(url: string): string {
   return createHash("sha256").update(url).digest("hex");
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
-function fileOf(row: Row): ShelvedFile {
+function fileOf(row: Row): StoredFile {
   return {
     sha256: String(row["sha256"]),
     path: String(row["path"]),
@@ -153,14 +153,14 @@ function fileOf(row: Row): ShelvedFile {
   };
 }
 
-function partOf({ place, work, file, etag, shelving }: Row): Part {
+function partOf({ place, work, file, etag, shelving }: Row): PartialDownload {
   const later = textOf(shelving);
   return {
     place: String(place),
     work: Number(work),
     file: String(file),
     validator: textOf(etag),
-    shelving: later === undefined ? undefined : (JSON.parse(later) as Arrival),
+    shelving: later === undefined ? undefined : (JSON.parse(later) as DownloadedFile),
   };
 }
 

@@ -1,7 +1,7 @@
 /** What a manifest says, for people and programs: counts, and every work with all that was tried. Reads only. */
 import type { DatabaseSync } from "node:sqlite";
 
-export interface RunRow {
+export interface ManifestRun {
   readonly id: number;
   readonly command: string;
   readonly state: string;
@@ -16,7 +16,7 @@ export interface ManifestReport {
   readonly files: { readonly count: number; readonly bytes: number };
   /** By who named the file that was taken. */
   readonly resolvers: readonly { readonly resolver: string; readonly works: number }[];
-  readonly runs: readonly RunRow[];
+  readonly runs: readonly ManifestRun[];
 }
 
 export interface FailedWork {

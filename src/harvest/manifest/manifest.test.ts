@@ -8,8 +8,8 @@ import { FakeTime } from "../../testing/fake-time.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Work } from "../work.ts";
 import { type Manifest, openManifest } from "./manifest.ts";
-import { holdManifest } from "./manifest-file.ts";
-import { type Arrival, placeOf } from "./manifest-files.ts";
+import { lockManifest } from "./manifest-file.ts";
+import { type DownloadedFile, urlHashOf } from "./manifest-files.ts";
 import { exportLines, reportOf } from "./manifest-report.ts";
 
 function fileFor(t: TestContext): string {
@@ -29,12 +29,12 @@ const works = (...names: readonly string[]): readonly Work[] =>
 const keys = (list: readonly Work[]) => list.map(({ key }) => key);
 const everything = () => true;
 
-const ARRIVAL: Arrival = {
+const ARRIVAL: DownloadedFile = {
   sha256: "ab".repeat(32),
   path: "doi_10.1_a.pdf",
   bytes: 10,
   mediaType: "application/pdf",
-  place: placeOf("https://x.example/a.pdf"),
+  place: urlHashOf("https://x.example/a.pdf"),
   url: "https://x.example/a.pdf",
   resolver: "openalex",
   etag: '"1"',
@@ -43,20 +43,20 @@ const ARRIVAL: Arrival = {
 test("a work is listed once, however often it is named, and stays where it was in the list", async t => {
   const manifest = await manifestFor(t);
   const run = manifest.beginRun("run");
-  assert.deepEqual(manifest.want(run, works("a", "b", "a"), everything), { pending: 2, present: 0, failed: 0 });
+  assert.deepEqual(manifest.addWorks(run, works("a", "b", "a"), everything), { pending: 2, present: 0, failed: 0 });
   assert.deepEqual(keys(manifest.pending(run, 0, 10)), ["doi:10.1/a", "doi:10.1/b"]);
 });
 
 test("another run takes up what is pending, leaves what is done, and what failed", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.want(first, works("a", "b", "c"), everything);
+  manifest.addWorks(first, works("a", "b", "c"), everything);
   const [a, b] = manifest.pending(first, 0, 2);
   assert.ok(a && b);
   manifest.finish(first, a.id, "ok", ARRIVAL);
   manifest.fail(b.id, "no-copy", undefined);
   const second = manifest.beginRun("run");
-  assert.deepEqual(manifest.want(second, works("a", "b", "c"), everything), { pending: 1, present: 1, failed: 1 });
+  assert.deepEqual(manifest.addWorks(second, works("a", "b", "c"), everything), { pending: 1, present: 1, failed: 1 });
   assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/c"]);
   assert.deepEqual(reportOf(manifest.db, second).works, { total: 3, done: 1, failed: 1, pending: 1 });
 });
@@ -64,11 +64,11 @@ test("another run takes up what is pending, leaves what is done, and what failed
 test("a work whose file has gone is pending again", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.want(first, works("a"), everything);
+  manifest.addWorks(first, works("a"), everything);
   manifest.finish(first, 1, "ok", ARRIVAL);
   const second = manifest.beginRun("run");
   assert.deepEqual(
-    manifest.want(second, works("a"), () => false),
+    manifest.addWorks(second, works("a"), () => false),
     { pending: 1, present: 0, failed: 0 },
   );
 });
@@ -76,29 +76,29 @@ test("a work whose file has gone is pending again", async t => {
 test("those that failed are taken up on demand, all of them or for one reason", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.want(first, works("a", "b", "c"), everything);
+  manifest.addWorks(first, works("a", "b", "c"), everything);
   for (const [index, { id }] of manifest.pending(first, 0, 2).entries())
     manifest.fail(id, index === 0 ? "no-copy" : "network", undefined);
-  assert.equal(manifest.wantUnfinished(manifest.beginRun("retry"), undefined), 1);
+  assert.equal(manifest.addUnfinished(manifest.beginRun("retry"), undefined), 1);
   const second = manifest.beginRun("retry");
-  assert.equal(manifest.wantUnfinished(second, { reason: "network" }), 2);
+  assert.equal(manifest.addUnfinished(second, { reason: "network" }), 2);
   assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/b", "doi:10.1/c"]);
-  assert.equal(manifest.wantUnfinished(manifest.beginRun("retry"), {}), 3);
+  assert.equal(manifest.addUnfinished(manifest.beginRun("retry"), {}), 3);
 });
 
 test("a list that is taken back leaves nothing of it, and everything else", async t => {
   const manifest = await manifestFor(t);
   const earlier = manifest.beginRun("run");
-  manifest.want(earlier, works("old"), everything);
+  manifest.addWorks(earlier, works("old"), everything);
   const run = manifest.beginRun("run");
   manifest.beginList();
-  manifest.want(run, works("old", "new"), everything);
-  manifest.forsakeList();
+  manifest.addWorks(run, works("old", "new"), everything);
+  manifest.rollbackList();
   assert.equal(reportOf(manifest.db).works.total, 1);
   assert.deepEqual(keys(manifest.pending(earlier, 0, 10)), ["doi:10.1/old"]);
   manifest.beginList();
-  manifest.want(run, works("new"), everything);
-  manifest.keepList();
+  manifest.addWorks(run, works("new"), everything);
+  manifest.commitList();
   manifest.endRun(run, "ended");
   assert.equal(reportOf(manifest.db).works.total, 2);
 });
@@ -106,10 +106,17 @@ test("a list that is taken back leaves nothing of it, and everything else", asyn
 test("the export has every work with everything that was tried, and no secret of an address", async t => {
   const manifest = await manifestFor(t);
   const run = manifest.beginRun("run");
-  manifest.want(run, works("a", "b"), everything);
+  manifest.addWorks(run, works("a", "b"), everything);
   const url = "https://x.example/a.pdf?token=s3cret";
-  manifest.note(run, 1, { step: "fetch", resolver: "openalex", url, status: 503, reason: "http-status", elapsedMs: 3 });
-  manifest.note(run, 1, {
+  manifest.recordAttempt(run, 1, {
+    step: "fetch",
+    resolver: "openalex",
+    url,
+    status: 503,
+    reason: "http-status",
+    elapsedMs: 3,
+  });
+  manifest.recordAttempt(run, 1, {
     step: "fetch",
     resolver: "openalex",
     url,
@@ -172,11 +179,11 @@ test("a file that is no manifest of ours is left as it is, and said so", async t
 
 test("one run holds a manifest at a time, and lets go when it is over", async t => {
   const path = fileFor(t);
-  const first = await holdManifest(path);
+  const first = await lockManifest(path);
   assert.ok(first);
-  assert.equal(await holdManifest(path), undefined);
+  assert.equal(await lockManifest(path), undefined);
   first.release();
-  const second = await holdManifest(path);
+  const second = await lockManifest(path);
   assert.ok(second);
   second.release();
 });

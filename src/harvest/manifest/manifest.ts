@@ -2,10 +2,10 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { inTransaction } from "../../stores/sqlite/database-file.ts";
 import type { Time } from "../../time/time.ts";
 import type { DoneReason, Reason } from "../reason.ts";
-import { shownUrl } from "../redacted-url.ts";
+import { redactedUrl } from "../redacted-url.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { openManifestFile } from "./manifest-file.ts";
-import { type Arrival, FileLedger } from "./manifest-files.ts";
+import { type DownloadedFile, ManifestFiles } from "./manifest-files.ts";
 
 /** A work as the manifest knows it. */
 export interface ListedWork extends Work {
@@ -14,7 +14,7 @@ export interface ListedWork extends Work {
 }
 
 /** One question, page or file that was asked for, and what came of it. */
-export interface Attempt {
+export interface AttemptRecord {
   readonly step: "ask" | "robots" | "fetch";
   readonly resolver: string;
   /** As it was sent, but for what may be a secret: `shownUrl`. */
@@ -28,7 +28,7 @@ export interface Attempt {
 }
 
 /** What became of those who were asked for. */
-export interface Wanted {
+export interface ListedCounts {
   /** To be done in this run. */
   readonly pending: number;
   /** Done before, their files in place. */
@@ -45,21 +45,21 @@ export type RunState = "running" | "ended" | "interrupted";
  */
 export class Manifest {
   readonly db: DatabaseSync;
-  readonly files: FileLedger;
+  readonly files: ManifestFiles;
   readonly #time: Time;
   readonly #add: StatementSync;
   readonly #known: StatementSync;
   readonly #reopen: StatementSync;
   readonly #pending: StatementSync;
   readonly #attempt: StatementSync;
-  readonly #learn: StatementSync;
+  readonly #updateWork: StatementSync;
   readonly #done: StatementSync;
   readonly #failed: StatementSync;
 
   constructor(db: DatabaseSync, time: Time) {
     this.db = db;
     this.#time = time;
-    this.files = new FileLedger(db, time);
+    this.files = new ManifestFiles(db, time);
     this.#add = db.prepare(
       `INSERT INTO works (key, ids, title, year, run, state, added_ms) VALUES (?, ?, ?, ?, ?, 'pending', ?)
        ON CONFLICT (key) DO NOTHING`,
@@ -73,7 +73,7 @@ export class Manifest {
       `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#learn = db.prepare(
+    this.#updateWork = db.prepare(
       "UPDATE works SET ids = ?, title = coalesce(?, title), year = coalesce(?, year) WHERE id = ?",
     );
     this.#done = db.prepare(
@@ -94,19 +94,19 @@ export class Manifest {
   }
 
   endRun(run: number, state: Exclude<RunState, "running">): void {
-    this.forsakeList();
+    this.rollbackList();
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
   }
 
   /** Lists works for a run. Those that are done stay done when their files are in place, unless `again`. */
-  want(run: number, works: readonly Work[], isPresent: (sha256: string) => boolean, again = false): Wanted {
+  addWorks(run: number, works: readonly Work[], isPresent: (sha256: string) => boolean, again = false): ListedCounts {
     const tally = { pending: 0, present: 0, failed: 0 };
     const list = () => {
       for (const work of works) {
         const { key, ids, title = null, year = null } = work;
         const added = this.#add.run(key, JSON.stringify(ids), title, year, run, this.#time.wallMs());
         if (added.changes === 1) tally.pending += 1;
-        else this.#wantAgain(run, key, isPresent, again, tally);
+        else this.#addKnownWork(run, key, isPresent, again, tally);
       }
     };
     if (this.db.isTransaction) list();
@@ -115,7 +115,7 @@ export class Manifest {
   }
 
   /** Lists those for a run that are unfinished, and on demand those that failed. Answers how many. */
-  wantUnfinished(run: number, failed: { readonly reason?: Reason | undefined } | undefined): number {
+  addUnfinished(run: number, failed: { readonly reason?: Reason | undefined } | undefined): number {
     const pending = this.db.prepare("UPDATE works SET run = ? WHERE state = 'pending'").run(run).changes;
     if (failed === undefined) return Number(pending);
     const again = this.db.prepare(
@@ -129,11 +129,11 @@ export class Manifest {
     this.db.exec("BEGIN IMMEDIATE");
   }
 
-  keepList(): void {
+  commitList(): void {
     this.db.exec("COMMIT");
   }
 
-  forsakeList(): void {
+  rollbackList(): void {
     if (this.db.isTransaction) this.db.exec("ROLLBACK");
   }
 
@@ -148,22 +148,22 @@ export class Manifest {
     }));
   }
 
-  note(run: number, work: number, attempt: Attempt): void {
+  recordAttempt(run: number, work: number, attempt: AttemptRecord): void {
     const { step, resolver, url, status = null, reason, message = null, bytes = 0, sha256 = null } = attempt;
     const rest = [bytes, sha256, Math.round(attempt.elapsedMs), this.#time.wallMs()] as const;
-    this.#attempt.run(work, run, step, resolver, shownUrl(url), status, reason, message, ...rest);
+    this.#attempt.run(work, run, step, resolver, redactedUrl(url), status, reason, message, ...rest);
   }
 
-  learn({ id, ids, title, year }: ListedWork): void {
-    this.#learn.run(JSON.stringify(ids), title ?? null, year ?? null, id);
+  updateWork({ id, ids, title, year }: ListedWork): void {
+    this.#updateWork.run(JSON.stringify(ids), title ?? null, year ?? null, id);
   }
 
   /** The work is there: it, its file and where that came from, together or not at all. */
-  finish(run: number, work: number, reason: DoneReason, arrival: Arrival): void {
+  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): void {
     inTransaction(this.db, "BEGIN IMMEDIATE", () => {
-      const { sha256, url, resolver, licence = null, version = null } = arrival;
-      this.files.shelve(run, arrival);
-      this.files.dropParts(work);
+      const { sha256, url, resolver, licence = null, version = null } = downloaded;
+      this.files.addFile(run, downloaded);
+      this.files.deleteParts(work);
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
     });
   }
@@ -176,7 +176,7 @@ export class Manifest {
     if (this.db.isOpen) this.db.close();
   }
 
-  #wantAgain(
+  #addKnownWork(
     run: number,
     key: string,
     isPresent: (sha256: string) => boolean,

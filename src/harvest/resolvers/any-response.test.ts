@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { heard, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import { findingFor, summaryOf, workNamed } from "../../../test/harvest/resolver-kit.ts";
 import type { Work } from "../work.ts";
 import { RESOLVERS } from "./order.ts";
 import type { Finding } from "./resolver.ts";
@@ -102,27 +102,30 @@ for (const resolver of RESOLVERS) {
 
   test(`${resolver.name} tells a service that is away from one that refuses us and one we cannot read`, () => {
     const token = tokens[resolver.name] ?? "10.1234/abc";
-    assert.match(told(heard(resolver, token, { status: 429 })), /^unavailable: \S+ answered 429$/);
-    assert.match(told(heard(resolver, token, { status: 503, body: "<html>" })), /^unavailable: \S+ answered 503$/);
-    assert.match(told(heard(resolver, token, { status: 401 })), /^refused: \S+ answered 401$/);
+    assert.match(summaryOf(findingFor(resolver, token, { status: 429 })), /^unavailable: \S+ answered 429$/);
+    assert.match(
+      summaryOf(findingFor(resolver, token, { status: 503, body: "<html>" })),
+      /^unavailable: \S+ answered 503$/,
+    );
+    assert.match(summaryOf(findingFor(resolver, token, { status: 401 })), /^refused: \S+ answered 401$/);
     assert.equal(
-      told(heard(resolver, token, { status: 410 })),
+      summaryOf(findingFor(resolver, token, { status: 410 })),
       resolver.name === "biorxiv"
         ? "ask: https://api.biorxiv.org/details/medrxiv/10.1101/2020.03.03.974402/na/json"
         : "none: unknown-work",
     );
     if (resolver.name === "landing_page") return;
     assert.match(
-      told(heard(resolver, token, { body: "<html><title>Maintenance</title>" })),
+      summaryOf(findingFor(resolver, token, { body: "<html><title>Maintenance</title>" })),
       /^unreadable: \S+ answered /,
     );
   });
 
   test(`${resolver.name} asks about what it can know, over https`, () => {
-    const question = resolver.ask(workNamed(tokens[resolver.name] ?? "10.1234/abc"));
-    assert.equal(new URL(question?.url ?? "").protocol, "https:");
-    assert.equal(resolver.ask({ key: "", ids: {} }), undefined);
-    assert.equal(resolver.know?.({ key: "", ids: {} }), undefined);
+    const request = resolver.requestFor(workNamed(tokens[resolver.name] ?? "10.1234/abc"));
+    assert.equal(new URL(request?.url ?? "").protocol, "https:");
+    assert.equal(resolver.requestFor({ key: "", ids: {} }), undefined);
+    assert.equal(resolver.inferred?.({ key: "", ids: {} }), undefined);
   });
 }
 
@@ -137,8 +140,8 @@ const tokens: Readonly<Record<string, string>> = {
 };
 
 function check(finding: Finding): void {
-  if (finding.kind === "ask") assert.equal(new URL(finding.question.url).protocol, "https:");
-  if (finding.kind === "trouble") assert.ok(finding.message.length > 0 && finding.message.length < 500);
+  if (finding.kind === "ask") assert.equal(new URL(finding.request.url).protocol, "https:");
+  if (finding.kind === "failure") assert.ok(finding.message.length > 0 && finding.message.length < 500);
   if (finding.kind !== "found") return;
   assert.ok(finding.candidates.length > 0 && finding.candidates.length <= 25);
   for (const candidate of finding.candidates) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf, workNamed } from "../../../test/harvest/resolver-kit.ts";
 import { arxiv } from "./arxiv.ts";
 
 const feed = (entry: string) =>
@@ -11,15 +11,15 @@ test("the file of an arXiv paper follows from its id, version and all, without a
     ["2401.00001v2", "2401.00001v2"],
     ["hep-th/9901001", "hep-th/9901001"],
   ] as const) {
-    const known = arxiv.know?.(workNamed(token));
+    const known = arxiv.inferred?.(workNamed(token));
     assert.ok(known);
     assert.deepEqual(candidatesIn(known), [
       { url: `https://arxiv.org/pdf/${file}`, kind: "pdf", version: "submitted" },
     ]);
   }
-  assert.equal(arxiv.know?.(workNamed("10.1234/abc")), undefined);
+  assert.equal(arxiv.inferred?.(workNamed("10.1234/abc")), undefined);
   assert.equal(
-    asked(arxiv, "hep-th/9901001"),
+    requestUrl(arxiv, "hep-th/9901001"),
     "https://export.arxiv.org/api/query?id_list=hep-th%2F9901001&max_results=1",
   );
 });
@@ -30,7 +30,7 @@ test("arxiv reads the entry of the paper that was asked for, and the DOI of its 
     <link href="https://arxiv.org/abs/2401.00001v3" rel="alternate"/>
     <link title="pdf" href="https://arxiv.org/pdf/2401.00001v3" rel="related" type="application/pdf"/>
     <arxiv:doi>10.1234/ABC</arxiv:doi></entry>`;
-  const finding = heard(arxiv, "2401.00001", { body: feed(entry) });
+  const finding = findingFor(arxiv, "2401.00001", { body: feed(entry) });
   assert.deepEqual(finding, {
     kind: "found",
     candidates: [{ url: "https://arxiv.org/pdf/2401.00001v3", kind: "pdf", version: "submitted" }],
@@ -38,18 +38,18 @@ test("arxiv reads the entry of the paper that was asked for, and the DOI of its 
     title: "On <cats> & dogs",
     year: 2024,
   });
-  assert.equal(told(heard(arxiv, "2401.00002", { body: feed(entry) })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(arxiv, "2401.00002", { body: feed(entry) })), "none: unknown-work");
 });
 
 test("an empty feed, an error's entry and a paper without a file have no copy", () => {
-  assert.equal(told(heard(arxiv, "2401.00001", { body: feed("") })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { body: feed("") })), "none: unknown-work");
   const error = "<entry><id>https://arxiv.org/api/errors#incorrect_id_format_for_x</id><title>Error</title></entry>";
-  assert.equal(told(heard(arxiv, "2401.00001", { body: feed(error) })), "none: unknown-work");
-  assert.equal(told(heard(arxiv, "2401.00001", { status: 400, body: feed(error) })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { body: feed(error) })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { status: 400, body: feed(error) })), "none: unknown-work");
   const withdrawn = "<entry><id>http://arxiv.org/abs/2401.00001v2</id><title>Gone</title></entry>";
-  assert.equal(told(heard(arxiv, "2401.00001", { body: feed(withdrawn) })), "none: no-copy");
+  assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { body: feed(withdrawn) })), "none: no-copy");
   assert.match(
-    told(heard(arxiv, "2401.00001", { body: '{"a":1}' })),
+    summaryOf(findingFor(arxiv, "2401.00001", { body: '{"a":1}' })),
     /^unreadable: export\.arxiv\.org answered something/,
   );
 });

@@ -1,12 +1,12 @@
 import { withoutVersion } from "../identifiers/arxiv-id.ts";
 import type { Work } from "../work.ts";
-import { findingOf, idsFrom, type Place, unreadable, verdictOf } from "./finding.ts";
-import { ANSWER_CHARS_MAX } from "./json-response.ts";
+import { findingForStatus, findingOf, idsFrom, type RawCandidate, unreadable } from "./finding.ts";
+import { RESPONSE_CHARS_MAX } from "./json-response.ts";
 import { eachElement } from "./markup.ts";
-import { address } from "./request-url.ts";
+import { urlWithQuery } from "./request-url.ts";
 import type { Finding, Resolver } from "./resolver.ts";
 
-interface Entry {
+interface FeedEntry {
   id?: string;
   title?: string;
   published?: string;
@@ -17,35 +17,38 @@ interface Entry {
 export const arxiv: Resolver = {
   name: "arxiv",
   needs: [],
-  know(work) {
+  inferred(work) {
     const { arxiv: id } = work.ids;
     if (id === undefined) return undefined;
     return findingOf(work, [{ url: `https://arxiv.org/pdf/${id}`, kind: "pdf", version: "submitted" }], {
-      otherwise: "no-copy",
+      noneReason: "no-copy",
     });
   },
-  ask({ ids: { arxiv: id } }) {
+  requestFor({ ids: { arxiv: id } }) {
     if (id === undefined) return undefined;
-    return { url: address("https://export.arxiv.org/api/query", { id_list: id, max_results: "1" }), role: "metadata" };
+    return {
+      url: urlWithQuery("https://export.arxiv.org/api/query", { id_list: id, max_results: "1" }),
+      role: "metadata",
+    };
   },
-  read(answer, work) {
+  read(response, work) {
     // A malformed id is answered with 400 and a feed about the error.
-    if (answer.status === 400) return { kind: "none", reason: "unknown-work" };
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const entries = entriesOf(answer.body);
-    if (entries === undefined) return unreadable(answer, "something that is not an Atom feed");
+    if (response.status === 400) return { kind: "none", reason: "unknown-work" };
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const entries = entriesOf(response.body);
+    if (entries === undefined) return unreadable(response, "something that is not an Atom feed");
     const [entry] = entries.filter(each => isOf(each, work));
     return entry === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(entry, work);
   },
 };
 
 /** Undefined for what is no feed at all. */
-function entriesOf(body: string): readonly Entry[] | undefined {
-  const entries: Entry[] = [];
-  let now: Entry = {};
+function entriesOf(body: string): readonly FeedEntry[] | undefined {
+  const entries: FeedEntry[] = [];
+  let now: FeedEntry = {};
   let isFeed = false;
-  eachElement(body, "xml", { chars: ANSWER_CHARS_MAX }, ({ name, parent, attributes, text }) => {
+  eachElement(body, "xml", { chars: RESPONSE_CHARS_MAX }, ({ name, parent, attributes, text }) => {
     if (name === "feed") isFeed = true;
     if (name === "entry") {
       if (entries.length < 10) entries.push(now);
@@ -60,13 +63,13 @@ function entriesOf(body: string): readonly Entry[] | undefined {
 }
 
 /** An unknown id gives an empty feed, an error an entry of its own; both are about no work. */
-function isOf({ id = "" }: Entry, { ids }: Work): boolean {
+function isOf({ id = "" }: FeedEntry, { ids }: Work): boolean {
   const named = idsFrom({ arxiv: /\/abs\/(.+)$/.exec(id.trim())?.[1] }).arxiv;
   return named !== undefined && withoutVersion(named) === withoutVersion(ids.arxiv ?? "");
 }
 
-function findingIn({ pdf, title, published, doi }: Entry, work: Work): Finding {
-  const places: readonly Place[] = [{ url: pdf, kind: "pdf", version: "submitted" }];
+function findingIn({ pdf, title, published, doi }: FeedEntry, work: Work): Finding {
+  const rawCandidates: readonly RawCandidate[] = [{ url: pdf, kind: "pdf", version: "submitted" }];
   // A withdrawn paper has an entry and no file.
-  return findingOf(work, places, { otherwise: "no-copy", ids: idsFrom({ doi }), title, year: published });
+  return findingOf(work, rawCandidates, { noneReason: "no-copy", ids: idsFrom({ doi }), title, year: published });
 }

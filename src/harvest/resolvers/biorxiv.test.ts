@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { biorxiv } from "./biorxiv.ts";
 
 const DOI = "10.1101/2020.03.03.974402";
@@ -15,8 +15,8 @@ const version = (number: string) => ({
 });
 
 test("biorxiv is asked for preprints, not for the journals under the same prefix", () => {
-  assert.equal(asked(biorxiv, `${DOI}v2`), `https://api.biorxiv.org/details/biorxiv/${DOI}/na/json`);
-  assert.equal(asked(biorxiv, "10.1101/gad.314351.118"), undefined);
+  assert.equal(requestUrl(biorxiv, `${DOI}v2`), `https://api.biorxiv.org/details/biorxiv/${DOI}/na/json`);
+  assert.equal(requestUrl(biorxiv, "10.1101/gad.314351.118"), undefined);
 });
 
 test("biorxiv gives the newest version, on the server that has it", () => {
@@ -24,22 +24,22 @@ test("biorxiv gives the newest version, on the server that has it", () => {
     messages: [{ status: "ok" }],
     collection: [version("2"), version("10"), version("1"), { ...version("11"), doi: "10.1101/000001" }],
   };
-  assert.deepEqual(candidatesIn(heard(biorxiv, DOI, { body })), [
+  assert.deepEqual(candidatesIn(findingFor(biorxiv, DOI, { body })), [
     { url: `https://www.biorxiv.org/content/${DOI}v10.full.pdf`, kind: "pdf", version: "submitted", licence: "cc-by" },
     { url: "https://www.biorxiv.org/content/early/10.source.xml", kind: "xml", version: "submitted", licence: "cc-by" },
   ]);
-  const [medical] = candidatesIn(heard(biorxiv, DOI, { url: MEDRXIV, body }));
+  const [medical] = candidatesIn(findingFor(biorxiv, DOI, { url: MEDRXIV, body }));
   assert.equal(medical?.url, `https://www.medrxiv.org/content/${DOI}v10.full.pdf`);
 });
 
 test("what bioRxiv does not know, medRxiv is asked for; then nobody", () => {
   const empty = { messages: [{ status: "no posts found" }], collection: [] };
-  assert.equal(told(heard(biorxiv, DOI, { body: empty })), `ask: ${MEDRXIV}`);
-  assert.equal(told(heard(biorxiv, DOI, { status: 404 })), `ask: ${MEDRXIV}`);
-  assert.equal(told(heard(biorxiv, DOI, { url: MEDRXIV, body: { messages: [] } })), "none: unknown-work");
-  assert.match(told(heard(biorxiv, DOI, { status: 503 })), /^unavailable: /);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { body: empty })), `ask: ${MEDRXIV}`);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { status: 404 })), `ask: ${MEDRXIV}`);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { url: MEDRXIV, body: { messages: [] } })), "none: unknown-work");
+  assert.match(summaryOf(findingFor(biorxiv, DOI, { status: 503 })), /^unavailable: /);
   assert.match(
-    told(heard(biorxiv, DOI, { body: { collection: [{ doi: DOI }] } })),
+    summaryOf(findingFor(biorxiv, DOI, { body: { collection: [{ doi: DOI }] } })),
     /^unreadable: .*collection\.0\.version/,
   );
 });

@@ -1,53 +1,57 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { findingOf, type Place, verdictOf } from "./finding.ts";
-import { anyOf, aside, readJson, text } from "./json-response.ts";
-import { inPath } from "./request-url.ts";
-import type { Question, Resolver } from "./resolver.ts";
+import { findingForStatus, findingOf, type RawCandidate } from "./finding.ts";
+import { lenientText, optionalListOf, readJson, text } from "./json-response.ts";
+import { encodedPath } from "./request-url.ts";
+import type { Resolver, ResolverRequest } from "./resolver.ts";
 
 const preprint = z.object({
   doi: z.string(),
-  title: aside,
-  date: aside,
+  title: lenientText,
+  date: lenientText,
   version: z.union([z.string(), z.number()]),
-  license: aside,
+  license: lenientText,
   jatsxml: text,
 });
-const details = z.object({ collection: anyOf(preprint) });
+const details = z.object({ collection: optionalListOf(preprint) });
 
 /** bioRxiv, and medRxiv when that one does not know the DOI: both number theirs alike. */
 export const biorxiv: Resolver = {
   name: "biorxiv",
   needs: [],
-  ask({ ids }) {
+  requestFor({ ids }) {
     const doi = preprintDoi(ids);
     return doi === undefined ? undefined : detailsOf("biorxiv", doi);
   },
-  read(answer, work) {
-    const server = URL.parse(answer.url)?.pathname.startsWith("/details/medrxiv/") ? "medrxiv" : "biorxiv";
+  read(response, work) {
+    const server = URL.parse(response.url)?.pathname.startsWith("/details/medrxiv/") ? "medrxiv" : "biorxiv";
     const doi = preprintDoi(work.ids);
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined && verdict.kind !== "none") return verdict;
-    const read = verdict === undefined ? readJson(answer, details) : { data: { collection: [] } };
-    if ("trouble" in read) return read.trouble;
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined && statusFinding.kind !== "none") return statusFinding;
+    const read = statusFinding === undefined ? readJson(response, details) : { data: { collection: [] } };
+    if ("failure" in read) return read.failure;
     const newest = read.data.collection
       .filter(each => each.doi.toLowerCase() === doi && /^\d{1,3}$/.test(String(each.version)))
       .toSorted((one, other) => Number(other.version) - Number(one.version))[0];
     if (newest === undefined || doi === undefined)
       return server === "biorxiv" && doi !== undefined
-        ? { kind: "ask", question: detailsOf("medrxiv", doi) }
+        ? { kind: "ask", request: detailsOf("medrxiv", doi) }
         : { kind: "none", reason: "unknown-work" };
     const stated = { version: "submitted", licence: newest.license?.replaceAll("_", "-") } as const;
-    const places: readonly Place[] = [
-      { url: `https://www.${server}.org/content/${inPath(doi)}v${newest.version}.full.pdf`, kind: "pdf", ...stated },
+    const rawCandidates: readonly RawCandidate[] = [
+      {
+        url: `https://www.${server}.org/content/${encodedPath(doi)}v${newest.version}.full.pdf`,
+        kind: "pdf",
+        ...stated,
+      },
       { url: newest.jatsxml, kind: "xml", ...stated },
     ];
-    return findingOf(work, places, { otherwise: "no-copy", title: newest.title, year: newest.date });
+    return findingOf(work, rawCandidates, { noneReason: "no-copy", title: newest.title, year: newest.date });
   },
 };
 
-function detailsOf(server: "biorxiv" | "medrxiv", doi: string): Question {
-  return { url: `https://api.biorxiv.org/details/${server}/${inPath(doi)}/na/json`, role: "metadata" };
+function detailsOf(server: "biorxiv" | "medrxiv", doi: string): ResolverRequest {
+  return { url: `https://api.biorxiv.org/details/${server}/${encodedPath(doi)}/na/json`, role: "metadata" };
 }
 
 /** Under 10.1101 a press publishes journals as well, whose DOIs begin with a word. */

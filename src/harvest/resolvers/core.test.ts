@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { core } from "./core.ts";
 
 test("core is asked for the DOI as a phrase, and only with a key", () => {
   assert.equal(
-    asked(core, "10.1234/abc"),
+    requestUrl(core, "10.1234/abc"),
     "https://api.core.ac.uk/v3/search/works?q=doi%3A%2210.1234%2Fabc%22&limit=5",
   );
   assert.deepEqual(core.needs, ["CORE_API_KEY"]);
@@ -28,7 +28,7 @@ test("core gives the copies of all records of the DOI, by what their addresses p
     { doi: "https://doi.org/10.1234/abc", downloadUrl: null, sourceFulltextUrls: null },
     { doi: "10.1234/abc", downloadUrl: "https://r.example/2", sourceFulltextUrls: "https://r.example/2.pdf" },
   ];
-  assert.deepEqual(candidatesIn(heard(core, "10.1234/abc", { body: { totalHits: 4, results } })), [
+  assert.deepEqual(candidatesIn(findingFor(core, "10.1234/abc", { body: { totalHits: 4, results } })), [
     { url: "https://core.ac.uk/download/1.pdf", kind: "pdf" },
     { url: "https://r.example/2.pdf", kind: "pdf" },
     { url: "https://r.example/2", kind: "landing" },
@@ -37,8 +37,14 @@ test("core gives the copies of all records of the DOI, by what their addresses p
 });
 
 test("core without a record, without a copy, without a key", () => {
-  assert.equal(told(heard(core, "10.1234/abc", { body: { totalHits: 0, results: [] } })), "none: unknown-work");
-  assert.equal(told(heard(core, "10.1234/abc", { body: { results: [{ doi: "10.1234/abc" }] } })), "none: no-copy");
-  assert.match(told(heard(core, "10.1234/abc", { status: 401 })), /^refused: /);
-  assert.match(told(heard(core, "10.1234/abc", { body: { results: {} } })), /^unreadable: .*results/);
+  assert.equal(
+    summaryOf(findingFor(core, "10.1234/abc", { body: { totalHits: 0, results: [] } })),
+    "none: unknown-work",
+  );
+  assert.equal(
+    summaryOf(findingFor(core, "10.1234/abc", { body: { results: [{ doi: "10.1234/abc" }] } })),
+    "none: no-copy",
+  );
+  assert.match(summaryOf(findingFor(core, "10.1234/abc", { status: 401 })), /^refused: /);
+  assert.match(summaryOf(findingFor(core, "10.1234/abc", { body: { results: {} } })), /^unreadable: .*results/);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { crossref } from "./crossref.ts";
 
 const link = (URL: string, type: string, application: string, version = "vor") => ({
@@ -11,8 +11,8 @@ const link = (URL: string, type: string, application: string, version = "vor") =
 });
 
 test("crossref is asked for one record by its DOI", () => {
-  assert.equal(asked(crossref, "10.1234/A<B>"), "https://api.crossref.org/works/10.1234/a%3Cb%3E");
-  assert.equal(asked(crossref, "2401.00001"), undefined);
+  assert.equal(requestUrl(crossref, "10.1234/A<B>"), "https://api.crossref.org/works/10.1234/a%3Cb%3E");
+  assert.equal(requestUrl(crossref, "2401.00001"), undefined);
 });
 
 test("crossref gives what is meant for text mining and syndication, with the licence of that version", () => {
@@ -32,7 +32,7 @@ test("crossref gives what is meant for text mining and syndication, with the lic
       link("https://p.example/page", "unspecified", "text-mining"),
     ],
   };
-  const finding = heard(crossref, "10.1234/abc", { body: { status: "ok", message } });
+  const finding = findingFor(crossref, "10.1234/abc", { body: { status: "ok", message } });
   const by = "https://creativecommons.org/licenses/by/4.0/";
   assert.deepEqual(candidatesIn(finding), [
     { url: "https://p.example/a.pdf", kind: "pdf", version: "published", licence: by },
@@ -43,14 +43,20 @@ test("crossref gives what is meant for text mining and syndication, with the lic
 });
 
 test("crossref without links has no copy; without a message it is not read", () => {
-  assert.equal(told(heard(crossref, "10.1234/abc", { body: { message: { DOI: "10.1234/abc" } } })), "none: no-copy");
   assert.equal(
-    told(heard(crossref, "10.1234/abc", { status: 404, body: "Resource not found." })),
+    summaryOf(findingFor(crossref, "10.1234/abc", { body: { message: { DOI: "10.1234/abc" } } })),
+    "none: no-copy",
+  );
+  assert.equal(
+    summaryOf(findingFor(crossref, "10.1234/abc", { status: 404, body: "Resource not found." })),
     "none: unknown-work",
   );
-  assert.match(told(heard(crossref, "10.1234/abc", { body: { status: "ok" } })), /^unreadable: .*: message: /);
   assert.match(
-    told(heard(crossref, "10.1234/abc", { body: { message: { link: [{ URL: 1 }] } } })),
+    summaryOf(findingFor(crossref, "10.1234/abc", { body: { status: "ok" } })),
+    /^unreadable: .*: message: /,
+  );
+  assert.match(
+    summaryOf(findingFor(crossref, "10.1234/abc", { body: { message: { link: [{ URL: 1 }] } } })),
     /message\.link\.0\.URL/,
   );
 });

@@ -1,28 +1,28 @@
 import { z } from "zod";
-import { kindByAddress } from "../identifiers/web-url.ts";
-import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { anyOf, aside, readJson, text } from "./json-response.ts";
-import { inPath } from "./request-url.ts";
+import { kindByUrl } from "../identifiers/web-url.ts";
+import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
+import { lenientText, optionalListOf, readJson, text } from "./json-response.ts";
+import { encodedPath } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const link = z.object({
   URL: text,
-  "content-type": aside,
-  "content-version": aside,
-  "intended-application": aside,
+  "content-type": lenientText,
+  "content-version": lenientText,
+  "intended-application": lenientText,
 });
-const licence = z.object({ URL: aside, "content-version": aside });
+const licence = z.object({ URL: lenientText, "content-version": lenientText });
 
 const record = z.object({
   message: z.object({
     DOI: text,
-    title: anyOf(z.string()).catch([]),
+    title: optionalListOf(z.string()).catch([]),
     issued: z
       .object({ "date-parts": z.array(z.array(z.number().nullable())) })
       .nullish()
       .catch(undefined),
-    link: anyOf(link),
-    license: anyOf(licence).catch([]),
+    link: optionalListOf(link),
+    license: optionalListOf(licence).catch([]),
   }),
 });
 
@@ -32,26 +32,28 @@ const record = z.object({
 export const crossref: Resolver = {
   name: "crossref",
   needs: [],
-  ask({ ids: { doi } }) {
-    return doi === undefined ? undefined : { url: `https://api.crossref.org/works/${inPath(doi)}`, role: "metadata" };
+  requestFor({ ids: { doi } }) {
+    return doi === undefined
+      ? undefined
+      : { url: `https://api.crossref.org/works/${encodedPath(doi)}`, role: "metadata" };
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, record);
-    if ("trouble" in read) return read.trouble;
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, record);
+    if ("failure" in read) return read.failure;
     const { message } = read.data;
     const licenceOf = (version: string | null | undefined) =>
       (message.license.find(each => each["content-version"] === version) ?? message.license[0])?.URL;
-    const places = message.link.flatMap((each): readonly Place[] => {
+    const rawCandidates = message.link.flatMap((each): readonly RawCandidate[] => {
       const kind = kindOf(each);
       const version = each["content-version"];
       return kind === undefined
         ? []
         : [{ url: each.URL, kind, version: versionOf(version), licence: licenceOf(version) }];
     });
-    return findingOf(work, places, {
-      otherwise: "no-copy",
+    return findingOf(work, rawCandidates, {
+      noneReason: "no-copy",
       ids: idsFrom({ doi: message.DOI }),
       title: message.title[0],
       year: message.issued?.["date-parts"][0]?.[0],
@@ -66,6 +68,6 @@ function kindOf(each: z.infer<typeof link>): "pdf" | "xml" | "html" | undefined 
   if (type === "application/pdf") return "pdf";
   if (/^(?:application|text)\/xml$/.test(type)) return "xml";
   if (type === "text/html") return "html";
-  const promised = kindByAddress(each.URL ?? "");
+  const promised = kindByUrl(each.URL ?? "");
   return type === "unspecified" && promised !== "landing" ? promised : undefined;
 }

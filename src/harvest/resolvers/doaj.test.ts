@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { doaj } from "./doaj.ts";
 
 const article = (doi: string, ...link: readonly unknown[]) => ({
@@ -9,10 +9,10 @@ const article = (doi: string, ...link: readonly unknown[]) => ({
 
 test("doaj is asked for the DOI as a phrase inside the path", () => {
   assert.equal(
-    asked(doaj, "10.1234/abc"),
+    requestUrl(doaj, "10.1234/abc"),
     "https://doaj.org/api/v4/search/articles/bibjson.identifier.id%3A%2210.1234%2Fabc%22?pageSize=5",
   );
-  assert.equal(asked(doaj, "PMC1"), undefined);
+  assert.equal(requestUrl(doaj, "PMC1"), undefined);
 });
 
 test("doaj gives full texts as their publishers declare them", () => {
@@ -21,7 +21,7 @@ test("doaj gives full texts as their publishers declare them", () => {
     { type: "fulltext", content_type: "application/pdf", url: "https://p.example/a/download" },
     { type: "homepage", content_type: "PDF", url: "https://p.example/no" },
   ];
-  const finding = heard(doaj, "10.1234/abc", {
+  const finding = findingFor(doaj, "10.1234/abc", {
     body: { total: 1, results: [article("10.9/x"), article("10.1234/ABC", ...links)] },
   });
   assert.deepEqual(candidatesIn(finding), [
@@ -31,8 +31,14 @@ test("doaj gives full texts as their publishers declare them", () => {
 });
 
 test("doaj without the article, without a link, and with another shape", () => {
-  assert.equal(told(heard(doaj, "10.1234/abc", { body: { total: 0, results: [] } })), "none: unknown-work");
-  assert.equal(told(heard(doaj, "10.1234/abc", { body: { results: [article("10.1234/abc")] } })), "none: no-copy");
-  assert.match(told(heard(doaj, "10.1234/abc", { body: { results: [{}] } })), /^unreadable: .*results\.0\.bibjson/);
-  assert.match(told(heard(doaj, "10.1234/abc", { status: 403 })), /^refused: doaj\.org answered 403/);
+  assert.equal(summaryOf(findingFor(doaj, "10.1234/abc", { body: { total: 0, results: [] } })), "none: unknown-work");
+  assert.equal(
+    summaryOf(findingFor(doaj, "10.1234/abc", { body: { results: [article("10.1234/abc")] } })),
+    "none: no-copy",
+  );
+  assert.match(
+    summaryOf(findingFor(doaj, "10.1234/abc", { body: { results: [{}] } })),
+    /^unreadable: .*results\.0\.bibjson/,
+  );
+  assert.match(summaryOf(findingFor(doaj, "10.1234/abc", { status: 403 })), /^refused: doaj\.org answered 403/);
 });

@@ -1,17 +1,17 @@
 import { z } from "zod";
-import { findingOf, isDoiOf, type Place, verdictOf } from "./finding.ts";
-import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-response.ts";
-import { phrase } from "./request-url.ts";
+import { findingForStatus, findingOf, matchesDoi, type RawCandidate } from "./finding.ts";
+import { lenientText, lenientYear, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { quotedPhrase } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const article = z.object({
   bibjson: z.object({
-    title: aside,
-    year: yearAside,
-    identifier: anyOf(z.object({ id: text, type: text })),
-    link: anyOf(z.object({ type: text, content_type: aside, url: text })),
+    title: lenientText,
+    year: lenientYear,
+    identifier: optionalListOf(z.object({ id: text, type: text })),
+    link: optionalListOf(z.object({ type: text, content_type: lenientText, url: text })),
     journal: z
-      .object({ license: anyOf(z.object({ type: aside })) })
+      .object({ license: optionalListOf(z.object({ type: lenientText })) })
       .nullish()
       .catch(undefined),
   }),
@@ -21,27 +21,27 @@ const page = z.object({ results: listOf(article, 25) });
 export const doaj: Resolver = {
   name: "doaj",
   needs: [],
-  ask({ ids: { doi } }) {
+  requestFor({ ids: { doi } }) {
     if (doi === undefined) return undefined;
     // This field is searched without regard to case; the short `doi:` is not, and publishers deposit capitals.
-    const query = encodeURIComponent(`bibjson.identifier.id:${phrase(doi)}`);
+    const query = encodeURIComponent(`bibjson.identifier.id:${quotedPhrase(doi)}`);
     return { url: `https://doaj.org/api/v4/search/articles/${query}?pageSize=5`, role: "metadata" };
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, page);
-    if ("trouble" in read) return read.trouble;
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, page);
+    if ("failure" in read) return read.failure;
     const hit = read.data.results.find(({ bibjson }) =>
-      bibjson.identifier.some(each => each.type === "doi" && isDoiOf(work, each.id)),
+      bibjson.identifier.some(each => each.type === "doi" && matchesDoi(work, each.id)),
     )?.bibjson;
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     const licence = hit.journal?.license[0]?.type;
     const links = hit.link.filter(({ type }) => type === "fulltext");
-    const places = links.map(
-      ({ url, content_type }): Place => ({ url, kind: kindOf(content_type), version: "published", licence }),
+    const rawCandidates = links.map(
+      ({ url, content_type }): RawCandidate => ({ url, kind: kindOf(content_type), version: "published", licence }),
     );
-    return findingOf(work, places, { otherwise: "no-copy", title: hit.title, year: hit.year });
+    return findingOf(work, rawCandidates, { noneReason: "no-copy", title: hit.title, year: hit.year });
   },
 };
 

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { europePmc } from "./europe-pmc.ts";
 
 const page = (...result: readonly unknown[]) => ({ hitCount: result.length, resultList: { result } });
 
 test("europe_pmc is asked by the most exact name", () => {
-  const query = (token: string) => new URL(asked(europePmc, token) ?? "").searchParams.get("query");
+  const query = (token: string) => new URL(requestUrl(europePmc, token) ?? "").searchParams.get("query");
   assert.equal(query("PMC1"), "PMCID:PMC1");
   assert.equal(query("pmid:12"), "EXT_ID:12 AND SRC:MED");
   assert.equal(query('10.1234/a"b'), 'DOI:"10.1234/a\\"b"');
-  assert.equal(asked(europePmc, "2401.00001"), undefined);
+  assert.equal(requestUrl(europePmc, "2401.00001"), undefined);
 });
 
 test("europe_pmc gives the XML of open articles and free copies elsewhere, not those it renders no more", () => {
@@ -30,7 +30,7 @@ test("europe_pmc gives the XML of open articles and free copies elsewhere, not t
       ],
     },
   };
-  const finding = heard(europePmc, "10.1234/abc", { body: page({ doi: "10.9999/other" }, hit) });
+  const finding = findingFor(europePmc, "10.1234/abc", { body: page({ doi: "10.9999/other" }, hit) });
   assert.deepEqual(candidatesIn(finding), [
     { url: "https://p.example/a.pdf", kind: "pdf", licence: "cc by" },
     { url: "https://www.ebi.ac.uk/europepmc/webservices/rest/PMC1/fullTextXML", kind: "xml", licence: "cc by" },
@@ -40,12 +40,18 @@ test("europe_pmc gives the XML of open articles and free copies elsewhere, not t
 });
 
 test("europe_pmc without a hit, with another's hit, and with an error in XML", () => {
-  assert.equal(told(heard(europePmc, "10.1234/abc", { body: page() })), "none: unknown-work");
-  assert.equal(told(heard(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abcd" }) })), "none: unknown-work");
-  assert.equal(told(heard(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abc" }) })), "none: no-copy");
+  assert.equal(summaryOf(findingFor(europePmc, "10.1234/abc", { body: page() })), "none: unknown-work");
+  assert.equal(
+    summaryOf(findingFor(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abcd" }) })),
+    "none: unknown-work",
+  );
+  assert.equal(
+    summaryOf(findingFor(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abc" }) })),
+    "none: no-copy",
+  );
   assert.match(
-    told(heard(europePmc, "10.1234/abc", { body: "<errorBean><errCode>404</errCode></errorBean>" })),
+    summaryOf(findingFor(europePmc, "10.1234/abc", { body: "<errorBean><errCode>404</errCode></errorBean>" })),
     /^unreadable: .*not JSON/,
   );
-  assert.match(told(heard(europePmc, "10.1234/abc", { body: { hitCount: 0 } })), /^unreadable: .*resultList/);
+  assert.match(summaryOf(findingFor(europePmc, "10.1234/abc", { body: { hitCount: 0 } })), /^unreadable: .*resultList/);
 });

@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { figshare } from "./figshare.ts";
 
 const TOKEN = "10.6084/m9.figshare.123";
 
 test("figshare is asked by the id at the end of a DOI or an address, and searched for its other DOIs", () => {
   const api = "https://api.figshare.com/v2/articles";
-  assert.equal(asked(figshare, TOKEN), `${api}/123`);
-  assert.equal(asked(figshare, "10.6084/m9.figshare.123.v4"), `${api}/123/versions/4`);
-  assert.equal(asked(figshare, "https://figshare.com/articles/preprint/Some_title/123/2"), `${api}/123/versions/2`);
-  assert.equal(asked(figshare, "10.6084/m9.figshare.c.123"), `${api}?doi=10.6084%2Fm9.figshare.c.123`);
-  assert.equal(asked(figshare, "10.1234/abc"), undefined);
+  assert.equal(requestUrl(figshare, TOKEN), `${api}/123`);
+  assert.equal(requestUrl(figshare, "10.6084/m9.figshare.123.v4"), `${api}/123/versions/4`);
+  assert.equal(
+    requestUrl(figshare, "https://figshare.com/articles/preprint/Some_title/123/2"),
+    `${api}/123/versions/2`,
+  );
+  assert.equal(requestUrl(figshare, "10.6084/m9.figshare.c.123"), `${api}?doi=10.6084%2Fm9.figshare.c.123`);
+  assert.equal(requestUrl(figshare, "10.1234/abc"), undefined);
 });
 
 test("figshare gives files by the addresses of its API, the downloads of its pages being challenged", () => {
@@ -20,7 +23,7 @@ test("figshare gives files by the addresses of its API, the downloads of its pag
     { id: 2, name: "paper.PDF", size: 7, computed_md5: "", supplied_md5: "b".repeat(32) },
     { id: 3, name: "linked.pdf", is_link_only: true },
   ];
-  const finding = heard(figshare, TOKEN, {
+  const finding = findingFor(figshare, TOKEN, {
     body: { doi: `${TOKEN}.v1`, title: "T", license: { name: "CC BY 4.0" }, files },
   });
   assert.deepEqual(candidatesIn(finding), [
@@ -36,13 +39,18 @@ test("figshare gives files by the addresses of its API, the downloads of its pag
 
 test("a search leads to the article, or to nothing", () => {
   assert.equal(
-    told(heard(figshare, "10.6084/x", { body: [{ id: 55, title: "T" }] })),
+    summaryOf(findingFor(figshare, "10.6084/x", { body: [{ id: 55, title: "T" }] })),
     "ask: https://api.figshare.com/v2/articles/55",
   );
-  assert.equal(told(heard(figshare, "10.6084/x", { body: [] })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(figshare, "10.6084/x", { body: [] })), "none: unknown-work");
   assert.equal(
-    told(heard(figshare, TOKEN, { status: 404, body: { message: "Entity not found", code: "EntityNotFound" } })),
+    summaryOf(
+      findingFor(figshare, TOKEN, { status: 404, body: { message: "Entity not found", code: "EntityNotFound" } }),
+    ),
     "none: unknown-work",
   );
-  assert.match(told(heard(figshare, TOKEN, { body: { files: [{ id: "1" }] } })), /^unreadable: .*: files\.0\.id: /);
+  assert.match(
+    summaryOf(findingFor(figshare, TOKEN, { body: { files: [{ id: "1" }] } })),
+    /^unreadable: .*: files\.0\.id: /,
+  );
 });

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
-import { figshareFile, findingOf, idsFrom, md5, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-response.ts";
-import { address } from "./request-url.ts";
-import type { Question, Resolver } from "./resolver.ts";
+import { figshareFile, findingForStatus, findingOf, idsFrom, md5, type RawCandidate } from "./finding.ts";
+import { lenientText, listOf, readJson, text } from "./json-response.ts";
+import { urlWithQuery } from "./request-url.ts";
+import type { Resolver, ResolverRequest } from "./resolver.ts";
 
 const API = "https://api.figshare.com/v2/articles";
 
@@ -18,37 +18,37 @@ const file = z.object({
 });
 const article = z.object({
   doi: text,
-  title: aside,
-  published_date: aside,
-  license: z.object({ name: aside }).nullish().catch(undefined),
+  title: lenientText,
+  published_date: lenientText,
+  license: z.object({ name: lenientText }).nullish().catch(undefined),
   files: listOf(file),
 });
 /** A search by DOI answers with a list, an id with the article. */
-const answered = z.union([z.array(z.object({ id: z.number().int() })).max(1000), article]);
+const responseSchema = z.union([z.array(z.object({ id: z.number().int() })).max(1000), article]);
 
 export const figshare: Resolver = {
   name: "figshare",
   needs: [],
-  ask({ ids }) {
+  requestFor({ ids }) {
     const id = articleOf(ids);
     if (id !== undefined) return articleAt(id);
-    return ids.doi?.startsWith("10.6084/") ? { url: address(API, { doi: ids.doi }), role: "metadata" } : undefined;
+    return ids.doi?.startsWith("10.6084/") ? { url: urlWithQuery(API, { doi: ids.doi }), role: "metadata" } : undefined;
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, answered);
-    if ("trouble" in read) return read.trouble;
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, responseSchema);
+    if ("failure" in read) return read.failure;
     const { data } = read;
     if (Array.isArray(data)) {
       const [first] = data;
       return first === undefined
         ? { kind: "none", reason: "unknown-work" }
-        : { kind: "ask", question: articleAt(String(first.id)) };
+        : { kind: "ask", request: articleAt(String(first.id)) };
     }
     const files = data.files.filter(({ is_link_only }) => is_link_only !== true);
-    const places = documentsFirst(files, ({ name, size }) => ({ name, bytes: size })).map(
-      ({ id, name, size, computed_md5, supplied_md5 }): Place => ({
+    const rawCandidates = documentsFirst(files, ({ name, size }) => ({ name, bytes: size })).map(
+      ({ id, name, size, computed_md5, supplied_md5 }): RawCandidate => ({
         url: figshareFile(id),
         kind: kindByName(name) ?? "pdf",
         licence: data.license?.name,
@@ -56,8 +56,8 @@ export const figshare: Resolver = {
         bytes: size ?? undefined,
       }),
     );
-    return findingOf(work, places, {
-      otherwise: "no-copy",
+    return findingOf(work, rawCandidates, {
+      noneReason: "no-copy",
       ids: idsFrom({ doi: data.doi?.replace(/\.v\d+$/, "") }),
       title: data.title,
       year: data.published_date,
@@ -65,7 +65,7 @@ export const figshare: Resolver = {
   },
 };
 
-function articleAt(id: string): Question {
+function articleAt(id: string): ResolverRequest {
   return { url: `${API}/${id}`, role: "metadata" };
 }
 

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { candidatesIn, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
-import { findingOf, idsFrom, md5, type Place } from "./finding.ts";
+import { candidatesIn, summaryOf, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import { findingOf, idsFrom, md5, type RawCandidate } from "./finding.ts";
 
 const work = workNamed("10.1234/abc");
-const about = { otherwise: "no-copy" } as const;
+const details = { noneReason: "no-copy" } as const;
 
 function urlsOf(...urls: readonly (string | null | undefined)[]): readonly string[] {
   const finding = findingOf(
     work,
-    urls.map((url): Place => ({ url, kind: "landing" })),
-    about,
+    urls.map((url): RawCandidate => ({ url, kind: "landing" })),
+    details,
   );
   return finding.kind === "found" ? finding.candidates.map(({ url }) => url) : [];
 }
@@ -45,8 +45,8 @@ test("pages of PMC, Europe PMC, PubMed and OpenAlex are names and no candidates"
   ];
   const finding = findingOf(
     work,
-    pages.map((url): Place => ({ url, kind: "pdf" })),
-    about,
+    pages.map((url): RawCandidate => ({ url, kind: "pdf" })),
+    details,
   );
   assert.deepEqual(finding, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", pmid: "2", openalex: "W3" } });
   assert.deepEqual(
@@ -63,26 +63,26 @@ test("the work's own DOI is left to landing_page, another's is a page like any",
 });
 
 test("a DOI in an address says nothing about the work", () => {
-  const finding = findingOf(work, [{ url: "https://p.example/doi/10.5555/supplement", kind: "pdf" }], about);
+  const finding = findingOf(work, [{ url: "https://p.example/doi/10.5555/supplement", kind: "pdf" }], details);
   assert.ok(finding.kind === "found" && finding.ids === undefined);
 });
 
 test("labels are cut to a length, and numbers that cannot be are left out", () => {
-  const place: Place = { url: "https://p.example/a", kind: "pdf", licence: "x".repeat(500), bytes: -1 };
-  const finding = findingOf(work, [place], { ...about, title: ` ${"word ".repeat(1000)}`, year: 99999 });
+  const place: RawCandidate = { url: "https://p.example/a", kind: "pdf", licence: "x".repeat(500), bytes: -1 };
+  const finding = findingOf(work, [place], { ...details, title: ` ${"word ".repeat(1000)}`, year: 99999 });
   const [candidate] = candidatesIn(finding);
   assert.equal(candidate?.licence?.length, 200);
   assert.equal(candidate?.bytes, undefined);
   assert.ok(finding.kind === "found" && finding.title?.length === 500 && finding.year === undefined);
-  assert.equal(told(findingOf(work, [], about)), "none: no-copy");
+  assert.equal(summaryOf(findingOf(work, [], details)), "none: no-copy");
 });
 
 test("of thousands of places a few are kept", () => {
-  const places = Array.from(
+  const rawCandidates = Array.from(
     { length: 5000 },
-    (_, index): Place => ({ url: `https://p.example/${index}`, kind: "pdf" }),
+    (_, index): RawCandidate => ({ url: `https://p.example/${index}`, kind: "pdf" }),
   );
-  assert.equal(candidatesIn(findingOf(work, places, about)).length, 25);
+  assert.equal(candidatesIn(findingOf(work, rawCandidates, details)).length, 25);
 });
 
 test("names come in many spellings, and malformed ones not at all", () => {

@@ -2,38 +2,38 @@
 
 import { canonicalArxivId, withoutVersion } from "../identifiers/arxiv-id.ts";
 import { canonicalDoi } from "../identifiers/doi.ts";
-import { idsOfAddress, idsOfDoi, pmcidOf, pmidOf } from "../identifiers/identifiers.ts";
-import { webAddress } from "../identifiers/web-url.ts";
+import { idsOfDoi, idsOfUrl, pmcidOf, pmidOf } from "../identifiers/identifiers.ts";
+import { canonicalWebUrl } from "../identifiers/web-url.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { ranked } from "./candidates.ts";
-import type { Candidate, Finding, ResolverAnswer } from "./resolver.ts";
+import type { Candidate, Finding, ResolverResponse } from "./resolver.ts";
 
 /** More places than anybody will try. */
 const CANDIDATES_MAX = 25;
 
 /** A candidate as a service names it; an address that cannot be asked, or is none, is passed over. */
-export interface Place extends Omit<Candidate, "url" | "licence"> {
+export interface RawCandidate extends Omit<Candidate, "url" | "licence"> {
   readonly url: string | null | undefined;
   readonly licence?: string | null | undefined;
 }
 
-export type Trouble = Extract<Finding, { kind: "trouble" }>;
+export type ResolverFailure = Extract<Finding, { kind: "failure" }>;
 
-export interface About {
+export interface FindingDetails {
   /** What to say when no place is left. */
-  readonly otherwise: "unknown-work" | "no-copy" | "not-open";
+  readonly noneReason: "unknown-work" | "no-copy" | "not-open";
   readonly ids?: WorkIds | undefined;
   readonly title?: string | null | undefined;
   readonly year?: number | string | null | undefined;
 }
 
-export function findingOf(work: Work, places: readonly Place[], about: About): Finding {
-  const sorted = places.slice(0, 4 * CANDIDATES_MAX).map(place => known(place, work));
-  const ids = Object.assign({}, ...sorted.map(place => place.ids), about.ids) as WorkIds;
+export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], details: FindingDetails): Finding {
+  const sorted = rawCandidates.slice(0, 4 * CANDIDATES_MAX).map(rawCandidate => classified(rawCandidate, work));
+  const ids = Object.assign({}, ...sorted.map(rawCandidate => rawCandidate.ids), details.ids) as WorkIds;
   const candidates = ranked(sorted.flatMap(({ candidate }) => candidate ?? [])).slice(0, CANDIDATES_MAX);
   const names = Object.keys(ids).length > 0 ? { ids } : {};
-  if (candidates.length === 0) return { kind: "none", reason: about.otherwise, ...names };
-  return { kind: "found", candidates, ...names, ...titleOf(about.title), ...yearOf(about.year) };
+  if (candidates.length === 0) return { kind: "none", reason: details.noneReason, ...names };
+  return { kind: "found", candidates, ...names, ...titleOf(details.title), ...yearOf(details.year) };
 }
 
 /**
@@ -41,16 +41,19 @@ export function findingOf(work: Work, places: readonly Place[], about: About): F
  * elsewhere: such an address is a name, for the resolver `pmc`. The same holds for PubMed, for Europe PMC, whose
  * rendered PDFs ended in March 2026, and for arXiv, whose files follow from the name.
  */
-function known(place: Place, work: Work): { readonly candidate?: Candidate; readonly ids?: WorkIds } {
-  const url = webAddress(place.url);
-  const names = url === undefined ? "" : idsOfAddress(url);
+function classified(
+  rawCandidate: RawCandidate,
+  work: Work,
+): { readonly candidate?: Candidate; readonly ids?: WorkIds } {
+  const url = canonicalWebUrl(rawCandidate.url);
+  const names = url === undefined ? "" : idsOfUrl(url);
   if (url === undefined || typeof names === "string") return {};
   const { pmcid, pmid, openalex, arxiv, doi } = names;
   // `landing_page` goes there by itself.
   if (names.url === undefined && doi !== undefined && doi === work.ids.doi) return {};
   if (arxiv !== undefined)
     return {
-      candidate: candidateOf(place, `https://arxiv.org/pdf/${arxiv}`, "pdf"),
+      candidate: candidateOf(rawCandidate, `https://arxiv.org/pdf/${arxiv}`, "pdf"),
       ids: { arxiv: withoutVersion(arxiv) },
     };
   if (pmcid !== undefined) return { ids: { pmcid } };
@@ -58,14 +61,14 @@ function known(place: Place, work: Work): { readonly candidate?: Candidate; read
   if (openalex !== undefined) return { ids: { openalex } };
   // The addresses on figshare.com are answered with 202 and a challenge, those of the API with the file.
   const file = /^https?:\/\/(?:[\w-]+\.)*figshare\.com\/ndownloader\/(?:articles\/\d+\/)?files\/(\d+)/.exec(url)?.[1];
-  return { candidate: candidateOf(place, file === undefined ? url : figshareFile(file)) };
+  return { candidate: candidateOf(rawCandidate, file === undefined ? url : figshareFile(file)) };
 }
 
 export function figshareFile(id: number | string): string {
   return `https://api.figshare.com/v2/file/download/${id}`;
 }
 
-function candidateOf({ version, licence, checksum, bytes, kind }: Place, url: string, better = kind): Candidate {
+function candidateOf({ version, licence, checksum, bytes, kind }: RawCandidate, url: string, better = kind): Candidate {
   return {
     url,
     kind: better,
@@ -105,7 +108,7 @@ export function idsFrom(names: {
 }
 
 /** Whether a service speaks of the DOI that the work has: searches find what resembles it, too. */
-export function isDoiOf(work: Work, text: string | null | undefined): boolean {
+export function matchesDoi(work: Work, text: string | null | undefined): boolean {
   return work.ids.doi !== undefined && canonicalDoi(text ?? "") === work.ids.doi;
 }
 
@@ -123,20 +126,20 @@ export function versionOf(text: string | null | undefined): Candidate["version"]
 }
 
 /** What a status says by itself, for services that mean by it what HTTP says; undefined where there is a body to read. */
-export function verdictOf(answer: ResolverAnswer): Finding | undefined {
-  const { status } = answer;
+export function findingForStatus(response: ResolverResponse): Finding | undefined {
+  const { status } = response;
   if (status >= 200 && status < 300) return undefined;
   if (status === 404 || status === 410) return { kind: "none", reason: "unknown-work" };
-  const message = `${hostOf(answer)} answered ${status}`;
-  if (status === 401 || status === 402 || status === 403) return { kind: "trouble", reason: "refused", message };
-  const isPassing = status === 408 || status === 425 || status === 429 || status >= 500;
-  return { kind: "trouble", reason: isPassing ? "unavailable" : "unreadable", message };
+  const message = `${hostOf(response)} answered ${status}`;
+  if (status === 401 || status === 402 || status === 403) return { kind: "failure", reason: "refused", message };
+  const isTransient = status === 408 || status === 425 || status === 429 || status >= 500;
+  return { kind: "failure", reason: isTransient ? "unavailable" : "unreadable", message };
 }
 
-export function unreadable(answer: ResolverAnswer, what: string): Trouble {
-  return { kind: "trouble", reason: "unreadable", message: `${hostOf(answer)} answered ${what}` };
+export function unreadable(response: ResolverResponse, what: string): ResolverFailure {
+  return { kind: "failure", reason: "unreadable", message: `${hostOf(response)} answered ${what}` };
 }
 
-function hostOf({ url }: ResolverAnswer): string {
+function hostOf({ url }: ResolverResponse): string {
   return URL.parse(url)?.host ?? "the service";
 }

@@ -1,19 +1,19 @@
 import { z } from "zod";
 import type { Work, WorkIds } from "../work.ts";
 import { kindByName } from "./file-names.ts";
-import { findingOf, idsFrom, isDoiOf, type Place, verdictOf } from "./finding.ts";
-import { anyOf, aside, listOf, readJson, text, yearAside } from "./json-response.ts";
-import { address, phrase } from "./request-url.ts";
+import { findingForStatus, findingOf, idsFrom, matchesDoi, type RawCandidate } from "./finding.ts";
+import { lenientText, lenientYear, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { quotedPhrase, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const doc = z.object({
   halId_s: text,
   doiId_s: text,
-  title_s: anyOf(z.string()).catch([]),
-  publicationDateY_i: yearAside,
+  title_s: optionalListOf(z.string()).catch([]),
+  publicationDateY_i: lenientYear,
   fileMain_s: text,
-  files_s: anyOf(z.string()),
-  licence_s: aside,
+  files_s: optionalListOf(z.string()),
+  licence_s: lenientText,
   openAccess_bool: z.union([z.boolean(), z.string()]).nullish().catch(undefined),
 });
 const page = z.object({ response: z.object({ docs: listOf(doc, 25) }) });
@@ -22,22 +22,22 @@ const FIELDS = "halId_s,doiId_s,title_s,publicationDateY_i,fileMain_s,files_s,li
 export const hal: Resolver = {
   name: "hal",
   needs: [],
-  ask({ ids }) {
+  requestFor({ ids }) {
     const id = halIdOf(ids);
-    const q = id !== undefined ? `halId_s:${phrase(id)}` : ids.doi && `doiId_s:${phrase(ids.doi)}`;
+    const q = id !== undefined ? `halId_s:${quotedPhrase(id)}` : ids.doi && `doiId_s:${quotedPhrase(ids.doi)}`;
     if (q === undefined) return undefined;
     const query = { q, fl: FIELDS, rows: "5", wt: "json" };
-    return { url: address("https://api.archives-ouvertes.fr/search/", query), role: "metadata" };
+    return { url: urlWithQuery("https://api.archives-ouvertes.fr/search/", query), role: "metadata" };
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, page);
-    if ("trouble" in read) return read.trouble;
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, page);
+    if ("failure" in read) return read.failure;
     const hit = read.data.response.docs.find(each => isOf(each, work));
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
-    return findingOf(work, placesOf(hit), {
-      otherwise: "no-copy",
+    return findingOf(work, rawCandidatesOf(hit), {
+      noneReason: "no-copy",
       ids: idsFrom({ doi: hit.doiId_s }),
       title: hit.title_s[0],
       year: hit.publicationDateY_i,
@@ -54,15 +54,20 @@ function halIdOf({ url }: WorkIds): string | undefined {
 
 function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, work: Work): boolean {
   const id = halIdOf(work.ids);
-  return id !== undefined ? halId_s === id : isDoiOf(work, doiId_s);
+  return id !== undefined ? halId_s === id : matchesDoi(work, doiId_s);
 }
 
 /** Only where a file was deposited, and not withheld until a later day. */
-function placesOf({ fileMain_s, files_s, licence_s, openAccess_bool }: z.infer<typeof doc>): readonly Place[] {
+function rawCandidatesOf({
+  fileMain_s,
+  files_s,
+  licence_s,
+  openAccess_bool,
+}: z.infer<typeof doc>): readonly RawCandidate[] {
   if (String(openAccess_bool ?? "true") === "false") return [];
   return [
     { url: fileMain_s, kind: "pdf", licence: licence_s },
-    ...files_s.flatMap((url): readonly Place[] => {
+    ...files_s.flatMap((url): readonly RawCandidate[] => {
       const kind = kindByName(URL.parse(url)?.pathname ?? "");
       return kind === undefined ? [] : [{ url, kind, licence: licence_s }];
     }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told, workNamed } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf, workNamed } from "../../../test/harvest/resolver-kit.ts";
 import { landingPage } from "./landing-page.ts";
 
 const PAGE = "https://p.example/articles/7";
@@ -8,18 +8,18 @@ const html = (head: string) =>
   `<!doctype html><html><head>${head}</head><body><a href="/ads.pdf">PDF</a></body></html>`;
 
 function addressesIn(head: string, headers: Readonly<Record<string, string>> = {}): readonly string[] {
-  const finding = heard(landingPage, "10.1234/abc", { url: PAGE, headers, body: html(head) });
-  return finding.kind === "found" ? finding.candidates.map(({ url, kind }) => `${kind} ${url}`) : [told(finding)];
+  const finding = findingFor(landingPage, "10.1234/abc", { url: PAGE, headers, body: html(head) });
+  return finding.kind === "found" ? finding.candidates.map(({ url, kind }) => `${kind} ${url}`) : [summaryOf(finding)];
 }
 
 test("the page is the address that was given, or where the DOI leads", () => {
-  assert.equal(asked(landingPage, "10.1234/a<b"), "https://doi.org/10.1234/a%3Cb");
-  assert.equal(asked(landingPage, "https://p.example/doi/10.1234/abc"), "https://p.example/doi/10.1234/abc");
-  assert.equal(asked(landingPage, "2401.00001"), "https://doi.org/10.48550/arxiv.2401.00001");
-  assert.equal(asked(landingPage, "PMC1"), undefined);
-  const question = landingPage.ask(workNamed("10.1234/abc"));
-  assert.equal(question?.role, "landing");
-  assert.match(question?.headers?.["accept"] ?? "", /^text\/html/);
+  assert.equal(requestUrl(landingPage, "10.1234/a<b"), "https://doi.org/10.1234/a%3Cb");
+  assert.equal(requestUrl(landingPage, "https://p.example/doi/10.1234/abc"), "https://p.example/doi/10.1234/abc");
+  assert.equal(requestUrl(landingPage, "2401.00001"), "https://doi.org/10.48550/arxiv.2401.00001");
+  assert.equal(requestUrl(landingPage, "PMC1"), undefined);
+  const request = landingPage.requestFor(workNamed("10.1234/abc"));
+  assert.equal(request?.role, "landing");
+  assert.match(request?.headers?.["accept"] ?? "", /^text\/html/);
 });
 
 test("signposts come first, then what the page tells search engines", () => {
@@ -56,7 +56,7 @@ test("what the page says of the work is kept: title, year, licence, and a DOI wh
     html(`<meta name="citation_pdf_url" content="a.pdf"><meta name="citation_title" content="A &quot;title&quot;">
     <meta name="citation_publication_date" content="2021/03/04"><meta name="citation_doi" content="doi:10.1234/ABC">
     <link rel="license" href="https://creativecommons.org/licenses/by/4.0/">`);
-  const finding = heard(landingPage, "https://p.example/articles/7", { body });
+  const finding = findingFor(landingPage, "https://p.example/articles/7", { body });
   assert.deepEqual(finding, {
     kind: "found",
     candidates: [
@@ -66,7 +66,7 @@ test("what the page says of the work is kept: title, year, licence, and a DOI wh
     title: 'A "title"',
     year: 2021,
   });
-  const other = heard(landingPage, "10.9999/mine", { url: PAGE, body });
+  const other = findingFor(landingPage, "10.9999/mine", { url: PAGE, body });
   assert.ok(other.kind === "found" && other.ids === undefined, "a page cannot rename a work");
 });
 
@@ -82,7 +82,7 @@ test("a page without a word about its text has no copy, however many anchors it 
 });
 
 test("an address that promises a file is tried as one, without looking at it as a page first", () => {
-  const known = (token: string) => landingPage.know?.(workNamed(token));
+  const known = (token: string) => landingPage.inferred?.(workNamed(token));
   const file = known("https://p.example/doi/pdf/10.1234/abc");
   assert.ok(file !== undefined);
   assert.deepEqual(candidatesIn(file), [{ url: "https://p.example/doi/pdf/10.1234/abc", kind: "pdf" }]);
@@ -92,13 +92,13 @@ test("an address that promises a file is tried as one, without looking at it as 
 
 test("where the address is the file itself, it is the candidate", () => {
   const headers = { "content-type": "application/pdf;charset=binary" };
-  assert.deepEqual(candidatesIn(heard(landingPage, "https://p.example/7.pdf", { headers, body: "%PDF-1.7" })), [
+  assert.deepEqual(candidatesIn(findingFor(landingPage, "https://p.example/7.pdf", { headers, body: "%PDF-1.7" })), [
     { url: "https://p.example/7.pdf", kind: "pdf" },
   ]);
   const image = { "content-type": "image/png" };
   assert.equal(
-    told(
-      heard(landingPage, "https://p.example/7.png", {
+    summaryOf(
+      findingFor(landingPage, "https://p.example/7.png", {
         headers: image,
         body: html('<meta name="citation_pdf_url" content="a.pdf">'),
       }),
@@ -118,20 +118,20 @@ test("pages that want a browser are left alone", () => {
   ];
   for (const challenge of challenges)
     assert.match(
-      told(heard(landingPage, "10.1234/abc", { url: PAGE, ...challenge })),
+      summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, ...challenge })),
       /^refused: p\.example wants a browser/,
     );
 });
 
 test("a page is read in time that grows with its length, and to a depth", () => {
   const deep = `${"<div>".repeat(200_000)}<meta name="citation_pdf_url" content="a.pdf">`;
-  assert.equal(told(heard(landingPage, "10.1234/abc", { url: PAGE, body: deep })), "none: no-copy");
+  assert.equal(summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: deep })), "none: no-copy");
   const late = `${"<p>x</p>".repeat(200_000)}<meta name="citation_pdf_url" content="a.pdf">`;
   assert.equal(
-    told(heard(landingPage, "10.1234/abc", { url: PAGE, body: late })),
+    summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: late })),
     "none: no-copy",
     "behind a megabyte",
   );
   const many = '<meta name="citation_pdf_url" content="a.pdf">'.repeat(10_000);
-  assert.equal(candidatesIn(heard(landingPage, "10.1234/abc", { url: PAGE, body: many })).length, 1);
+  assert.equal(candidatesIn(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: many })).length, 1);
 });

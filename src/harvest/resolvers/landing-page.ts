@@ -1,11 +1,11 @@
 import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
-import { kindByAddress, webAddress } from "../identifiers/web-url.ts";
+import { canonicalWebUrl, kindByUrl } from "../identifiers/web-url.ts";
 import type { Work } from "../work.ts";
-import { findingOf, idsFrom, type Place, verdictOf } from "./finding.ts";
+import { findingForStatus, findingOf, idsFrom, type RawCandidate } from "./finding.ts";
 import { hasRelation, linksIn } from "./link-header.ts";
 import { kindOfType, linksOfPage } from "./page-links.ts";
-import { inPath } from "./request-url.ts";
-import type { Finding, Resolver, ResolverAnswer } from "./resolver.ts";
+import { encodedPath } from "./request-url.ts";
+import type { Finding, Resolver, ResolverResponse } from "./resolver.ts";
 
 /** Pages with the whole text in them have one or two megabytes. */
 const PAGE_BYTES_MAX = 4 * 1024 * 1024;
@@ -18,58 +18,63 @@ const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 export const landingPage: Resolver = {
   name: "landing_page",
   needs: [],
-  know(work) {
+  inferred(work) {
     const { url } = work.ids;
-    const kind = kindByAddress(url ?? "");
+    const kind = kindByUrl(url ?? "");
     if (url === undefined || kind === "landing") return undefined;
-    return findingOf(work, [{ url, kind }], { otherwise: "no-copy" });
+    return findingOf(work, [{ url, kind }], { noneReason: "no-copy" });
   },
-  ask({ ids: { url, doi, arxiv } }) {
+  requestFor({ ids: { url, doi, arxiv } }) {
     const name = doi ?? (arxiv && doiOfArxivId(arxiv));
-    const page = url ?? (name && `https://doi.org/${inPath(name)}`);
+    const page = url ?? (name && `https://doi.org/${encodedPath(name)}`);
     if (page === undefined) return undefined;
     const headers = { accept: "text/html, application/xhtml+xml, application/pdf;q=0.9, */*;q=0.1" };
     return { url: page, role: "landing", headers, maxBytes: PAGE_BYTES_MAX };
   },
-  read(answer, work) {
-    if (isChallenge(answer)) {
-      const message = `${URL.parse(answer.url)?.host ?? "the page"} wants a browser with a person before it`;
-      return { kind: "trouble", reason: "refused", message };
+  read(response, work) {
+    if (isChallenge(response)) {
+      const message = `${URL.parse(response.url)?.host ?? "the page"} wants a browser with a person before it`;
+      return { kind: "failure", reason: "refused", message };
     }
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const type = answer.headers["content-type"];
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const type = response.headers["content-type"];
     const kind = kindOfType(type);
-    if (kind !== undefined) return findingOf(work, [{ url: answer.url, kind }], { otherwise: "no-copy" });
-    const signposts = signpostsOf(answer);
+    if (kind !== undefined) return findingOf(work, [{ url: response.url, kind }], { noneReason: "no-copy" });
+    const signposts = signpostsOf(response);
     const isPage = type === undefined || /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(type);
-    return isPage ? readPage(answer, work, signposts) : findingOf(work, signposts, { otherwise: "no-copy" });
+    return isPage ? readPage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
   },
 };
 
-function readPage(answer: ResolverAnswer, work: Work, signposts: readonly Place[]): Finding {
-  const page = linksOfPage(answer.body, answer.url);
-  const places = [...signposts, ...page.places].map(place => ({ licence: page.licence, ...place }));
+function readPage(response: ResolverResponse, work: Work, signposts: readonly RawCandidate[]): Finding {
+  const page = linksOfPage(response.body, response.url);
+  const rawCandidates = [...signposts, ...page.rawCandidates].map(rawCandidate => ({
+    licence: page.licence,
+    ...rawCandidate,
+  }));
   // What leads back to this page would be looked at again, and again.
-  const elsewhere = places.filter(({ url, kind }) => kind === "pdf" || webAddress(url) !== webAddress(answer.url));
+  const elsewhere = rawCandidates.filter(
+    ({ url, kind }) => kind === "pdf" || canonicalWebUrl(url) !== canonicalWebUrl(response.url),
+  );
   return findingOf(work, elsewhere, {
-    otherwise: "no-copy",
+    noneReason: "no-copy",
     ids: work.ids.doi === undefined ? idsFrom({ doi: page.doi?.replace(/^doi:\s*/i, "") }) : {},
     title: page.title,
     year: page.date,
   });
 }
 
-function signpostsOf({ headers, url }: ResolverAnswer): readonly Place[] {
-  return linksIn(headers["link"]).flatMap((link): readonly Place[] => {
+function signpostsOf({ headers, url }: ResolverResponse): readonly RawCandidate[] {
+  return linksIn(headers["link"]).flatMap((link): readonly RawCandidate[] => {
     const kind = kindOfType(link.parameters["type"]);
     const isCopy = hasRelation(link, "item") || hasRelation(link, "alternate");
-    return kind !== undefined && isCopy ? [{ url: webAddress(link.target, url), kind }] : [];
+    return kind !== undefined && isCopy ? [{ url: canonicalWebUrl(link.target, url), kind }] : [];
   });
 }
 
 /** Cloudflare's, AWS's, Anubis' and PMC's ways to keep programs out, which we respect. */
-function isChallenge({ status, headers, body }: ResolverAnswer): boolean {
+function isChallenge({ status, headers, body }: ResolverResponse): boolean {
   if (headers["cf-mitigated"] === "challenge" || headers["x-amzn-waf-action"] !== undefined) return true;
   if (status === 202 && body.trim() === "") return true;
   const title = /<title[^>]{0,200}>([^<]{0,200})/i.exec(body.slice(0, 16_384))?.[1] ?? "";

@@ -1,6 +1,6 @@
 import { Parser } from "htmlparser2";
 
-export interface Element {
+export interface MarkupElement {
   readonly name: string;
   /** The name of the element around it. */
   readonly parent: string | undefined;
@@ -23,7 +23,7 @@ export function eachElement(
   markup: string,
   mode: "html" | "xml",
   limits: MarkupLimits,
-  tell: (element: Element) => void,
+  onElement: (element: MarkupElement) => void,
 ): void {
   const depthMax = limits.depth ?? 256;
   const open: { name: string; attributes: Record<string, string>; text: string }[] = [];
@@ -39,7 +39,7 @@ export function eachElement(
       },
       onclosetag() {
         const element = open.pop();
-        if (element !== undefined) tell({ ...element, parent: open.at(-1)?.name });
+        if (element !== undefined) onElement({ ...element, parent: open.at(-1)?.name });
       },
     },
     { xmlMode: mode === "xml", decodeEntities: true },

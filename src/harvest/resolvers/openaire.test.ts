@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { openaire } from "./openaire.ts";
 
 const pids = [{ scheme: "doi", value: "10.1234/ABC" }];
 const open = { code: "c_abf2", label: "OPEN" };
 
 test("openaire is asked by persistent identifier", () => {
-  assert.equal(asked(openaire, "10.1234/abc"), "https://api.openaire.eu/graph/v2/researchProducts?pid=10.1234%2Fabc");
-  assert.equal(asked(openaire, "2401.00001"), undefined);
+  assert.equal(
+    requestUrl(openaire, "10.1234/abc"),
+    "https://api.openaire.eu/graph/v2/researchProducts?pid=10.1234%2Fabc",
+  );
+  assert.equal(requestUrl(openaire, "2401.00001"), undefined);
 });
 
 test("openaire gives the addresses of open instances only", () => {
@@ -18,7 +21,7 @@ test("openaire gives the addresses of open instances only", () => {
     { urls: null, accessRight: open },
     { urls: ["ftp://r.example/3.pdf"], accessRight: null },
   ];
-  const finding = heard(openaire, "10.1234/abc", {
+  const finding = findingFor(openaire, "10.1234/abc", {
     body: { results: [{ mainTitle: "T", publicationDate: "2019-05-05", pids, instances }] },
   });
   assert.deepEqual(candidatesIn(finding), [
@@ -29,21 +32,23 @@ test("openaire gives the addresses of open instances only", () => {
 });
 
 test("openaire without a product, with another's, with a closed one, with a wrong parameter", () => {
-  assert.equal(told(heard(openaire, "10.1234/abc", { body: { results: [] } })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(openaire, "10.1234/abc", { body: { results: [] } })), "none: unknown-work");
   assert.equal(
-    told(heard(openaire, "10.1234/abcd", { body: { results: [{ pids, instances: null }] } })),
+    summaryOf(findingFor(openaire, "10.1234/abcd", { body: { results: [{ pids, instances: null }] } })),
     "none: unknown-work",
   );
   assert.equal(
-    told(heard(openaire, "10.1234/abc", { body: { results: [{ pids, instances: null, bestAccessRight: null }] } })),
+    summaryOf(
+      findingFor(openaire, "10.1234/abc", { body: { results: [{ pids, instances: null, bestAccessRight: null }] } }),
+    ),
     "none: not-open",
   );
   assert.equal(
-    told(heard(openaire, "10.1234/abc", { body: { results: [{ pids, bestAccessRight: open }] } })),
+    summaryOf(findingFor(openaire, "10.1234/abc", { body: { results: [{ pids, bestAccessRight: open }] } })),
     "none: no-copy",
   );
   assert.match(
-    told(heard(openaire, "10.1234/abc", { status: 400, body: { message: "Unknown parameter" } })),
+    summaryOf(findingFor(openaire, "10.1234/abc", { status: 400, body: { message: "Unknown parameter" } })),
     /^unreadable: .*400/,
   );
 });

@@ -1,19 +1,25 @@
 import { z } from "zod";
-import { kindByAddress } from "../identifiers/web-url.ts";
-import { findingOf, isDoiOf, verdictOf } from "./finding.ts";
-import { anyOf, aside, listOf, readJson, text } from "./json-response.ts";
-import { address } from "./request-url.ts";
+import { kindByUrl } from "../identifiers/web-url.ts";
+import { findingForStatus, findingOf, matchesDoi } from "./finding.ts";
+import { lenientText, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
-const right = z.object({ code: aside, label: aside }).nullish().catch(undefined);
-const pids = anyOf(z.object({ scheme: aside, value: text }));
+const right = z.object({ code: lenientText, label: lenientText }).nullish().catch(undefined);
+const pids = optionalListOf(z.object({ scheme: lenientText, value: text }));
 const result = z.object({
-  mainTitle: aside,
-  publicationDate: aside,
+  mainTitle: lenientText,
+  publicationDate: lenientText,
   bestAccessRight: right,
   pids,
-  instances: anyOf(
-    z.object({ urls: anyOf(z.string()), accessRight: right, license: aside, pids, alternateIdentifiers: pids }),
+  instances: optionalListOf(
+    z.object({
+      urls: optionalListOf(z.string()),
+      accessRight: right,
+      license: lenientText,
+      pids,
+      alternateIdentifiers: pids,
+    }),
   ),
 });
 const page = z.object({ results: listOf(result, 25) });
@@ -21,27 +27,27 @@ const page = z.object({ results: listOf(result, 25) });
 export const openaire: Resolver = {
   name: "openaire",
   needs: [],
-  ask({ ids: { doi } }) {
+  requestFor({ ids: { doi } }) {
     if (doi === undefined) return undefined;
-    return { url: address("https://api.openaire.eu/graph/v2/researchProducts", { pid: doi }), role: "metadata" };
+    return { url: urlWithQuery("https://api.openaire.eu/graph/v2/researchProducts", { pid: doi }), role: "metadata" };
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, page);
-    if ("trouble" in read) return read.trouble;
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, page);
+    if ("failure" in read) return read.failure;
     const hit = read.data.results.find(each =>
       [...each.pids, ...each.instances.flatMap(instance => [...instance.pids, ...instance.alternateIdentifiers])].some(
-        ({ value }) => isDoiOf(work, value),
+        ({ value }) => matchesDoi(work, value),
       ),
     );
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     const open = hit.instances.filter(({ accessRight }) => isOpen(accessRight));
-    const places = open.flatMap(({ urls, license }) =>
-      urls.map(url => ({ url, kind: kindByAddress(url), licence: license })),
+    const rawCandidates = open.flatMap(({ urls, license }) =>
+      urls.map(url => ({ url, kind: kindByUrl(url), licence: license })),
     );
-    return findingOf(work, places, {
-      otherwise: isOpen(hit.bestAccessRight) ? "no-copy" : "not-open",
+    return findingOf(work, rawCandidates, {
+      noneReason: isOpen(hit.bestAccessRight) ? "no-copy" : "not-open",
       title: hit.mainTitle,
       year: hit.publicationDate,
     });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { openalex } from "./openalex.ts";
 
 const select = "?select=id%2Cdoi%2Ctitle%2Cpublication_year%2Cids%2Copen_access%2Cbest_oa_location%2Clocations";
@@ -14,12 +14,12 @@ test("openalex is asked by whichever name there is", () => {
     W56: "W56",
   };
   for (const [token, name] of Object.entries(names))
-    assert.equal(asked(openalex, token), `https://api.openalex.org/works/${name}${select}`);
-  assert.equal(asked(openalex, "https://example.org/x"), undefined);
+    assert.equal(requestUrl(openalex, token), `https://api.openalex.org/works/${name}${select}`);
+  assert.equal(requestUrl(openalex, "https://example.org/x"), undefined);
 });
 
 test("openalex gives open copies, and makes names of the addresses of PMC, PubMed and arXiv", () => {
-  const finding = heard(openalex, "10.1234/abc", {
+  const finding = findingFor(openalex, "10.1234/abc", {
     body: {
       id: "https://openalex.org/W1",
       ids: { pmid: "https://pubmed.ncbi.nlm.nih.gov/99" },
@@ -61,10 +61,19 @@ test("openalex gives open copies, and makes names of the addresses of PMC, PubMe
 });
 
 test("openalex tells a closed work from one without a copy, and both from a shape it does not know", () => {
-  assert.equal(told(heard(openalex, "10.1234/abc", { body: { open_access: { is_oa: false } } })), "none: not-open");
-  assert.equal(told(heard(openalex, "10.1234/abc", { body: { open_access: { is_oa: true } } })), "none: no-copy");
-  assert.equal(told(heard(openalex, "10.1234/abc", { status: 404, body: "<html>" })), "none: unknown-work");
-  assert.match(told(heard(openalex, "10.1234/abc", { body: { error: "x" } })), /^unreadable: .*: open_access: /);
-  const odd = heard(openalex, "10.1234/abc", { body: { open_access: {}, locations: [{ pdf_url: 7 }] } });
-  assert.match(told(odd), /^unreadable: api\.openalex\.org answered an unknown shape: locations\.0\.pdf_url: /);
+  assert.equal(
+    summaryOf(findingFor(openalex, "10.1234/abc", { body: { open_access: { is_oa: false } } })),
+    "none: not-open",
+  );
+  assert.equal(
+    summaryOf(findingFor(openalex, "10.1234/abc", { body: { open_access: { is_oa: true } } })),
+    "none: no-copy",
+  );
+  assert.equal(summaryOf(findingFor(openalex, "10.1234/abc", { status: 404, body: "<html>" })), "none: unknown-work");
+  assert.match(
+    summaryOf(findingFor(openalex, "10.1234/abc", { body: { error: "x" } })),
+    /^unreadable: .*: open_access: /,
+  );
+  const odd = findingFor(openalex, "10.1234/abc", { body: { open_access: {}, locations: [{ pdf_url: 7 }] } });
+  assert.match(summaryOf(odd), /^unreadable: api\.openalex\.org answered an unknown shape: locations\.0\.pdf_url: /);
 });

@@ -1,30 +1,30 @@
 import { z } from "zod";
 import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
 import { openalexOf } from "../identifiers/identifiers.ts";
-import { kindByAddress } from "../identifiers/web-url.ts";
+import { kindByUrl } from "../identifiers/web-url.ts";
 import type { WorkIds } from "../work.ts";
-import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { anyOf, aside, readJson, text, yearAside } from "./json-response.ts";
-import { address, inPath } from "./request-url.ts";
+import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
+import { lenientText, lenientYear, optionalListOf, readJson, text } from "./json-response.ts";
+import { encodedPath, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const location = z.object({
   is_oa: z.boolean().nullish(),
   pdf_url: text,
   landing_page_url: text,
-  license: aside,
-  version: aside,
+  license: lenientText,
+  version: lenientText,
 });
 
 const record = z.object({
   id: text,
   doi: text,
-  title: aside,
-  publication_year: yearAside,
+  title: lenientText,
+  publication_year: lenientYear,
   ids: z.object({ pmid: text, pmcid: text }).nullish(),
   open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }),
   best_oa_location: location.nullish(),
-  locations: anyOf(location),
+  locations: optionalListOf(location),
 });
 
 const FIELDS = "id,doi,title,publication_year,ids,open_access,best_oa_location,locations";
@@ -33,28 +33,28 @@ const FIELDS = "id,doi,title,publication_year,ids,open_access,best_oa_location,l
 export const openalex: Resolver = {
   name: "openalex",
   needs: [],
-  ask({ ids }) {
+  requestFor({ ids }) {
     const name = nameOf(ids);
     return name === undefined
       ? undefined
-      : { url: address(`https://api.openalex.org/works/${name}`, { select: FIELDS }), role: "metadata" };
+      : { url: urlWithQuery(`https://api.openalex.org/works/${name}`, { select: FIELDS }), role: "metadata" };
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, record);
-    if ("trouble" in read) return read.trouble;
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, record);
+    if ("failure" in read) return read.failure;
     const { data } = read;
     const openLocations = [data.best_oa_location, ...data.locations.filter(each => each.is_oa === true)];
     const oaUrl = data.open_access.oa_url;
     return findingOf(
       work,
       [
-        ...openLocations.flatMap(each => (each ? placesOf(each) : [])),
-        { url: oaUrl, kind: kindByAddress(oaUrl ?? "") },
+        ...openLocations.flatMap(each => (each ? rawCandidatesOf(each) : [])),
+        { url: oaUrl, kind: kindByUrl(oaUrl ?? "") },
       ],
       {
-        otherwise: data.open_access.is_oa === false ? "not-open" : "no-copy",
+        noneReason: data.open_access.is_oa === false ? "not-open" : "no-copy",
         ids: {
           ...idsFrom({ doi: data.doi, pmid: tail(data.ids?.pmid), pmcid: pmcidIn(data.ids?.pmcid) }),
           ...openalexIds(data.id),
@@ -68,13 +68,18 @@ export const openalex: Resolver = {
 
 function nameOf({ openalex, doi, arxiv, pmid, pmcid }: WorkIds): string | undefined {
   if (openalex !== undefined) return openalex;
-  if (doi !== undefined) return `doi:${inPath(doi)}`;
-  if (arxiv !== undefined) return `doi:${inPath(doiOfArxivId(arxiv))}`;
+  if (doi !== undefined) return `doi:${encodedPath(doi)}`;
+  if (arxiv !== undefined) return `doi:${encodedPath(doiOfArxivId(arxiv))}`;
   if (pmid !== undefined) return `pmid:${pmid}`;
   return pmcid === undefined ? undefined : `pmcid:${pmcid}`;
 }
 
-function placesOf({ pdf_url, landing_page_url, license, version }: z.infer<typeof location>): readonly Place[] {
+function rawCandidatesOf({
+  pdf_url,
+  landing_page_url,
+  license,
+  version,
+}: z.infer<typeof location>): readonly RawCandidate[] {
   const stated = { licence: license, version: versionOf(version) };
   return [
     { url: pdf_url, kind: "pdf", ...stated },

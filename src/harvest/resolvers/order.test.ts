@@ -103,7 +103,7 @@ function askedWith(name: string): readonly string[] {
       "https://hal.science/hal-01234567",
     ].map(url => ({ url })),
   };
-  const isAsked = (ids: WorkIds) => resolver?.ask({ key: "", ids }) !== undefined;
+  const isAsked = (ids: WorkIds) => resolver?.requestFor({ key: "", ids }) !== undefined;
   const common = Object.keys(anyones).filter(label => isAsked(anyones[label] ?? {}));
   const special = Object.keys(own).filter(
     label => !common.includes(label.replace("own ", "")) && own[label]?.some(isAsked),

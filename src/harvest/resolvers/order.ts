@@ -50,15 +50,15 @@ export const RESOLVERS: readonly Resolver[] = [
  */
 export function orderFor(work: Work, available: readonly Resolver[]): readonly Resolver[] {
   return available
-    .filter(resolver => resolver.ask(work) !== undefined)
-    .toSorted((one, other) => placeOf(one, work) - placeOf(other, work));
+    .filter(resolver => resolver.requestFor(work) !== undefined)
+    .toSorted((one, other) => rankOf(one, work) - rankOf(other, work));
 }
 
-function placeOf(resolver: Resolver, { ids }: Work): number {
+function rankOf(resolver: Resolver, { ids }: Work): number {
   // By DOI it is one of many indexes, by its own address the repository.
-  if (resolver === hal && hal.ask({ key: "", ids: { url: ids.url } }) !== undefined) return -1;
+  if (resolver === hal && hal.requestFor({ key: "", ids: { url: ids.url } }) !== undefined) return -1;
   // Without a PMCID it has to convert one first, and the indexes often give one on the way.
   if (resolver === pmc && ids.pmcid === undefined) return RESOLVERS.indexOf(europePmc) + 0.5;
-  const place = RESOLVERS.indexOf(resolver);
-  return place === -1 ? RESOLVERS.length : place;
+  const rank = RESOLVERS.indexOf(resolver);
+  return rank === -1 ? RESOLVERS.length : rank;
 }

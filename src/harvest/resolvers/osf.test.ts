@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { osf } from "./osf.ts";
 
 const API = "https://api.osf.io/v2";
@@ -12,16 +12,19 @@ const file = (name: string, size: number) => ({
 });
 
 test("osf is asked for preprints of every server, and for the store of a project", () => {
-  assert.equal(asked(osf, TOKEN), `${API}/preprints/abcde_v2/?embed=primary_file`);
-  assert.equal(asked(osf, "https://osf.io/preprints/psyarxiv/abcde"), `${API}/preprints/abcde/?embed=primary_file`);
-  assert.equal(asked(osf, "10.17605/OSF.IO/ABCDE"), `${API}/nodes/abcde/files/osfstorage/`);
-  assert.equal(asked(osf, "10.1234/abc"), undefined);
+  assert.equal(requestUrl(osf, TOKEN), `${API}/preprints/abcde_v2/?embed=primary_file`);
+  assert.equal(
+    requestUrl(osf, "https://osf.io/preprints/psyarxiv/abcde"),
+    `${API}/preprints/abcde/?embed=primary_file`,
+  );
+  assert.equal(requestUrl(osf, "10.17605/OSF.IO/ABCDE"), `${API}/nodes/abcde/files/osfstorage/`);
+  assert.equal(requestUrl(osf, "10.1234/abc"), undefined);
 });
 
 test("osf reads the file inside the preprint, or asks for it", () => {
   const preprint = { type: "preprints", attributes: { title: "T", date_published: "2022-01-01" } };
   const embedded = { ...preprint, embeds: { primary_file: { data: file("a.pdf", 9) } } };
-  const finding = heard(osf, TOKEN, { body: { data: embedded } });
+  const finding = findingFor(osf, TOKEN, { body: { data: embedded } });
   assert.deepEqual(candidatesIn(finding), [
     {
       url: "https://osf.io/download/5/",
@@ -34,10 +37,13 @@ test("osf reads the file inside the preprint, or asks for it", () => {
   const related = (href: string) => ({
     data: { ...preprint, relationships: { primary_file: { links: { related: { href } } } } },
   });
-  assert.equal(told(heard(osf, TOKEN, { body: related(`${API}/files/0a1b/`) })), `ask: ${API}/files/0a1b/`);
-  assert.equal(told(heard(osf, TOKEN, { body: related("https://elsewhere.example/v2/files/0a1b/") })), "none: no-copy");
+  assert.equal(summaryOf(findingFor(osf, TOKEN, { body: related(`${API}/files/0a1b/`) })), `ask: ${API}/files/0a1b/`);
   assert.equal(
-    candidatesIn(heard(osf, TOKEN, { url: `${API}/files/0a1b/`, body: { data: file("b.pdf", 1) } })).length,
+    summaryOf(findingFor(osf, TOKEN, { body: related("https://elsewhere.example/v2/files/0a1b/") })),
+    "none: no-copy",
+  );
+  assert.equal(
+    candidatesIn(findingFor(osf, TOKEN, { url: `${API}/files/0a1b/`, body: { data: file("b.pdf", 1) } })).length,
     1,
   );
 });
@@ -45,14 +51,14 @@ test("osf reads the file inside the preprint, or asks for it", () => {
 test("a project that is a registration is asked for as one, once", () => {
   const token = "10.17605/osf.io/abcde";
   const registrations = `${API}/registrations/abcde/files/osfstorage/`;
-  assert.equal(told(heard(osf, token, { status: 404 })), `ask: ${registrations}`);
-  assert.equal(told(heard(osf, token, { url: registrations, status: 404 })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `ask: ${registrations}`);
+  assert.equal(summaryOf(findingFor(osf, token, { url: registrations, status: 404 })), "none: unknown-work");
   const files = [file("data.csv", 99), file("appendix.pdf", 50), file("x.pdf", 3), file("long.pdf", 7)];
   assert.deepEqual(
-    candidatesIn(heard(osf, token, { body: { data: files } })).map(({ bytes }) => bytes),
+    candidatesIn(findingFor(osf, token, { body: { data: files } })).map(({ bytes }) => bytes),
     [7, 3],
   );
-  assert.equal(told(heard(osf, token, { body: { data: [] } })), "none: no-copy");
-  assert.match(told(heard(osf, token, { status: 403, body: { errors: [] } })), /^refused: /);
-  assert.match(told(heard(osf, token, { body: { errors: [] } })), /^unreadable: /);
+  assert.equal(summaryOf(findingFor(osf, token, { body: { data: [] } })), "none: no-copy");
+  assert.match(summaryOf(findingFor(osf, token, { status: 403, body: { errors: [] } })), /^refused: /);
+  assert.match(summaryOf(findingFor(osf, token, { body: { errors: [] } })), /^unreadable: /);
 });

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
-import { findingOf, md5, type Place, verdictOf } from "./finding.ts";
-import { aside, listOf, readJson, text } from "./json-response.ts";
-import type { Candidate, Question, Resolver } from "./resolver.ts";
+import { findingForStatus, findingOf, md5, type RawCandidate } from "./finding.ts";
+import { lenientText, listOf, readJson, text } from "./json-response.ts";
+import type { Candidate, Resolver, ResolverRequest } from "./resolver.ts";
 
 const API = "https://api.osf.io/v2";
 
@@ -11,10 +11,10 @@ const file = z.object({
   type: z.literal("files"),
   attributes: z.object({
     name: z.string(),
-    kind: aside,
+    kind: lenientText,
     size: z.number().nullish(),
     extra: z
-      .object({ hashes: z.object({ md5: aside, sha256: aside }).nullish() })
+      .object({ hashes: z.object({ md5: lenientText, sha256: lenientText }).nullish() })
       .nullish()
       .catch(undefined),
   }),
@@ -22,7 +22,7 @@ const file = z.object({
 });
 const preprint = z.object({
   type: z.literal("preprints"),
-  attributes: z.object({ title: aside, date_published: aside }),
+  attributes: z.object({ title: lenientText, date_published: lenientText }),
   relationships: z
     .object({ primary_file: z.object({ links: z.object({ related: z.object({ href: text }) }) }).nullish() })
     .nullish(),
@@ -31,45 +31,49 @@ const preprint = z.object({
     .nullish()
     .catch(undefined),
 });
-const answered = z.object({ data: z.union([preprint, file, listOf(file)]) });
+const responseSchema = z.object({ data: z.union([preprint, file, listOf(file)]) });
 
 /** Preprints have one file that counts; projects and registrations a store of them. */
 export const osf: Resolver = {
   name: "osf",
   needs: [],
-  ask({ ids }) {
+  requestFor({ ids }) {
     const { guid, isProject } = guidOf(ids);
     if (guid === undefined) return undefined;
-    return isProject ? storeOf("nodes", guid) : question(`preprints/${guid}/?embed=primary_file`);
+    return isProject ? storeOf("nodes", guid) : request(`preprints/${guid}/?embed=primary_file`);
   },
-  read(answer, work) {
+  read(response, work) {
     const { guid } = guidOf(work.ids);
     // A DOI of a project and one of a registration look alike.
-    const wasNode = answer.status === 404 && URL.parse(answer.url)?.pathname.startsWith("/v2/nodes/");
-    if (wasNode && guid !== undefined) return { kind: "ask", question: storeOf("registrations", guid) };
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, answered);
-    if ("trouble" in read) return read.trouble;
+    const wasNode = response.status === 404 && URL.parse(response.url)?.pathname.startsWith("/v2/nodes/");
+    if (wasNode && guid !== undefined) return { kind: "ask", request: storeOf("registrations", guid) };
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, responseSchema);
+    if ("failure" in read) return read.failure;
     const { data } = read.data;
-    if (Array.isArray(data)) return findingOf(work, placesOf(data), { otherwise: "no-copy" });
-    if (data.type === "files") return findingOf(work, [placeOf(data)], { otherwise: "no-copy" });
+    if (Array.isArray(data)) return findingOf(work, rawCandidatesOf(data), { noneReason: "no-copy" });
+    if (data.type === "files") return findingOf(work, [rawCandidateOf(data)], { noneReason: "no-copy" });
     const embedded = data.embeds?.primary_file?.data;
-    const about = { otherwise: "no-copy" as const, title: data.attributes.title, year: data.attributes.date_published };
-    if (embedded !== undefined) return findingOf(work, [placeOf(embedded)], about);
+    const details = {
+      noneReason: "no-copy" as const,
+      title: data.attributes.title,
+      year: data.attributes.date_published,
+    };
+    if (embedded !== undefined) return findingOf(work, [rawCandidateOf(embedded)], details);
     const id = /^https:\/\/api\.osf\.io\/v2\/files\/(\w+)\/?$/.exec(
       data.relationships?.primary_file?.links.related.href ?? "",
     )?.[1];
-    return id === undefined ? { kind: "none", reason: "no-copy" } : { kind: "ask", question: question(`files/${id}/`) };
+    return id === undefined ? { kind: "none", reason: "no-copy" } : { kind: "ask", request: request(`files/${id}/`) };
   },
 };
 
-function question(path: string): Question {
+function request(path: string): ResolverRequest {
   return { url: `${API}/${path}`, role: "metadata" };
 }
 
-function storeOf(type: "nodes" | "registrations", guid: string): Question {
-  return question(`${type}/${guid}/files/osfstorage/`);
+function storeOf(type: "nodes" | "registrations", guid: string): ResolverRequest {
+  return request(`${type}/${guid}/files/osfstorage/`);
 }
 
 /** `10.31219/osf.io/abcde_v1`, whatever the prefix: each of the preprint servers has its own; 10.17605 is for projects. */
@@ -80,12 +84,12 @@ function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; re
   return { guid: ofUrl?.[1], isProject: false };
 }
 
-function placesOf(files: readonly z.infer<typeof file>[]): readonly Place[] {
+function rawCandidatesOf(files: readonly z.infer<typeof file>[]): readonly RawCandidate[] {
   const listed = files.filter(({ attributes }) => attributes.kind !== "folder");
-  return documentsFirst(listed, ({ attributes: { name, size } }) => ({ name, bytes: size })).map(placeOf);
+  return documentsFirst(listed, ({ attributes: { name, size } }) => ({ name, bytes: size })).map(rawCandidateOf);
 }
 
-function placeOf({ attributes: { name, size, extra }, links }: z.infer<typeof file>): Place {
+function rawCandidateOf({ attributes: { name, size, extra }, links }: z.infer<typeof file>): RawCandidate {
   return {
     url: links.download,
     kind: kindByName(name) ?? "pdf",

@@ -1,11 +1,11 @@
 /** What a page says in its markup of where the text is, and of what it is about. */
-import { webAddress } from "../identifiers/web-url.ts";
-import type { Place } from "./finding.ts";
+import { canonicalWebUrl } from "../identifiers/web-url.ts";
+import type { RawCandidate } from "./finding.ts";
 import { eachElement } from "./markup.ts";
 
 export interface PageLinks {
   /** In the order in which they are worth trying. */
-  readonly places: readonly Place[];
+  readonly rawCandidates: readonly RawCandidate[];
   readonly title?: string | undefined;
   readonly date?: string | undefined;
   readonly doi?: string | undefined;
@@ -16,7 +16,7 @@ export interface PageLinks {
 const PAGE_CHARS_MAX = 1024 * 1024;
 const LINKS_MAX = 50;
 
-const META_KINDS: Readonly<Record<string, Place["kind"]>> = {
+const META_KINDS: Readonly<Record<string, RawCandidate["kind"]>> = {
   citation_pdf_url: "pdf",
   bepress_citation_pdf_url: "pdf",
   eprints_document_url: "pdf",
@@ -35,14 +35,14 @@ const META_FACTS: Readonly<Record<string, "title" | "date" | "doi">> = {
 
 export function linksOfPage(html: string, pageUrl: string): PageLinks {
   let base = pageUrl;
-  const named: Place[] = [];
+  const named: RawCandidate[] = [];
   const facts: { title?: string; date?: string; doi?: string; licence?: string | undefined } = {};
-  const add = (href: string | undefined, kind: Place["kind"]) => {
-    const place = { url: webAddress(href ?? null, base), kind };
-    if (href && place.url !== undefined && named.length < LINKS_MAX) named.push(place);
+  const add = (href: string | undefined, kind: RawCandidate["kind"]) => {
+    const rawCandidate = { url: canonicalWebUrl(href ?? null, base), kind };
+    if (href && rawCandidate.url !== undefined && named.length < LINKS_MAX) named.push(rawCandidate);
   };
   eachElement(html, "html", { chars: PAGE_CHARS_MAX }, ({ name, attributes, text }) => {
-    if (name === "base") base = webAddress(attributes["href"], pageUrl) ?? base;
+    if (name === "base") base = canonicalWebUrl(attributes["href"], pageUrl) ?? base;
     if (name === "meta") {
       const meta = (attributes["name"] ?? attributes["property"] ?? "").toLowerCase();
       const content = attributes["content"]?.trim() ?? "";
@@ -56,12 +56,12 @@ export function linksOfPage(html: string, pageUrl: string): PageLinks {
       const kind = kindOfType(attributes["type"]);
       if (kind !== undefined && (relations.includes("alternate") || relations.includes("item")))
         add(attributes["href"], kind);
-      if (relations.includes("license")) facts.licence ??= webAddress(attributes["href"], base);
+      if (relations.includes("license")) facts.licence ??= canonicalWebUrl(attributes["href"], base);
     }
     if (name === "script" && attributes["type"]?.toLowerCase() === "application/ld+json")
       for (const contentUrl of encodingsIn(text)) add(contentUrl, "pdf");
   });
-  return { places: named, ...facts };
+  return { rawCandidates: named, ...facts };
 }
 
 export function kindOfType(type: string | undefined): "pdf" | "xml" | undefined {

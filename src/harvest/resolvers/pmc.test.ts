@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { pmc } from "./pmc.ts";
 
 const BUCKET = "https://pmc-oa-opendata.s3.amazonaws.com";
@@ -8,28 +8,32 @@ const list = (...prefixes: readonly string[]) =>
   `<ListBucketResult><Prefix>PMC1.</Prefix>${prefixes.map(each => `<CommonPrefixes><Prefix>${each}</Prefix></CommonPrefixes>`).join("")}</ListBucketResult>`;
 
 test("pmc lists the versions of a PMCID, and converts other names first", () => {
-  assert.equal(asked(pmc, "PMC1"), `${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`);
+  assert.equal(requestUrl(pmc, "PMC1"), `${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`);
   const converter = "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/";
-  assert.equal(asked(pmc, "pmid:12"), `${converter}?ids=12&idtype=pmid&format=json`);
-  assert.equal(asked(pmc, "10.1234/abc"), `${converter}?ids=10.1234%2Fabc&idtype=doi&format=json`);
-  assert.equal(asked(pmc, "10.1234/a,b"), undefined, "a comma would make two names of it");
+  assert.equal(requestUrl(pmc, "pmid:12"), `${converter}?ids=12&idtype=pmid&format=json`);
+  assert.equal(requestUrl(pmc, "10.1234/abc"), `${converter}?ids=10.1234%2Fabc&idtype=doi&format=json`);
+  assert.equal(requestUrl(pmc, "10.1234/a,b"), undefined, "a comma would make two names of it");
 });
 
 test("the converter leads to the list, the list to the newest version", () => {
   const records = [{ pmcid: "PMC1", pmid: 12, doi: "10.1234/ABC" }];
   const listing = `ask: ${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`;
-  assert.equal(told(heard(pmc, "10.1234/abc", { body: { records } })), listing);
-  assert.equal(told(heard(pmc, "pmid:12", { body: { records } })), listing);
+  assert.equal(summaryOf(findingFor(pmc, "10.1234/abc", { body: { records } })), listing);
+  assert.equal(summaryOf(findingFor(pmc, "pmid:12", { body: { records } })), listing);
   const unknown = { records: [{ pmid: "12", status: "error", errmsg: "Identifier not found in PMC" }] };
-  assert.equal(told(heard(pmc, "pmid:12", { body: unknown })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(pmc, "pmid:12", { body: unknown })), "none: unknown-work");
   for (const other of [records, [{ pmcid: "PMC1", pmid: 12 }]])
-    assert.equal(told(heard(pmc, "pmid:13", { body: { records: other } })), "none: unknown-work", "about another work");
+    assert.equal(
+      summaryOf(findingFor(pmc, "pmid:13", { body: { records: other } })),
+      "none: unknown-work",
+      "about another work",
+    );
   assert.equal(
-    told(heard(pmc, "PMC1", { body: list("PMC1.2/", "PMC1.10/", "PMC1.9/", "PMC12.11/") })),
+    summaryOf(findingFor(pmc, "PMC1", { body: list("PMC1.2/", "PMC1.10/", "PMC1.9/", "PMC12.11/") })),
     `ask: ${BUCKET}/metadata/PMC1.10.json`,
   );
-  assert.equal(told(heard(pmc, "PMC1", { body: list() })), "none: not-open");
-  assert.match(told(heard(pmc, "PMC1", { body: "<Error><Code>X</Code></Error>" })), /^unreadable: /);
+  assert.equal(summaryOf(findingFor(pmc, "PMC1", { body: list() })), "none: not-open");
+  assert.match(summaryOf(findingFor(pmc, "PMC1", { body: "<Error><Code>X</Code></Error>" })), /^unreadable: /);
 });
 
 test("the record names files with their checksums, which become addresses that anybody can ask", () => {
@@ -44,7 +48,7 @@ test("the record names files with their checksums, which become addresses that a
     pdf_url: null,
     xml_url: `s3://pmc-oa-opendata/PMC1.1/PMC1.1.xml?md5=${hex}`,
   };
-  const finding = heard(pmc, "PMC1", { url, body: record });
+  const finding = findingFor(pmc, "PMC1", { url, body: record });
   assert.deepEqual(candidatesIn(finding), [
     {
       url: `${BUCKET}/PMC1.1/PMC1.1.xml`,
@@ -55,9 +59,9 @@ test("the record names files with their checksums, which become addresses that a
   ]);
   assert.ok(finding.kind === "found" && finding.year === 2019);
   assert.equal(
-    told(heard(pmc, "PMC1", { url, body: { pmcid: "PMC1", pdf_url: "s3://elsewhere/x.pdf" } })),
+    summaryOf(findingFor(pmc, "PMC1", { url, body: { pmcid: "PMC1", pdf_url: "s3://elsewhere/x.pdf" } })),
     "none: no-copy",
   );
-  assert.equal(told(heard(pmc, "PMC1", { url, status: 403, body: "<Error/>" })), "none: not-open");
-  assert.match(told(heard(pmc, "PMC1", { url, body: { pdf_url: 3 } })), /^unreadable: .*pmcid/);
+  assert.equal(summaryOf(findingFor(pmc, "PMC1", { url, status: 403, body: "<Error/>" })), "none: not-open");
+  assert.match(summaryOf(findingFor(pmc, "PMC1", { url, body: { pdf_url: 3 } })), /^unreadable: .*pmcid/);
 });

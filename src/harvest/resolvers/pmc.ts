@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { Work } from "../work.ts";
-import { findingOf, idsFrom, isDoiOf, md5, type Place, unreadable, verdictOf } from "./finding.ts";
-import { ANSWER_CHARS_MAX, aside, listOf, readJson, text } from "./json-response.ts";
+import { findingForStatus, findingOf, idsFrom, matchesDoi, md5, type RawCandidate, unreadable } from "./finding.ts";
+import { lenientText, listOf, RESPONSE_CHARS_MAX, readJson, text } from "./json-response.ts";
 import { eachElement } from "./markup.ts";
-import { address } from "./request-url.ts";
-import type { Finding, Question, Resolver, ResolverAnswer } from "./resolver.ts";
+import { urlWithQuery } from "./request-url.ts";
+import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolver.ts";
 
 const BUCKET = "https://pmc-oa-opendata.s3.amazonaws.com";
 const CONVERTER = "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/";
@@ -19,10 +19,10 @@ const metadata = z.object({
   pmcid: z.string(),
   pmid: z.union([z.string(), z.number()]).nullish(),
   doi: text,
-  title: aside,
-  citation: aside,
+  title: lenientText,
+  citation: lenientText,
   is_manuscript: z.boolean().nullish().catch(undefined),
-  license_code: aside,
+  license_code: lenientText,
   pdf_url: text,
   xml_url: text,
 });
@@ -35,47 +35,49 @@ const metadata = z.object({
 export const pmc: Resolver = {
   name: "pmc",
   needs: [],
-  ask({ ids: { pmcid, pmid, doi } }) {
+  requestFor({ ids: { pmcid, pmid, doi } }) {
     if (pmcid !== undefined) return versionsOf(pmcid);
     if (pmid !== undefined) return convert(pmid, "pmid");
     // The converter takes a list, and has no way to write a comma inside a name.
     return doi === undefined || doi.includes(",") ? undefined : convert(doi, "doi");
   },
-  read(answer, work) {
-    const { pathname = "", hostname } = URL.parse(answer.url) ?? {};
-    if (hostname === "pmc.ncbi.nlm.nih.gov") return readConverted(answer, work);
-    if (pathname === "/") return readVersions(answer, work);
-    return readMetadata(answer, work);
+  read(response, work) {
+    const { pathname = "", hostname } = URL.parse(response.url) ?? {};
+    if (hostname === "pmc.ncbi.nlm.nih.gov") return readConverted(response, work);
+    if (pathname === "/") return readVersions(response, work);
+    return readMetadata(response, work);
   },
 };
 
-function convert(id: string, idtype: "doi" | "pmid"): Question {
-  return { url: address(CONVERTER, { ids: id, idtype, format: "json" }), role: "metadata" };
+function convert(id: string, idtype: "doi" | "pmid"): ResolverRequest {
+  return { url: urlWithQuery(CONVERTER, { ids: id, idtype, format: "json" }), role: "metadata" };
 }
 
-function versionsOf(pmcid: string): Question {
+function versionsOf(pmcid: string): ResolverRequest {
   const query = { "list-type": "2", prefix: `${pmcid}.`, delimiter: "/" };
-  return { url: address(`${BUCKET}/`, query), role: "metadata" };
+  return { url: urlWithQuery(`${BUCKET}/`, query), role: "metadata" };
 }
 
-function readConverted(answer: ResolverAnswer, work: Work): Finding {
+function readConverted(response: ResolverResponse, work: Work): Finding {
   // What it does not know at all, or not as this type, is a 400 or 404 of its own.
-  if (answer.status === 400) return { kind: "none", reason: "unknown-work" };
-  const verdict = verdictOf(answer);
-  if (verdict !== undefined) return verdict;
-  const read = readJson(answer, converted);
-  if ("trouble" in read) return read.trouble;
-  const record = read.data.records.find(({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || isDoiOf(work, doi));
+  if (response.status === 400) return { kind: "none", reason: "unknown-work" };
+  const statusFinding = findingForStatus(response);
+  if (statusFinding !== undefined) return statusFinding;
+  const read = readJson(response, converted);
+  if ("failure" in read) return read.failure;
+  const record = read.data.records.find(
+    ({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || matchesDoi(work, doi),
+  );
   const { pmcid } = idsFrom({ pmcid: record?.pmcid });
-  return pmcid === undefined ? { kind: "none", reason: "unknown-work" } : { kind: "ask", question: versionsOf(pmcid) };
+  return pmcid === undefined ? { kind: "none", reason: "unknown-work" } : { kind: "ask", request: versionsOf(pmcid) };
 }
 
-function readVersions(answer: ResolverAnswer, { ids }: Work): Finding {
-  const verdict = verdictOf(answer);
-  if (verdict !== undefined) return verdict;
+function readVersions(response: ResolverResponse, { ids }: Work): Finding {
+  const statusFinding = findingForStatus(response);
+  if (statusFinding !== undefined) return statusFinding;
   let isList = false;
   let newest: { readonly pmcid: string; readonly version: number } | undefined;
-  eachElement(answer.body, "xml", { chars: ANSWER_CHARS_MAX }, ({ name, parent, text: prefix }) => {
+  eachElement(response.body, "xml", { chars: RESPONSE_CHARS_MAX }, ({ name, parent, text: prefix }) => {
     if (name === "ListBucketResult") isList = true;
     const [, pmcid, digits] = /^(PMC\d+)\.(\d{1,4})\/$/.exec(prefix) ?? [];
     if (name !== "Prefix" || parent !== "CommonPrefixes" || pmcid === undefined) return;
@@ -83,20 +85,20 @@ function readVersions(answer: ResolverAnswer, { ids }: Work): Finding {
     const version = Number(digits);
     if (newest === undefined || version > newest.version) newest = { pmcid, version };
   });
-  if (!isList) return unreadable(answer, "something that is not a list of the bucket");
+  if (!isList) return unreadable(response, "something that is not a list of the bucket");
   // Most of PMC may be read, and not taken away: the bucket has the part that may.
   if (newest === undefined) return { kind: "none", reason: "not-open" };
   const { pmcid, version } = newest as { readonly pmcid: string; readonly version: number };
-  return { kind: "ask", question: { url: `${BUCKET}/metadata/${pmcid}.${version}.json`, role: "metadata" } };
+  return { kind: "ask", request: { url: `${BUCKET}/metadata/${pmcid}.${version}.json`, role: "metadata" } };
 }
 
-function readMetadata(answer: ResolverAnswer, work: Work): Finding {
+function readMetadata(response: ResolverResponse, work: Work): Finding {
   // S3 says 403 for what is not there to those who may not list.
-  if (answer.status === 403) return { kind: "none", reason: "not-open" };
-  const verdict = verdictOf(answer);
-  if (verdict !== undefined) return verdict;
-  const read = readJson(answer, metadata);
-  if ("trouble" in read) return read.trouble;
+  if (response.status === 403) return { kind: "none", reason: "not-open" };
+  const statusFinding = findingForStatus(response);
+  if (statusFinding !== undefined) return statusFinding;
+  const read = readJson(response, metadata);
+  if ("failure" in read) return read.failure;
   const { data } = read;
   const stated = {
     version: data.is_manuscript === true ? ("accepted" as const) : ("published" as const),
@@ -109,7 +111,7 @@ function readMetadata(answer: ResolverAnswer, work: Work): Finding {
       { kind: "xml", ...stated, ...fileOf(data.xml_url) },
     ],
     {
-      otherwise: "no-copy",
+      noneReason: "no-copy",
       ids: idsFrom(data),
       title: data.title,
       year: /\b(1[89]|20)\d\d\b/.exec(data.citation ?? "")?.[0],
@@ -118,7 +120,7 @@ function readMetadata(answer: ResolverAnswer, work: Work): Finding {
 }
 
 /** `s3://pmc-oa-opendata/PMC1.1/PMC1.1.pdf?md5=…` as an address that anybody can ask. */
-function fileOf(s3: string | null | undefined): Pick<Place, "url" | "checksum"> {
+function fileOf(s3: string | null | undefined): Pick<RawCandidate, "url" | "checksum"> {
   const [, path, hex] = /^s3:\/\/pmc-oa-opendata\/([^?#]+)(?:\?md5=([0-9a-f]{32}))?/i.exec(s3 ?? "") ?? [];
   return { url: path && `${BUCKET}/${path}`, checksum: md5(hex) };
 }

@@ -5,7 +5,7 @@
 import type { Work, WorkIds } from "../work.ts";
 
 /** What to ask a service. Mail addresses and keys are not part of it: the hub adds them for the host (policy/identities). */
-export interface Question {
+export interface ResolverRequest {
   readonly url: string;
   readonly role: "metadata" | "landing";
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -14,7 +14,7 @@ export interface Question {
 }
 
 /** What came back, whatever its status; 404 and 403 mean different things to different services. */
-export interface ResolverAnswer {
+export interface ResolverResponse {
   /** Where it came from, after redirects. */
   readonly url: string;
   readonly status: number;
@@ -48,7 +48,7 @@ export type Finding =
       readonly year?: number | undefined;
     }
   /** The answer leads to another question of the same resolver. */
-  | { readonly kind: "ask"; readonly question: Question }
+  | { readonly kind: "ask"; readonly request: ResolverRequest }
   /** The service has answered, and has no copy. `ids` as above: it may know the work all the same. */
   | {
       readonly kind: "none";
@@ -59,7 +59,7 @@ export type Finding =
    * No answer that can be used: a shape unknown to us, a refusal of our key, or a service that cannot answer now (429,
    * 5xx), where the same question may do better another day.
    */
-  | { readonly kind: "trouble"; readonly reason: "unreadable" | "refused" | "unavailable"; readonly message: string };
+  | { readonly kind: "failure"; readonly reason: "unreadable" | "refused" | "unavailable"; readonly message: string };
 
 export interface Resolver {
   /** As `--resolvers`, the policy's `resolvers` and the manifest write it: `europe_pmc`. */
@@ -70,11 +70,11 @@ export interface Resolver {
    * What follows from the names alone, before anything is asked: arXiv's files have its ids in their addresses, and its
    * thousand requests a day are better spent on them. `ask` remains for when that leads nowhere.
    */
-  know?(work: Work): Finding | undefined;
+  inferred?(work: Work): Finding | undefined;
   /**
    * Undefined where the service cannot know such a work. A page that was found on the way is looked at by asking
    * `landing_page` about `{ ids: { ...ids, url } }`, a file that is gone by asking `wayback` in the same manner.
    */
-  ask(work: Work): Question | undefined;
-  read(answer: ResolverAnswer, work: Work): Finding;
+  requestFor(work: Work): ResolverRequest | undefined;
+  read(response: ResolverResponse, work: Work): Finding;
 }

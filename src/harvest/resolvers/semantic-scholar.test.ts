@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { semanticScholar } from "./semantic-scholar.ts";
 
 test("semantic_scholar is asked by prefixed names", () => {
-  const path = (token: string) => new URL(asked(semanticScholar, token) ?? "").pathname.replace("/graph/v1/paper/", "");
+  const path = (token: string) =>
+    new URL(requestUrl(semanticScholar, token) ?? "").pathname.replace("/graph/v1/paper/", "");
   assert.deepEqual(["10.1234/abc", "2401.00001v2", "pmid:12", "PMC34"].map(path), [
     "DOI:10.1234/abc",
     "ARXIV:2401.00001",
     "PMID:12",
     "PMCID:34",
   ]);
-  assert.equal(asked(semanticScholar, "https://example.org/x"), undefined);
+  assert.equal(requestUrl(semanticScholar, "https://example.org/x"), undefined);
 });
 
 test("what it calls a PDF may be a page, our own DOI, or nothing", () => {
   const externalIds = { DOI: "10.1234/ABC", ArXiv: "2401.00001", PubMedCentral: "34" };
   const with_ = (url: string | null, isOpenAccess = true) =>
-    heard(semanticScholar, "10.1234/abc", {
+    findingFor(semanticScholar, "10.1234/abc", {
       body: { paperId: "1", isOpenAccess, openAccessPdf: { url, license: "CCBY" }, externalIds },
     });
   assert.deepEqual(candidatesIn(with_("https://p.example/a.pdf")), [
@@ -31,24 +32,26 @@ test("what it calls a PDF may be a page, our own DOI, or nothing", () => {
     reason: "no-copy",
     ids: { pmcid: "PMC34", arxiv: "2401.00001", doi: "10.1234/abc" },
   });
-  assert.equal(told(with_("", false)), "none: not-open");
+  assert.equal(summaryOf(with_("", false)), "none: not-open");
   assert.equal(
-    told(heard(semanticScholar, "10.1234/abc", { body: { paperId: "1", openAccessPdf: null } })),
+    summaryOf(findingFor(semanticScholar, "10.1234/abc", { body: { paperId: "1", openAccessPdf: null } })),
     "none: no-copy",
   );
 });
 
 test("an unknown paper and a shape that changed", () => {
   assert.equal(
-    told(heard(semanticScholar, "10.1234/abc", { status: 404, body: { error: "Paper not found" } })),
+    summaryOf(findingFor(semanticScholar, "10.1234/abc", { status: 404, body: { error: "Paper not found" } })),
     "none: unknown-work",
   );
   assert.match(
-    told(heard(semanticScholar, "10.1234/abc", { body: { paperId: "1", openAccessPdf: "https://p.example/a.pdf" } })),
+    summaryOf(
+      findingFor(semanticScholar, "10.1234/abc", { body: { paperId: "1", openAccessPdf: "https://p.example/a.pdf" } }),
+    ),
     /^unreadable: .*openAccessPdf/,
   );
   assert.match(
-    told(heard(semanticScholar, "10.1234/abc", { status: 400, body: { error: "fields" } })),
+    summaryOf(findingFor(semanticScholar, "10.1234/abc", { status: 400, body: { error: "fields" } })),
     /^unreadable: .*400/,
   );
 });

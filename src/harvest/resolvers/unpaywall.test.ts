@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { unpaywall } from "./unpaywall.ts";
 
 test("unpaywall is asked by DOI, without the mail address, which is the hub's to add", () => {
-  assert.equal(asked(unpaywall, "10.1234/a?b"), "https://api.unpaywall.org/v2/10.1234/a%3Fb");
-  assert.equal(asked(unpaywall, "2401.00001"), "https://api.unpaywall.org/v2/10.48550/arxiv.2401.00001");
-  assert.equal(asked(unpaywall, "PMC1"), undefined);
+  assert.equal(requestUrl(unpaywall, "10.1234/a?b"), "https://api.unpaywall.org/v2/10.1234/a%3Fb");
+  assert.equal(requestUrl(unpaywall, "2401.00001"), "https://api.unpaywall.org/v2/10.48550/arxiv.2401.00001");
+  assert.equal(requestUrl(unpaywall, "PMC1"), undefined);
 });
 
 test("unpaywall gives PDFs before pages, each once", () => {
@@ -30,7 +30,7 @@ test("unpaywall gives PDFs before pages, each once", () => {
     best_oa_location: best,
     oa_locations: [best, repository],
   };
-  const finding = heard(unpaywall, "10.1234/abc", { body });
+  const finding = findingFor(unpaywall, "10.1234/abc", { body });
   assert.deepEqual(candidatesIn(finding), [
     { url: "https://p.example/1.pdf", kind: "pdf", version: "published", licence: "cc-by" },
     { url: "https://p.example/1", kind: "landing", version: "published", licence: "cc-by" },
@@ -41,18 +41,18 @@ test("unpaywall gives PDFs before pages, each once", () => {
 
 test("unpaywall says no, not found, and that it does not like our address", () => {
   assert.equal(
-    told(
-      heard(unpaywall, "10.1234/abc", {
+    summaryOf(
+      findingFor(unpaywall, "10.1234/abc", {
         body: { doi: "10.1234/abc", is_oa: false, best_oa_location: null, oa_locations: [] },
       }),
     ),
     "none: not-open",
   );
   const error = { HTTP_status_code: 404, error: true, message: "'x' is an invalid doi" };
-  assert.equal(told(heard(unpaywall, "10.1234/abc", { status: 404, body: error })), "none: unknown-work");
+  assert.equal(summaryOf(findingFor(unpaywall, "10.1234/abc", { status: 404, body: error })), "none: unknown-work");
   assert.match(
-    told(heard(unpaywall, "10.1234/abc", { status: 422, body: { message: "Please use your own email" } })),
+    summaryOf(findingFor(unpaywall, "10.1234/abc", { status: 422, body: { message: "Please use your own email" } })),
     /^refused: .*DOCSTOKG_MAILTO/,
   );
-  assert.match(told(heard(unpaywall, "10.1234/abc", { body: error })), /^unreadable: .*: doi: /);
+  assert.match(summaryOf(findingFor(unpaywall, "10.1234/abc", { body: error })), /^unreadable: .*: doi: /);
 });

@@ -1,41 +1,51 @@
 import { z } from "zod";
 import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
-import { findingOf, idsFrom, type Place, verdictOf, versionOf } from "./finding.ts";
-import { anyOf, aside, readJson, text, yearAside } from "./json-response.ts";
-import { inPath } from "./request-url.ts";
+import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
+import { lenientText, lenientYear, optionalListOf, readJson, text } from "./json-response.ts";
+import { encodedPath } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
-const location = z.object({ url_for_pdf: text, url_for_landing_page: text, url: text, license: aside, version: aside });
+const location = z.object({
+  url_for_pdf: text,
+  url_for_landing_page: text,
+  url: text,
+  license: lenientText,
+  version: lenientText,
+});
 
 const record = z.object({
   doi: z.string(),
   is_oa: z.boolean().nullish(),
-  title: aside,
-  year: yearAside,
+  title: lenientText,
+  year: lenientYear,
   best_oa_location: location.nullish(),
-  oa_locations: anyOf(location),
+  oa_locations: optionalListOf(location),
 });
 
 export const unpaywall: Resolver = {
   name: "unpaywall",
   needs: ["DOCSTOKG_MAILTO"],
-  ask({ ids }) {
+  requestFor({ ids }) {
     const doi = ids.doi ?? (ids.arxiv && doiOfArxivId(ids.arxiv));
-    return doi === undefined ? undefined : { url: `https://api.unpaywall.org/v2/${inPath(doi)}`, role: "metadata" };
+    return doi === undefined
+      ? undefined
+      : { url: `https://api.unpaywall.org/v2/${encodedPath(doi)}`, role: "metadata" };
   },
-  read(answer, work) {
-    if (answer.status === 422) {
+  read(response, work) {
+    if (response.status === 422) {
       const message = "api.unpaywall.org does not take the mail address of DOCSTOKG_MAILTO; it wants a real one";
-      return { kind: "trouble", reason: "refused", message };
+      return { kind: "failure", reason: "refused", message };
     }
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const read = readJson(answer, record);
-    if ("trouble" in read) return read.trouble;
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const read = readJson(response, record);
+    if ("failure" in read) return read.failure;
     const { data } = read;
-    const places = [data.best_oa_location, ...data.oa_locations].flatMap(each => (each ? placesOf(each) : []));
-    return findingOf(work, places, {
-      otherwise: data.is_oa === false ? "not-open" : "no-copy",
+    const rawCandidates = [data.best_oa_location, ...data.oa_locations].flatMap(each =>
+      each ? rawCandidatesOf(each) : [],
+    );
+    return findingOf(work, rawCandidates, {
+      noneReason: data.is_oa === false ? "not-open" : "no-copy",
       ids: idsFrom({ doi: data.doi }),
       title: data.title,
       year: data.year,
@@ -43,7 +53,7 @@ export const unpaywall: Resolver = {
   },
 };
 
-function placesOf(each: z.infer<typeof location>): readonly Place[] {
+function rawCandidatesOf(each: z.infer<typeof location>): readonly RawCandidate[] {
   const stated = { licence: each.license, version: versionOf(each.version) };
   return [
     { url: each.url_for_pdf, kind: "pdf", ...stated },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { wayback } from "./wayback.ts";
 
 const TOKEN = "https://example.org/a.pdf?x=1&y=2";
@@ -9,10 +9,10 @@ const capture = (timestamp: string, type = "application/pdf", status = "200") =>
 
 test("wayback is asked for the last PDFs at an address, and for nothing but addresses", () => {
   assert.equal(
-    asked(wayback, TOKEN),
+    requestUrl(wayback, TOKEN),
     "https://web.archive.org/cdx/search/cdx?url=https%3A%2F%2Fexample.org%2Fa.pdf%3Fx%3D1%26y%3D2&limit=-3&filter=statuscode%3A200&filter=mimetype%3Aapplication%2Fpdf",
   );
-  assert.equal(asked(wayback, "10.1234/abc"), undefined);
+  assert.equal(requestUrl(wayback, "10.1234/abc"), undefined);
 });
 
 test("wayback gives captures as they were, the newest first", () => {
@@ -23,17 +23,17 @@ test("wayback gives captures as they were, the newest first", () => {
     capture("20250101000000", "application/pdf", "404"),
     "",
   ].join("\n");
-  assert.deepEqual(candidatesIn(heard(wayback, TOKEN, { body })), [
+  assert.deepEqual(candidatesIn(findingFor(wayback, TOKEN, { body })), [
     { url: "https://web.archive.org/web/20230101000000id_/https://example.org/a.pdf?x=1&y=2", kind: "pdf" },
     { url: "https://web.archive.org/web/20190101000000id_/https://example.org/a.pdf?x=1&y=2", kind: "pdf" },
   ]);
 });
 
 test("no capture is no copy; an error in place of a list is not read; a block is a refusal", () => {
-  assert.equal(told(heard(wayback, TOKEN, { body: "\n" })), "none: no-copy");
+  assert.equal(summaryOf(findingFor(wayback, TOKEN, { body: "\n" })), "none: no-copy");
   assert.match(
-    told(heard(wayback, TOKEN, { body: "org.archive.wayback.exception.X: blocked" })),
+    summaryOf(findingFor(wayback, TOKEN, { body: "org.archive.wayback.exception.X: blocked" })),
     /^unreadable: .*no list of captures/,
   );
-  assert.match(told(heard(wayback, TOKEN, { status: 403 })), /^refused: web\.archive\.org answered 403/);
+  assert.match(summaryOf(findingFor(wayback, TOKEN, { status: 403 })), /^refused: web\.archive\.org answered 403/);
 });

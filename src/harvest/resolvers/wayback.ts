@@ -1,6 +1,6 @@
-import { findingOf, type Place, unreadable, verdictOf } from "./finding.ts";
-import { ANSWER_CHARS_MAX } from "./json-response.ts";
-import { address } from "./request-url.ts";
+import { findingForStatus, findingOf, type RawCandidate, unreadable } from "./finding.ts";
+import { RESPONSE_CHARS_MAX } from "./json-response.ts";
+import { urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 /** urlkey, timestamp, original, mimetype, statuscode, digest, length. */
@@ -14,17 +14,20 @@ const CAPTURE = /^\S+ (\d{14}) (https?:\/\/\S+) (\S+) (\d{3}|-) \S+ \S+$/;
 export const wayback: Resolver = {
   name: "wayback",
   needs: [],
-  ask({ ids: { url } }) {
+  requestFor({ ids: { url } }) {
     if (url === undefined) return undefined;
     const query = { url, limit: "-3" };
     const filters = ["statuscode:200", "mimetype:application/pdf"].map(each => `&filter=${encodeURIComponent(each)}`);
-    return { url: `${address("https://web.archive.org/cdx/search/cdx", query)}${filters.join("")}`, role: "metadata" };
+    return {
+      url: `${urlWithQuery("https://web.archive.org/cdx/search/cdx", query)}${filters.join("")}`,
+      role: "metadata",
+    };
   },
-  read(answer, work) {
-    const verdict = verdictOf(answer);
-    if (verdict !== undefined) return verdict;
-    const lines = answer.body
-      .slice(0, ANSWER_CHARS_MAX)
+  read(response, work) {
+    const statusFinding = findingForStatus(response);
+    if (statusFinding !== undefined) return statusFinding;
+    const lines = response.body
+      .slice(0, RESPONSE_CHARS_MAX)
       .split("\n", 1000)
       .filter(line => line.trim() !== "");
     const captures = lines.flatMap(line => {
@@ -33,17 +36,17 @@ export const wayback: Resolver = {
     });
     const [first] = lines;
     if (first !== undefined && captures.length === 0)
-      return unreadable(answer, `no list of captures: ${JSON.stringify(first.slice(0, 60))}`);
-    const places = captures
+      return unreadable(response, `no list of captures: ${JSON.stringify(first.slice(0, 60))}`);
+    const rawCandidates = captures
       .filter(({ type, status }) => type === "application/pdf" && status === "200")
       .toSorted((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
       // With `id_` come the bytes as they were, without the archive's own frame.
       .map(
-        ({ timestamp, original }): Place => ({
+        ({ timestamp, original }): RawCandidate => ({
           url: `https://web.archive.org/web/${timestamp}id_/${original}`,
           kind: "pdf",
         }),
       );
-    return findingOf(work, places, { otherwise: "no-copy" });
+    return findingOf(work, rawCandidates, { noneReason: "no-copy" });
   },
 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, candidatesIn, heard, told } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { zenodo } from "./zenodo.ts";
 
 const TOKEN = "10.5281/zenodo.77";
@@ -12,10 +12,10 @@ const file = (key: string, size: number) => ({
 });
 
 test("zenodo is asked for its own records, by DOI or address", () => {
-  assert.equal(asked(zenodo, TOKEN), "https://zenodo.org/api/records/77");
-  assert.equal(asked(zenodo, "https://zenodo.org/record/77?x=1"), "https://zenodo.org/api/records/77");
-  assert.equal(asked(zenodo, "10.1234/abc"), undefined);
-  assert.equal(asked(zenodo, "https://zenodo.org.example/records/77"), undefined);
+  assert.equal(requestUrl(zenodo, TOKEN), "https://zenodo.org/api/records/77");
+  assert.equal(requestUrl(zenodo, "https://zenodo.org/record/77?x=1"), "https://zenodo.org/api/records/77");
+  assert.equal(requestUrl(zenodo, "10.1234/abc"), undefined);
+  assert.equal(requestUrl(zenodo, "https://zenodo.org.example/records/77"), undefined);
 });
 
 test("zenodo gives documents, the largest first, where a broken download can be continued", () => {
@@ -30,7 +30,7 @@ test("zenodo gives documents, the largest first, where a broken download can be 
     metadata: { title: "T", access_right: "open", license: { id: "cc-by-4.0" }, publication_date: "2021-08" },
     files,
   };
-  const finding = heard(zenodo, TOKEN, { body });
+  const finding = findingFor(zenodo, TOKEN, { body });
   assert.deepEqual(
     candidatesIn(finding).map(({ url, bytes }) => [url, bytes]),
     [
@@ -43,19 +43,19 @@ test("zenodo gives documents, the largest first, where a broken download can be 
 
 test("zenodo with data only, with closed files, and gone", () => {
   const record = { id: 77, metadata: { access_right: "open" }, files: [file("data.csv", 1)] };
-  assert.equal(told(heard(zenodo, TOKEN, { body: record })), "none: no-copy");
+  assert.equal(summaryOf(findingFor(zenodo, TOKEN, { body: record })), "none: no-copy");
   const closed = { ...record, metadata: { access_right: "restricted" }, files: [file("a.pdf", 1)] };
-  assert.equal(told(heard(zenodo, TOKEN, { body: closed })), "none: not-open");
+  assert.equal(summaryOf(findingFor(zenodo, TOKEN, { body: closed })), "none: not-open");
   assert.equal(
-    told(heard(zenodo, TOKEN, { status: 410, body: { status: 410, message: "deleted" } })),
+    summaryOf(findingFor(zenodo, TOKEN, { status: 410, body: { status: 410, message: "deleted" } })),
     "none: unknown-work",
   );
   assert.match(
-    told(heard(zenodo, TOKEN, { body: { id: 77, metadata: {}, files: [{ key: 1 }] } })),
+    summaryOf(findingFor(zenodo, TOKEN, { body: { id: 77, metadata: {}, files: [{ key: 1 }] } })),
     /^unreadable: .*files\.0\.key/,
   );
   assert.equal(
-    told(heard(zenodo, TOKEN, { body: { ...record, id: "../../x", files: [file("a.pdf", 1)] } })),
+    summaryOf(findingFor(zenodo, TOKEN, { body: { ...record, id: "../../x", files: [file("a.pdf", 1)] } })),
     "none: no-copy",
   );
 });

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import type { FileFormat } from "../../stores/sqlite/database-file.ts";
+import type { DatabaseFormat } from "../../stores/sqlite/database-file.ts";
 import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./cache-store.ts";
 import type { CacheWrite } from "./cache-write.ts";
 
@@ -41,12 +41,12 @@ const SCHEMA = `
 `;
 
 /** "dtkg" in its head tells our files from those of others. */
-export const CACHE_FORMAT: FileFormat = { applicationId: 0x64_74_6b_67, migrations: [SCHEMA] };
+export const CACHE_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_67, migrations: [SCHEMA] };
 
 /** A use is noted when the last note of one is older than this: recency to the minute is plenty, and spares writes. */
-const USE_NOTED_MS = 60_000;
+const USE_WRITE_INTERVAL_MS = 60_000;
 /** While nothing can be written, no more uses than this are remembered. */
-const UNNOTED_MAX = 1000;
+const PENDING_USES_MAX = 1000;
 /** Eviction goes in steps of so many entries and bytes, so that making room never stalls the event loop. */
 const EVICTED_AT_ONCE = 256;
 const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
@@ -71,10 +71,10 @@ export class CacheFile {
   readonly #insert: StatementSync;
   readonly #insertBody: StatementSync;
   readonly #renew: StatementSync;
-  readonly #note: StatementSync;
+  readonly #updateUse: StatementSync;
   readonly #remove: StatementSync;
   readonly #removeVariant: StatementSync;
-  readonly #isThere: StatementSync;
+  readonly #exists: StatementSync;
   readonly #removeSurplus: StatementSync;
   readonly #leastUsed: StatementSync;
   readonly #removeOne: StatementSync;
@@ -102,10 +102,10 @@ export class CacheFile {
          bytes = body_bytes + ?, used_ms = ?
        WHERE url = ? AND variant = ? AND requested_ms = ? AND received_ms = ? AND status = ?`,
     );
-    this.#note = db.prepare("UPDATE responses SET used_ms = ? WHERE id = ?");
+    this.#updateUse = db.prepare("UPDATE responses SET used_ms = ? WHERE id = ?");
     this.#remove = db.prepare("DELETE FROM responses WHERE url = ?");
     this.#removeVariant = db.prepare("DELETE FROM responses WHERE url = ? AND variant = ?");
-    this.#isThere = db.prepare(
+    this.#exists = db.prepare(
       "SELECT 1 FROM responses WHERE url = ? AND variant = ? AND requested_ms = ? AND received_ms = ? AND status = ?",
     );
     this.#removeSurplus = db.prepare(
@@ -122,7 +122,8 @@ export class CacheFile {
     if (rows.length === 0) return NONE;
     return rows.flatMap(({ id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms }) => {
       const key = { id: Number(id), crc: Number(body_crc) };
-      if (nowMs - Number(used_ms) > USE_NOTED_MS && this.#used.size < UNNOTED_MAX) this.#used.set(key.id, nowMs);
+      if (nowMs - Number(used_ms) > USE_WRITE_INTERVAL_MS && this.#used.size < PENDING_USES_MAX)
+        this.#used.set(key.id, nowMs);
       const response = parsed(String(head));
       if (response === undefined) return [];
       const times = { requestedMs: Number(requested_ms), receivedMs: Number(received_ms) };
@@ -143,7 +144,7 @@ export class CacheFile {
   }
 
   /** How many uses wait to be noted. */
-  get unnoted(): number {
+  get pendingUses(): number {
     return this.#used.size;
   }
 
@@ -151,7 +152,7 @@ export class CacheFile {
   write(writes: readonly CacheWrite[], nowMs: number): number {
     this.#begin.run();
     try {
-      for (const [id, usedMs] of this.#used) this.#note.run(usedMs, id);
+      for (const [id, usedMs] of this.#used) this.#updateUse.run(usedMs, id);
       for (const write of writes) this.#apply(write, nowMs);
       const surplusBytes = this.#evict();
       this.#commit.run();
@@ -182,7 +183,7 @@ export class CacheFile {
       const { old } = write;
       const was = [url, variantId(old), old.requestedMs, old.receivedMs, old.status] as const;
       // A 304 may change what a response varies on; it then takes the place of whatever is called so already.
-      if (variant !== variantId(old) && this.#isThere.get(...was)) this.#removeVariant.run(url, variant);
+      if (variant !== variantId(old) && this.#exists.get(...was)) this.#removeVariant.run(url, variant);
       this.#renew.run(variant, head, status, requestedMs, receivedMs, bytes, nowMs, ...was);
       return;
     }

@@ -1,10 +1,10 @@
 import { requestControl } from "../../core/cache/cache-control.ts";
-import { ageMs, entryFacts, judge } from "../../core/cache/freshness.ts";
+import { ageMs, decideReuse, entryFacts } from "../../core/cache/freshness.ts";
 import { varyKeyOf } from "../../core/cache/stored-fields.ts";
 import { type CacheStore, type FoundResponse, isVariant } from "./cache-store.ts";
 
 /** A stored answer, as a request that asks for nothing special would find it. */
-export interface CacheLook {
+export interface CacheInspection {
   readonly status: number;
   readonly verdict: "fresh" | "stale-while-revalidate" | "revalidate";
   readonly ageMs: number;
@@ -19,10 +19,10 @@ export interface CacheLook {
 const ANY_REQUEST = requestControl(undefined, undefined);
 
 /** All that is stored for a URL, most recently stored first. */
-export function lookAt(store: Pick<CacheStore, "find">, url: URL, nowMs: number): readonly CacheLook[] {
+export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: number): readonly CacheInspection[] {
   return store.find(`${url.origin}${url.pathname}${url.search}`).map(found => {
     const facts = entryFacts(found);
-    const verdict = judge(facts, ANY_REQUEST, nowMs);
+    const verdict = decideReuse(facts, ANY_REQUEST, nowMs);
     const age = ageMs(nowMs, facts);
     return {
       status: found.status,

@@ -1,16 +1,16 @@
-import type { CacheVerdict } from "../call-record.ts";
+import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Sink } from "../stages/stage.ts";
+import type { HeaderFields, OutgoingRequest, RequestHandle, ResponseHead, ResponseSink } from "../stages/stage.ts";
 
 /** An answer that is at hand. */
-export interface Stored {
+export interface StoredHead {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderFields;
 }
 
 /** How the cache took part, in the words of RFC 9211. */
-const STATUS: Readonly<Record<CacheVerdict, string>> = {
+const STATUS: Readonly<Record<CacheStatus, string>> = {
   off: "docstokg; fwd=bypass",
   hit: "docstokg; hit",
   stale: "docstokg; hit; detail=stale",
@@ -21,30 +21,30 @@ const STATUS: Readonly<Record<CacheVerdict, string>> = {
 };
 
 /** The fields with a `Cache-Status` of ours behind those of the caches on the way. */
-function withVerdict(headers: HeaderFields, verdict: CacheVerdict): HeaderFields {
+function withCacheStatus(headers: HeaderFields, cacheStatus: CacheStatus): HeaderFields {
   const before = fieldLine(headers["cache-status"]);
-  const ours = STATUS[verdict];
+  const ours = STATUS[cacheStatus];
   return { ...headers, "cache-status": before === undefined ? ours : `${before}, ${ours}` };
 }
 
-export function headWithVerdict(head: ResponseHead, verdict: CacheVerdict): ResponseHead {
-  const headers = withVerdict(head.headers, verdict);
+export function headWithCacheStatus(head: ResponseHead, cacheStatus: CacheStatus): ResponseHead {
+  const headers = withCacheStatus(head.headers, cacheStatus);
   return { ...head, headers, rawHeaders: headers };
 }
 
 /** Tells an answer that is at hand, as if it came over the wire. */
-export function replay(
-  { method, record }: Outgoing,
-  verdict: CacheVerdict,
-  { status, statusText, headers }: Stored,
+export function deliverCacheReply(
+  { method, record }: OutgoingRequest,
+  cacheStatus: CacheStatus,
+  { status, statusText, headers }: StoredHead,
   body: Buffer | undefined,
-  sink: Sink,
-): Flow {
-  record.verdict = verdict;
+  sink: ResponseSink,
+): RequestHandle {
+  record.cacheStatus = cacheStatus;
   let isAborted = false;
   queueMicrotask(() => {
-    const told = withVerdict(headers, verdict);
-    if (!isAborted) sink.started({ status, statusText, headers: told, rawHeaders: told });
+    const shown = withCacheStatus(headers, cacheStatus);
+    if (!isAborted) sink.started({ status, statusText, headers: shown, rawHeaders: shown });
     if (!isAborted && body !== undefined && body.length > 0 && method !== "HEAD") sink.data(body);
     if (!isAborted) sink.ended({}, []);
   });

@@ -60,14 +60,14 @@ const DIGEST = "sha256:";
 
 /** Whether a stored variant is the one that a request with this key selects, in whichever store it lay. */
 export function isVariant(stored: StoredResponse, varyKey: string): boolean {
-  return stored.varyKey === varyKey || (stored.varyKey.startsWith(DIGEST) && stored.varyKey === concealed(varyKey));
+  return stored.varyKey === varyKey || (stored.varyKey.startsWith(DIGEST) && stored.varyKey === digestVaryKey(varyKey));
 }
 
 /**
  * The key as a digest, for stores that outlive the process: among the selecting fields may be `Authorization`.
  * A digest stays as it is, and cannot be taken for a key, which is empty or JSON.
  */
-export function concealed(varyKey: string): string {
+export function digestVaryKey(varyKey: string): string {
   return varyKey === "" || varyKey.startsWith(DIGEST) ? varyKey : `${DIGEST}${digest(varyKey)}`;
 }
 

@@ -1,6 +1,6 @@
 import {
-  concealed,
   digest,
+  digestVaryKey,
   type FoundResponse,
   headBytes,
   isUnchanged,
@@ -37,13 +37,19 @@ interface RemoveWrite {
 }
 
 export function putWrite(url: string, response: StoredResponse, body: Buffer): PutWrite {
-  const kept = keyless(response);
+  const kept = withDigestedVaryKey(response);
   return { kind: "put", url: digest(url), response: kept, body, bytes: body.length + headBytes("", kept) };
 }
 
 export function freshenWrite(url: string, old: StoredResponse, fresh: StoredResponse): FreshenWrite {
-  const kept = keyless(fresh);
-  return { kind: "freshen", url: digest(url), old: keyless(old), response: kept, bytes: headBytes("", kept) };
+  const kept = withDigestedVaryKey(fresh);
+  return {
+    kind: "freshen",
+    url: digest(url),
+    old: withDigestedVaryKey(old),
+    response: kept,
+    bytes: headBytes("", kept),
+  };
 }
 
 export function removeWrite(url: string): RemoveWrite {
@@ -74,7 +80,7 @@ function fromFound(found: readonly FoundResponse[], { old, response }: FreshenWr
   return same && { ...response, bodyBytes: same.bodyBytes, body: () => same.body() };
 }
 
-function keyless(response: StoredResponse): StoredResponse {
+function withDigestedVaryKey(response: StoredResponse): StoredResponse {
   const { status, statusText, headers, requestedMs, receivedMs, varyNames, varyKey } = response;
-  return { status, statusText, headers, requestedMs, receivedMs, varyNames, varyKey: concealed(varyKey) };
+  return { status, statusText, headers, requestedMs, receivedMs, varyNames, varyKey: digestVaryKey(varyKey) };
 }

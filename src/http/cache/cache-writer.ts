@@ -23,7 +23,7 @@ const BACKOFF = { baseMs: 2, capMs: 100 };
 /** Then nobody is writing: somebody has forgotten a lock. */
 const LOCKED_US_MAX = 30_000_000;
 /** After a write that failed for good (a full disk, a forgotten lock) none is tried for so long. */
-const REST_US = 30_000_000;
+const SUSPEND_US = 30_000_000;
 
 /**
  * Writes at once where that is possible, and else when the file is free again. A timer is armed only while something
@@ -35,7 +35,7 @@ export class CacheWriter {
   #timer: Timer | undefined;
   #failed = 0;
   #busySinceUs: number | undefined;
-  #restUntilUs = Number.NEGATIVE_INFINITY;
+  #suspendedUntilUs = Number.NEGATIVE_INFINITY;
   #surplusBytes = 0;
   /** Those who wait until nothing is to be written. */
   #settling: (() => void)[] = [];
@@ -59,8 +59,8 @@ export class CacheWriter {
   }
 
   /** Whether it has given up for a while. Removals are queued nevertheless, so that what is void is not found. */
-  get isResting(): boolean {
-    return this.#options.time.monotonicUs() < this.#restUntilUs;
+  get isSuspended(): boolean {
+    return this.#options.time.monotonicUs() < this.#suspendedUntilUs;
   }
 
   /** What is queued for a URL, in its order. */
@@ -82,7 +82,7 @@ export class CacheWriter {
   settled(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#settling.push(resolve);
-    this.#tellSettled();
+    this.#resolveSettled();
     return promise;
   }
 
@@ -91,20 +91,20 @@ export class CacheWriter {
     this.#timer?.cancel();
     this.#timer = undefined;
     try {
-      while (file !== undefined && (this.#queue.size > 0 || file.unnoted > 0)) this.#writeBatch(file);
+      while (file !== undefined && (this.#queue.size > 0 || file.pendingUses > 0)) this.#writeBatch(file);
     } catch {
       // Somebody else is writing, or nobody can. There is no later for us.
     }
-    this.#restUntilUs = Number.POSITIVE_INFINITY;
+    this.#suspendedUntilUs = Number.POSITIVE_INFINITY;
     this.#queue.dropResponses();
-    this.#tellSettled();
+    this.#resolveSettled();
   }
 
   /** One batch; a timer sees to the next. */
   #flush(): void {
     const file = this.#options.file();
-    const isIdle = this.#queue.size === 0 && this.#surplusBytes === 0 && (file?.unnoted ?? 0) === 0;
-    if (file !== undefined && !isIdle && !this.isResting) {
+    const isIdle = this.#queue.size === 0 && this.#surplusBytes === 0 && (file?.pendingUses ?? 0) === 0;
+    if (file !== undefined && !isIdle && !this.isSuspended) {
       try {
         this.#writeBatch(file);
         this.#failed = 0;
@@ -114,7 +114,7 @@ export class CacheWriter {
         this.#onFailedWrite(error);
       }
     }
-    this.#tellSettled();
+    this.#resolveSettled();
   }
 
   #writeBatch(file: CacheFile): void {
@@ -136,7 +136,7 @@ export class CacheWriter {
     this.#failed = 0;
     this.#surplusBytes = 0;
     if (onFailure(error)) return;
-    this.#restUntilUs = nowUs + REST_US;
+    this.#suspendedUntilUs = nowUs + SUSPEND_US;
     this.#queue.dropResponses();
   }
 
@@ -147,8 +147,8 @@ export class CacheWriter {
     });
   }
 
-  #tellSettled(): void {
-    const isWaiting = this.#timer !== undefined || (this.#queue.size > 0 && !this.isResting);
+  #resolveSettled(): void {
+    const isWaiting = this.#timer !== undefined || (this.#queue.size > 0 && !this.isSuspended);
     if (!isWaiting) for (const settle of this.#settling.splice(0)) settle();
   }
 }

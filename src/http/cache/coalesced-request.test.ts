@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
@@ -12,7 +12,7 @@ async function slow(t: Parameters<typeof serve>[0], options: Parameters<typeof h
   const held: ServerResponse[] = [];
   const server = await serve(t, (_, response) => void held.push(response));
   const hub = await hubFor(t, { retry: false, ...options });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const get = async (init: Parameters<typeof hub.fetch>[1] = {}) => (await hub.fetch(server.origin, init)).text();
   const arrived = (count: number) => until(() => held.length === count);
   return { held, server, hub, events, get, arrived };

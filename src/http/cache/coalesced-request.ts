@@ -1,75 +1,82 @@
 import type { Duplex } from "node:stream";
-import type { Ongoing } from "../active-requests.ts";
-import type { CacheVerdict } from "../call-record.ts";
+import type { ActiveRequest } from "../active-requests.ts";
+import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
-import { DROPPED_BYTES_MAX } from "../stages/resending-request.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "../stages/stage.ts";
-import { headWithVerdict, replay, type Stored } from "./cache-reply.ts";
+import { DISCARDED_BYTES_MAX } from "../stages/resending-request.ts";
+import type {
+  HeaderFields,
+  OutgoingRequest,
+  RequestHandle,
+  ResponseHead,
+  ResponseSink,
+  SendRequest,
+} from "../stages/stage.ts";
+import { deliverCacheReply, headWithCacheStatus, type StoredHead } from "./cache-reply.ts";
 
 /** An older answer that a request is to confirm, or that stands in for its own. */
-export interface Old {
+export interface Revalidation {
   /** The request that asks whether it still holds. */
-  readonly conditional: Outgoing;
+  readonly conditional: OutgoingRequest;
   /** The answer as it may be served now; undefined when it has vanished. */
-  readonly serve: () => { readonly stored: Stored; readonly body: Buffer } | undefined;
+  readonly serve: () => { readonly stored: StoredHead; readonly body: Buffer } | undefined;
   /** True when it may be served although the server cannot be asked. */
   readonly mayServeOnError: boolean;
   /** What a 304 makes of it; undefined when the 304 is about another representation. */
-  readonly confirm: (head: ResponseHead) => { readonly stored: Stored; readonly body: Buffer } | undefined;
+  readonly confirm: (head: ResponseHead) => { readonly stored: StoredHead; readonly body: Buffer } | undefined;
 }
 
-export interface FillRoom {
-  readonly next: Send;
+export interface CoalescedRequestDeps {
+  readonly next: SendRequest;
   readonly maxBytes: number;
   readonly isStorable: (head: ResponseHead) => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Somebody has to ask again, for himself alone where answers cannot be shared. */
-  readonly rejoin: (request: Outgoing, sink: Sink, isAlone: boolean) => Flow;
+  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
   /** It was of no use to those who waited. */
-  readonly unshared: () => void;
+  readonly onUnshareable: () => void;
   /** No newcomer is to wait for this one any more. */
-  readonly settled: () => void;
+  readonly onJoinClosed: () => void;
   /** Nothing more will come of it. */
-  readonly over: () => void;
+  readonly onOver: () => void;
 }
 
 /** Somebody who waits for an answer under way. */
-class Subscriber implements Flow {
-  readonly request: Outgoing;
-  readonly sink: Sink;
+class Subscriber implements RequestHandle {
+  readonly request: OutgoingRequest;
+  readonly sink: ResponseSink;
   isPaused = false;
-  #fill: Fill | undefined;
+  #coalesced: CoalescedRequest | undefined;
   /** What steers it once it has left the fill. */
-  #own: Flow | undefined;
+  #ownHandle: RequestHandle | undefined;
 
-  constructor(fill: Fill, request: Outgoing, sink: Sink) {
-    this.#fill = fill;
+  constructor(coalesced: CoalescedRequest, request: OutgoingRequest, sink: ResponseSink) {
+    this.#coalesced = coalesced;
     this.request = request;
     this.sink = sink;
   }
 
-  goesOn(flow: Flow): void {
-    this.#fill = undefined;
-    this.#own = flow;
-    if (this.isPaused) flow.pause();
+  switchTo(handle: RequestHandle): void {
+    this.#coalesced = undefined;
+    this.#ownHandle = handle;
+    if (this.isPaused) handle.pause();
   }
 
   pause(): void {
     this.isPaused = true;
-    this.#own?.pause();
-    this.#fill?.paceChanged();
+    this.#ownHandle?.pause();
+    this.#coalesced?.updateBackpressure();
   }
 
   resume(): void {
     this.isPaused = false;
-    this.#own?.resume();
-    this.#fill?.paceChanged();
+    this.#ownHandle?.resume();
+    this.#coalesced?.updateBackpressure();
   }
 
   abort(reason: unknown): void {
-    this.#own?.abort(reason);
-    this.#fill?.leave(this, reason);
-    this.#fill = undefined;
+    this.#ownHandle?.abort(reason);
+    this.#coalesced?.leave(this, reason);
+    this.#coalesced = undefined;
   }
 }
 
@@ -81,44 +88,49 @@ class Subscriber implements Flow {
  * that cannot be shared is the first one's alone, and the others go their own ways. Nobody's abort ends what somebody
  * else still waits for.
  */
-export class Fill implements Sink, Ongoing {
-  before: Ongoing | undefined = undefined;
-  behind: Ongoing | undefined = undefined;
-  readonly #room: FillRoom;
-  readonly #request: Outgoing;
-  readonly #old: Old | undefined;
-  #first: Subscriber | undefined;
-  readonly #others = new Set<Subscriber>();
-  #flow: Flow | undefined;
+export class CoalescedRequest implements ResponseSink, ActiveRequest {
+  previousActive: ActiveRequest | undefined = undefined;
+  nextActive: ActiveRequest | undefined = undefined;
+  readonly #deps: CoalescedRequestDeps;
+  readonly #request: OutgoingRequest;
+  readonly #revalidation: Revalidation | undefined;
+  #leader: Subscriber | undefined;
+  readonly #followers = new Set<Subscriber>();
+  #handle: RequestHandle | undefined;
   #head: ResponseHead | undefined;
   #isStorable = false;
   /** What has come of an answer that can be shared. */
   #chunks: Buffer[] | undefined;
   #bytes = 0;
-  #isDropping = false;
+  #isDiscarding = false;
   #isOver = false;
   /** It goes on even when nobody waits for it. */
   readonly #isBackground: boolean;
 
-  constructor(room: FillRoom, request: Outgoing, old: Old | undefined, isBackground: boolean) {
-    this.#room = room;
+  constructor(
+    deps: CoalescedRequestDeps,
+    request: OutgoingRequest,
+    revalidation: Revalidation | undefined,
+    isBackground: boolean,
+  ) {
+    this.#deps = deps;
     this.#request = request;
-    this.#old = old;
+    this.#revalidation = revalidation;
     this.#isBackground = isBackground;
   }
 
   begin(): void {
-    this.#flow = this.#room.next(this.#request, this);
+    this.#handle = this.#deps.next(this.#request, this);
   }
 
   /** The answer as it comes, for the one it is asked for; `request` is his own, without our conditions. */
-  lead(request: Outgoing, sink: Sink): Flow {
-    this.#first = new Subscriber(this, request, sink);
-    return this.#first;
+  addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
+    this.#leader = new Subscriber(this, request, sink);
+    return this.#leader;
   }
 
   /** Whether somebody may wait for this one: it is on the wire, or he is as patient. A deadline is patience, too. */
-  suits({ call }: Outgoing): boolean {
+  mayJoin({ call }: OutgoingRequest): boolean {
     const { record, call: own } = this.#request;
     const { maxWaitMs, deadlineMs } = call;
     if (record.sentMs !== undefined || maxWaitMs === Number.POSITIVE_INFINITY) return true;
@@ -126,168 +138,177 @@ export class Fill implements Sink, Ongoing {
   }
 
   /** The answer when it is there. */
-  join(request: Outgoing, sink: Sink): Flow {
-    const other = new Subscriber(this, request, sink);
-    this.#others.add(other);
-    return other;
+  join(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
+    const follower = new Subscriber(this, request, sink);
+    this.#followers.add(follower);
+    return follower;
   }
 
   leave(one: Subscriber, reason: unknown): void {
-    if (one === this.#first) this.#first = undefined;
-    this.#others.delete(one);
-    if (this.#head === undefined) this.#first ??= this.#promoted();
-    if (this.#first !== undefined || this.#others.size > 0 || this.#isBackground) this.paceChanged();
+    if (one === this.#leader) this.#leader = undefined;
+    this.#followers.delete(one);
+    if (this.#head === undefined) this.#leader ??= this.#nextLeader();
+    if (this.#leader !== undefined || this.#followers.size > 0 || this.#isBackground) this.updateBackpressure();
     else this.abort(reason);
   }
 
   /** Only an answer that is not kept is held back for its reader; one that is kept is bounded. */
-  paceChanged(): void {
-    if (this.#head === undefined || this.#chunks !== undefined || this.#isDropping) return;
-    if (this.#first?.isPaused) this.#flow?.pause();
-    else this.#flow?.resume();
+  updateBackpressure(): void {
+    if (this.#head === undefined || this.#chunks !== undefined || this.#isDiscarding) return;
+    if (this.#leader?.isPaused) this.#handle?.pause();
+    else this.#handle?.resume();
   }
 
   abort(reason: unknown): void {
     if (this.#isOver) return;
-    this.#flow?.abort(reason);
+    this.#handle?.abort(reason);
     this.#end();
   }
 
-  informed(head: ResponseHead): void {
-    this.#first?.sink.informed(head);
+  interim(head: ResponseHead): void {
+    this.#leader?.sink.interim(head);
   }
 
   started(head: ResponseHead): void {
     this.#head = head;
-    if (this.#old !== undefined && this.#servedFromOld(this.#old, head)) return;
-    this.#isStorable = this.#room.isStorable(head);
+    if (this.#revalidation !== undefined && this.#serveStored(this.#revalidation, head)) return;
+    this.#isStorable = this.#deps.isStorable(head);
     const length = Number(fieldLine(head.headers["content-length"]) ?? 0);
     const isShared = this.#isStorable || this.#request.record.outcome?.kind === "failure";
-    if (isShared && !(length > this.#room.maxBytes)) this.#chunks = [];
+    if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
     else {
-      this.#room.unshared();
-      this.#part(true);
+      this.#deps.onUnshareable();
+      this.#releaseFollowers(true);
     }
-    if (this.#first === undefined) {
+    if (this.#leader === undefined) {
       // Asked in the background, and nothing to keep.
-      if (this.#chunks === undefined) this.#drop();
+      if (this.#chunks === undefined) this.#discardBody();
       return;
     }
-    this.#first.request.record.verdict = "miss";
-    this.#first.sink.started(headWithVerdict(head, "miss"));
+    this.#leader.request.record.cacheStatus = "miss";
+    this.#leader.sink.started(headWithCacheStatus(head, "miss"));
     // Held back while nobody knew what would come.
-    this.paceChanged();
+    this.updateBackpressure();
   }
 
   data(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#isDropping) {
-      if (this.#bytes > DROPPED_BYTES_MAX) this.abort(undefined);
+    if (this.#isDiscarding) {
+      if (this.#bytes > DISCARDED_BYTES_MAX) this.abort(undefined);
       return;
     }
     if (this.#chunks !== undefined) this.#chunks.push(chunk);
-    this.#first?.sink.data(chunk);
-    if (this.#chunks === undefined || this.#bytes <= this.#room.maxBytes) return;
+    this.#leader?.sink.data(chunk);
+    if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
     // Too long to keep: from here on it is its reader's alone.
     this.#chunks = undefined;
-    this.#room.unshared();
-    this.#part(true);
-    if (this.#first === undefined) this.abort(undefined);
-    else this.paceChanged();
+    this.#deps.onUnshareable();
+    this.#releaseFollowers(true);
+    if (this.#leader === undefined) this.abort(undefined);
+    else this.updateBackpressure();
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
     const { status = 0, statusText = "", headers = {} } = this.#head ?? {};
     const chunks = this.#chunks;
     if (chunks !== undefined && this.#head !== undefined) {
-      if (this.#isStorable) this.#room.store(this.#head, chunks);
-      const body = this.#others.size > 0 ? Buffer.concat(chunks) : undefined;
-      this.#tellOthers(other => replay(other.request, "coalesced", { status, statusText, headers }, body, other.sink));
+      if (this.#isStorable) this.#deps.store(this.#head, chunks);
+      const body = this.#followers.size > 0 ? Buffer.concat(chunks) : undefined;
+      this.#handOverFollowers(follower =>
+        deliverCacheReply(follower.request, "coalesced", { status, statusText, headers }, body, follower.sink),
+      );
     }
-    const first = this.#first;
+    const leader = this.#leader;
     this.#end();
-    if (!this.#isDropping) first?.sink.ended(trailers, rawTrailers);
+    if (!this.#isDiscarding) leader?.sink.ended(trailers, rawTrailers);
   }
 
   failed(error: unknown): void {
-    if (this.#isDropping) {
+    if (this.#isDiscarding) {
       this.#end();
       return;
     }
-    if (this.#head === undefined && this.#old?.mayServeOnError && this.#serve("stale", this.#old.serve())) {
+    if (
+      this.#head === undefined &&
+      this.#revalidation?.mayServeOnError &&
+      this.#serve("stale", this.#revalidation.serve())
+    ) {
       this.#end();
       return;
     }
-    const first = this.#first;
+    const leader = this.#leader;
     // A host that cannot be reached is the same for all. A refusal, an abort or a break is this request's own.
     const isForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
     if (isForAll) {
-      const others = [...this.#others];
+      const followers = [...this.#followers];
       this.#end();
-      for (const { sink } of others) sink.failed(error);
+      for (const { sink } of followers) sink.failed(error);
     } else {
-      this.#part(false);
+      this.#releaseFollowers(false);
       this.#end();
     }
-    first?.sink.failed(error);
+    leader?.sink.failed(error);
   }
 
   upgraded(head: ResponseHead, socket: Duplex): void {
-    const first = this.#first;
-    this.#part(true);
+    const leader = this.#leader;
+    this.#releaseFollowers(true);
     this.#end();
-    first?.sink.upgraded(head, socket);
+    leader?.sink.upgraded(head, socket);
   }
 
   /** True when everybody has got the older answer. */
-  #servedFromOld(old: Old, head: ResponseHead): boolean {
+  #serveStored(revalidation: Revalidation, head: ResponseHead): boolean {
     const { status } = head;
     if (status === 304) {
-      const confirmed = old.confirm(head);
-      if (this.#serve("revalidated", confirmed)) return this.#drop();
+      const confirmed = revalidation.confirm(head);
+      if (this.#serve("revalidated", confirmed)) return this.#discardBody();
       // The 304 is about something that we do not have: it has to be asked for without conditions.
-      const first = this.#first;
-      this.#first = undefined;
-      if (first !== undefined) this.#others.add(first);
-      this.#part(false);
-      return this.#drop();
+      const leader = this.#leader;
+      this.#leader = undefined;
+      if (leader !== undefined) this.#followers.add(leader);
+      this.#releaseFollowers(false);
+      return this.#discardBody();
     }
-    const isTrouble = status >= 500 || status === 429;
-    return isTrouble && old.mayServeOnError && this.#serve("stale", old.serve()) && this.#drop();
+    const isServerError = status >= 500 || status === 429;
+    return (
+      isServerError && revalidation.mayServeOnError && this.#serve("stale", revalidation.serve()) && this.#discardBody()
+    );
   }
 
-  #serve(verdict: CacheVerdict, answer: ReturnType<Old["serve"]>): boolean {
+  #serve(cacheStatus: CacheStatus, answer: ReturnType<Revalidation["serve"]>): boolean {
     if (answer === undefined) return false;
     const { stored, body } = answer;
-    const first = this.#first;
-    this.#first = undefined;
-    if (first !== undefined) first.goesOn(replay(first.request, verdict, stored, body, first.sink));
-    this.#tellOthers(other => replay(other.request, "coalesced", stored, body, other.sink));
+    const leader = this.#leader;
+    this.#leader = undefined;
+    if (leader !== undefined)
+      leader.switchTo(deliverCacheReply(leader.request, cacheStatus, stored, body, leader.sink));
+    this.#handOverFollowers(follower => deliverCacheReply(follower.request, "coalesced", stored, body, follower.sink));
     return true;
   }
 
-  #drop(): true {
-    this.#isDropping = true;
-    this.#room.settled();
+  #discardBody(): true {
+    this.#isDiscarding = true;
+    this.#deps.onJoinClosed();
     return true;
   }
 
   /** The others ask again. */
-  #part(isAlone: boolean): void {
-    this.#room.settled();
-    this.#tellOthers(other => this.#room.rejoin(other.request, other.sink, isAlone));
+  #releaseFollowers(isUnshared: boolean): void {
+    this.#deps.onJoinClosed();
+    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, isUnshared));
   }
 
-  #tellOthers(tell: (other: Subscriber) => Flow): void {
-    const others = [...this.#others];
-    this.#others.clear();
-    for (const other of others) other.goesOn(tell(other));
+  #handOverFollowers(handOver: (follower: Subscriber) => RequestHandle): void {
+    const followers = [...this.#followers];
+    this.#followers.clear();
+    for (const follower of followers) follower.switchTo(handOver(follower));
   }
 
-  #promoted(): Subscriber | undefined {
-    for (const other of this.#others) {
-      this.#others.delete(other);
-      return other;
+  #nextLeader(): Subscriber | undefined {
+    for (const follower of this.#followers) {
+      this.#followers.delete(follower);
+      return follower;
     }
     return undefined;
   }
@@ -295,9 +316,9 @@ export class Fill implements Sink, Ongoing {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#first = undefined;
-    this.#others.clear();
-    this.#room.settled();
-    this.#room.over();
+    this.#leader = undefined;
+    this.#followers.clear();
+    this.#deps.onJoinClosed();
+    this.#deps.onOver();
   }
 }

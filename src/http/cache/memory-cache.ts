@@ -90,14 +90,14 @@ export class MemoryCache implements CacheStore {
     this.#set(url, [entry, ...(this.#byUrl.get(url) ?? NONE)]);
     this.#entries += 1;
     this.#bytes += entry.bytes;
-    if (this.#bytes > this.#maxBytes || this.#entries > this.#maxEntries) this.#makeRoom();
+    if (this.#bytes > this.#maxBytes || this.#entries > this.#maxEntries) this.#evict();
   }
 
   /**
    * For a hundredth more than is needed, in one go: to find the oldest entry, a map has to pass all that were deleted
    * before it. Never the entry that was stored just now: it is the first variant of the last URL, and fits in alone.
    */
-  #makeRoom(): void {
+  #evict(): void {
     const bytes = this.#maxBytes - Math.floor(this.#maxBytes / 100);
     const entries = this.#maxEntries - Math.floor(this.#maxEntries / 100);
     for (const [url, variants] of this.#byUrl) {

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { StoreError } from "../../errors.ts";
-import { tellAside } from "../../stores/sqlite/open-database.ts";
+import { setAsideAndReport } from "../../stores/sqlite/open-database.ts";
 import { isBusy, isDamage, isMoved } from "../../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../../time/time.ts";
 import { type BodyKey, CACHE_FORMAT, type CacheFile } from "./cache-file.ts";
 import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./cache-store.ts";
 import { foundAfter, freshenWrite, putWrite, removeWrite } from "./cache-write.ts";
 import { CacheWriter } from "./cache-writer.ts";
-import { type OpenedCache, type OpenOptions, openCacheFile } from "./open-cache-file.ts";
+import { type OpenCacheFileOptions, type OpenedCacheFile, openCacheFile } from "./open-cache-file.ts";
 
 export interface SqliteCacheOptions {
   readonly time: Time;
@@ -34,7 +34,7 @@ export interface SqliteCacheStats extends CacheStats {
 
 const MIB = 2 ** 20;
 /** So many uses wait to be noted with the next write, and are then written without one. */
-const UNNOTED_MAX = 128;
+const FLUSH_AT_PENDING_USES = 128;
 const NONE: readonly FoundResponse[] = Object.freeze([]);
 
 /**
@@ -47,11 +47,11 @@ export class SqliteCache implements CacheStore {
   readonly maxEntryBytes: number;
   readonly #maxBytes: number;
   readonly #time: Time;
-  readonly #openOptions: OpenOptions;
+  readonly #openOptions: OpenCacheFileOptions;
   readonly #onTrouble: (error: StoreError) => void;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #writer: CacheWriter;
-  #opened: OpenedCache | undefined;
+  #opened: OpenedCacheFile | undefined;
   #isOpening = true;
   #isClosed = false;
 
@@ -75,7 +75,7 @@ export class SqliteCache implements CacheStore {
       maxBytes: this.#maxBytes,
       time,
       random,
-      onTrouble: error => this.#tell(error.message, error),
+      onTrouble: error => this.#report(error.message, error),
     };
     this.#writer = new CacheWriter({
       time,
@@ -97,7 +97,7 @@ export class SqliteCache implements CacheStore {
     // The same number in another file is another's body.
     const bodyOf = (key: BodyKey) => (this.#opened === opened ? this.#read(file => file.body(key)) : undefined);
     const found = this.#read(file => file.find(key, this.#time.wallMs(), bodyOf)) ?? NONE;
-    if ((opened?.file.unnoted ?? 0) >= UNNOTED_MAX) this.#writer.flushSoon();
+    if ((opened?.file.pendingUses ?? 0) >= FLUSH_AT_PENDING_USES) this.#writer.flushSoon();
     return this.#writer.queued === 0 ? found : foundAfter(found, this.#writer.queuedFor(key));
   }
 
@@ -132,7 +132,7 @@ export class SqliteCache implements CacheStore {
     this.#writer.close(file);
     this.#isClosed = true;
     this.#opened = undefined;
-    closed(file);
+    closeQuietly(file);
   }
 
   async #open(): Promise<void> {
@@ -140,7 +140,7 @@ export class SqliteCache implements CacheStore {
     const opened = await openCacheFile(this.#openOptions);
     this.#isOpening = false;
     if (this.#isClosed) {
-      closed(opened?.file);
+      closeQuietly(opened?.file);
       return;
     }
     this.#opened = opened;
@@ -149,15 +149,15 @@ export class SqliteCache implements CacheStore {
   }
 
   /** The file is gone or damaged: from now on another one, if there can be one. */
-  #reopen(opened: OpenedCache, error: unknown): void {
+  #reopen(opened: OpenedCacheFile, error: unknown): void {
     this.#opened = undefined;
-    closed(opened.file);
+    closeQuietly(opened.file);
     try {
       // Whoever is quicker sets it aside; the other finds the next one.
-      if (isDamage(error)) tellAside(this.#openOptions, opened.identity, error);
+      if (isDamage(error)) setAsideAndReport(this.#openOptions, opened.identity, error);
       void this.#open();
     } catch {
-      this.#tell("damage", this.#error("replaced", error));
+      this.#report("damage", this.#error("replaced", error));
     }
   }
 
@@ -167,7 +167,7 @@ export class SqliteCache implements CacheStore {
   }
 
   #isStoring(): boolean {
-    return this.#hasFile() && !this.#writer.isResting;
+    return this.#hasFile() && !this.#writer.isSuspended;
   }
 
   #read<Value>(read: (file: CacheFile) => Value): Value | undefined {
@@ -186,7 +186,7 @@ export class SqliteCache implements CacheStore {
       this.#reopen(this.#opened, error);
       return this.#isOpening;
     }
-    this.#tell(done, this.#error(done, error));
+    this.#report(done, this.#error(done, error));
     return false;
   }
 
@@ -195,9 +195,9 @@ export class SqliteCache implements CacheStore {
     return new StoreError(`the cache ${this.#openOptions.path} cannot be ${done}: ${reason}`, { cause });
   }
 
-  #tell(kind: string, error: StoreError): void {
-    if (this.#told.has(kind)) return;
-    this.#told.add(kind);
+  #report(kind: string, error: StoreError): void {
+    if (this.#reported.has(kind)) return;
+    this.#reported.add(kind);
     try {
       this.#onTrouble(error);
     } catch {
@@ -206,7 +206,7 @@ export class SqliteCache implements CacheStore {
   }
 }
 
-function closed(file: CacheFile | undefined): void {
+function closeQuietly(file: CacheFile | undefined): void {
   try {
     file?.close();
   } catch {

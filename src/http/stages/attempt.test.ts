@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
-import { BodyUnreadError, DeadlineExceeded } from "../../errors.ts";
+import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 const CHUNK = Buffer.alloc(65_536, "x");
@@ -63,7 +63,7 @@ test("a connection that breaks in mid-body frees its slot, fails the reader and 
     cut = () => response.destroy();
   });
   const hub = await hubFor(t, { cache: false });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const response = await hub.fetch(server.origin);
   cut();
   await assert.rejects(response.text());
@@ -78,7 +78,7 @@ test("a body that nobody reads is reported once and given up, and its slot is fr
     request.url === "/large" ? large(response) : response.end("ok"),
   );
   const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000, limits: { global: { max_inflight: 1 } } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const { body } = await hub.request(`${server.origin}/large`);
   await until(() => time.armedTimers === 1);
   const second = hub.request(`${server.origin}/small`);
@@ -96,7 +96,7 @@ test("a slow reader is not taken for one that reads no more", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => large(response));
   const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000 });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const { body } = await hub.request(server.origin);
   let bytes = 0;
   for await (const chunk of body) {
@@ -120,7 +120,8 @@ test("a deadline ends a call wherever it is: in line for a slot, on the wire, or
   await until(() => hub.snapshot().waiting === 1);
   const failures = Promise.allSettled([onTheWire, body.text(), inLine]);
   await time.advance(500);
-  for (const { reason } of (await failures) as PromiseRejectedResult[]) assert.ok(reason instanceof DeadlineExceeded);
+  for (const { reason } of (await failures) as PromiseRejectedResult[])
+    assert.ok(reason instanceof DeadlineExceededError);
   const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
   assert.match(reason.message, /500 ms of it in line/);
   await until(() => hub.snapshot().inFlight === 0);
@@ -158,7 +159,7 @@ test("a host that was silent for most of a deadline has failed; one that was har
     retry: false,
     limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const silent = hub.request(server.origin, { deadlineMs: 500 });
   const late = hub.request(server.origin, { deadlineMs: 1500, maxWaitMs: 1500 });
   const ends = Promise.allSettled([silent, late]);

@@ -2,60 +2,60 @@ import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
-import { BodyUnreadError, DeadlineExceeded } from "../../errors.ts";
+import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
-import type { LateStamps } from "./deferred-stamps.ts";
-import { serverWord } from "./host-feedback.ts";
+import type { DeferredStamps } from "./deferred-stamps.ts";
+import { hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
-import type { Flow, HeaderFields, Outgoing, ResponseHead, Send, Sink } from "./stage.ts";
+import type { HeaderFields, OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 
 /** What every attempt of a hub works with. */
-export interface WireRoom {
+export interface AttemptDeps {
   readonly gate: Gate;
   readonly breakers: BreakerRegistry;
   readonly wire: Dispatcher;
   readonly time: Time;
   readonly unread: UnreadBodies;
-  readonly late: LateStamps;
+  readonly deferredStamps: DeferredStamps;
   /** How many connections the wire has opened so far. */
   readonly connections: () => number;
   /** Told when a body was given up because nobody read it. */
-  readonly abandoned: (request: Outgoing) => void;
+  readonly onUnreadBody: (request: OutgoingRequest) => void;
 }
 
 /** The innermost stage: through the gate and onto the wire, once. */
-export function attempting(room: WireRoom): Send {
-  return (request, sink) => new Attempt(room, request, sink);
+export function attemptStage(deps: AttemptDeps): SendRequest {
+  return (request, sink) => new RequestAttempt(deps, request, sink);
 }
 
 /** How long a request over a new connection counts as being written, unless its answer comes first. */
-const COLD_MS = 100;
-const SETTLED = Promise.resolve();
+const NEW_CONNECTION_WRITE_MS = 100;
+const RESOLVED = Promise.resolve();
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
 /** A server that gives up every session is one that fails. */
-const UNPROCESSED_MAX = 3;
+const UNPROCESSED_RESENDS_MAX = 3;
 
 /**
  * One request on the wire. The grant is taken before it, stamped when its headers are written, told the outcome once,
  * and given back when the body has ended: whatever the caller, the server and the connection do meanwhile.
  */
-class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
-  readonly #room: WireRoom;
-  readonly #request: Outgoing;
+class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHandler {
+  readonly #deps: AttemptDeps;
+  readonly #request: OutgoingRequest;
   /** Undefined once nobody is to be told any more. */
-  #sink: Sink | undefined;
+  #sink: ResponseSink | undefined;
   #grant: Grant | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   /** The way out of the line at the gate. */
-  #leave: ((reason: unknown) => void) | undefined;
+  #leaveQueue: ((reason: unknown) => void) | undefined;
   #jitter: Timer | undefined;
   /** When its headers may have gone; undefined while nothing can have. */
   #writtenUs: number | undefined;
-  #isCold = false;
-  #settling: Timer | undefined;
+  #isNewConnection = false;
+  #stampTimer: Timer | undefined;
   #hasHead = false;
   #isPaused = false;
   /** How often an HTTP/2 session was given up before the request was processed, and whether it was just now. */
@@ -64,22 +64,22 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   #reason: unknown;
   #connectionsBefore = 0;
 
-  constructor(room: WireRoom, request: Outgoing, sink: Sink) {
-    this.#room = room;
+  constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink) {
+    this.#deps = deps;
     this.#request = request;
     this.#sink = sink;
-    this.#enterSoon();
+    this.#scheduleEnter();
   }
 
   pause(): void {
     this.#isPaused = true;
     this.#controller?.pause();
-    this.#watch();
+    this.#watchUnread();
   }
 
   resume(): void {
     this.#isPaused = false;
-    this.#room.unread.resumed(this);
+    this.#deps.unread.resumed(this);
     this.#controller?.resume();
   }
 
@@ -87,7 +87,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     if (this.#sink === undefined) return;
     this.#sink = undefined;
     this.#reason = reason ?? new errors.RequestAbortedError();
-    this.#leave?.(this.#reason);
+    this.#leaveQueue?.(this.#reason);
     // Without a controller it may still be connecting: nothing is written, so everything goes back at once (law L5), and
     // the request is stopped when it would be written.
     if (this.#controller === undefined) this.#end(undefined);
@@ -96,7 +96,7 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
 
   abandon(): void {
     const { host, role } = this.#request;
-    this.#room.abandoned(this.#request);
+    this.#deps.onUnreadBody(this.#request);
     const sink = this.#sink;
     const error = new BodyUnreadError({ host, role });
     this.abort(error);
@@ -116,9 +116,9 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
       return;
     }
     this.#controller = controller;
-    this.#writtenUs = this.#room.time.monotonicUs();
-    this.#request.record.sentMs = this.#room.time.wallMs();
-    this.#isCold = this.#room.connections() !== this.#connectionsBefore;
+    this.#writtenUs = this.#deps.time.monotonicUs();
+    this.#request.record.sentMs = this.#deps.time.wallMs();
+    this.#isNewConnection = this.#deps.connections() !== this.#connectionsBefore;
     // A body may take long, and its server counts from the headers on.
     if (this.#request.body !== undefined && this.#request.body !== null) this.#grant?.written();
     if (this.#isPaused) controller.pause();
@@ -132,13 +132,13 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   ): void {
     const head = { status, statusText, headers, rawHeaders: controller.rawHeaders };
     if (status < 200) {
-      this.#sink?.informed(head);
+      this.#sink?.interim(head);
       return;
     }
     this.#hasHead = true;
-    this.#settled();
-    this.#judge(head);
-    if (this.#isPaused) this.#watch();
+    this.#stampWritten();
+    this.#reportHead(head);
+    if (this.#isPaused) this.#watchUnread();
     this.#sink?.started(head);
   }
 
@@ -152,13 +152,13 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     // undici takes a connection back in the next turn of the loop, and asks for that turn when this returns. Whoever
     // waits for the slot would find the connection busy and open another one, where a host that allows one request at a
     // time often means one connection.
-    if (this.#room.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(SUCCESS)));
+    if (this.#deps.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(SUCCESS)));
     else this.#end(SUCCESS);
     sink?.ended(trailers, controller.rawTrailers);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    if (this.#isUnprocessed && this.#goesAgain()) return;
+    if (this.#isUnprocessed && this.#sendAgain()) return;
     const isOurs = this.#sink === undefined;
     const outcome = isOurs ? this.#outcomeOfAbort() : outcomeOfError(error);
     this.#request.record.outcome = outcome;
@@ -189,40 +189,45 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
    * being written until the first byte of the answer, or for a moment.
    */
   onRequestSent(): void {
-    if (!this.#isCold) this.#grant?.written();
-    else if (this.#grant !== undefined) this.#settling ??= this.#room.time.setTimer(COLD_MS, () => this.#settled());
+    if (!this.#isNewConnection) this.#grant?.written();
+    else if (this.#grant !== undefined)
+      this.#stampTimer ??= this.#deps.time.setTimer(NEW_CONNECTION_WRITE_MS, () => this.#stampWritten());
     this.#request.observer?.onRequestSent?.();
   }
 
   onResponseStarted(): void {
-    this.#settled();
+    this.#stampWritten();
     this.#request.observer?.onResponseStarted?.();
   }
 
   /** A server that lets a session go has not failed, whatever the method: what it did not process may be sent again. */
-  #goesAgain(): boolean {
+  #sendAgain(): boolean {
     this.#isUnprocessed = false;
     this.#unprocessed += 1;
-    if (this.#sink === undefined || this.#unprocessed > UNPROCESSED_MAX || !isReplayableBody(this.#request.body)) {
+    if (
+      this.#sink === undefined ||
+      this.#unprocessed > UNPROCESSED_RESENDS_MAX ||
+      !isReplayableBody(this.#request.body)
+    ) {
       return false;
     }
     this.#end(undefined);
     this.#controller = undefined;
     this.#writtenUs = undefined;
-    this.#enterSoon();
+    this.#scheduleEnter();
     return true;
   }
 
   /** A sink is told nothing before `Send` has returned, and undici is not called from inside its own round of sending. */
-  #enterSoon(): void {
+  #scheduleEnter(): void {
     // Cheaper than queueMicrotask, which makes an asynchronous resource for each call.
-    SETTLED.then(() => {
+    RESOLVED.then(() => {
       if (this.#sink !== undefined) this.#enter();
     });
   }
 
-  #watch(): void {
-    if (this.#hasHead && this.#grant !== undefined) this.#room.unread.paused(this);
+  #watchUnread(): void {
+    if (this.#hasHead && this.#grant !== undefined) this.#deps.unread.paused(this);
   }
 
   #enter(): void {
@@ -231,9 +236,9 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
     record.outcome = undefined;
     record.retryAfterMs = undefined;
     record.sentMs = undefined;
-    record.inLineSinceUs = this.#room.time.monotonicUs();
+    record.queuedSinceUs = this.#deps.time.monotonicUs();
     try {
-      const entered = this.#room.gate.enter({
+      const entry = this.#deps.gate.enter({
         host,
         role,
         path,
@@ -241,15 +246,15 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
         weight: call.weight,
         resolver: call.resolver,
         service: call.service,
-        maxWaitMs: this.#patienceMs(),
-        maxCutOffMs: call.maxCutOffMs,
-        onWait: leave => {
-          this.#leave = leave;
+        maxWaitMs: this.#maxWaitMs(),
+        maxBreakerWaitMs: call.maxBreakerWaitMs,
+        onWait: leaveQueue => {
+          this.#leaveQueue = leaveQueue;
         },
       });
       // The callbacks run in the caller's asynchronous context, whoever makes room for it.
-      if (!(entered instanceof Promise)) this.#granted(entered);
-      else entered.then(grant => this.#granted(grant)).catch(error => this.#fail(error));
+      if (!(entry instanceof Promise)) this.#granted(entry);
+      else entry.then(grant => this.#granted(grant)).catch(error => this.#fail(error));
     } catch (error) {
       this.#fail(error);
     }
@@ -259,27 +264,27 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
    * A deadline is a bound for the line too: who cannot make it is told at once, and who gave nothing else is willing to
    * wait for as long. So is one that was let in before.
    */
-  #patienceMs(): number | undefined {
+  #maxWaitMs(): number | undefined {
     const { call, deadlineUs } = this.#request;
     if (call.deadlineMs === undefined && this.#unprocessed === 0) return call.maxWaitMs;
-    const leftMs = Math.max(0, (deadlineUs - this.#room.time.monotonicUs()) / 1000);
+    const leftMs = Math.max(0, (deadlineUs - this.#deps.time.monotonicUs()) / 1000);
     return Math.min(call.maxWaitMs ?? leftMs, leftMs);
   }
 
   #granted(grant: Grant): void {
-    this.#leave = undefined;
+    this.#leaveQueue = undefined;
     this.#grant = grant;
     this.#request.record.waitedMs += grant.waitedMs;
     this.#request.record.slotWaitMs += grant.slotWaitMs;
-    this.#request.record.inLineSinceUs = undefined;
+    this.#request.record.queuedSinceUs = undefined;
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();
-    else this.#jitter = this.#room.time.setTimer(grant.jitterMs, () => this.#goOn());
+    else this.#jitter = this.#deps.time.setTimer(grant.jitterMs, () => this.#afterJitter());
   }
 
   /** A probe has waited for its jitter. Its host may have asked for a pause meanwhile, and the timer may be late. */
-  #goOn(): void {
-    const { reason } = this.#room.breakers.state(this.#request.host);
+  #afterJitter(): void {
+    const { reason } = this.#deps.breakers.state(this.#request.host);
     if (reason === undefined || reason === "failures") {
       this.#dispatch();
       return;
@@ -303,11 +308,11 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
       query: undefined,
       maxRedirections: 0,
     } as unknown as Dispatcher.DispatchOptions;
-    this.#connectionsBefore = this.#room.connections();
+    this.#connectionsBefore = this.#deps.connections();
     try {
-      if (this.#request.isAstray || this.#unprocessed > 0)
-        this.#request.within(() => this.#room.wire.dispatch(sent, this));
-      else this.#room.wire.dispatch(sent, this);
+      if (this.#request.needsCallerContext || this.#unprocessed > 0)
+        this.#request.runInCallerContext(() => this.#deps.wire.dispatch(sent, this));
+      else this.#deps.wire.dispatch(sent, this);
     } catch (error) {
       // undici's own dispatchers tell the handler; one that was handed in may throw.
       this.#end(outcomeOfError(error));
@@ -316,12 +321,12 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
   }
 
   /** A failure and its cooldown are told at once; a success is one only when the body has come whole. */
-  #judge(head: ResponseHead): void {
+  #reportHead(head: ResponseHead): void {
     const { record } = this.#request;
-    const { outcome, retryAfterMs, announced } = serverWord(head, this.#room.breakers, this.#room.time);
+    const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
     record.outcome = outcome;
     record.retryAfterMs = retryAfterMs;
-    this.#grant?.answered({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
+    this.#grant?.recordResponse({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
     if (outcome.kind !== "success") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }
 
@@ -331,37 +336,37 @@ class Attempt implements Flow, PausedBody, Dispatcher.DispatchHandler {
    */
   #outcomeOfAbort(): Outcome {
     if (this.#hasHead) return this.#request.record.outcome ?? SUCCESS;
-    if (!(this.#reason instanceof DeadlineExceeded) || this.#writtenUs === undefined) return { kind: "neutral" };
-    const silentMs = (this.#room.time.monotonicUs() - this.#writtenUs) / 1000;
+    if (!(this.#reason instanceof DeadlineExceededError) || this.#writtenUs === undefined) return { kind: "neutral" };
+    const silentMs = (this.#deps.time.monotonicUs() - this.#writtenUs) / 1000;
     const isSilent = silentMs * 2 >= this.#reason.deadlineMs;
     return isSilent ? { kind: "failure", cause: "network", throttled: false } : { kind: "neutral" };
   }
 
-  #settled(): void {
-    this.#settling?.cancel();
-    this.#settling = undefined;
+  #stampWritten(): void {
+    this.#stampTimer?.cancel();
+    this.#stampTimer = undefined;
     this.#grant?.written();
   }
 
   #end(outcome: Outcome | undefined): void {
     this.#jitter?.cancel();
     this.#jitter = undefined;
-    this.#room.unread.resumed(this);
+    this.#deps.unread.resumed(this);
     const grant = this.#grant;
     if (grant === undefined) return;
     this.#grant = undefined;
     if (outcome !== undefined) grant.report({ outcome });
     if (this.#writtenUs === undefined) grant.giveBack();
-    else if (this.#settling === undefined) grant.release();
-    else this.#room.late.release(grant, this.#unsettledMs());
-    this.#settling?.cancel();
-    this.#settling = undefined;
+    else if (this.#stampTimer === undefined) grant.release();
+    else this.#deps.deferredStamps.release(grant, this.#unstampedMs());
+    this.#stampTimer?.cancel();
+    this.#stampTimer = undefined;
   }
 
   /** How long one that is dropped now goes on counting as being written. */
-  #unsettledMs(): number {
-    const sinceMs = (this.#room.time.monotonicUs() - (this.#writtenUs ?? 0)) / 1000;
-    return Math.max(0, COLD_MS - sinceMs);
+  #unstampedMs(): number {
+    const sinceMs = (this.#deps.time.monotonicUs() - (this.#writtenUs ?? 0)) / 1000;
+    return Math.max(0, NEW_CONNECTION_WRITE_MS - sinceMs);
   }
 
   #fail(error: unknown): void {

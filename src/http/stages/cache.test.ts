@@ -3,14 +3,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Handler, heard, hubFor, only, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
+import { type Handler, hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 async function world(t: Parameters<typeof serve>[0], handler: Handler, options: TestHubOptions = {}) {
   const time = new FakeTime();
   const server = await serve(t, handler);
   const hub = await hubFor(t, { time, random: () => 0, retry: false, ...options });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const get = async (path = "/", init: Parameters<typeof hub.fetch>[1] = {}) => {
     const response = await hub.fetch(`${server.origin}${path}`, init);
     return { status: response.status, text: await response.text(), headers: response.headers };

@@ -1,5 +1,5 @@
 import { type RequestControl, requestControl, responseControl } from "../../core/cache/cache-control.ts";
-import { ageMs, type EntryFacts, entryFacts, isStorable, judge } from "../../core/cache/freshness.ts";
+import { ageMs, decideReuse, type EntryFacts, entryFacts, isStorable } from "../../core/cache/freshness.ts";
 import {
   freshened,
   invalidatedUrls,
@@ -10,24 +10,24 @@ import {
   varyNames,
 } from "../../core/cache/stored-fields.ts";
 import type { Time } from "../../time/time.ts";
-import type { UnderWay } from "../active-requests.ts";
-import { replay, type Stored } from "../cache/cache-reply.ts";
+import type { ActiveRequests } from "../active-requests.ts";
+import { deliverCacheReply, type StoredHead } from "../cache/cache-reply.ts";
 import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "../cache/cache-store.ts";
-import { Fill, type Old } from "../cache/coalesced-request.ts";
+import { CoalescedRequest, type Revalidation } from "../cache/coalesced-request.ts";
 import { CallRecord } from "../call-record.ts";
 import { joinedHeader, withHeaders } from "../headers.ts";
-import { rewritten } from "./rewritten-head.ts";
-import type { Flow, Outgoing, ResponseHead, Send, Sink } from "./stage.ts";
+import { withRewrittenHead } from "./rewritten-head.ts";
+import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
-export interface CacheRoom {
+export interface CacheDeps {
   /** Undefined for none: then only `offline` and `only-if-cached` are looked at. */
   readonly store: CacheStore | undefined;
   readonly time: Time;
-  readonly underWay: UnderWay;
+  readonly activeRequests: ActiveRequests;
 }
 
 /** Who makes conditions himself, or wants a part, talks to the server and not to us. */
-const OWN_CONDITIONS: ReadonlySet<string> = new Set([
+const CONDITIONAL_HEADERS: ReadonlySet<string> = new Set([
   "range",
   "if-match",
   "if-none-match",
@@ -37,109 +37,133 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 /** What one caller may see another must not get, whether the server says `Vary` or not. */
 const ALWAYS_VARY = ["authorization", "cookie"] as const;
-const NOT_CACHED: Stored = { status: 504, statusText: "Gateway Timeout", headers: { "content-type": "text/plain" } };
+const NOT_CACHED: StoredHead = {
+  status: 504,
+  statusText: "Gateway Timeout",
+  headers: { "content-type": "text/plain" },
+};
 const NOT_CACHED_BODY = Buffer.from("docstokg: not in the cache, and the network was not to be asked\n");
 /** As many answers that could not be shared are remembered, so that nobody waits for the next one in vain. */
-const LONERS_MAX = 1000;
+const UNSHAREABLE_KEYS_MAX = 1000;
 
 /**
  * A private HTTP cache (RFC 9111) above everything that costs: a hit takes no token, no slot and no notice of the
  * breaker, and is served while the host is cut off. Identical requests under way are one request.
  */
-export function caching(room: CacheRoom, next: Send): Send {
-  const { store } = room;
-  const cache = store && new Cache(store, room, next);
+export function cacheStage(deps: CacheDeps, next: SendRequest): SendRequest {
+  const { store } = deps;
+  const cache = store && new ResponseCache(store, deps, next);
   return (request, sink) => {
     const { headers, call } = request;
-    const said = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
+    const given = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
     // Who is offline takes what there is, as RFC 9111 permits when disconnected.
-    const control = call.offline ? { ...said, onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY } : said;
-    if (cache !== undefined && isServed(request, control)) return cache.send(request, control, sink);
-    if (control.onlyIfCached) return replay(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
-    return next(request, cache === undefined ? sink : cache.watching(request, sink));
+    const control = call.offline ? { ...given, onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY } : given;
+    if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);
+    if (control.onlyIfCached) return deliverCacheReply(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
+    return next(request, cache === undefined ? sink : cache.withInvalidation(request, sink));
   };
 }
 
-class Cache {
+class ResponseCache {
   readonly #store: CacheStore;
   readonly #time: Time;
-  readonly #underWay: UnderWay;
-  readonly #next: Send;
+  readonly #activeRequests: ActiveRequests;
+  readonly #next: SendRequest;
   /** Requests that somebody else may join, by all that makes them the same. */
-  readonly #fills = new Map<string, Fill>();
-  readonly #loners = new Set<string>();
+  readonly #coalesced = new Map<string, CoalescedRequest>();
+  readonly #unshareableKeys = new Set<string>();
   readonly #facts = new WeakMap<StoredResponse, EntryFacts>();
 
-  constructor(store: CacheStore, { time, underWay }: CacheRoom, next: Send) {
+  constructor(store: CacheStore, { time, activeRequests }: CacheDeps, next: SendRequest) {
     this.#store = store;
     this.#time = time;
-    this.#underWay = underWay;
+    this.#activeRequests = activeRequests;
     this.#next = next;
   }
 
-  send(request: Outgoing, control: RequestControl, sink: Sink): Flow {
+  send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): RequestHandle {
     const found = this.#match(request);
-    const verdict = found && judge(this.#factsOf(found), control, this.#time.wallMs());
-    if (found === undefined || verdict === undefined) return this.#ask(request, control, sink, undefined);
+    const verdict = found && decideReuse(this.#factsOf(found), control, this.#time.wallMs());
+    if (found === undefined || verdict === undefined) return this.#forward(request, control, sink, undefined);
     if (verdict.kind === "revalidate") {
-      return this.#ask(request, control, sink, this.#oldOf(request, found, verdict.mayServeOnError));
+      return this.#forward(request, control, sink, this.#revalidationOf(request, found, verdict.mayServeOnError));
     }
     const body = found.body();
     // It vanished between two looks: another process has made room.
-    if (body === undefined) return this.#ask(request, control, sink, undefined);
+    if (body === undefined) return this.#forward(request, control, sink, undefined);
     const isFresh = verdict.kind === "fresh";
-    if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached) this.#refresh(request, control, found);
-    return replay(request, isFresh ? "hit" : "stale", this.#aged(found), body, sink);
+    if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached)
+      this.#revalidateInBackground(request, control, found);
+    return deliverCacheReply(request, isFresh ? "hit" : "stale", this.#aged(found), body, sink);
   }
 
   /** Forgets what a request that changes things has changed. */
-  watching(request: Outgoing, sink: Sink): Sink {
+  withInvalidation(request: OutgoingRequest, sink: ResponseSink): ResponseSink {
     const { method, origin, path } = request;
     if (method === "GET" || method === "HEAD" || method === "OPTIONS") return sink;
-    return rewritten(sink, head => {
+    return withRewrittenHead(sink, head => {
       for (const url of invalidatedUrls(method, head.status, `${origin}${path}`, head.headers)) this.#store.remove(url);
       return head;
     });
   }
 
-  #ask(request: Outgoing, control: RequestControl, sink: Sink, old: Old | undefined): Flow {
-    if (control.onlyIfCached) return replay(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
+  #forward(
+    request: OutgoingRequest,
+    control: RequestControl,
+    sink: ResponseSink,
+    revalidation: Revalidation | undefined,
+  ): RequestHandle {
+    if (control.onlyIfCached) return deliverCacheReply(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
     // A HEAD has no body to keep, and its answer is no answer to a GET.
     if (request.method !== "GET") return this.#next(request, sink);
-    const key = keyOf(request);
-    const underWay = this.#fills.get(key);
-    if (underWay === undefined || control.noCache) {
-      return this.#lead(request, control, sink, old, this.#loners.has(key) ? undefined : key);
+    const key = coalescingKey(request);
+    const activeRequests = this.#coalesced.get(key);
+    if (activeRequests === undefined || control.noCache) {
+      return this.#startCoalesced(
+        request,
+        control,
+        sink,
+        revalidation,
+        this.#unshareableKeys.has(key) ? undefined : key,
+      );
     }
     // Who may not wait as long as that one asks for himself, and is told at once if he would have to.
-    return underWay.suits(request) ? underWay.join(request, sink) : this.#lead(request, control, sink, old, undefined);
+    return activeRequests.mayJoin(request)
+      ? activeRequests.join(request, sink)
+      : this.#startCoalesced(request, control, sink, revalidation, undefined);
   }
 
   /** `key`: by which others may join. */
-  #lead(request: Outgoing, control: RequestControl, sink: Sink, old: Old | undefined, key: string | undefined): Flow {
-    const fill = this.#fill(request, control, old, { key });
-    const flow = fill.lead(request, sink);
-    fill.begin();
-    return flow;
+  #startCoalesced(
+    request: OutgoingRequest,
+    control: RequestControl,
+    sink: ResponseSink,
+    revalidation: Revalidation | undefined,
+    key: string | undefined,
+  ): RequestHandle {
+    const coalesced = this.#createCoalesced(request, control, revalidation, { key });
+    const handle = coalesced.addLeader(request, sink);
+    coalesced.begin();
+    return handle;
   }
 
   /** One request in the background, however many were served the stale answer meanwhile. */
-  #refresh(request: Outgoing, control: RequestControl, found: FoundResponse): void {
-    const key = keyOf(request);
-    if (this.#fills.has(key)) return;
+  #revalidateInBackground(request: OutgoingRequest, control: RequestControl, found: FoundResponse): void {
+    const key = coalescingKey(request);
+    if (this.#coalesced.has(key)) return;
     const own = { ...request, record: new CallRecord(), observer: undefined };
-    this.#fill(own, control, this.#oldOf(own, found, true), { key, isBackground: true }).begin();
+    this.#createCoalesced(own, control, this.#revalidationOf(own, found, true), { key, isBackground: true }).begin();
   }
 
-  #fill(
-    request: Outgoing,
+  #createCoalesced(
+    request: OutgoingRequest,
     control: RequestControl,
-    old: Old | undefined,
+    revalidation: Revalidation | undefined,
     { key, isBackground = false }: { readonly key: string | undefined; readonly isBackground?: boolean },
-  ): Fill {
+  ): CoalescedRequest {
     const requestedMs = this.#time.wallMs();
-    const sent = old === undefined ? request : old.conditional;
-    const fill = new Fill(
+    const sent = revalidation === undefined ? request : revalidation.conditional;
+    const coalesced = new CoalescedRequest(
       {
         next: this.#next,
         maxBytes: this.#store.maxEntryBytes,
@@ -148,46 +172,48 @@ class Cache {
           const stored = this.#storedOf(request, head, sent.record.sentMs ?? requestedMs);
           this.#store.put(urlOf(request), stored, body);
         },
-        rejoin: (one, sink, isAlone) => {
-          const astray = this.#parted(one, sent.record.sentMs !== undefined);
-          return isAlone ? this.#lead(astray, control, sink, undefined, undefined) : this.send(astray, control, sink);
+        requestAgain: (one, sink, isUnshared) => {
+          const forwarded = this.#withRemainingWait(one, sent.record.sentMs !== undefined);
+          return isUnshared
+            ? this.#startCoalesced(forwarded, control, sink, undefined, undefined)
+            : this.send(forwarded, control, sink);
         },
-        unshared: () => this.#remember(key),
-        settled: () => {
-          if (key !== undefined && this.#fills.get(key) === fill) this.#fills.delete(key);
+        onUnshareable: () => this.#markUnshareable(key),
+        onJoinClosed: () => {
+          if (key !== undefined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
         },
-        over: () => this.#underWay.delete(fill),
+        onOver: () => this.#activeRequests.delete(coalesced),
       },
       sent,
-      old,
+      revalidation,
       isBackground,
     );
-    if (key !== undefined) this.#fills.set(key, fill);
-    this.#underWay.add(fill);
-    return fill;
+    if (key !== undefined) this.#coalesced.set(key, coalesced);
+    this.#activeRequests.add(coalesced);
+    return coalesced;
   }
 
   /**
    * Somebody who has waited for another's request and goes his own way. Who waited in line with it has that much less
    * left of his own bound (law L4); waiting for an answer is no waiting in line.
    */
-  #parted(one: Outgoing, wasSent: boolean): Outgoing {
+  #withRemainingWait(one: OutgoingRequest, wasSent: boolean): OutgoingRequest {
     const { call, startedUs } = one;
-    if (wasSent || call.maxWaitMs === undefined) return { ...one, isAstray: true };
+    if (wasSent || call.maxWaitMs === undefined) return { ...one, needsCallerContext: true };
     const waitedMs = (this.#time.monotonicUs() - startedUs) / 1000;
-    return { ...one, isAstray: true, call: { ...call, maxWaitMs: Math.max(0, call.maxWaitMs - waitedMs) } };
+    return { ...one, needsCallerContext: true, call: { ...call, maxWaitMs: Math.max(0, call.maxWaitMs - waitedMs) } };
   }
 
-  #remember(key: string | undefined): void {
+  #markUnshareable(key: string | undefined): void {
     if (key === undefined) return;
-    if (this.#loners.size >= LONERS_MAX) this.#loners.clear();
-    this.#loners.add(key);
+    if (this.#unshareableKeys.size >= UNSHAREABLE_KEYS_MAX) this.#unshareableKeys.clear();
+    this.#unshareableKeys.add(key);
   }
 
-  #oldOf(request: Outgoing, found: FoundResponse, mayServeOnError: boolean): Old {
+  #revalidationOf(request: OutgoingRequest, found: FoundResponse, mayServeOnError: boolean): Revalidation {
     const url = urlOf(request);
     const requestedMs = this.#time.wallMs();
-    const answer = (stored: Stored) => {
+    const answer = (stored: StoredHead) => {
       const body = found.body();
       return body && { stored, body };
     };
@@ -196,7 +222,7 @@ class Cache {
       conditional: {
         ...request,
         headers: withHeaders(request.headers, revalidationHeaders(found.headers)),
-        isSingle: mayServeOnError,
+        isSingleAttempt: mayServeOnError,
       },
       mayServeOnError,
       serve: () => answer(this.#aged(found)),
@@ -222,11 +248,11 @@ class Cache {
   }
 
   /** The variant that was stored for a request like this one. */
-  #match(request: Outgoing): FoundResponse | undefined {
+  #match(request: OutgoingRequest): FoundResponse | undefined {
     return this.#store.find(urlOf(request)).find(found => isVariant(found, varyKey(request, found.varyNames)));
   }
 
-  #storedOf(request: Outgoing, head: ResponseHead, requestedMs: number): StoredResponse {
+  #storedOf(request: OutgoingRequest, head: ResponseHead, requestedMs: number): StoredResponse {
     const { status, statusText, headers } = head;
     const names = [...new Set([...varyNames(headers["vary"]), ...ALWAYS_VARY])].sort();
     return {
@@ -250,7 +276,7 @@ class Cache {
   }
 
   /** As it is served: with the age that it has now. */
-  #aged(stored: StoredResponse): Stored {
+  #aged(stored: StoredResponse): StoredHead {
     const { status, statusText, headers } = stored;
     const ageS = Math.floor(ageMs(this.#time.wallMs(), this.#factsOf(stored)) / 1000);
     return { status, statusText, headers: { ...headers, age: String(ageS) } };
@@ -265,23 +291,23 @@ class Cache {
   }
 }
 
-function isServed({ role, method, headers, body, options }: Outgoing, { noStore }: RequestControl): boolean {
+function mayUseCache({ role, method, headers, body, options }: OutgoingRequest, { noStore }: RequestControl): boolean {
   // The answer to a GET with a body depends on what no cache looks at.
   if (body !== undefined && body !== null) return false;
   if (role === "artifact" || noStore || (method !== "GET" && method !== "HEAD") || options.upgrade) return false;
-  for (let at = 0; at < headers.length; at += 2) if (OWN_CONDITIONS.has(headers[at] as string)) return false;
+  for (let at = 0; at < headers.length; at += 2) if (CONDITIONAL_HEADERS.has(headers[at] as string)) return false;
   return true;
 }
 
-function urlOf({ origin, path }: Outgoing): string {
+function urlOf({ origin, path }: OutgoingRequest): string {
   return `${origin}${path}`;
 }
 
 /** Same place, same fields, same budget. */
-function keyOf({ role, origin, path, headers }: Outgoing): string {
+function coalescingKey({ role, origin, path, headers }: OutgoingRequest): string {
   return `${role} ${origin}${path}\n${headers.join("\n")}`;
 }
 
-function varyKey({ headers }: Outgoing, names: readonly string[]): string {
+function varyKey({ headers }: OutgoingRequest, names: readonly string[]): string {
   return varyKeyOf(names, name => joinedHeader(headers, name));
 }

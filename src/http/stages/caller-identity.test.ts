@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { type IdentitySources, loadIdentities } from "../../policy/identities.ts";
-import { Identifier } from "./caller-identity.ts";
+import { CallerIdentity } from "./caller-identity.ts";
 import type { HeaderFields, ResponseHead } from "./stage.ts";
 
 const mailto = "you@example.org";
@@ -20,9 +20,9 @@ const ours = {
 };
 const env = { A_KEY: key, A_TOKEN: "t0ken-of-ours" };
 
-async function identifier(sources: IdentitySources = {}, userAgent?: string): Promise<Identifier> {
+async function callerIdentity(sources: IdentitySources = {}, userAgent?: string): Promise<CallerIdentity> {
   const identities = await loadIdentities({ identities: { hosts: ours }, env, mailto, ...sources });
-  return new Identifier({ identities, version: "0.1.0", userAgent });
+  return new CallerIdentity({ identities, version: "0.1.0", userAgent });
 }
 
 function request(origin: string, path = "/works", headers: readonly string[] = []) {
@@ -37,31 +37,31 @@ const agent = `docstokg/0.1.0 (mailto:${mailto})`;
 
 describe("the User-Agent", () => {
   test("names the program, its version and a contact, and only the first two when there is no contact", async () => {
-    const known = (await identifier()).applied(request("https://elsewhere.example"));
+    const known = (await callerIdentity()).apply(request("https://elsewhere.example"));
     assert.deepEqual(known.headers, ["user-agent", agent]);
-    const unknown = (await identifier({ mailto: "" })).applied(request("https://elsewhere.example"));
+    const unknown = (await callerIdentity({ mailto: "" })).apply(request("https://elsewhere.example"));
     assert.deepEqual(unknown.headers, ["user-agent", "docstokg/0.1.0"]);
     assert.doesNotMatch(agent, /bot|spider/i);
   });
 
   test("replaces what a runtime calls itself, in its place, and leaves a caller's own alone", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     const given = (name: string) => request("https://elsewhere.example", "/", ["accept", "*/*", "user-agent", name]);
     for (const runtime of ["node", "undici"])
-      assert.deepEqual(some.applied(given(runtime)).headers, ["accept", "*/*", "user-agent", agent]);
+      assert.deepEqual(some.apply(given(runtime)).headers, ["accept", "*/*", "user-agent", agent]);
     const own = given("mine/1.0");
-    assert.equal(some.applied(own), own);
+    assert.equal(some.apply(own), own);
   });
 
   test("of one's own choice is sent in place of ours; one that cannot be sent is refused", async () => {
-    const { headers } = (await identifier({}, "mine/2.0")).applied(request("https://elsewhere.example"));
+    const { headers } = (await callerIdentity({}, "mine/2.0")).apply(request("https://elsewhere.example"));
     assert.deepEqual(headers, ["user-agent", "mine/2.0"]);
-    await assert.rejects(identifier({}, "mine\r\nx: y"), /^RangeError: userAgent must be printable ASCII/);
-    await assert.rejects(identifier({}, ""), RangeError);
+    await assert.rejects(callerIdentity({}, "mine\r\nx: y"), /^RangeError: userAgent must be printable ASCII/);
+    await assert.rejects(callerIdentity({}, ""), RangeError);
   });
 
   test("for DOAJ holds no contact, because an address with bot in it would be refused there", async () => {
-    const { headers } = (await identifier({ mailto: "abbott@example.org" })).applied(
+    const { headers } = (await callerIdentity({ mailto: "abbott@example.org" })).apply(
       request("https://doaj.org", "/api"),
     );
     assert.deepEqual(headers, ["user-agent", "docstokg"]);
@@ -70,21 +70,21 @@ describe("the User-Agent", () => {
 
 describe("what a host is told", () => {
   test("its query fields are appended, encoded, and its headers added", async () => {
-    const sent = (await identifier()).applied(request("https://api.example.org", "/works?a=1", ["accept", "*/*"]));
+    const sent = (await callerIdentity()).apply(request("https://api.example.org", "/works?a=1", ["accept", "*/*"]));
     assert.equal(sent.path, `/works?a=1&mailto=you%40example.org&api_key=${encodedKey}`);
     assert.deepEqual(sent.headers, ["accept", "*/*", "x-token", "Bearer t0ken-of-ours", "user-agent", agent]);
   });
 
   test("what the caller has set himself is left alone, empty or not", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     const own = ["x-token", "node", "user-agent", "his"];
     const given = request("https://api.example.org", "/works?mailto=&api%5Fkey=his", own);
-    assert.equal(some.applied(given), given);
+    assert.equal(some.apply(given), given);
   });
 
   test("the query stays before a fragment, and separators are not doubled", async () => {
-    const some = await identifier({ env: {} });
-    const path = (given: string) => some.applied(request("https://api.example.org", given)).path;
+    const some = await callerIdentity({ env: {} });
+    const path = (given: string) => some.apply(request("https://api.example.org", given)).path;
     assert.equal(path("/"), "/?mailto=you%40example.org");
     assert.equal(path("/a#f?x"), "/a?mailto=you%40example.org#f?x");
     assert.equal(path("/a?"), "/a?mailto=you%40example.org");
@@ -95,32 +95,32 @@ describe("what a host is told", () => {
 
   test("a field whose variable is missing or empty is not sent, and the others are", async () => {
     for (const without of [{}, { A_KEY: "", A_TOKEN: "" }]) {
-      const sent = (await identifier({ env: without })).applied(request("https://api.example.org"));
+      const sent = (await callerIdentity({ env: without })).apply(request("https://api.example.org"));
       assert.equal(sent.path, "/works?mailto=you%40example.org");
       assert.deepEqual(sent.headers, ["user-agent", agent]);
     }
-    const nothing = (await identifier({ env: {}, mailto: "" })).applied(request("https://api.example.org"));
+    const nothing = (await callerIdentity({ env: {}, mailto: "" })).apply(request("https://api.example.org"));
     assert.equal(nothing.path, "/works");
   });
 
   test("an entry with a path is for what lies at or below it", async () => {
-    const some = await identifier();
-    const isTold = (path: string) => some.applied(request("https://part.example", path)).path !== path;
+    const some = await callerIdentity();
+    const isTold = (path: string) => some.apply(request("https://part.example", path)).path !== path;
     for (const path of ["/api", "/api?x", "/api/", "/api/v1?x=/"]) assert.ok(isTold(path), path);
     for (const path of ["/", "/apis", "/x/api", "/API", "/api/../oai", "/api/%2e%2E/oai", "/api/..%2Foai", "/?/api"])
       assert.ok(!isTold(path), path);
   });
 
   test("a spelling of the host changes nothing", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     for (const origin of ["https://API.example.org", "https://api.example.org.", "https://api.example.org:443"])
-      assert.ok(some.applied(request(origin)).path.includes("api_key="), origin);
+      assert.ok(some.apply(request(origin)).path.includes("api_key="), origin);
   });
 });
 
 describe("nobody else is told", () => {
   test("no other host, subdomain, parent, look-alike or proxy gets anything but the User-Agent", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     for (const origin of [
       "https://example.org",
       "https://www.api.example.org",
@@ -133,11 +133,11 @@ describe("nobody else is told", () => {
       "api.example.org",
       "",
     ]) {
-      const { path, headers } = some.applied(request(origin));
+      const { path, headers } = some.apply(request(origin));
       assert.equal(path, "/works", origin);
       assert.deepEqual(headers, ["user-agent", agent], origin);
     }
-    const proxied = some.applied(request("https://api.example.org", "http://evil.example/"));
+    const proxied = some.apply(request("https://api.example.org", "http://evil.example/"));
     assert.equal(proxied.path, "http://evil.example/");
     assert.deepEqual(proxied.headers, ["user-agent", agent]);
   });
@@ -145,46 +145,46 @@ describe("nobody else is told", () => {
   test("for each shipped host, neither its subdomains nor its parent are told", async () => {
     const anyKey = new Proxy({}, { get: (_, name) => (String(name).startsWith("DOCSTOKG_") ? undefined : "key") });
     const identities = await loadIdentities({ mailto, env: anyKey });
-    const some = new Identifier({ identities, version: "0.1.0" });
+    const some = new CallerIdentity({ identities, version: "0.1.0" });
     for (const host of identities.hosts) {
       const path = identities.of(host, 443)?.path ?? "/";
-      const sent = some.applied(request(`https://${host}`, path));
+      const sent = some.apply(request(`https://${host}`, path));
       assert.ok(sent.path !== path || sent.headers[1] !== agent, host);
       for (const other of [`https://x.${host}`, `https://${host.slice(host.indexOf(".") + 1)}`, `https://${host}.x`]) {
-        assert.deepEqual(some.applied(request(other, path)).headers, ["user-agent", agent], other);
-        assert.equal(some.applied(request(other, path)).path, path, other);
+        assert.deepEqual(some.apply(request(other, path)).headers, ["user-agent", agent], other);
+        assert.equal(some.apply(request(other, path)).path, path, other);
       }
     }
   });
 
   test("keys and constants go over https only, an address over http too", async () => {
-    const some = await identifier();
-    const plain = some.applied(request("http://api.example.org"));
+    const some = await callerIdentity();
+    const plain = some.apply(request("http://api.example.org"));
     assert.equal(plain.path, "/works?mailto=you%40example.org");
     assert.deepEqual(plain.headers, ["user-agent", agent]);
-    assert.equal(some.applied(request("http://const.example")).path, "/works");
-    assert.equal(some.applied(request("https://const.example")).path, "/works?source=constant");
+    assert.equal(some.apply(request("http://const.example")).path, "/works");
+    assert.equal(some.apply(request("https://const.example")).path, "/works?source=constant");
   });
 
   test("keys go to the standard port, or to the one that the policy names", async () => {
-    const some = await identifier();
-    const token = (origin: string) => fields(some.applied(request(origin)).headers)["x-token"];
+    const some = await callerIdentity();
+    const token = (origin: string) => fields(some.apply(request(origin)).headers)["x-token"];
     assert.equal(token("https://api.example.org:8443"), undefined);
     assert.equal(token("https://port.example:8443"), env.A_TOKEN);
     assert.equal(token("http://port.example:8443"), undefined);
   });
 
   test("on this machine keys go over http as well, at any port", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     for (const origin of ["http://localhost:3000", "http://127.0.0.1:3000", "http://[::1]:3000", "https://localhost"])
-      assert.equal(fields(some.applied(request(origin)).headers)["x-token"], env.A_TOKEN, origin);
+      assert.equal(fields(some.apply(request(origin)).headers)["x-token"], env.A_TOKEN, origin);
   });
 
   test("more origins than are remembered change nothing", async () => {
-    const some = await identifier();
-    for (let index = 0; index < 3000; index += 1) some.applied(request(`https://h${index}.example`));
-    assert.ok(some.applied(request("https://api.example.org")).path.includes("api_key="));
-    assert.equal(some.applied(request("https://h1.example")).path, "/works");
+    const some = await callerIdentity();
+    for (let index = 0; index < 3000; index += 1) some.apply(request(`https://h${index}.example`));
+    assert.ok(some.apply(request("https://api.example.org")).path.includes("api_key="));
+    assert.equal(some.apply(request("https://h1.example")).path, "/works");
   });
 });
 
@@ -195,11 +195,11 @@ describe("redirects", () => {
   };
 
   test("what we had added is taken out of a Location, and nothing else is touched", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     const before = request("https://api.example.org", "/works?a=1");
-    const after = some.applied(before);
+    const after = some.apply(before);
     for (const given of [before, after]) {
-      const clean = (location: string) => some.scrubbed(head(location), given).headers["location"];
+      const clean = (location: string) => some.scrub(head(location), given).headers["location"];
       const cdn = "https://cdn.example/f?sig=%2f%2F+";
       assert.equal(clean(`${cdn}&mailto=you%40example.org&api_key=${encodedKey}&z=1#f`), `${cdn}&z=1#f`);
       assert.equal(clean(`https://cdn.example/f?api_key=${encodedKey}`), "https://cdn.example/f");
@@ -209,10 +209,9 @@ describe("redirects", () => {
   });
 
   test("a key is found under another name, inside another URL, and when it came from a header", async () => {
-    const some = await identifier({ env: { A_KEY: "0123456789abcdef/", A_TOKEN: "t0ken-of-ours" } });
+    const some = await callerIdentity({ env: { A_KEY: "0123456789abcdef/", A_TOKEN: "t0ken-of-ours" } });
     const given = request("https://api.example.org");
-    const clean = (query: string) =>
-      some.scrubbed(head(`https://cdn.example/?x=1&${query}`), given).headers["location"];
+    const clean = (query: string) => some.scrub(head(`https://cdn.example/?x=1&${query}`), given).headers["location"];
     const nested = `https://api.example.org/?api_key=${encodeURIComponent("0123456789abcdef/")}`;
     for (const query of [
       "k=0123456789abcdef%2F",
@@ -224,21 +223,21 @@ describe("redirects", () => {
   });
 
   test("the next hop to the same host is told again, another one is not", async () => {
-    const some = await identifier();
-    const first = some.applied(request("https://api.example.org"));
-    const { location } = some.scrubbed(head(`https://api.example.org/v2?b=2&api_key=${encodedKey}`), first).headers;
+    const some = await callerIdentity();
+    const first = some.apply(request("https://api.example.org"));
+    const { location } = some.scrub(head(`https://api.example.org/v2?b=2&api_key=${encodedKey}`), first).headers;
     const { origin, pathname, search } = new URL(String(location));
     assert.equal(`${pathname}${search}`, "/v2?b=2");
-    assert.ok(some.applied(request(origin, `${pathname}${search}`)).path.endsWith(`&api_key=${encodedKey}`));
-    assert.equal(some.applied(request("https://cdn.example", `${pathname}${search}`)).path, "/v2?b=2");
+    assert.ok(some.apply(request(origin, `${pathname}${search}`)).path.endsWith(`&api_key=${encodedKey}`));
+    assert.equal(some.apply(request("https://cdn.example", `${pathname}${search}`)).path, "/v2?b=2");
   });
 
   test("the head itself comes back when there is nothing of ours in it", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     const echo = `https://cdn.example/?api_key=${encodedKey}`;
     const ourHost = request("https://api.example.org");
     const without = { status: 302, statusText: "", headers: {}, rawHeaders: [] };
-    assert.equal(some.scrubbed(without, ourHost), without);
+    assert.equal(some.scrub(without, ourHost), without);
     for (const [answer, given] of [
       [head("https://cdn.example/?mailto=other&k=short"), ourHost],
       [head("https://cdn.example/"), ourHost],
@@ -246,22 +245,22 @@ describe("redirects", () => {
       [head(echo, 401), ourHost],
       [head(echo), request("https://elsewhere.example")],
     ] as const)
-      assert.equal(some.scrubbed(answer, given), answer);
+      assert.equal(some.scrub(answer, given), answer);
   });
 
   test("fields beside the Location stay, and the raw ones agree with them", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     const answer = head([`https://a.example/?api_key=${encodedKey}`, "https://b.example/"]);
-    const clean = some.scrubbed(answer, request("https://api.example.org"));
+    const clean = some.scrub(answer, request("https://api.example.org"));
     assert.deepEqual(clean.headers, { location: ["https://a.example/", "https://b.example/"], "x-other": "kept" });
     assert.equal(clean.rawHeaders, clean.headers);
     assert.equal(clean.status, 302);
   });
 
   test("a short secret is looked for as a whole, so that it takes no other word with it", async () => {
-    const some = await identifier({ env: { A_KEY: "ab" } });
+    const some = await callerIdentity({ env: { A_KEY: "ab" } });
     const clean = (query: string) =>
-      some.scrubbed(head(`/?${query}`), request("https://api.example.org")).headers["location"];
+      some.scrub(head(`/?${query}`), request("https://api.example.org")).headers["location"];
     assert.equal(clean("x=about&y=ab&ab"), "/?x=about");
   });
 });
@@ -274,10 +273,10 @@ describe("for any path", () => {
     .map(parts => `/${parts.join("")}`);
 
   test("what was there stays in front of what is added, and every parameter keeps its value", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     fc.assert(
       fc.property(path, given => {
-        const sent = some.applied(request("https://api.example.org", given)).path;
+        const sent = some.apply(request("https://api.example.org", given)).path;
         const [before = "", ...fragment] = given.split("#");
         assert.ok(sent.startsWith(before));
         assert.equal(sent.split("#").slice(1).join("#"), fragment.join("#"));
@@ -299,13 +298,13 @@ describe("for any path", () => {
   });
 
   test("telling twice is telling once, and scrubbing an echo gives back what was asked", async () => {
-    const some = await identifier();
+    const some = await callerIdentity();
     fc.assert(
       fc.property(path, given => {
-        const once = some.applied(request("https://api.example.org", given));
-        assert.equal(some.applied(once), once);
+        const once = some.apply(request("https://api.example.org", given));
+        assert.equal(some.apply(once), once);
         const answer = { status: 302, statusText: "", headers: { location: once.path }, rawHeaders: [] };
-        const { location } = some.scrubbed(answer, once).headers;
+        const { location } = some.scrub(answer, once).headers;
         assert.equal(String(location).replace(/[?&]*(?=#|$)/, ""), given.replace(/[?&]*(?=#|$)/, ""));
       }),
       { numRuns: 2000 },
@@ -314,8 +313,8 @@ describe("for any path", () => {
 });
 
 test("no inspection, serialisation or text of an identifier shows a value", async () => {
-  const some = await identifier();
-  some.applied(request("https://api.example.org"));
+  const some = await callerIdentity();
+  some.apply(request("https://api.example.org"));
   const shown = [inspect(some, { depth: 9, showHidden: true }), JSON.stringify(some), String(some)].join("\n");
   assert.doesNotMatch(shown, /k3y|t0ken|you@/);
 });

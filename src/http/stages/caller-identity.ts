@@ -1,18 +1,18 @@
 import { urlHost } from "../../core/text/host.ts";
 import type { Identities, IdentityField } from "../../policy/identities.ts";
-import type { Outgoing, ResponseHead } from "./stage.ts";
+import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
 /** What runtimes and clients call themselves when nobody has said anything. */
-const NOBODY = /^(?:node|undici|axios\/[\w.-]+)$/;
+const DEFAULT_USER_AGENTS = /^(?:node|undici|axios\/[\w.-]+)$/;
 
 /** More origins than a program calls at a time, few enough that a crawler does not fill the memory with them. */
 const ORIGINS_MAX = 1024;
 
 /** A shorter secret may well be part of an innocent word, and is looked for as a whole. */
-const TELLING_LENGTH = 8;
+const SECRET_SUBSTRING_LENGTH_MIN = 8;
 
-export interface IdentifierOptions {
+export interface CallerIdentityOptions {
   readonly identities: Identities;
   /** Of this package, as its package.json says it. */
   readonly version: string;
@@ -21,7 +21,7 @@ export interface IdentifierOptions {
 }
 
 /** What is told to one origin. */
-interface Introduction {
+interface OriginIdentity {
   readonly path: string;
   readonly query: readonly QueryField[];
   /** Name, value, name, value. */
@@ -37,28 +37,28 @@ interface QueryField extends Parameter {
  * Tells each host who calls, and nobody else. It stands next to the wire: what it adds is in no cache, in no event and
  * in no URL that a caller sees, and it is worked out anew for each hop of a redirect.
  */
-export class Identifier {
+export class CallerIdentity {
   readonly #identities: Identities;
   /** What everybody is told. */
-  readonly #stranger: Introduction;
-  readonly #byOrigin = new Map<string, Introduction>();
+  readonly #defaultIdentity: OriginIdentity;
+  readonly #byOrigin = new Map<string, OriginIdentity>();
 
   /** Throws a RangeError when the User-Agent cannot be sent. */
-  constructor({ identities, version, userAgent }: IdentifierOptions) {
+  constructor({ identities, version, userAgent }: CallerIdentityOptions) {
     const { mailto } = identities;
     this.#identities = identities;
     const agent = userAgent ?? `docstokg/${version}${mailto === undefined ? "" : ` (mailto:${mailto})`}`;
     if (!/^[!-~](?:[ -~]*[!-~])?$/.test(agent)) {
       throw new RangeError("userAgent must be printable ASCII without blanks at its ends");
     }
-    this.#stranger = { path: "/", query: [], headers: ["user-agent", agent], secrets: [] };
+    this.#defaultIdentity = { path: "/", query: [], headers: ["user-agent", agent], secrets: [] };
   }
 
   /** The request as it goes out: with all that its host wants to know and its caller has not said himself. */
-  applied<Request extends Pick<Outgoing, "origin" | "path" | "headers">>(request: Request): Request {
-    const introduction = this.#introductionFor(request);
-    const path = withParameters(request.path, introduction.query);
-    const headers = withFields(request.headers, introduction.headers);
+  apply<Request extends Pick<OutgoingRequest, "origin" | "path" | "headers">>(request: Request): Request {
+    const originIdentity = this.#originIdentityFor(request);
+    const path = withParameters(request.path, originIdentity.query);
+    const headers = withFields(request.headers, originIdentity.headers);
     return path === request.path && headers === request.headers ? request : { ...request, path, headers };
   }
 
@@ -67,22 +67,22 @@ export class Identifier {
    * put there is taken out, or a client that follows it would carry a key to another host, or into a log. Where it
    * belongs, `applied` puts it back. The request may be the one before or after `applied`.
    */
-  scrubbed(head: ResponseHead, request: Pick<Outgoing, "origin" | "path">): ResponseHead {
+  scrub(head: ResponseHead, request: Pick<OutgoingRequest, "origin" | "path">): ResponseHead {
     const location = head.headers["location"];
     if (location === undefined || head.status < 300 || head.status > 399) return head;
-    const introduction = this.#introductionFor(request);
-    if (introduction === this.#stranger) return head;
+    const originIdentity = this.#originIdentityFor(request);
+    if (originIdentity === this.#defaultIdentity) return head;
     const given = typeof location === "string" ? [location] : location;
-    const clean = given.map(text => withoutParameters(text, (name, value) => isOurs(name, value, introduction)));
+    const clean = given.map(text => withoutParameters(text, (name, value) => isOurs(name, value, originIdentity)));
     if (clean.every((text, index) => text === given[index])) return head;
     const headers = { ...head.headers, location: clean.length === 1 ? clean.join("") : clean };
     return { ...head, headers, rawHeaders: headers };
   }
 
-  #introductionFor({ origin, path }: Pick<Outgoing, "origin" | "path">): Introduction {
+  #originIdentityFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): OriginIdentity {
     let known = this.#byOrigin.get(origin);
     if (known === undefined) {
-      known = this.#introduced(origin);
+      known = this.#createOriginIdentity(origin);
       if (this.#byOrigin.size >= ORIGINS_MAX) {
         for (const oldest of this.#byOrigin.keys()) {
           this.#byOrigin.delete(oldest);
@@ -91,17 +91,17 @@ export class Identifier {
       }
       this.#byOrigin.set(origin, known);
     }
-    return known === this.#stranger || isBelow(path, known.path) ? known : this.#stranger;
+    return known === this.#defaultIdentity || isBelow(path, known.path) ? known : this.#defaultIdentity;
   }
 
-  #introduced(origin: string): Introduction {
+  #createOriginIdentity(origin: string): OriginIdentity {
     const { host, port, isHttps } = hostOf(origin);
     const identity = this.#identities.of(host, port);
-    if (identity === undefined) return this.#stranger;
+    if (identity === undefined) return this.#defaultIdentity;
 
     // At another port of the host there may be another service, and it need not be the same people's.
     const isSafe = isLoopback(host) || (isHttps && (port === 443 || identity.namesPort));
-    const maySend = (field: IdentityField) => isSafe || !field.isKey;
+    const maySend = (field: IdentityField) => isSafe || !field.isSecret;
     const query = identity.query.filter(maySend).map(field => {
       const value = field.reveal();
       return { name: field.name, value, text: `${encodeURIComponent(field.name)}=${encodeURIComponent(value)}` };
@@ -113,7 +113,7 @@ export class Identifier {
       query,
       headers: [
         ...headers.flatMap(field => [field.name, field.reveal()]),
-        ...(names.includes("user-agent") ? [] : this.#stranger.headers),
+        ...(names.includes("user-agent") ? [] : this.#defaultIdentity.headers),
       ],
       secrets: [...identity.query.filter(maySend), ...headers].flatMap(field => field.revealSecrets()),
     };
@@ -153,11 +153,11 @@ function withFields(fields: readonly string[], wanted: readonly string[]): reado
   for (let index = 0; index + 1 < wanted.length; index += 2) {
     const name = wanted[index] ?? "";
     const value = wanted[index + 1] ?? "";
-    const at = placeOf(fields, name);
+    const at = indexOfName(fields, name);
     if (at === -1) {
       changed ??= [...fields];
       changed.push(name, value);
-    } else if (name === "user-agent" && NOBODY.test(fields[at + 1] ?? "")) {
+    } else if (name === "user-agent" && DEFAULT_USER_AGENTS.test(fields[at + 1] ?? "")) {
       changed ??= [...fields];
       changed[at + 1] = value;
     }
@@ -166,13 +166,13 @@ function withFields(fields: readonly string[], wanted: readonly string[]): reado
 }
 
 /** Where a name stands, or -1; values stand between the names. */
-function placeOf(fields: readonly string[], name: string): number {
+function indexOfName(fields: readonly string[], name: string): number {
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === name) return at;
   return -1;
 }
 
 /** By name and value; a secret in any parameter, because it may come back inside a URL inside the URL. */
-function isOurs(name: string, value: string, { query, secrets }: Introduction): boolean {
+function isOurs(name: string, value: string, { query, secrets }: OriginIdentity): boolean {
   if (query.some(field => field.name === name && field.value === value)) return true;
   const text = `${name}=${value}`;
   const inner = unescaped(text);
@@ -180,7 +180,7 @@ function isOurs(name: string, value: string, { query, secrets }: Introduction): 
     secret =>
       value === secret ||
       name === secret ||
-      (secret.length >= TELLING_LENGTH && (text.includes(secret) || inner.includes(secret))),
+      (secret.length >= SECRET_SUBSTRING_LENGTH_MIN && (text.includes(secret) || inner.includes(secret))),
   );
 }
 

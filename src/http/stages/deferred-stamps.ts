@@ -5,7 +5,7 @@ import type { Time, Timer } from "../../time/time.ts";
  * Requests that were dropped right after they were written over a new connection. Their servers may notice them in a
  * moment only, so they go on counting as being written for that moment, although nothing else is left of them (law L1).
  */
-export class LateStamps {
+export class DeferredStamps {
   readonly #time: Time;
   readonly #timers = new Map<Grant, Timer>();
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { PrivateAddressError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { createHub } from "../create-hub.ts";
@@ -49,7 +49,7 @@ test("a smaller limit that a server announces holds from then on, and is told", 
     cache: false,
     limits: { defaults: { metadata: { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(server.origin)).text();
   await (await hub.fetch(server.origin)).text();
   await assert.rejects(hub.request(server.origin), error => {
@@ -72,7 +72,7 @@ test("a quota that is spent holds the key until its reset, and nothing is learne
     response.writeHead(200, { ratelimit: "limit=100, remaining=0, reset=30", "cache-control": "max-age=600" }).end("x"),
   );
   const hub = await hubFor(t, { time });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(`${server.origin}/a`)).text();
   await assert.rejects(hub.request(`${server.origin}/b`), { name: "RateLimitExceeded", retryAfterMs: 30_000 });
   await time.advance(30_000);
@@ -88,7 +88,7 @@ test("a 429 although the limit was kept widens the guard", async t => {
     retry: false,
     limits: { defaults: { metadata: { rates: "10/SECOND", guard_ms: 25 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(server.origin)).text();
   assert.deepEqual(
     only(events, "guard_adjust").map(event => [event.old, event.new]),
@@ -151,7 +151,7 @@ test("a host is told who calls, with its key, and another one that it redirects 
     network: { connectTo: [`example.org:443:127.0.0.1:${server.port}`], tls: { ca: cert } },
   });
   t.after(() => hub.destroy());
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch("https://example.org/x?a=b")).text();
   await (await hub.fetch(other.origin)).text();
   const [told] = server.headers as Record<string, string>[];
@@ -171,7 +171,7 @@ test("a hub for programs refuses private addresses, at every hop, without counti
   const hub = await hubFor(t, {
     network: { allowPrivate: false, connectTo: [`example.org:80:127.0.0.1:${server.port}`] },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await assert.rejects(hub.request(server.origin), PrivateAddressError);
   await assert.rejects(hub.request("http://example.org/start", { maxRedirections: 3 }), PrivateAddressError);
   assert.equal(server.requests.length, 1);

@@ -1,27 +1,27 @@
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import type { Outcome } from "../../core/breaker/classify.ts";
 import { retryAfterMs } from "../../core/breaker/retry-after.ts";
-import { type Announcement, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
+import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
 import type { Time } from "../../time/time.ts";
 import { fieldLine } from "../headers.ts";
 import type { HeaderFields, ResponseHead } from "./stage.ts";
 
 /** What the head of an answer says about its host. */
-export interface ServerWord {
+export interface HostFeedback {
   readonly outcome: Outcome;
   /** How long the host asks to be left alone. */
   readonly retryAfterMs: number | undefined;
-  readonly announced: readonly Announcement[] | undefined;
+  readonly announced: readonly AnnouncedLimit[] | undefined;
 }
 
-export function serverWord({ status, headers }: ResponseHead, breakers: BreakerRegistry, time: Time): ServerWord {
-  const asked = headers["retry-after"];
+export function hostFeedback({ status, headers }: ResponseHead, breakers: BreakerRegistry, time: Time): HostFeedback {
+  const retryAfter = headers["retry-after"];
   const waitMs =
-    asked === undefined
+    retryAfter === undefined
       ? undefined
-      : retryAfterMs(asked, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
+      : retryAfterMs(retryAfter, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
   const announced = announcements(headers, time);
-  const outcome = breakers.judge({
+  const outcome = breakers.classify({
     status,
     retryAfterMs: waitMs,
     remaining: announced && leastRemaining(announced),
@@ -31,7 +31,7 @@ export function serverWord({ status, headers }: ResponseHead, breakers: BreakerR
 }
 
 /** Parsing costs more than looking whether there is anything to parse, and most answers announce nothing. */
-function announcements(headers: HeaderFields, time: Time): readonly Announcement[] | undefined {
+function announcements(headers: HeaderFields, time: Time): readonly AnnouncedLimit[] | undefined {
   for (const name in headers) {
     if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;
     const found = announcedLimits(field => fieldLine(headers[field]), time.wallMs());
@@ -40,7 +40,7 @@ function announcements(headers: HeaderFields, time: Time): readonly Announcement
   return undefined;
 }
 
-function leastRemaining(announced: readonly Announcement[]): number | undefined {
+function leastRemaining(announced: readonly AnnouncedLimit[]): number | undefined {
   let least: number | undefined;
   for (const { remaining } of announced) {
     if (remaining !== undefined && (least === undefined || remaining < least)) least = remaining;

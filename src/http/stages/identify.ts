@@ -1,17 +1,17 @@
-import type { Identifier } from "./caller-identity.ts";
-import { rewritten } from "./rewritten-head.ts";
-import type { Send } from "./stage.ts";
+import type { CallerIdentity } from "./caller-identity.ts";
+import { withRewrittenHead } from "./rewritten-head.ts";
+import type { SendRequest } from "./stage.ts";
 
 /** Tells each host who calls. `current` is asked for each request, because a reload may have replaced it. */
-export function identifying(current: () => Identifier, next: Send): Send {
+export function identifyStage(current: () => CallerIdentity, next: SendRequest): SendRequest {
   return (request, sink) => {
-    const identifier = current();
-    const introduced = identifier.applied(request);
+    const callerIdentity = current();
+    const identified = callerIdentity.apply(request);
     // Nothing of ours in the query means that no redirect can repeat it.
-    if (introduced.path === request.path) return next(introduced, sink);
+    if (identified.path === request.path) return next(identified, sink);
     return next(
-      introduced,
-      rewritten(sink, head => identifier.scrubbed(head, request)),
+      identified,
+      withRewrittenHead(sink, head => callerIdentity.scrub(head, request)),
     );
   };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { RedirectError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
@@ -101,7 +101,7 @@ test("a redirect is stored like any answer, and its page is dropped without hold
     else response.end("there");
   });
   const hub = await hubFor(t, { limits: { global: { max_inflight: 1 } } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   for (let call = 0; call < 2; call += 1) {
     const { body } = await hub.request(`${server.origin}/start`, { maxRedirections: 2 });
     assert.equal(await body.text(), "there");

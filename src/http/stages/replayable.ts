@@ -1,13 +1,13 @@
-import type { Outgoing } from "./stage.ts";
+import type { OutgoingRequest } from "./stage.ts";
 
 const SAFE_TO_REPEAT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** True when the request may be sent twice, and can be: a stream that has been read is gone. */
-export function isReplayable({ method, body, call }: Outgoing): boolean {
+export function isReplayable({ method, body, call }: OutgoingRequest): boolean {
   const isIdempotent = call.idempotent ?? SAFE_TO_REPEAT.has(method);
   return isIdempotent && isReplayableBody(body);
 }
 
-export function isReplayableBody(body: Outgoing["body"]): boolean {
+export function isReplayableBody(body: OutgoingRequest["body"]): boolean {
   return body === undefined || body === null || typeof body === "string" || ArrayBuffer.isView(body);
 }

@@ -1,11 +1,11 @@
-import { ForgetfulMap } from "../../core/evicting-map.ts";
+import { EvictingMap } from "../../core/evicting-map.ts";
 
 /** Retries that a host may be sent before its calls have earned any. */
-const START = 3;
+const BUCKET_TOKENS_MAX = 3;
 /** What each call earns: one retry for five calls. */
-const EARNED = 0.2;
+const TOKENS_PER_CALL = 0.2;
 
-interface Purse {
+interface RetryBucket {
   tokens: number;
 }
 
@@ -15,21 +15,21 @@ interface Purse {
  * Savings are bounded by what one starts with, so that a good year pays for no storm.
  */
 export class RetryBudget {
-  readonly #purses = new ForgetfulMap<Purse>(({ tokens }) => tokens >= START);
+  readonly #buckets = new EvictingMap<RetryBucket>(({ tokens }) => tokens >= BUCKET_TOKENS_MAX);
 
   /** A new call to the host. */
   earn(host: string): void {
-    const purse = this.#purses.get(host);
-    if (purse !== undefined) purse.tokens = Math.min(START, purse.tokens + EARNED);
+    const bucket = this.#buckets.get(host);
+    if (bucket !== undefined) bucket.tokens = Math.min(BUCKET_TOKENS_MAX, bucket.tokens + TOKENS_PER_CALL);
   }
 
   /** True when one more attempt may be made; then it is paid for. */
   spend(host: string): boolean {
-    const purse = this.#purses.get(host) ?? { tokens: START };
+    const bucket = this.#buckets.get(host) ?? { tokens: BUCKET_TOKENS_MAX };
     // Fifths do not add up exactly in binary.
-    if (purse.tokens < 1 - 1e-9) return false;
-    purse.tokens -= 1;
-    this.#purses.add(host, purse);
+    if (bucket.tokens < 1 - 1e-9) return false;
+    bucket.tokens -= 1;
+    this.#buckets.add(host, bucket);
     return true;
   }
 }

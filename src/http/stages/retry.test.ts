@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { heard, hubFor, only, serve, until } from "../../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
@@ -19,7 +19,7 @@ test("a 429 with Retry-After: 1 and then a 200 take one second, two tokens, and 
     random: () => 0,
     limits: { defaults: { metadata: { rates: "10/SECOND", guard_ms: 0 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const answer = hub.fetch(`${server.origin}/x`);
   await until(() => only(events, "http_retry").length === 1);
   await time.advance(999);
@@ -46,7 +46,7 @@ test("pauses grow with each failure, and the last answer is handed over as it ca
     retry: { attempts: 3, baseMs: 100 },
     breakers: { advanced: { rolling_window: { enabled: false } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const answer = hub.fetch(server.origin);
   await until(() => only(events, "http_retry").length === 1);
   await time.advance(100);
@@ -71,7 +71,7 @@ test("a connection that is reset is tried again", async t => {
     else response.end("ok");
   });
   const hub = await hubFor(t, { time, random: unlucky });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const answer = hub.fetch(server.origin);
   await until(() => only(events, "http_retry").length === 1);
   await time.advance(500);
@@ -95,7 +95,7 @@ test("a Retry-After above the cap of cooldowns is still never cut short", async 
     else response.end("ok");
   });
   const hub = await hubFor(t, { time, random: () => 0 });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const answer = hub.fetch(server.origin, { deadlineMs: 3_000_000 });
   await until(() => only(events, "http_retry").length === 1);
   await time.advance(1_999_999);
@@ -112,7 +112,7 @@ test("our own refusals are never tried again, whether by the limiter or by the b
     cache: false,
     limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 100 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   await (await hub.fetch(server.origin)).text();
   await assert.rejects(hub.fetch(server.origin), RateLimitExceeded);
   await assert.rejects(hub.request(server.origin), RateLimitExceeded);
@@ -132,7 +132,7 @@ test("when the failures of a call have opened the circuit, it gets its last answ
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.writeHead(503).end("down"));
   const hub = await hubFor(t, { time, random: () => 0, breakers: { defaults: { fail_max: 2 } } });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const answer = hub.fetch(server.origin);
   await until(() => only(events, "http_retry").length === 1);
   await time.advance(1);
@@ -170,7 +170,7 @@ test("what is not safe to repeat is sent once, unless its caller says that it is
   const time = new FakeTime();
   const server = await serve(t, (request, response) => request.resume().on("end", () => response.writeHead(500).end()));
   const hub = await hubFor(t, { time, random: () => 0 });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const post = await hub.request(server.origin, { method: "POST", body: "x" });
   await post.body.text();
   assert.equal(server.requests.length, 1);
@@ -208,7 +208,7 @@ test("between two attempts neither a slot nor a connection is held", async t => 
     random: unlucky,
     limits: { defaults: { metadata: { rates: "1000/SECOND", max_concurrent: 1 } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const first = hub.fetch(`${server.origin}/first`);
   await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
   // undici takes a connection back a turn of the loop later.
@@ -224,7 +224,7 @@ test("an abort between two attempts ends the call and leaves no timer", async t 
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.writeHead(503).end());
   const hub = await hubFor(t, { time, random: unlucky });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   const controller = new AbortController();
   const answer = hub.fetch(server.origin, { signal: controller.signal });
   await until(() => only(events, "http_retry").length === 1);
@@ -249,7 +249,7 @@ test("a call that waits out its Retry-After gets the 429 it had when the circuit
     retry: { attempts: 2 },
     breakers: { defaults: { fail_max: 3 }, advanced: { rolling_window: { enabled: false } } },
   });
-  const events = heard(hub);
+  const events = recordEvents(hub);
   // Under way before anything was known.
   const others = [1, 2].map(n => hub.request(`${server.origin}/${n}`, { idempotent: false }));
   await until(() => failing.length === 2);

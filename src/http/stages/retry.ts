@@ -3,23 +3,23 @@ import { type BackoffPolicy, backoffMs } from "../../core/breaker/backoff.ts";
 import { RejectedError } from "../../errors.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { isReplayable } from "./replayable.ts";
-import { Relay } from "./resending-request.ts";
+import { ResendingRequest } from "./resending-request.ts";
 import type { RetryBudget } from "./retry-budget.ts";
-import type { Outgoing, ResponseHead, Send, Sink } from "./stage.ts";
+import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
 export interface RetryPolicy extends BackoffPolicy {
   /** Attempts in all, the first included. */
   readonly attempts: number;
 }
 
-export interface RetryRoom {
+export interface RetryDeps {
   readonly policy: RetryPolicy;
   readonly budget: RetryBudget;
   readonly breakers: BreakerRegistry;
   readonly time: Time;
   /** In [0, 1). */
   readonly random: () => number;
-  readonly retrying: (request: Outgoing, delayMs: number, status: number | undefined, error: unknown) => void;
+  readonly retrying: (request: OutgoingRequest, delayMs: number, status: number | undefined, error: unknown) => void;
 }
 
 /**
@@ -27,23 +27,23 @@ export interface RetryRoom {
  * none begins before the server said, after the deadline, or beyond the host's budget. What we refused ourselves is
  * never tried again. When nothing more is tried, the caller gets the last answer as it came.
  */
-export function retrying(room: RetryRoom, next: Send): Send {
+export function retrying(deps: RetryDeps, next: SendRequest): SendRequest {
   return (request, sink) => {
-    room.budget.earn(request.host);
-    const mayRepeat = room.policy.attempts > 1 && !request.isSingle && isReplayable(request);
-    return mayRepeat ? new Retrying(room, next, request, sink) : next(request, sink);
+    deps.budget.earn(request.host);
+    const mayRetry = deps.policy.attempts > 1 && !request.isSingleAttempt && isReplayable(request);
+    return mayRetry ? new RetryingRequest(deps, next, request, sink) : next(request, sink);
   };
 }
 
-class Retrying extends Relay {
-  readonly #room: RetryRoom;
-  #request: Outgoing;
+class RetryingRequest extends ResendingRequest {
+  readonly #deps: RetryDeps;
+  #request: OutgoingRequest;
   #timer: Timer | undefined;
-  #failed = 0;
+  #failures = 0;
 
-  constructor(room: RetryRoom, next: Send, request: Outgoing, sink: Sink) {
+  constructor(deps: RetryDeps, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
     super(next, sink);
-    this.#room = room;
+    this.#deps = deps;
     this.#request = request;
     this.dispatch(request);
   }
@@ -53,30 +53,30 @@ class Retrying extends Relay {
     super.abort(reason);
   }
 
-  protected keeps({ status }: ResponseHead): boolean {
-    return this.#repeats(status, undefined);
+  protected withholds({ status }: ResponseHead): boolean {
+    return this.#scheduleRetry(status, undefined);
   }
 
-  protected keepsFailure(error: unknown): boolean {
+  protected withholdsFailure(error: unknown): boolean {
     // What we refuse ourselves is no answer where there was one.
-    if (error instanceof RejectedError && this.replayKept()) return true;
-    return this.#repeats(undefined, error);
+    if (error instanceof RejectedError && this.deliverWithheld()) return true;
+    return this.#scheduleRetry(undefined, error);
   }
 
-  protected dropped(): void {
+  protected onWithheldEnd(): void {
     // The next attempt waits for its timer, not for this.
   }
 
   /** True when another attempt is on its way. */
-  #repeats(status: number | undefined, error: unknown): boolean {
+  #scheduleRetry(status: number | undefined, error: unknown): boolean {
     const { outcome, retryAfterMs } = this.#request.record;
     if (outcome?.kind !== "failure" || this.isOver) return false;
-    const { policy, budget, breakers, time, random } = this.#room;
+    const { policy, budget, breakers, time, random } = this.#deps;
     const { host, role, call } = this.#request;
-    this.#failed += 1;
-    if (this.#failed >= policy.attempts) return false;
+    this.#failures += 1;
+    if (this.#failures >= policy.attempts) return false;
     const nowUs = time.monotonicUs();
-    let delayMs = backoffMs(policy, this.#failed, random(), retryAfterMs);
+    let delayMs = backoffMs(policy, this.#failures, random(), retryAfterMs);
     const denial = breakers.check({ host, role, resolver: call.resolver });
     if (denial !== undefined) {
       // A host that asked for a pause is waited for; from one that is cut off for failing, the caller gets what it said.
@@ -86,16 +86,16 @@ class Retrying extends Relay {
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
     this.#request.record.sentMs = undefined;
-    this.#room.retrying(this.#request, delayMs, status, error);
+    this.#deps.retrying(this.#request, delayMs, status, error);
     this.#arm(dueUs);
     return true;
   }
 
   #arm(dueUs: number): void {
-    const leftMs = (dueUs - this.#room.time.monotonicUs()) / 1000;
-    this.#timer = this.#room.time.setTimer(leftMs, () => {
+    const leftMs = (dueUs - this.#deps.time.monotonicUs()) / 1000;
+    this.#timer = this.#deps.time.setTimer(leftMs, () => {
       // A timer may be early, and the server said when.
-      if (this.#room.time.monotonicUs() < dueUs) this.#arm(dueUs);
+      if (this.#deps.time.monotonicUs() < dueUs) this.#arm(dueUs);
       else this.#wake();
     });
   }
@@ -104,21 +104,21 @@ class Retrying extends Relay {
   #wake(): void {
     this.#timer = undefined;
     const { host, role, call, deadlineUs } = this.#request;
-    const denial = this.#room.breakers.check({ host, role, resolver: call.resolver });
+    const denial = this.#deps.breakers.check({ host, role, resolver: call.resolver });
     if (denial?.reason === "retry-after" && denial.untilUs <= deadlineUs) {
       this.#arm(denial.untilUs);
       return;
     }
-    if (denial !== undefined && this.replayKept()) return;
-    this.#request = this.#patient();
+    if (denial !== undefined && this.deliverWithheld()) return;
+    this.#request = this.#withDeadlineAsMaxWait();
     this.dispatch(this.#request);
   }
 
   /** Having waited for the server, a request is not sent away by the bound for newcomers; its deadline is its bound. */
-  #patient(): Outgoing {
+  #withDeadlineAsMaxWait(): OutgoingRequest {
     const { call, deadlineUs } = this.#request;
     if (call.maxWaitMs !== undefined) return this.#request;
-    const maxWaitMs = Math.max(0, (deadlineUs - this.#room.time.monotonicUs()) / 1000);
-    return { ...this.#request, call: { ...call, maxWaitMs, maxCutOffMs: 0 } };
+    const maxWaitMs = Math.max(0, (deadlineUs - this.#deps.time.monotonicUs()) / 1000);
+    return { ...this.#request, call: { ...call, maxWaitMs, maxBreakerWaitMs: 0 } };
   }
 }

@@ -1,9 +1,9 @@
-import type { ResponseHead, Sink } from "./stage.ts";
+import type { ResponseHead, ResponseSink } from "./stage.ts";
 
 /** A sink that sees another head, and everything else as it comes. */
-export function rewritten(sink: Sink, rewrite: (head: ResponseHead) => ResponseHead): Sink {
+export function withRewrittenHead(sink: ResponseSink, rewrite: (head: ResponseHead) => ResponseHead): ResponseSink {
   return {
-    informed: head => sink.informed(head),
+    interim: head => sink.interim(head),
     started: head => sink.started(rewrite(head)),
     data: chunk => sink.data(chunk),
     ended: (trailers, rawTrailers) => sink.ended(trailers, rawTrailers),

@@ -23,7 +23,7 @@ export interface CallOptions {
   /** The longest it may wait before it is sent: 0 never waits, Infinity as long as it takes. @default the policy's */
   readonly maxWaitMs?: number | undefined;
   /** The longest it may wait for a host that is cut off. @default as `maxWaitMs` */
-  readonly maxCutOffMs?: number | undefined;
+  readonly maxBreakerWaitMs?: number | undefined;
   /** Everything together, waits, attempts and body, in milliseconds. @default no end for the body, the hub's for retries */
   readonly deadlineMs?: number | undefined;
   /** Answers from the cache or not at all. @default false */
@@ -35,7 +35,7 @@ export interface CallOptions {
 }
 
 /** A request on its way out. Stages hand on changed copies. */
-export interface Outgoing {
+export interface OutgoingRequest {
   /** Scheme, host and port: `https://api.example.org`. */
   readonly origin: string;
   /** The host as policies, windows and circuits know it. */
@@ -55,18 +55,18 @@ export interface Outgoing {
   /** Instant after which no further attempt begins, in monotonic microseconds. */
   readonly deadlineUs: number;
   /** Tried once only, because an older answer is at hand. */
-  readonly isSingle: boolean;
+  readonly isSingleAttempt: boolean;
   /** Runs something in the asynchronous context of the caller. */
-  readonly within: (work: () => void) => void;
+  readonly runInCallerContext: (work: () => void) => void;
   /** It goes out from somebody else's asynchronous context: an earlier attempt's, hop's, or asker's. */
-  readonly isAstray: boolean;
+  readonly needsCallerContext: boolean;
   /** What is noted down on the way. */
   readonly record: CallRecord;
   /** Who wants to know how the sending goes; told by the wire, past all stages. */
-  readonly observer: SendingObserver | undefined;
+  readonly observer: SendObserver | undefined;
 }
 
-export type SendingObserver = Pick<Dispatcher.DispatchHandler, "onBodySent" | "onRequestSent" | "onResponseStarted">;
+export type SendObserver = Pick<Dispatcher.DispatchHandler, "onBodySent" | "onRequestSent" | "onResponseStarted">;
 
 export interface ResponseHead {
   readonly status: number;
@@ -77,9 +77,9 @@ export interface ResponseHead {
 }
 
 /** Where an answer goes: one head, data, and one end; or a failure at any moment. */
-export interface Sink {
+export interface ResponseSink {
   /** An interim answer, 1xx. */
-  informed(head: ResponseHead): void;
+  interim(head: ResponseHead): void;
   started(head: ResponseHead): void;
   data(chunk: Buffer): void;
   ended(trailers: HeaderFields, rawTrailers: unknown): void;
@@ -89,7 +89,7 @@ export interface Sink {
 }
 
 /** How a request under way is steered. What comes after its end changes nothing. */
-export interface Flow {
+export interface RequestHandle {
   pause(): void;
   resume(): void;
   /** Ends it. The sink hears nothing more. */
@@ -97,4 +97,4 @@ export interface Flow {
 }
 
 /** Never throws and never tells the sink before it has returned. */
-export type Send = (request: Outgoing, sink: Sink) => Flow;
+export type SendRequest = (request: OutgoingRequest, sink: ResponseSink) => RequestHandle;

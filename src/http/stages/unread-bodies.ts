@@ -37,10 +37,10 @@ export class UnreadBodies {
   }
 
   #arm(ms: number): Timer {
-    return this.#time.setTimer(ms, () => this.#look());
+    return this.#time.setTimer(ms, () => this.#abandonExpired());
   }
 
-  #look(): void {
+  #abandonExpired(): void {
     this.#timer = undefined;
     const nowUs = this.#time.monotonicUs();
     for (const [body, sinceUs] of this.#sinceUs) {

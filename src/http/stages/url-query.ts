@@ -9,9 +9,9 @@ export interface Parameter {
 /** Appends, before a fragment, the parameters whose names are not there yet. */
 export function withParameters(url: string, parameters: readonly Parameter[]): string {
   if (parameters.length === 0) return url;
-  const { start, end } = queryPlace(url);
-  const said = parsed(start === undefined ? "" : url.slice(start, end));
-  const added = parameters.filter(({ name }) => !said.has(name)).map(({ text }) => text);
+  const { start, end } = queryRange(url);
+  const present = parsed(start === undefined ? "" : url.slice(start, end));
+  const added = parameters.filter(({ name }) => !present.has(name)).map(({ text }) => text);
   if (added.length === 0) return url;
   const before = url.slice(0, end);
   const glue = start === undefined ? "?" : start === end || before.endsWith("&") ? "" : "&";
@@ -20,7 +20,7 @@ export function withParameters(url: string, parameters: readonly Parameter[]): s
 
 /** Takes out the parameters that are unwanted, by what they say when decoded. */
 export function withoutParameters(url: string, isUnwanted: (name: string, value: string) => boolean): string {
-  const { start, end } = queryPlace(url);
+  const { start, end } = queryRange(url);
   if (start === undefined) return url;
   const parts = url.slice(start, end).split("&");
   const kept = parts.filter(part => {
@@ -33,7 +33,7 @@ export function withoutParameters(url: string, isUnwanted: (name: string, value:
 }
 
 /** Where the query begins, if there is one, and where it ends or would begin. */
-function queryPlace(url: string): { readonly start: number | undefined; readonly end: number } {
+function queryRange(url: string): { readonly start: number | undefined; readonly end: number } {
   const hash = url.indexOf("#");
   const end = hash === -1 ? url.length : hash;
   const mark = url.indexOf("?");

@@ -51,11 +51,11 @@ async function listen(
 }
 
 /** Says by which name it was asked. */
-const hostTeller: RequestListener = ({ headers }, response) => {
+const respondWithHost: RequestListener = ({ headers }, response) => {
   response.end(headers.host);
 };
 
-function plainServer(t: TestContext, listener: RequestListener = hostTeller): Promise<Listening> {
+function plainServer(t: TestContext, listener: RequestListener = respondWithHost): Promise<Listening> {
   return listen(t, createServer(listener), "connection");
 }
 

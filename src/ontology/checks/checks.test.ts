@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import type { FileFormat } from "../format.ts";
+import type { OntologyFileFormat } from "../format.ts";
 import { endingProblem } from "./file-ending.ts";
 import { parseFile } from "./file-parser.ts";
 import { folderOf, labelOf, versionOf } from "./file-version.ts";
@@ -47,7 +47,7 @@ Declaration(Class(:a))
 AnnotationAssertion(rdfs:label :a "a \\" ( quote")
 )
 `;
-const SAMPLES: readonly (readonly [FileFormat, string, label: string])[] = [
+const SAMPLES: readonly (readonly [OntologyFileFormat, string, label: string])[] = [
   ["rdf-xml", RDF, "2026-11-01"],
   ["owl-xml", OWX, "2.0"],
   ["obo", OBO, "2020-08-11"],
@@ -58,7 +58,7 @@ const SAMPLES: readonly (readonly [FileFormat, string, label: string])[] = [
 
 let files = 0;
 
-async function parsed(format: FileFormat, text: string | Uint8Array) {
+async function parsed(format: OntologyFileFormat, text: string | Uint8Array) {
   files += 1;
   const path = join(folder, `${files}.${format}`);
   writeFileSync(path, text);
@@ -69,7 +69,7 @@ for (const [format, text, label] of SAMPLES) {
   test(`${format}: a whole file is sound, and its head names its version`, async () => {
     assert.equal(endingProblem(format, text), undefined);
     const verdict = await parsed(format, text);
-    assert.ok(verdict.isSound, JSON.stringify(verdict));
+    assert.ok(verdict.isValid, JSON.stringify(verdict));
     assert.ok(verdict.statements > 0);
     assert.equal(versionOf(format, text)?.label, label);
   });
@@ -83,7 +83,7 @@ for (const [format, text, label] of SAMPLES) {
       const isBetween = format === "obo" ? cut.endsWith("\n") : format === "turtle" && /[.]$/.test(cut.trimEnd());
       if (isBetween || endingProblem(format, cut) !== undefined) continue;
       const verdict = await parsed(format, cut);
-      assert.equal(verdict.isSound, false, JSON.stringify(cut.slice(-40)));
+      assert.equal(verdict.isValid, false, JSON.stringify(cut.slice(-40)));
     }
   });
 }
@@ -105,9 +105,9 @@ test("damage in the middle is noticed, and what is said of it names the place", 
     parsed("turtle", TTL.replace("a owl:Ontology", "a owl:Ontology owl:Class")),
     parsed("obographs", GRAPHS.replace('"nodes":[', '"nodes":[,')),
   ]);
-  for (const verdict of verdicts) assert.equal(verdict.isSound, false, JSON.stringify(verdict));
+  for (const verdict of verdicts) assert.equal(verdict.isValid, false, JSON.stringify(verdict));
   const [, line] = verdicts;
-  assert.ok(line !== undefined && !line.isSound);
+  assert.ok(line !== undefined && !line.isValid);
   assert.match(line.problem, /^line 7: /);
 });
 
@@ -117,7 +117,7 @@ test("what is nested beyond all measure is refused before it keeps the parser bu
     `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e:">${deep("<e:A><e:p>", "</e:p></e:A>", depth)}</rdf:RDF>`;
   const owx = (depth: number) =>
     `<Ontology xmlns="http://www.w3.org/2002/07/owl#">${deep("<A>", "</A>", depth)}</Ontology>`;
-  const cases: readonly (readonly [FileFormat, (depth: number) => string, string])[] = [
+  const cases: readonly (readonly [OntologyFileFormat, (depth: number) => string, string])[] = [
     ["obographs", depth => `{"graphs":${deep("[", "]", depth)}}`, "values"],
     ["rdf-xml", rdf, "elements"],
     ["owl-xml", owx, "elements"],
@@ -125,11 +125,11 @@ test("what is nested beyond all measure is refused before it keeps the parser bu
   const path = join(folder, "deep");
   for (const [format, text, of] of cases) {
     writeFileSync(path, text(100));
-    assert.equal((await parseFile(path, format)).isSound, true, format);
+    assert.equal((await parseFile(path, format)).isValid, true, format);
     writeFileSync(path, text(2001));
     const found = await parseFile(path, format);
     assert.ok(
-      !found.isSound && found.problem.includes(`more than 2000 ${of} within each other`),
+      !found.isValid && found.problem.includes(`more than 2000 ${of} within each other`),
       JSON.stringify(found),
     );
   }
@@ -137,12 +137,12 @@ test("what is nested beyond all measure is refused before it keeps the parser bu
 
 test("bytes that are no UTF-8 are no OBO", async () => {
   const bytes = Buffer.concat([Buffer.from(OBO), Buffer.from([0xff, 0xfe, 0x0a])]);
-  assert.equal((await parsed("obo", bytes)).isSound, false);
+  assert.equal((await parsed("obo", bytes)).isValid, false);
 });
 
 test("an ontology of nothing is not sound", async () => {
   assert.deepEqual(await parsed("obo", "format-version: 1.2\n"), {
-    isSound: false,
+    isValid: false,
     problem: "there are no stanzas in it",
   });
 });

@@ -1,4 +1,4 @@
-import type { FileFormat } from "../format.ts";
+import type { OntologyFileFormat } from "../format.ts";
 
 /** How many bytes from the end `endingProblem` looks at. */
 export const ENDING_BYTES = 4096;
@@ -7,31 +7,31 @@ export const ENDING_BYTES = 4096;
  * What is wrong with how a file ends; undefined when nothing is. A file that was cut off mostly parses up to there, and
  * servers have been seen to cut files off and announce the shorter length.
  */
-export function endingProblem(format: FileFormat, tail: string): string | undefined {
+export function endingProblem(format: OntologyFileFormat, tail: string): string | undefined {
   const rule = ENDINGS[format];
-  return rule.isWhole(tail) ? undefined : `it ends without ${rule.expected}`;
+  return rule.isComplete(tail) ? undefined : `it ends without ${rule.expected}`;
 }
 
-interface Rule {
+interface EndingRule {
   readonly expected: string;
-  readonly isWhole: (tail: string) => boolean;
+  readonly isComplete: (tail: string) => boolean;
 }
 
-const closes = (name: string, tag: RegExp): Rule => ({
+const closes = (name: string, tag: RegExp): EndingRule => ({
   expected: `</${name}>`,
-  isWhole: tail => tag.test(tail.replace(/(?:\s|<!--(?:(?!-->)[\s\S])*-->)*$/, "")),
+  isComplete: tail => tag.test(tail.replace(/(?:\s|<!--(?:(?!-->)[\s\S])*-->)*$/, "")),
 });
-const closesBracket: Rule = { expected: "a closing bracket", isWhole: tail => /[}\]]\s*$/.test(tail) };
+const closesBracket: EndingRule = { expected: "a closing bracket", isComplete: tail => /[}\]]\s*$/.test(tail) };
 
-const ENDINGS: Readonly<Record<FileFormat, Rule>> = {
+const ENDINGS: Readonly<Record<OntologyFileFormat, EndingRule>> = {
   "rdf-xml": closes("rdf:RDF", /<\/(?:[\w.-]+:)?RDF\s*>$/),
   "owl-xml": closes("Ontology", /<\/(?:[\w.-]+:)?Ontology\s*>$/),
   // The format has no end of its own; whoever writes it ends the last line.
-  obo: { expected: "the end of its last line", isWhole: tail => /\n$/.test(tail) },
+  obo: { expected: "the end of its last line", isComplete: tail => /\n$/.test(tail) },
   obographs: closesBracket,
   "json-ld": closesBracket,
-  turtle: { expected: "the full stop of its last statement", isWhole: tail => /[.}]$/.test(withoutComments(tail)) },
-  functional: { expected: "a closing parenthesis", isWhole: tail => /\)$/.test(withoutComments(tail)) },
+  turtle: { expected: "the full stop of its last statement", isComplete: tail => /[.}]$/.test(withoutComments(tail)) },
+  functional: { expected: "a closing parenthesis", isComplete: tail => /\)$/.test(withoutComments(tail)) },
 };
 
 /** Without the lines at the end that say nothing. A `#` within a line may be part of an IRI. */

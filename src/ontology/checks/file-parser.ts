@@ -6,16 +6,16 @@ import { createReadStream } from "node:fs";
 import { type Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { SaxesTagNS } from "@rubensworks/saxes";
-import type { FileFormat } from "../format.ts";
-import { FunctionalText } from "./functional-syntax-checker.ts";
-import { OboLines } from "./obo-syntax-checker.ts";
+import type { OntologyFileFormat } from "../format.ts";
+import { FunctionalSyntaxChecker } from "./functional-syntax-checker.ts";
+import { OboSyntaxChecker } from "./obo-syntax-checker.ts";
 
-export type Parsed =
+export type ParseResult =
   /** Triples, stanzas, axioms, elements or values, as the format counts. */
-  | { readonly isSound: true; readonly statements: number; readonly of: string }
-  | { readonly isSound: false; readonly problem: string };
+  | { readonly isValid: true; readonly statements: number; readonly of: string }
+  | { readonly isValid: false; readonly problem: string };
 
-interface Check {
+interface FormatCheck {
   readonly of: string;
   /** Resolves with how many statements there are, or rejects with what the parser says. */
   run(bytes: Readable, signal: AbortSignal | undefined): Promise<number>;
@@ -31,25 +31,25 @@ function checkDepth(depth: number, of: string): void {
 /** A chunk is parsed in one go, and others wait for their turn meanwhile. */
 const CHUNK_BYTES = 65_536;
 
-export async function parseFile(path: string, format: FileFormat, signal?: AbortSignal): Promise<Parsed> {
+export async function parseFile(path: string, format: OntologyFileFormat, signal?: AbortSignal): Promise<ParseResult> {
   const { of, run } = CHECKS[format];
   const bytes = createReadStream(path, { highWaterMark: CHUNK_BYTES });
   try {
     const statements = await run(bytes, signal);
-    if (statements > 0) return { isSound: true, statements, of };
-    return { isSound: false, problem: `there are no ${of} in it` };
+    if (statements > 0) return { isValid: true, statements, of };
+    return { isValid: false, problem: `there are no ${of} in it` };
   } catch (error) {
     signal?.throwIfAborted();
     // The disk's troubles are not the file's.
     if (error instanceof Error && "syscall" in error) throw error;
     const message = error instanceof Error ? error.message : String(error);
-    return { isSound: false, problem: message.replace(/\s+/g, " ").slice(0, 300) };
+    return { isValid: false, problem: message.replace(/\s+/g, " ").slice(0, 300) };
   } finally {
     bytes.destroy();
   }
 }
 
-function quads(load: () => Promise<NodeJS.ReadWriteStream>): Check["run"] {
+function quadParser(load: () => Promise<NodeJS.ReadWriteStream>): FormatCheck["run"] {
   return async (bytes, signal) => {
     let count = 0;
     const sink = new Writable({
@@ -66,11 +66,11 @@ function quads(load: () => Promise<NodeJS.ReadWriteStream>): Check["run"] {
 }
 
 /** For parsers that are fed text. */
-function fed<Parser>(
+function textParser<Parser>(
   load: () => Parser | Promise<Parser>,
   write: (parser: Parser, text: string) => void,
   end: (parser: Parser) => number,
-): Check["run"] {
+): FormatCheck["run"] {
   return async (bytes, signal) => {
     const parser = await load();
     // Fatal, because a file that is no UTF-8 is damaged or mislabelled.
@@ -84,7 +84,7 @@ function fed<Parser>(
   };
 }
 
-const json: Check = {
+const json: FormatCheck = {
   of: "values",
   run: async (bytes, signal) => {
     const { JSONParser, TokenType } = await import("@streamparser/json");
@@ -112,11 +112,11 @@ const json: Check = {
   },
 };
 
-const CHECKS: Readonly<Record<FileFormat, Check>> = {
+const CHECKS: Readonly<Record<OntologyFileFormat, FormatCheck>> = {
   "rdf-xml": {
     of: "triples",
     // Without the memory of every rdf:ID, which grows with the file.
-    run: quads(async () => {
+    run: quadParser(async () => {
       const { RdfXmlParser } = await import("rdfxml-streaming-parser");
       class ShallowRdfXmlParser extends RdfXmlParser {
         protected override onTag(tag: SaxesTagNS): void {
@@ -131,14 +131,14 @@ const CHECKS: Readonly<Record<FileFormat, Check>> = {
   },
   turtle: {
     of: "triples",
-    run: quads(async () => {
+    run: quadParser(async () => {
       const { StreamParser } = await import("n3");
       return new StreamParser({ baseIRI: "urn:base:" });
     }),
   },
   "owl-xml": {
     of: "elements",
-    run: fed(
+    run: textParser(
       async () => {
         const { SaxesParser } = await import("@rubensworks/saxes");
         const state = { parser: new SaxesParser({ xmlns: true }), elements: 0, depth: 0 };
@@ -165,8 +165,8 @@ const CHECKS: Readonly<Record<FileFormat, Check>> = {
   "json-ld": json,
   obo: {
     of: "stanzas",
-    run: fed(
-      () => new OboLines(),
+    run: textParser(
+      () => new OboSyntaxChecker(),
       (lines, text) => lines.write(text),
       lines => {
         lines.end();
@@ -176,8 +176,8 @@ const CHECKS: Readonly<Record<FileFormat, Check>> = {
   },
   functional: {
     of: "axioms",
-    run: fed(
-      () => new FunctionalText(),
+    run: textParser(
+      () => new FunctionalSyntaxChecker(),
       (text, piece) => text.write(piece),
       text => {
         text.end();

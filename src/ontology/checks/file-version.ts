@@ -1,4 +1,4 @@
-import type { FileFormat } from "../format.ts";
+import type { OntologyFileFormat } from "../format.ts";
 
 /** How much of a file is read for its version: the header of an ontology is long at times, and always in front. */
 export const VERSION_BYTES = 1_048_576;
@@ -13,7 +13,7 @@ export interface FileVersion {
 }
 
 /** The version that the head of a file names; undefined when it names none. */
-export function versionOf(format: FileFormat, head: string): FileVersion | undefined {
+export function versionOf(format: OntologyFileFormat, head: string): FileVersion | undefined {
   const raw = READERS[format](head)?.trim().slice(0, 512);
   return raw === undefined || raw === "" ? undefined : { raw, label: labelOf(raw) };
 }
@@ -44,17 +44,17 @@ export function folderOf(label: string): string {
   return plain === "" ? "unnamed" : plain;
 }
 
-type Reader = (head: string) => string | undefined;
+type VersionReader = (head: string) => string | undefined;
 
 const first =
-  (pattern: RegExp): Reader =>
+  (pattern: RegExp): VersionReader =>
   head =>
     pattern
       .exec(head)
       ?.slice(1)
       .find(group => group !== undefined);
 const either =
-  (...readers: readonly Reader[]): Reader =>
+  (...readers: readonly VersionReader[]): VersionReader =>
   head => {
     for (const read of readers) {
       const found = read(head);
@@ -63,7 +63,7 @@ const either =
     return undefined;
   };
 
-const READERS: Readonly<Record<FileFormat, Reader>> = {
+const READERS: Readonly<Record<OntologyFileFormat, VersionReader>> = {
   "rdf-xml": head =>
     unescaped(
       either(

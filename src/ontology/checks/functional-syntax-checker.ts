@@ -2,7 +2,7 @@
  * Whether text is of OWL's functional syntax, as far as brackets, strings and IRIs go: each is closed, and nothing but
  * prefixes and one ontology stands outside.
  */
-export class FunctionalText {
+export class FunctionalSyntaxChecker {
   #depth = 0;
   #state: "plain" | "string" | "escape" | "iri" | "comment" = "plain";
   #line = 1;

@@ -2,7 +2,7 @@
  * Whether lines are an OBO file: a header of tags, then stanzas, each with an id. There is no parser of it for Node that
  * is kept, and to see whether a file is whole and sound no more is needed.
  */
-export class OboLines {
+export class OboSyntaxChecker {
   #rest = "";
   #line = 0;
   #stanza: string | undefined;

@@ -11,14 +11,14 @@ export const bioportal: OntologyResolver = {
   extras: { acronym: "its name there, where that is not the id in capitals" },
   requires: [],
   keyVariable: "BIOPORTAL_API_KEY",
-  ask: ({ id, extras }) => ({
+  requestFor: ({ id, extras }) => ({
     url: `${API}${acronymOf(id, extras)}/latest_submission?include=all`,
     accept: JSON_ONLY,
   }),
-  read({ id, extras }, answer) {
-    const refusal = bioportalRefusal(answer?.status, id);
+  read({ id, extras }, response) {
+    const refusal = bioportalRefusal(response?.status, id);
     if (refusal !== undefined) return refused(refusal.reason, refusal.message);
-    const json = readJson("BioPortal", answer);
+    const json = readJson("BioPortal", response);
     if (!("value" in json)) return json;
     const language = textAt(json.value, "hasOntologyLanguage");
     if (language === undefined) return refused("no-file", `BioPortal has no submission of ${id}`);

@@ -1,6 +1,6 @@
 import type { TargetFormat } from "../format.ts";
 import {
-  chosen,
+  chooseOffer,
   found,
   JSON_ONLY,
   type OntologyResolver,
@@ -8,7 +8,7 @@ import {
   refused,
   textAt,
   valueAt,
-  webAddress,
+  webUrlWithoutCredentials,
 } from "../resolver.ts";
 
 const API = "https://bioregistry.io/api/registry/";
@@ -25,19 +25,19 @@ export const bioregistry: OntologyResolver = {
   service: "bioregistry",
   extras: { prefix: "its prefix there, where that is not the id" },
   requires: [],
-  ask: ({ id, extras }) => ({
+  requestFor: ({ id, extras }) => ({
     url: `${API}${encodeURIComponent(extras["prefix"] ?? id)}?format=json`,
     accept: JSON_ONLY,
   }),
-  read({ id, targetFormats }, answer) {
-    const json = readJson("the Bioregistry", answer);
+  read({ id, targetFormats }, response) {
+    const json = readJson("the Bioregistry", response);
     if (!("value" in json)) return json;
     const offers = Object.entries(FIELDS).flatMap(([field, format]) => {
-      const url = webAddress(valueAt(json.value, field));
+      const url = webUrlWithoutCredentials(valueAt(json.value, field));
       return url === undefined ? [] : [{ url, format }];
     });
     if (offers.length === 0) return refused("no-file", `the Bioregistry has no file of ${id}`);
-    const offer = chosen(offers, targetFormats);
+    const offer = chooseOffer(offers, targetFormats);
     if (offer === undefined) {
       const formats = offers.map(({ format }) => format).join(", ");
       return refused("no-format", `the Bioregistry has ${id} as ${formats}, and ${targetFormats.join(", ")} is wanted`);

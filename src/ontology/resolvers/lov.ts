@@ -8,7 +8,7 @@ import {
   refused,
   textAt,
   valueAt,
-  webAddress,
+  webUrlWithoutCredentials,
 } from "../resolver.ts";
 
 const API = "https://lov.linkeddata.es/dataset/lov/api/v2/vocabulary/info";
@@ -19,12 +19,15 @@ export const lov: OntologyResolver = {
   service: "lov",
   extras: { vocab: "its prefix there, where that is not the id" },
   requires: [],
-  ask: ({ id, extras }) => ({ url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`, accept: JSON_ONLY }),
-  read({ id }, answer) {
-    const json = readJson("LOV", answer);
+  requestFor: ({ id, extras }) => ({
+    url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`,
+    accept: JSON_ONLY,
+  }),
+  read({ id }, response) {
+    const json = readJson("LOV", response);
     if (!("value" in json)) return json;
     const versions = listAt(json.value, "versions").flatMap(version => {
-      const url = webAddress(valueAt(version, "fileURL"));
+      const url = webUrlWithoutCredentials(valueAt(version, "fileURL"));
       return url === undefined ? [] : [{ url, name: textAt(version, "name"), issued: textAt(version, "issued") }];
     });
     const [newest] = versions;

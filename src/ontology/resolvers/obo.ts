@@ -1,6 +1,6 @@
 import { formatOfName } from "../format.ts";
 import {
-  chosen,
+  chooseOffer,
   found,
   JSON_ONLY,
   listAt,
@@ -10,7 +10,7 @@ import {
   type Source,
   textAt,
   valueAt,
-  webAddress,
+  webUrlWithoutCredentials,
 } from "../resolver.ts";
 
 const REGISTRY = "https://obofoundry.org/registry/ontologies.jsonld";
@@ -22,10 +22,10 @@ export const obo: OntologyResolver = {
   service: "obo",
   extras: { product: "a product of the ontology by its name, such as hp-base.owl" },
   requires: [],
-  ask: () => ({ url: REGISTRY, accept: `application/ld+json, ${JSON_ONLY}` }),
-  read(source, answer) {
+  requestFor: () => ({ url: REGISTRY, accept: `application/ld+json, ${JSON_ONLY}` }),
+  read(source, response) {
     const { id, targetFormats, extras } = source;
-    const registry = readJson("the OBO registry", answer);
+    const registry = readJson("the OBO registry", response);
     // The permanent URLs do not need the registry; only its licences and its warnings are missed.
     if (!("value" in registry)) return byPurl(source, "the OBO registry could not be read: its licence is not known");
     const entry = listAt(registry.value, "ontologies").find(
@@ -38,13 +38,13 @@ export const obo: OntologyResolver = {
     }
     const offers = listAt(entry, "products").flatMap(product => {
       const name = textAt(product, "id");
-      const url = webAddress(valueAt(product, "ontology_purl"));
+      const url = webUrlWithoutCredentials(valueAt(product, "ontology_purl"));
       return name === undefined || url === undefined ? [] : [{ name, url, format: formatOfName(name) }];
     });
     const { product } = extras;
     const main = offers.filter(({ name }) => name.toLowerCase().startsWith(`${id.toLowerCase()}.`));
     const wanted = product === undefined ? main : offers.filter(({ name }) => name === product);
-    const offer = chosen(wanted, product === undefined ? targetFormats : []);
+    const offer = chooseOffer(wanted, product === undefined ? targetFormats : []);
     if (offer === undefined) {
       const names = offers.map(({ name }) => name).join(", ") || "no product at all";
       if (product !== undefined) return refused("no-file", `${id} has no product ${product}; it has ${names}`);

@@ -7,7 +7,7 @@ import {
   refused,
   textAt,
   valueAt,
-  webAddress,
+  webUrlWithoutCredentials,
 } from "../resolver.ts";
 
 const API = "https://www.ebi.ac.uk/ols4/api/ontologies/";
@@ -18,16 +18,16 @@ export const ols: OntologyResolver = {
   service: "ols",
   extras: { ontology: "its name there, where that is not the id" },
   requires: [],
-  ask: ({ id, extras }) => ({
+  requestFor: ({ id, extras }) => ({
     url: `${API}${encodeURIComponent((extras["ontology"] ?? id).toLowerCase())}`,
     accept: JSON_ONLY,
   }),
-  read({ id, targetFormats }, answer) {
-    const json = readJson("OLS", answer);
+  read({ id, targetFormats }, response) {
+    const json = readJson("OLS", response);
     if (!("value" in json)) return json;
     const location = valueAt(json.value, "config", "fileLocation");
     if (typeof location !== "string" || location === "") return refused("no-file", `OLS does not say where ${id} lies`);
-    const url = webAddress(location);
+    const url = webUrlWithoutCredentials(location);
     if (url === undefined) {
       const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(location)?.[0] ?? "no scheme";
       return refused("not-public", `OLS has ${id} from a place that is not public (${scheme})`);

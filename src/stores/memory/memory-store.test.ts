@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { notesContract } from "../../../test/stores/record-contract.ts";
-import { contract, type TestedStore } from "../../../test/stores/store-contract.ts";
+import { recordContract } from "../../../test/stores/record-contract.ts";
+import { storeContract, type TestedStore } from "../../../test/stores/store-contract.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -17,8 +17,8 @@ async function tested(): Promise<TestedStore> {
     advance: ms => time.advance(ms),
   };
 }
-contract("memory", tested);
-notesContract("memory", tested);
+storeContract("memory", tested);
+recordContract("memory", tested);
 
 test("memory: budgets in which nothing matters any more are forgotten", async () => {
   const time = new FakeTime();

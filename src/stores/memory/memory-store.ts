@@ -1,17 +1,17 @@
 import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import { StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
-import { answerAll, type Budgets, settleAll } from "../exchange.ts";
-import { changeNote, type KeptNote, type Notes, seenAll, seenAt } from "../records.ts";
+import { type Budgets, leaseAll, settleAll } from "../exchange.ts";
+import { changeRecord, type RecordTable, recordAt, recordsAt, type StoredRecord } from "../records.ts";
 import {
-  type Answer,
-  type Ask,
   LEASE_MS,
+  type LeaseReply,
+  type LeaseRequest,
   LISTED_MAX,
-  type NoteSeen,
-  type NoteStep,
+  type RecordUpdate,
   type Settlement,
   type Store,
+  type StoreRecord,
 } from "../store.ts";
 
 export interface MemoryStoreOptions {
@@ -27,7 +27,7 @@ export class MemoryStore implements Budgets {
   readonly #time: Time;
   readonly #leaseUs: number;
   readonly #budgets = new Map<string, SharedBudget>();
-  readonly #notes = new MemoryNotes();
+  readonly #records = new MemoryRecords();
   readonly #seenUs = new Map<string, number>();
   #sweep = this.#budgets.entries();
 
@@ -65,17 +65,21 @@ export class MemoryStore implements Budgets {
     return this.#seenUs.size;
   }
 
-  exchange(process: string, settlements: readonly Settlement[], asks: readonly Ask[]): readonly Answer[] {
-    const contact = { process, nowUs: this.#time.machineUs(), leaseUs: this.#leaseUs };
-    this.#seenUs.set(process, contact.nowUs);
-    settleAll(this, settlements, contact);
-    const answers = answerAll(this, asks, contact);
-    this.#forgetSpent(contact.nowUs);
-    return answers;
+  exchange(
+    process: string,
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+  ): readonly LeaseReply[] {
+    const context = { process, nowUs: this.#time.machineUs(), leaseUs: this.#leaseUs };
+    this.#seenUs.set(process, context.nowUs);
+    settleAll(this, settlements, context);
+    const replies = leaseAll(this, requests, context);
+    this.#evictSpent(context.nowUs);
+    return replies;
   }
 
-  get notes(): MemoryNotes {
-    return this.#notes;
+  get records(): MemoryRecords {
+    return this.#records;
   }
 
   get nowUs(): number {
@@ -87,7 +91,7 @@ export class MemoryStore implements Budgets {
     this.#seenUs.delete(process);
   }
 
-  #forgetSpent(nowUs: number): void {
+  #evictSpent(nowUs: number): void {
     for (let swept = 0; swept < SWEPT_AT_ONCE; swept += 1) {
       const { done, value } = this.#sweep.next();
       if (done) {
@@ -95,84 +99,90 @@ export class MemoryStore implements Budgets {
         return;
       }
       const [key, budget] = value;
-      if (budget.isSpent(nowUs)) this.#budgets.delete(key);
+      if (budget.isExpired(nowUs)) this.#budgets.delete(key);
     }
   }
 }
 
-class MemoryNotes implements Notes {
-  readonly #notes = new Map<string, KeptNote>();
-  #sweep = this.#notes.entries();
+class MemoryRecords implements RecordTable {
+  readonly #records = new Map<string, StoredRecord>();
+  #sweep = this.#records.entries();
 
-  find(name: string): KeptNote | undefined {
-    return this.#notes.get(name);
+  find(name: string): StoredRecord | undefined {
+    return this.#records.get(name);
   }
 
-  keep(name: string, note: KeptNote): void {
-    this.#notes.set(name, note);
+  put(name: string, record: StoredRecord): void {
+    this.#records.set(name, record);
   }
 
-  list(prefix: string): readonly (KeptNote & { readonly name: string })[] {
-    const found: (KeptNote & { readonly name: string })[] = [];
-    for (const [name, kept] of this.#notes) {
+  list(prefix: string): readonly (StoredRecord & { readonly name: string })[] {
+    const found: (StoredRecord & { readonly name: string })[] = [];
+    for (const [name, kept] of this.#records) {
       if (name.startsWith(prefix) && found.length < LISTED_MAX) found.push({ name, ...kept });
     }
     return found;
   }
 
-  forgetSome(nowUs: number): void {
+  evictSome(nowUs: number): void {
     for (let swept = 0; swept < SWEPT_AT_ONCE; swept += 1) {
       const { done, value } = this.#sweep.next();
       if (done) {
-        this.#sweep = this.#notes.entries();
+        this.#sweep = this.#records.entries();
         return;
       }
       const [name, { keepUntilUs }] = value;
-      if (keepUntilUs <= nowUs) this.#notes.delete(name);
+      if (keepUntilUs <= nowUs) this.#records.delete(name);
     }
   }
 }
 
 class MemoryMember implements Store {
-  readonly party: string;
+  readonly processId: string;
   readonly #store: MemoryStore;
   #isClosed = false;
 
-  constructor(store: MemoryStore, party: string) {
+  constructor(store: MemoryStore, processId: string) {
     this.#store = store;
-    this.party = party;
+    this.processId = processId;
   }
 
   get processes(): number {
     return Math.max(1, this.#store.membersSeen());
   }
 
-  async exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]> {
+  async exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+  ): Promise<readonly LeaseReply[]> {
     this.#checkOpen();
-    return this.#store.exchange(this.party, settlements, asks);
+    return this.#store.exchange(this.processId, settlements, requests);
   }
 
-  async read<Note>(name: string): Promise<NoteSeen<Note>> {
+  async read<Value>(name: string): Promise<StoreRecord<Value>> {
     this.#checkOpen();
-    return seenAt(this.#store.notes.find(name), this.#store.nowUs);
+    return recordAt(this.#store.records.find(name), this.#store.nowUs);
   }
 
-  async change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+  async change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
     this.#checkOpen();
-    const { notes, nowUs } = this.#store;
-    const result = changeNote(notes, name, nowUs, step);
-    notes.forgetSome(nowUs);
+    const { records, nowUs } = this.#store;
+    const result = changeRecord(records, name, nowUs, step);
+    records.evictSome(nowUs);
     return result;
   }
 
-  async list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
     this.#checkOpen();
-    return seenAll(this.#store.notes.list(prefix), this.#store.nowUs);
+    return recordsAt(this.#store.records.list(prefix), this.#store.nowUs);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#store.leave(this.party);
+    this.#store.leave(this.processId);
   }
 
   #checkOpen(): void {

@@ -1,12 +1,12 @@
-import type { Answer, Ask, Settlement, StoreClaim } from "../store.ts";
+import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "../store.ts";
 
 /** Nobody else is served while the script runs; so many take a third of a millisecond, and the next can be on its way. */
-const MOST_AT_ONCE = 16;
+const MAX_BATCH = 16;
 
 /** A question, and everybody who asks it. */
-interface Question {
-  readonly ask: Ask;
-  readonly hear: ((answer: Answer) => void)[];
+interface PendingRequest {
+  readonly request: LeaseRequest;
+  readonly onReply: ((reply: LeaseReply) => void)[];
 }
 
 /**
@@ -15,7 +15,7 @@ interface Question {
  */
 export class RedisBatch {
   readonly settlements = new Map<string, { written: number; returned: number }>();
-  readonly questions = new Map<string, Question>();
+  readonly pending = new Map<string, PendingRequest>();
   readonly #outcome = Promise.withResolvers<void>();
   #size = 0;
 
@@ -25,7 +25,7 @@ export class RedisBatch {
   }
 
   get isFull(): boolean {
-    return this.#size >= MOST_AT_ONCE;
+    return this.#size >= MAX_BATCH;
   }
 
   settle({ keys, written, returned }: Settlement): void {
@@ -41,14 +41,14 @@ export class RedisBatch {
     }
   }
 
-  ask(question: string, ask: Ask, hear: (answer: Answer) => void): void {
-    const known = this.questions.get(question);
+  request(requestKey: string, request: LeaseRequest, onReply: (reply: LeaseReply) => void): void {
+    const known = this.pending.get(requestKey);
     if (known !== undefined) {
-      known.hear.push(hear);
+      known.onReply.push(onReply);
       return;
     }
     this.#size += 1;
-    this.questions.set(question, { ask, hear: [hear] });
+    this.pending.set(requestKey, { request, onReply: [onReply] });
   }
 
   finish(): void {
@@ -62,16 +62,16 @@ export class RedisBatch {
   /** Every budget that it touches. */
   keys(): ReadonlySet<string> {
     const keys = new Set(this.settlements.keys());
-    for (const { ask } of this.questions.values()) for (const { key } of ask.claims) keys.add(key);
+    for (const { request } of this.pending.values()) for (const { key } of request.claims) keys.add(key);
     return keys;
   }
 }
 
 /** Two asks with the same question have the same answer at the same instant. */
-export function questionOf({ claims, least, most }: Ask): string {
-  let question = `${least} ${most}`;
-  for (const claim of claims) question += `\n${claim.key}\t${claimText(claim)}`;
-  return question;
+export function requestKeyOf({ claims, least, most }: LeaseRequest): string {
+  let requestKey = `${least} ${most}`;
+  for (const claim of claims) requestKey += `\n${claim.key}\t${claimText(claim)}`;
+  return requestKey;
 }
 
 /** A claim as the script reads it. */

@@ -1,27 +1,27 @@
 import { RedisBatch } from "./redis-batch.ts";
 
 /** With more under way, answers do not come sooner: by then the server works while we read and write. */
-const MOST_UNDER_WAY = 4;
+const MAX_IN_FLIGHT = 4;
 
-export interface RedisLineOptions {
+export interface RedisCallQueueOptions {
   readonly run: (batch: RedisBatch) => Promise<void>;
   /** True while a call was lost: the next says what we have out, so nothing else may be on its way. */
-  readonly isInDoubt: () => boolean;
+  readonly isUncertain: () => boolean;
 }
 
 /**
  * The calls to one server, a few at a time: what comes up meanwhile goes with the next. So many callers cost little
  * more than one.
  */
-export class RedisLine {
-  readonly #options: RedisLineOptions;
+export class RedisCallQueue {
+  readonly #options: RedisCallQueueOptions;
   readonly #waiting: RedisBatch[] = [];
-  #underWay = 0;
-  #isDue = false;
+  #inFlight = 0;
+  #isScheduled = false;
   #idle: PromiseWithResolvers<void> | undefined;
-  #aheadUs: number | undefined;
+  #clockOffsetUs: number | undefined;
 
-  constructor(options: RedisLineOptions) {
+  constructor(options: RedisCallQueueOptions) {
     this.#options = options;
   }
 
@@ -31,54 +31,54 @@ export class RedisLine {
     if (last !== undefined && !last.isFull) return last;
     const batch = new RedisBatch();
     this.#waiting.push(batch);
-    this.#soon();
+    this.#scheduleNext();
     return batch;
   }
 
   /** Resolves when nothing is under way or waits. */
   async idle(): Promise<void> {
-    if (this.#underWay + this.#waiting.length === 0) return;
+    if (this.#inFlight + this.#waiting.length === 0) return;
     this.#idle ??= Promise.withResolvers<void>();
     await this.#idle.promise;
   }
 
   /** The server's clock said this a moment ago; somewhat less than it says now. */
-  heard(serverUs: number, nowUs: number): void {
-    this.#aheadUs = serverUs - nowUs;
+  syncClock(serverUs: number, nowUs: number): void {
+    this.#clockOffsetUs = serverUs - nowUs;
   }
 
   /** What the server's clock says so long from now; 0 before it was heard. */
   serverUs(nowUs: number, laterUs: number): number {
-    return this.#aheadUs === undefined ? 0 : this.#aheadUs + nowUs + laterUs;
+    return this.#clockOffsetUs === undefined ? 0 : this.#clockOffsetUs + nowUs + laterUs;
   }
 
   /** After all that is due in this turn: the callers that the last answer woke ask again together. */
-  #soon(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
+  #scheduleNext(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     process.nextTick(() => {
-      this.#isDue = false;
-      while (this.#waiting.length > 0 && this.#underWay < this.#most) void this.#next();
+      this.#isScheduled = false;
+      while (this.#waiting.length > 0 && this.#inFlight < this.#maxInFlight) void this.#next();
     });
   }
 
-  get #most(): number {
-    return this.#options.isInDoubt() ? 1 : MOST_UNDER_WAY;
+  get #maxInFlight(): number {
+    return this.#options.isUncertain() ? 1 : MAX_IN_FLIGHT;
   }
 
   async #next(): Promise<void> {
     const batch = this.#waiting.shift();
     if (batch === undefined) return;
-    this.#underWay += 1;
+    this.#inFlight += 1;
     try {
       await this.#options.run(batch);
-      this.#underWay -= 1;
+      this.#inFlight -= 1;
       batch.finish();
     } catch (error) {
-      this.#underWay -= 1;
+      this.#inFlight -= 1;
       batch.fail(error);
     }
-    if (this.#waiting.length > 0) this.#soon();
-    else if (this.#underWay === 0) this.#idle?.resolve();
+    if (this.#waiting.length > 0) this.#scheduleNext();
+    else if (this.#inFlight === 0) this.#idle?.resolve();
   }
 }

@@ -1,7 +1,7 @@
 import { StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
-import { connectDriver, type Driver } from "./redis-driver.ts";
-import type { Call } from "./script-call.ts";
+import { connectDriver, type RedisDriver } from "./redis-driver.ts";
+import type { ScriptCall } from "./script-call.ts";
 
 export interface RedisConnectionOptions {
   readonly isCluster: boolean;
@@ -11,7 +11,7 @@ export interface RedisConnectionOptions {
   readonly onLost: () => void;
 }
 
-export interface Script {
+export interface LuaScript {
   readonly text: string;
   readonly sha: string;
 }
@@ -25,36 +25,36 @@ const RETRY_US = 50_000;
  */
 export class RedisConnection {
   readonly #url: string;
-  readonly #where: string;
+  readonly #address: string;
   readonly #options: RedisConnectionOptions;
-  #driver: Promise<Driver> | undefined;
+  #driver: Promise<RedisDriver> | undefined;
   /** The same, once it is there. */
-  #ready: Driver | undefined;
+  #ready: RedisDriver | undefined;
   #retryUs = Number.NEGATIVE_INFINITY;
   #lastError: unknown;
   #isClosed = false;
 
   constructor(url: string, options: RedisConnectionOptions) {
     this.#url = url;
-    this.#where = placeOf(url);
+    this.#address = addressOf(url);
     this.#options = options;
   }
 
   /** The script's reply. */
-  async call({ keys, args }: Call, { text, sha }: Script): Promise<unknown> {
+  async call({ keys, args }: ScriptCall, { text, sha }: LuaScript): Promise<unknown> {
     const [first = ""] = keys;
     const call = ["EVALSHA", sha, String(keys.length), ...keys, ...args];
     try {
       return await this.#send(first, call);
     } catch (error) {
-      if (!isReply(error, "NOSCRIPT")) throw this.#explained(error);
+      if (!isReply(error, "NOSCRIPT")) throw this.#toStoreError(error);
     }
     // A server that was started anew, or whose scripts were flushed, did nothing yet.
     try {
       await this.#send(first, ["SCRIPT", "LOAD", text]);
       return await this.#send(first, call);
     } catch (error) {
-      throw this.#explained(error);
+      throw this.#toStoreError(error);
     }
   }
 
@@ -63,7 +63,7 @@ export class RedisConnection {
     try {
       return await this.#send(key, command);
     } catch (error) {
-      throw this.#explained(error);
+      throw this.#toStoreError(error);
     }
   }
 
@@ -85,17 +85,17 @@ export class RedisConnection {
       timer.cancel();
       reject(error);
     };
-    const hear = (reply: unknown) => {
+    const onReply = (reply: unknown) => {
       timer.cancel();
       resolve(reply);
     };
-    const send = (driver: Driver) => void driver.send(key, command).then(hear, fail);
+    const send = (driver: RedisDriver) => void driver.send(key, command).then(onReply, fail);
     if (this.#ready !== undefined) send(this.#ready);
     else this.#connected().then(send, fail);
     return promise;
   }
 
-  #connected(): Promise<Driver> {
+  #connected(): Promise<RedisDriver> {
     const { isCluster, timeoutMs, time } = this.#options;
     if (this.#isClosed) return Promise.reject(new Error("the store is closed"));
     if (this.#driver !== undefined) return this.#driver;
@@ -116,7 +116,7 @@ export class RedisConnection {
     return driver;
   }
 
-  #lost(driver: Promise<Driver>, error: unknown): void {
+  #lost(driver: Promise<RedisDriver>, error: unknown): void {
     // One that was dropped may still have something to say.
     if (this.#driver !== driver) return;
     this.#lastError = error;
@@ -137,17 +137,17 @@ export class RedisConnection {
     this.#options.onLost();
   }
 
-  #explained(error: unknown): StoreError {
+  #toStoreError(error: unknown): StoreError {
     if (error instanceof StoreError) return error;
     // After a failover the old server may answer as somebody's replica: whoever the name means now has to be asked.
     if (isReply(error, "READONLY")) this.#drop();
     const reason = error instanceof Error ? error.message || error.name : String(error);
-    return new StoreError(`redis at ${this.#where}: ${reason}`, { cause: error });
+    return new StoreError(`redis at ${this.#address}: ${reason}`, { cause: error });
   }
 }
 
 /** True for what no waiting mends: no driver, or a server that does not let us in. */
-export function isHopeless({ message, cause }: StoreError): boolean {
+export function isPermanent({ message, cause }: StoreError): boolean {
   const refusals = [
     "WRONGPASS",
     "NOAUTH",
@@ -161,7 +161,7 @@ export function isHopeless({ message, cause }: StoreError): boolean {
 }
 
 /** Without name and password. */
-function placeOf(url: string): string {
+function addressOf(url: string): string {
   const { hostname, port, pathname, protocol } = URL.parse(url) ?? {};
   if (hostname === undefined || !/^(?:rediss?|unix):$/.test(protocol ?? ""))
     throw new StoreError("the address of a redis server looks like redis://user:password@host:6379/0");

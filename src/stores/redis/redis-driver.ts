@@ -9,7 +9,7 @@ export interface RedisDriverOptions {
   readonly onLost: (error: Error) => void;
 }
 
-export interface Driver {
+export interface RedisDriver {
   /** `key` finds the server in a cluster. */
   send(key: string, command: readonly string[]): Promise<unknown>;
   destroy(): void;
@@ -19,7 +19,12 @@ export interface Driver {
 const RECONNECT_MS = 500;
 
 /** Connects once. Whoever calls decides when to try again: then nothing is done while nobody wants anything. */
-export async function connectDriver({ url, isCluster, connectTimeoutMs, onLost }: RedisDriverOptions): Promise<Driver> {
+export async function connectDriver({
+  url,
+  isCluster,
+  connectTimeoutMs,
+  onLost,
+}: RedisDriverOptions): Promise<RedisDriver> {
   const { createClient, createCluster } = await loadClient();
   const options = {
     // The older protocol is all that is needed, and every server speaks it.
@@ -50,12 +55,12 @@ export async function connectDriver({ url, isCluster, connectTimeoutMs, onLost }
     };
   }
   const client = createClient({ ...options, url, socket: { ...socket, reconnectStrategy: false } });
-  let isIn = false;
+  let isConnected = false;
   client.on("error", (error: Error) => {
-    if (isIn) onLost(error);
+    if (isConnected) onLost(error);
   });
   await client.connect();
-  isIn = true;
+  isConnected = true;
   // An open store does not keep a program alive that has nothing else to do; a call under way does, by its time-out.
   client.unref();
   return {

@@ -17,9 +17,9 @@ export class RedisKeys {
    * names the slot: `total arxiv` gathers the lanes of its hosts, and a lane alone goes by its host. A single server
    * needs none of that, and there the key does not depend on the way.
    */
-  slotOf(way: readonly string[]): string {
+  slotOf(budgetKeys: readonly string[]): string {
     if (!this.#isCluster) return "";
-    const outermost = way.at(-1) ?? "";
+    const outermost = budgetKeys.at(-1) ?? "";
     return outermost.split(" ")[1] ?? outermost;
   }
 

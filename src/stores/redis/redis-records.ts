@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { runningCooldown, type SharedHost } from "../../core/breaker/breaker-record.ts";
+import { type BreakerRecord, runningCooldown } from "../../core/breaker/breaker-record.ts";
 import { StoreError } from "../../errors.ts";
-import { type KeptNote, seenAt } from "../records.ts";
-import { LISTED_MAX, type NoteSeen, type NoteStep } from "../store.ts";
+import { recordAt, type StoredRecord } from "../records.ts";
+import { LISTED_MAX, type RecordUpdate, type StoreRecord } from "../store.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
 /**
@@ -30,7 +30,7 @@ const HOST = "host ";
 /** Where other tools look. */
 const COOLDOWN = "breaker:cooldown:";
 
-interface Reply {
+interface RecordReply {
   readonly nowUs: number;
   readonly isSwapped: boolean;
   readonly text: string;
@@ -40,32 +40,35 @@ interface Reply {
  * Notes on a redis server: read, changed here, and put back if nobody else has changed them meanwhile. Changes are rare,
  * a host that fails or comes back, so that a second trip to the server costs less than the same rules once more in Lua.
  */
-export class RedisNotes {
+export class RedisRecords {
   readonly #connection: RedisConnection;
   readonly #prefix: string;
   readonly #serverUs: (() => number) | undefined;
 
   constructor(connection: RedisConnection, prefix: string, serverUs: (() => number) | undefined) {
     this.#connection = connection;
-    this.#prefix = `${prefix}:note:`;
+    this.#prefix = `${prefix}:record:`;
     this.#serverUs = serverUs;
   }
 
-  async read<Note>(name: string): Promise<NoteSeen<Note>> {
-    return seen(await this.#call(name, "read"));
+  async read<Value>(name: string): Promise<StoreRecord<Value>> {
+    return recordOf(await this.#call(name, "read"));
   }
 
-  async change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+  async change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
     let known = await this.#call(name, "read");
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
-      const { note, result } = step(seen(known));
-      if (note === undefined) return result;
-      const keepMs = Math.ceil((note.keepUntilUs - known.nowUs) / 1000);
+      const { record, result } = step(recordOf(known));
+      if (record === undefined) return result;
+      const keepMs = Math.ceil((record.keepUntilUs - known.nowUs) / 1000);
       if (keepMs <= 0) return result;
-      const next = JSON.stringify({ note: note.next, keepUntilUs: note.keepUntilUs } satisfies KeptNote);
+      const next = JSON.stringify({ record: record.next, keepUntilUs: record.keepUntilUs } satisfies StoredRecord);
       const reply = await this.#call(name, "swap", known.text, next, String(keepMs));
       if (reply.isSwapped) {
-        await this.#publish(name, note.next, keepMs, reply.nowUs);
+        await this.#publish(name, record.next, keepMs, reply.nowUs);
         return result;
       }
       known = reply;
@@ -73,14 +76,14 @@ export class RedisNotes {
     throw new StoreError(`redis: "${name}" was changed by others ${TRIES} times in a row`);
   }
 
-  async list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
     const { nowUs } = await this.#call("", "read");
     const from = String(Math.floor(nowUs / 1000));
     const command = ["ZRANGEBYSCORE", this.#index, from, "+inf", "LIMIT", "0", String(LISTED_MAX)];
     const names = (await this.#connection.send(this.#index, command)) as readonly string[];
     const wanted = names.filter(name => name.startsWith(prefix));
-    const found = await Promise.all(wanted.map(async name => ({ name, ...(await this.read<Note>(name)) })));
-    return found.filter(({ note }) => note !== undefined);
+    const found = await Promise.all(wanted.map(async name => ({ name, ...(await this.read<Value>(name)) })));
+    return found.filter(({ record }) => record !== undefined);
   }
 
   get #index(): string {
@@ -96,7 +99,7 @@ export class RedisNotes {
     ];
     if (name.startsWith(HOST)) {
       const key = COOLDOWN + name.slice(HOST.length);
-      const cooldown = runningCooldown(note as SharedHost, nowUs);
+      const cooldown = runningCooldown(note as BreakerRecord, nowUs);
       if (cooldown === undefined) commands.push([key, "DEL", key]);
       else {
         const text = JSON.stringify({ until_wall: cooldown.untilUs / 1e6, reason: cooldown.reason });
@@ -107,7 +110,7 @@ export class RedisNotes {
     await Promise.all(commands.map(([key, ...command]) => this.#connection.send(key, command)));
   }
 
-  async #call(name: string, ...args: readonly string[]): Promise<Reply> {
+  async #call(name: string, ...args: readonly string[]): Promise<RecordReply> {
     const time = this.#serverUs?.();
     const reply = await this.#connection.call(
       { keys: [this.#prefix + name], args: [time === undefined ? "" : String(time), ...args] },
@@ -120,11 +123,11 @@ export class RedisNotes {
   }
 }
 
-function seen<Note>({ nowUs, text }: Reply): NoteSeen<Note> {
-  if (text === "") return { note: undefined, nowUs };
+function recordOf<Value>({ nowUs, text }: RecordReply): StoreRecord<Value> {
+  if (text === "") return { record: undefined, nowUs };
   try {
-    return seenAt(JSON.parse(text) as KeptNote, nowUs);
+    return recordAt(JSON.parse(text) as StoredRecord, nowUs);
   } catch (cause) {
-    throw new StoreError("redis: a note is not what we have written", { cause });
+    throw new StoreError("redis: a stored record cannot be parsed", { cause });
   }
 }

@@ -1,41 +1,41 @@
-import type { Answer } from "../store.ts";
+import type { LeaseReply } from "../store.ts";
 
-type Refusal = Extract<Answer, { kind: "wait" }>;
+type WaitReply = Extract<LeaseReply, { kind: "wait" }>;
 
 /** Refusals are few and short-lived; more of them than this are not worth the memory. */
-const MOST_REFUSALS = 10_000;
+const MAX_REFUSALS = 10_000;
 
 /**
  * Remembers who was told to wait, and answers the same question from memory. Until the time it was told, only somebody
  * who returns units, dies or leaves can change that in its favour: one more round trip now and then finds that out.
  */
-export class RedisMirror {
+export class RedisRefusalCache {
   readonly #trustedUs: number;
-  readonly #refusals = new Map<string, { readonly refusal: Refusal; readonly toldUs: number }>();
+  readonly #refusals = new Map<string, { readonly refusal: WaitReply; readonly repliedUs: number }>();
 
   /** A refusal that is so old is asked for again. */
   constructor(trustedUs: number) {
     this.#trustedUs = trustedUs;
   }
 
-  note(question: string, answer: Answer, nowUs: number): void {
-    if (answer.kind === "given") {
-      this.#refusals.delete(question);
+  record(requestKey: string, reply: LeaseReply, nowUs: number): void {
+    if (reply.kind === "given") {
+      this.#refusals.delete(requestKey);
       return;
     }
-    if (this.#refusals.size >= MOST_REFUSALS) this.#refusals.clear();
-    this.#refusals.set(question, { refusal: answer, toldUs: nowUs });
+    if (this.#refusals.size >= MAX_REFUSALS) this.#refusals.clear();
+    this.#refusals.set(requestKey, { refusal: reply, repliedUs: nowUs });
   }
 
   /** What the server would say; undefined when it has to be asked. */
-  answer(question: string, nowUs: number): Refusal | undefined {
-    const known = this.#refusals.get(question);
+  reply(requestKey: string, nowUs: number): WaitReply | undefined {
+    const known = this.#refusals.get(requestKey);
     if (known === undefined) return undefined;
-    const { refusal, toldUs } = known;
-    const sinceUs = nowUs - toldUs;
+    const { refusal, repliedUs } = known;
+    const sinceUs = nowUs - repliedUs;
     const leftMs = refusal.waitMs - sinceUs / 1000;
     if (sinceUs < this.#trustedUs && leftMs > 0) return { ...refusal, waitMs: leftMs };
-    this.#refusals.delete(question);
+    this.#refusals.delete(requestKey);
     return undefined;
   }
 

@@ -23,7 +23,7 @@
 import { createHash } from "node:crypto";
 
 export const SCRIPT = `
-local HUNGER_US, TURN_US = 2000000, 20000
+local WAITING_TIMEOUT_US, TURN_US = 2000000, 20000
 local me = { name = ARGV[1], lease_us = tonumber(ARGV[2]), epoch = tonumber(ARGV[3]), clock_us = tonumber(ARGV[5]) }
 if not me.clock_us then
   local time = redis.call('TIME')
@@ -64,11 +64,11 @@ local function budget_of(position)
       windows[index] = { limit = limit, span_us = span_us, length_us = length_us, grain = grain, capacity = capacity }
     end
     while at <= #packed do
-      local pending, lease_us, epoch, hungry, back_us, served, overruled, name, claim
-      pending, lease_us, epoch, hungry, back_us, served, overruled, name, claim, at =
+      local pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim
+      pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim, at =
         unpack_struct('<dddddddss', packed, at)
       local member = { name = name, claim = claim, pending = pending, lease_us = lease_us, epoch = epoch,
-        is_hungry = hungry == 1, back_us = back_us, served = served, is_overruled = overruled == 1 }
+        is_waiting = waiting == 1, next_request_us = next_request_us, usage = usage, is_overruled = overruled == 1 }
       members[#members + 1] = member
       if name == me.name then b.mine = member end
     end
@@ -93,8 +93,8 @@ local function save(b)
   for i = 1, #b.members do
     local m = b.members[i]
     if m.lease_us - b.now_us > alive_us then alive_us = m.lease_us - b.now_us end
-    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_hungry and 1 or 0, m.back_us,
-      m.served, m.is_overruled and 1 or 0, m.name, m.claim)
+    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0, m.next_request_us,
+      m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
   end
   if members == '' and b.written == 0 then return end
   for i = 1, #b.windows do
@@ -186,15 +186,15 @@ end
 
 -- The shared budget.
 
--- How many others are hungry; how many of those have got less than we; and the least that one of them has got.
-local function hungry_others(b)
+-- How many others are waiting; how many of those have got less than we; and the least that one of them has got.
+local function waiting_others(b)
   local count, before, least = 0, 0, math.huge
   for i = 1, #b.members do
     local m = b.members[i]
-    if m.is_hungry and m ~= b.mine and m.back_us >= 0 and b.now_us - m.back_us < HUNGER_US then
+    if m.is_waiting and m ~= b.mine and m.next_request_us >= 0 and b.now_us - m.next_request_us < WAITING_TIMEOUT_US then
       count = count + 1
-      if m.served < b.mine.served then before = before + 1 end
-      if m.served < least then least = m.served end
+      if m.usage < b.mine.usage then before = before + 1 end
+      if m.usage < least then least = m.usage end
     end
   end
   return count, before, least
@@ -269,8 +269,8 @@ local function join(b, claim, has_out)
   local mine, members, dead = b.mine, b.members, 0
   local is_changed = not mine or mine.claim ~= claim
   if not mine then
-    mine = { name = me.name, claim = claim, pending = 0, lease_us = 0, epoch = me.epoch, is_hungry = false,
-      back_us = -1, served = 0, is_overruled = false }
+    mine = { name = me.name, claim = claim, pending = 0, lease_us = 0, epoch = me.epoch, is_waiting = false,
+      next_request_us = -1, usage = 0, is_overruled = false }
     members[#members + 1] = mine
     b.mine = mine
   end
@@ -293,7 +293,7 @@ end
 local function room(b, least, most)
   local free_us, now_us = free_at(b, least), b.now_us
   if free_us > now_us then return 0 end
-  local others, before = hungry_others(b)
+  local others, before = waiting_others(b)
   -- The search below is for those who share, or do not get all they want; most want little and are alone.
   if others == 0 and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most end
   local free = math.huge
@@ -324,14 +324,14 @@ local function answer(claims, least, most)
     b.is_asked = true
     if units < most and rooms[index] == units then
       local free_us = free_at(b, least)
-      if free_us <= b.now_us and hungry_others(b) > 0 then free_us = math.max(b.now_us, free_us + TURN_US) end
+      if free_us <= b.now_us and waiting_others(b) > 0 then free_us = math.max(b.now_us, free_us + TURN_US) end
       if free_us - b.now_us > wait_us then wait_us, binding = free_us - b.now_us, index end
-      local back_us = math.min(free_us, b.now_us + me.lease_us)
-      b.back_us = math.max(back_us, b.back_us or back_us)
+      local next_request_us = math.min(free_us, b.now_us + me.lease_us)
+      b.next_request_us = math.max(next_request_us, b.next_request_us or next_request_us)
     end
     if units > 0 then
       b.mine.pending = b.mine.pending + units
-      b.mine.served = b.mine.served + units
+      b.mine.usage = b.mine.usage + units
       b.pending = b.pending + units
     end
   end
@@ -351,7 +351,7 @@ for _ = 1, tonumber(ARGV[6]) do
     local back = math.min(tonumber(ARGV[at + 3]), mine.pending - gone)
     b.pending = b.pending - back
     mine.pending = mine.pending - gone - back
-    mine.served = mine.served - back
+    mine.usage = mine.usage - back
   end
   at = at + 4
 end
@@ -391,14 +391,14 @@ end
 
 for _, b in pairs(budgets) do
   if b.is_asked then
-    local mine, back_us = b.mine, b.back_us
+    local mine, next_request_us = b.mine, b.next_request_us
     -- Who comes to the table now has no claim on what the others ate before, nor they on what it had alone.
-    if back_us and not (mine.back_us >= 0 and b.now_us - mine.back_us < HUNGER_US) then
-      local others, _, least_served = hungry_others(b)
-      if others > 0 then mine.served = least_served end
+    if next_request_us and not (mine.next_request_us >= 0 and b.now_us - mine.next_request_us < WAITING_TIMEOUT_US) then
+      local others, _, least_usage = waiting_others(b)
+      if others > 0 then mine.usage = least_usage end
     end
-    mine.is_hungry = back_us ~= nil
-    if back_us then mine.back_us = back_us end
+    mine.is_waiting = next_request_us ~= nil
+    if next_request_us then mine.next_request_us = next_request_us end
   end
   save(b)
 end

@@ -3,23 +3,30 @@ import { StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import {
-  type Answer,
-  type Ask,
   LEASE_MS,
-  type NoteSeen,
-  type NoteStep,
+  type LeaseReply,
+  type LeaseRequest,
+  type RecordUpdate,
   type Settlement,
   type Store,
+  type StoreRecord,
 } from "../store.ts";
-import { questionOf, type RedisBatch } from "./redis-batch.ts";
-import { RedisLine } from "./redis-call-queue.ts";
-import { isHopeless, RedisConnection } from "./redis-connection.ts";
+import { type RedisBatch, requestKeyOf } from "./redis-batch.ts";
+import { RedisCallQueue } from "./redis-call-queue.ts";
+import { isPermanent, RedisConnection } from "./redis-connection.ts";
 import { RedisKeys } from "./redis-keys.ts";
 import { RedisLedger } from "./redis-ledger.ts";
-import { RedisNotes } from "./redis-records.ts";
-import { RedisMirror } from "./redis-refusal-cache.ts";
+import { RedisRecords } from "./redis-records.ts";
+import { RedisRefusalCache } from "./redis-refusal-cache.ts";
 import { SCRIPT, SCRIPT_SHA } from "./redis-script.ts";
-import { answersOf, type Call, type Caller, callOf, presenceOf, readReply } from "./script-call.ts";
+import {
+  leaseRepliesOf,
+  presenceCallOf,
+  readReply,
+  type ScriptCall,
+  type ScriptCaller,
+  scriptCallOf,
+} from "./script-call.ts";
 
 export interface RedisStoreOptions {
   /** What all keys begin with. Processes share budgets when they use the same. @default "docstokg" */
@@ -39,7 +46,7 @@ export interface RedisStoreOptions {
   readonly serverUs?: () => number;
 }
 
-const BUDGETS = { text: SCRIPT, sha: SCRIPT_SHA };
+const BUDGET_SCRIPT = { text: SCRIPT, sha: SCRIPT_SHA };
 /** Who uses the store says so once a second at the most. */
 const PRESENCE_US = 1_000_000;
 
@@ -52,8 +59,8 @@ const PRESENCE_US = 1_000_000;
  */
 export class RedisStore implements Store {
   readonly #connection: RedisConnection;
-  readonly party: string = randomUUID();
-  readonly #notes: RedisNotes;
+  readonly processId: string = randomUUID();
+  readonly #records: RedisRecords;
   readonly #keys: RedisKeys;
   readonly #leaseUs: number;
   readonly #timeoutUs: number;
@@ -61,11 +68,11 @@ export class RedisStore implements Store {
   readonly #serverUs: (() => number) | undefined;
   readonly #onTrouble: (error: StoreError) => void;
   readonly #ledger: RedisLedger;
-  readonly #mirror: RedisMirror;
-  readonly #lines = new Map<string, RedisLine>();
+  readonly #refusals: RedisRefusalCache;
+  readonly #queues = new Map<string, RedisCallQueue>();
   #processes = 1;
-  #signedUs = Number.NEGATIVE_INFINITY;
-  #isTroubled = false;
+  #announcedUs = Number.NEGATIVE_INFINITY;
+  #isReportedAway = false;
   #isClosed = false;
 
   /**
@@ -75,21 +82,21 @@ export class RedisStore implements Store {
   static async open(url: string, options: RedisStoreOptions = {}): Promise<RedisStore> {
     const { timeoutMs = 1000, cluster = false, time = systemTime, trustMs = 50 } = options;
     const ledger = new RedisLedger();
-    const mirror = new RedisMirror(trustMs * 1000);
+    const refusals = new RedisRefusalCache(trustMs * 1000);
     const onLost = () => {
-      ledger.doubt([], time.monotonicUs());
-      mirror.clear();
+      ledger.markUncertain([], time.monotonicUs());
+      refusals.clear();
     };
     const connection = new RedisConnection(url, { isCluster: cluster, timeoutMs, time, onLost });
-    const store = new RedisStore(connection, ledger, mirror, options);
+    const store = new RedisStore(connection, ledger, refusals, options);
     try {
-      await store.#sign(store.#leaseUs);
+      await store.#announce(store.#leaseUs);
     } catch (error) {
-      if (error instanceof StoreError && isHopeless(error)) {
+      if (error instanceof StoreError && isPermanent(error)) {
         connection.close();
         throw error;
       }
-      store.#told(error);
+      store.#reportError(error);
     }
     return store;
   }
@@ -97,19 +104,19 @@ export class RedisStore implements Store {
   private constructor(
     connection: RedisConnection,
     ledger: RedisLedger,
-    mirror: RedisMirror,
+    refusals: RedisRefusalCache,
     options: RedisStoreOptions,
   ) {
     const { prefix = "docstokg", leaseMs = LEASE_MS, timeoutMs = 1000, cluster = false } = options;
     this.#connection = connection;
     this.#ledger = ledger;
-    this.#mirror = mirror;
+    this.#refusals = refusals;
     this.#keys = new RedisKeys(prefix, cluster);
     this.#leaseUs = leaseMs * 1000;
     this.#timeoutUs = timeoutMs * 1000;
     this.#time = options.time ?? systemTime;
     this.#serverUs = options.serverUs;
-    this.#notes = new RedisNotes(connection, prefix, options.serverUs);
+    this.#records = new RedisRecords(connection, prefix, options.serverUs);
     this.#onTrouble = options.onTrouble ?? (() => undefined);
   }
 
@@ -117,77 +124,87 @@ export class RedisStore implements Store {
     return this.#processes;
   }
 
-  async exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]> {
+  async exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+  ): Promise<readonly LeaseReply[]> {
     if (this.#isClosed) throw new StoreError("the store is closed");
-    const answers: Answer[] = [];
+    const replies: LeaseReply[] = [];
     const batches = new Set<RedisBatch>();
     for (const settlement of settlements) {
       if (settlement.keys.length === 0) continue;
-      const batch = this.#lineOf(settlement.keys).open();
+      const batch = this.#queueOf(settlement.keys).open();
       batch.settle(settlement);
       batches.add(batch);
-      if (settlement.returned > 0) this.#mirror.clear();
+      if (settlement.returned > 0) this.#refusals.clear();
     }
     const nowUs = this.#time.monotonicUs();
-    for (const [index, ask] of asks.entries()) {
-      const question = questionOf(ask);
-      const known = ask.claims.length === 0 ? unlimited(ask) : this.#mirror.answer(question, nowUs);
+    for (const [index, request] of requests.entries()) {
+      const requestKey = requestKeyOf(request);
+      const known = request.claims.length === 0 ? unlimited(request) : this.#refusals.reply(requestKey, nowUs);
       if (known !== undefined) {
-        answers[index] = known;
+        replies[index] = known;
         continue;
       }
-      const batch = this.#lineOf(ask.claims.map(({ key }) => key)).open();
-      batch.ask(question, ask, answer => {
-        answers[index] = answer;
+      const batch = this.#queueOf(request.claims.map(({ key }) => key)).open();
+      batch.request(requestKey, request, reply => {
+        replies[index] = reply;
       });
       batches.add(batch);
     }
     // Nothing to say is said too: whoever was told that the server is away asks whether it is back.
-    if (settlements.length + asks.length === 0)
-      await this.#sign(this.#leaseUs).catch(error => Promise.reject(this.#told(error)));
-    else if (nowUs - this.#signedUs >= PRESENCE_US) void this.#sign(this.#leaseUs).catch(() => undefined);
-    if (batches.size > 0) await this.#all(batches, asks, answers);
-    return answers;
+    if (settlements.length + requests.length === 0)
+      await this.#announce(this.#leaseUs).catch(error => Promise.reject(this.#reportError(error)));
+    else if (nowUs - this.#announcedUs >= PRESENCE_US) void this.#announce(this.#leaseUs).catch(() => undefined);
+    if (batches.size > 0) await this.#awaitAll(batches, requests, replies);
+    return replies;
   }
 
-  read<Note>(name: string): Promise<NoteSeen<Note>> {
-    return this.#noting(() => this.#notes.read(name));
+  read<Value>(name: string): Promise<StoreRecord<Value>> {
+    return this.#withRecords(() => this.#records.read(name));
   }
 
-  change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
-    return this.#noting(() => this.#notes.change(name, step));
+  change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
+    return this.#withRecords(() => this.#records.change(name, step));
   }
 
-  list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
-    return this.#noting(() => this.#notes.list(prefix));
+  list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
+    return this.#withRecords(() => this.#records.list(prefix));
   }
 
-  async #noting<Value>(act: () => Promise<Value>): Promise<Value> {
+  async #withRecords<Value>(run: () => Promise<Value>): Promise<Value> {
     if (this.#isClosed) throw new StoreError("the store is closed");
-    return act().catch(error => Promise.reject(this.#told(error)));
+    return run().catch(error => Promise.reject(this.#reportError(error)));
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.all(Array.from(this.#lines.values(), line => line.idle()));
+    await Promise.all(Array.from(this.#queues.values(), queue => queue.idle()));
     // A server that is away finds out when the lease is over.
-    await this.#sign(0).catch(() => undefined);
+    await this.#announce(0).catch(() => undefined);
     this.#connection.close();
   }
 
-  async #all(batches: ReadonlySet<RedisBatch>, asks: readonly Ask[], answers: readonly Answer[]): Promise<void> {
+  async #awaitAll(
+    batches: ReadonlySet<RedisBatch>,
+    requests: readonly LeaseRequest[],
+    replies: readonly LeaseReply[],
+  ): Promise<void> {
     const [first] = batches;
     if (batches.size === 1) return first?.done;
     const outcomes = await Promise.allSettled(Array.from(batches, batch => batch.done));
     const failed = outcomes.find(outcome => outcome.status === "rejected");
     if (failed === undefined) return;
     // Several slots of a cluster, and one failed: what the others gave goes to nobody, and counts as written.
-    for (const [index, { claims }] of asks.entries()) {
-      const answer = answers[index];
-      if (answer?.kind !== "given") continue;
-      for (const { key } of claims) this.#ledger.settled(key, answer.units);
-      this.#ledger.doubt(
+    for (const [index, { claims }] of requests.entries()) {
+      const reply = replies[index];
+      if (reply?.kind !== "given") continue;
+      for (const { key } of claims) this.#ledger.settled(key, reply.units);
+      this.#ledger.markUncertain(
         claims.map(({ key }) => key),
         this.#time.monotonicUs(),
       );
@@ -195,83 +212,84 @@ export class RedisStore implements Store {
     throw failed.reason;
   }
 
-  #lineOf(way: readonly string[]): RedisLine {
-    const slot = this.#keys.slotOf(way);
-    const known = this.#lines.get(slot);
+  #queueOf(budgetKeys: readonly string[]): RedisCallQueue {
+    const slot = this.#keys.slotOf(budgetKeys);
+    const known = this.#queues.get(slot);
     if (known !== undefined) return known;
-    const line: RedisLine = new RedisLine({
-      run: batch => this.#run(batch, slot, line),
-      isInDoubt: () => this.#ledger.isInDoubt,
+    const queue: RedisCallQueue = new RedisCallQueue({
+      run: batch => this.#run(batch, slot, queue),
+      isUncertain: () => this.#ledger.isUncertain,
     });
-    this.#lines.set(slot, line);
-    return line;
+    this.#queues.set(slot, queue);
+    return queue;
   }
 
-  async #run(batch: RedisBatch, slot: string, line: RedisLine): Promise<void> {
+  async #run(batch: RedisBatch, slot: string, queue: RedisCallQueue): Promise<void> {
     const { epoch } = this.#ledger;
     try {
-      const rest = await this.#call(line, caller =>
-        callOf(batch, this.#ledger, caller, key => this.#keys.keyOf(key, slot)),
+      const rest = await this.#call(queue, caller =>
+        scriptCallOf(batch, this.#ledger, caller, key => this.#keys.keyOf(key, slot)),
       );
-      this.#heed(batch, answersOf(batch, rest), epoch);
-      this.#isTroubled = false;
+      this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch);
+      this.#isReportedAway = false;
     } catch (error) {
       const nowUs = this.#time.monotonicUs();
       this.#ledger.forget(nowUs - this.#leaseUs);
-      this.#ledger.doubt(batch.keys(), nowUs);
-      this.#mirror.clear();
-      throw this.#told(error);
+      this.#ledger.markUncertain(batch.keys(), nowUs);
+      this.#refusals.clear();
+      throw this.#reportError(error);
     }
   }
 
-  #heed(batch: RedisBatch, answers: readonly (readonly Answer[])[], epoch: number): void {
+  #applyReplies(batch: RedisBatch, replies: readonly (readonly LeaseReply[])[], epoch: number): void {
     const nowUs = this.#time.monotonicUs();
     for (const [key, { written, returned }] of batch.settlements) this.#ledger.settled(key, written + returned);
     let index = 0;
-    for (const [question, { ask, hear }] of batch.questions) {
-      const own = answers[index] ?? [];
-      const keys = ask.claims.map(({ key }) => key);
+    for (const [requestKey, { request, onReply }] of batch.pending) {
+      const own = replies[index] ?? [];
+      const keys = request.claims.map(({ key }) => key);
       // In between the connection may have broken: then the server has to be told again.
-      if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.trust(key);
-      for (const [caller, answer] of own.entries()) {
-        if (answer.kind === "given") this.#ledger.given(keys, answer.units);
-        hear[caller]?.(answer);
+      if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
+      for (const [caller, reply] of own.entries()) {
+        if (reply.kind === "given") this.#ledger.granted(keys, reply.units);
+        onReply[caller]?.(reply);
       }
       const last = own.at(-1);
-      if (last !== undefined) this.#mirror.note(question, last, nowUs);
+      if (last !== undefined) this.#refusals.record(requestKey, last, nowUs);
       index += 1;
     }
   }
 
   /** Asked again when it came too late: that is known to have done nothing, and tells what the server's clock says. */
-  async #call(line: RedisLine, callFor: (caller: Caller) => Call): Promise<readonly number[]> {
+  async #call(queue: RedisCallQueue, callFor: (caller: ScriptCaller) => ScriptCall): Promise<readonly number[]> {
     for (let attempt = 0; attempt < 2; attempt += 1) {
-      const notAfterUs = line.serverUs(this.#time.monotonicUs(), this.#timeoutUs);
-      const caller = { process: this.party, leaseUs: this.#leaseUs, notAfterUs, timeUs: this.#serverUs?.() };
-      const { serverUs, rest } = readReply(await this.#connection.call(callFor(caller), BUDGETS));
-      line.heard(serverUs, this.#time.monotonicUs());
+      const notAfterUs = queue.serverUs(this.#time.monotonicUs(), this.#timeoutUs);
+      const caller = { process: this.processId, leaseUs: this.#leaseUs, notAfterUs, timeUs: this.#serverUs?.() };
+      const { serverUs, rest } = readReply(await this.#connection.call(callFor(caller), BUDGET_SCRIPT));
+      queue.syncClock(serverUs, this.#time.monotonicUs());
       if (rest !== undefined) return rest;
     }
     throw new StoreError("redis answered too late, and gave nothing");
   }
 
   /** Says that this process uses the store, and hears how many do; with a lease of 0 it says goodbye. */
-  async #sign(leaseUs: number): Promise<void> {
-    this.#signedUs = this.#time.monotonicUs();
-    const caller = { process: this.party, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
-    const { rest } = readReply(await this.#connection.call(presenceOf(caller, this.#keys.presence), BUDGETS));
+  async #announce(leaseUs: number): Promise<void> {
+    this.#announcedUs = this.#time.monotonicUs();
+    const caller = { process: this.processId, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
+    const { rest } = readReply(await this.#connection.call(presenceCallOf(caller, this.#keys.presence), BUDGET_SCRIPT));
     this.#processes = Math.max(1, rest?.[0] ?? 1);
-    this.#isTroubled = false;
+    this.#isReportedAway = false;
   }
 
-  #told(error: unknown): StoreError {
-    const told = error instanceof StoreError ? error : new StoreError("redis answered nonsense", { cause: error });
-    if (!this.#isTroubled && !this.#isClosed) this.#onTrouble(told);
-    this.#isTroubled = true;
-    return told;
+  #reportError(error: unknown): StoreError {
+    const storeError =
+      error instanceof StoreError ? error : new StoreError("redis answered nonsense", { cause: error });
+    if (!this.#isReportedAway && !this.#isClosed) this.#onTrouble(storeError);
+    this.#isReportedAway = true;
+    return storeError;
   }
 }
 
-function unlimited({ most }: Ask): Answer {
+function unlimited({ most }: LeaseRequest): LeaseReply {
   return { kind: "given", units: most, isStricter: false };
 }

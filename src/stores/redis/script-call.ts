@@ -1,11 +1,11 @@
 /** A batch as the script's arguments, and the script's reply as answers. `redis-script.ts` says what they look like. */
 
-import type { Answer } from "../store.ts";
+import type { LeaseReply } from "../store.ts";
 import { claimText, type RedisBatch } from "./redis-batch.ts";
 import type { RedisLedger } from "./redis-ledger.ts";
 
 /** Who calls, and how long the call is good for. */
-export interface Caller {
+export interface ScriptCaller {
   readonly process: string;
   readonly leaseUs: number;
   /** By the server's clock; 0 when that is not known yet. */
@@ -14,12 +14,17 @@ export interface Caller {
   readonly timeUs?: number | undefined;
 }
 
-export interface Call {
+export interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly string[];
 }
 
-export function callOf(batch: RedisBatch, ledger: RedisLedger, caller: Caller, keyOf: (key: string) => string): Call {
+export function scriptCallOf(
+  batch: RedisBatch,
+  ledger: RedisLedger,
+  caller: ScriptCaller,
+  keyOf: (key: string) => string,
+): ScriptCall {
   const positions = new Map<string, string>();
   const position = (key: string) => {
     const known = positions.get(key);
@@ -31,9 +36,9 @@ export function callOf(batch: RedisBatch, ledger: RedisLedger, caller: Caller, k
   const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size)];
   for (const [key, { written, returned }] of batch.settlements)
     args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
-  for (const { ask, hear } of batch.questions.values()) {
-    args.push(String(ask.claims.length), String(ask.least), String(ask.most), String(hear.length));
-    for (const claim of ask.claims) {
+  for (const { request, onReply } of batch.pending.values()) {
+    args.push(String(request.claims.length), String(request.least), String(request.most), String(onReply.length));
+    for (const claim of request.claims) {
       const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
       args.push(position(claim.key), String(ledger.claimed(claim.key, written + returned)), claimText(claim));
     }
@@ -42,7 +47,7 @@ export function callOf(batch: RedisBatch, ledger: RedisLedger, caller: Caller, k
 }
 
 /** Signs the list of those who use the store; a lease of 0 takes the name off it. */
-export function presenceOf(caller: Caller, key: string): Call {
+export function presenceCallOf(caller: ScriptCaller, key: string): ScriptCall {
   return { keys: [key], args: [...headOf(caller, 0), "-1"] };
 }
 
@@ -54,7 +59,7 @@ export function readReply(reply: unknown): { readonly serverUs: number; readonly
 }
 
 /** For each question, what each of those who asked it is told. */
-export function answersOf(batch: RedisBatch, numbers: readonly number[]): readonly (readonly Answer[])[] {
+export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): readonly (readonly LeaseReply[])[] {
   let at = 0;
   const next = () => {
     const value = numbers[at];
@@ -62,19 +67,19 @@ export function answersOf(batch: RedisBatch, numbers: readonly number[]): readon
     at += 1;
     return value;
   };
-  return Array.from(batch.questions.values(), ({ ask, hear }) => {
-    const given = Array.from({ length: next() }, next);
-    const isRefused = given.length < hear.length;
+  return Array.from(batch.pending.values(), ({ request, onReply }) => {
+    const granted = Array.from({ length: next() }, next);
+    const isRefused = granted.length < onReply.length;
     const waitMs = isRefused ? next() / 1000 : 0;
-    const key = isRefused ? (ask.claims[next() - 1]?.key ?? "") : "";
+    const key = isRefused ? (request.claims[next() - 1]?.key ?? "") : "";
     const isStricter = next() === 1;
-    return hear.map((_, index): Answer => {
-      const units = given[index];
+    return onReply.map((_, index): LeaseReply => {
+      const units = granted[index];
       return units === undefined ? { kind: "wait", waitMs, key, isStricter } : { kind: "given", units, isStricter };
     });
   });
 }
 
-function headOf({ process, leaseUs, notAfterUs, timeUs }: Caller, epoch: number): string[] {
+function headOf({ process, leaseUs, notAfterUs, timeUs }: ScriptCaller, epoch: number): string[] {
   return [process, String(leaseUs), String(epoch), String(notAfterUs), timeUs === undefined ? "" : String(timeUs)];
 }

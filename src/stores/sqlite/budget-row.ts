@@ -3,7 +3,7 @@ import { type BudgetState, SharedBudget } from "../../core/limits/shared-budget.
 import { damageError } from "./sqlite-errors.ts";
 
 /** One moment, by all that a machine has to tell it. */
-export interface Moment {
+export interface MachineInstant {
   /** Which start of the machine it is, empty where nobody can tell. */
   readonly boot: string;
   readonly machineUs: number;
@@ -26,7 +26,7 @@ interface PackedState extends BudgetState {
   readonly ringSizes: readonly number[];
 }
 
-export function budgetOf(row: BudgetRow, now: Moment): SharedBudget {
+export function budgetOf(row: BudgetRow, now: MachineInstant): SharedBudget {
   const { key, boot, machine_us, wall_ms } = row;
   try {
     const kept = unpacked(row);
@@ -37,7 +37,7 @@ export function budgetOf(row: BudgetRow, now: Moment): SharedBudget {
   }
 }
 
-export function rowOf(key: string, budget: SharedBudget, { boot, machineUs, wallMs }: Moment): BudgetRow {
+export function rowOf(key: string, budget: SharedBudget, { boot, machineUs, wallMs }: MachineInstant): BudgetRow {
   const { log, ...rest } = budget.dump();
   const { rings = [], ...counts } = log;
   const ringSizes = rings.map(ring => ring.length);
@@ -73,7 +73,7 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
  * Where nobody can tell one start from another, only what lies ahead of the clock is from before. The rest counts as
  * younger than it is, if anything, so nothing is forgotten too early.
  */
-export function shiftUs(then: Moment, now: Moment): number {
+export function shiftUs(then: MachineInstant, now: MachineInstant): number {
   if (then.boot === now.boot && then.machineUs <= now.machineUs) return 0;
   // Less one, since both are whole milliseconds, and what seems younger is safe.
   const agoMs = Math.max(0, now.wallMs - then.wallMs - 1);
@@ -94,7 +94,7 @@ function shifted({ log, members, ...rest }: BudgetState, byUs: number): BudgetSt
         {
           ...member,
           leaseUs: member.leaseUs + byUs,
-          backUs: member.backUs === undefined ? undefined : member.backUs + byUs,
+          nextRequestUs: member.nextRequestUs === undefined ? undefined : member.nextRequestUs + byUs,
         },
       ]),
     ),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
-import { openFile, presentFile, setAside } from "./database-file.ts";
+import { ensureFile, openFile, setAside } from "./database-file.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "docstokg-file-"));
@@ -15,22 +15,22 @@ const SECOND = { ...FIRST, migrations: [...FIRST.migrations, "ALTER TABLE one AD
 
 test("a file of an older version is brought up to date, and keeps what is in it", () => {
   const path = join(folder, "older.db");
-  openFile(DatabaseSync, path, presentFile(path, 0), FIRST).db.close();
-  const { db } = openFile(DatabaseSync, path, presentFile(path, 0), SECOND);
+  openFile(DatabaseSync, path, ensureFile(path, 0), FIRST).db.close();
+  const { db } = openFile(DatabaseSync, path, ensureFile(path, 0), SECOND);
   assert.deepEqual({ ...db.prepare("SELECT * FROM one").get() }, { x: 1, y: 2 });
   db.close();
-  assert.throws(() => openFile(DatabaseSync, path, presentFile(path, 0), FIRST), /newer version/);
+  assert.throws(() => openFile(DatabaseSync, path, ensureFile(path, 0), FIRST), /newer version/);
 });
 
 test("a file that was replaced between the look at it and its opening is not touched", () => {
   const path = join(folder, "replaced.db");
-  const identity = presentFile(path, 0);
+  const identity = ensureFile(path, 0);
   assert.throws(() => openFile(DatabaseSync, path, (identity ?? 0n) + 1n, FIRST), isBusy);
 });
 
 test("a file is set aside only if it is the damaged one", () => {
   const path = join(folder, "aside.db");
-  const identity = presentFile(path, 0);
+  const identity = ensureFile(path, 0);
   assert.equal(setAside(path, (identity ?? 0n) + 1n, 5), undefined);
   assert.equal(setAside(path, identity, 5), `${path}.damaged-5`);
 });

@@ -20,7 +20,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { busyError } from "./sqlite-errors.ts";
 
 /** Whose file it is, and what must be in it. */
-export interface FileFormat {
+export interface DatabaseFormat {
   /** In `application_id`: tells our files from those of others. */
   readonly applicationId: number;
   /** Each brings the file from the version of its index to the next, in `user_version`. Never changed, only added to. */
@@ -28,7 +28,7 @@ export interface FileFormat {
 }
 
 /** The database and which file it is in: the path may come to lead to another. */
-export interface OpenedFile {
+export interface OpenedDatabase {
   readonly db: DatabaseSync;
   readonly identity: bigint | undefined;
 }
@@ -40,7 +40,7 @@ const MOVING = ".moving";
 const MOVING_MS_MAX = 2000;
 
 /** Sees to it that there is a file, and answers which. */
-export function presentFile(path: string, wallMs: number): bigint | undefined {
+export function ensureFile(path: string, wallMs: number): bigint | undefined {
   if (!existsSync(path)) create(path);
   const identity = identityOf(path);
   // After the look at the file: whoever begins to move it from now on sees that it is no longer the damaged one.
@@ -53,22 +53,22 @@ export function presentFile(path: string, wallMs: number): bigint | undefined {
 }
 
 /**
- * Opens what `presentFile` has seen. A file that belongs to another program, or to a newer version of this one, is left
+ * Opens what `ensureFile` has seen. A file that belongs to another program, or to a newer version of this one, is left
  * alone: they may be using it at this moment, and it is we who were given the wrong path.
  */
 export function openFile(
   Database: typeof DatabaseSync,
   path: string,
   identity: bigint | undefined,
-  format: FileFormat,
-): OpenedFile {
+  format: DatabaseFormat,
+): OpenedDatabase {
   // No busy timeout: SQLite would sleep, and the event loop with it.
   const db = new Database(path, { timeout: 0 });
   try {
     const version = inTransaction(db, "BEGIN", () => versionOf(db, format));
     // Had the file been replaced since, we would have the old one with the new one's log, and ruin both.
     if (identityOf(path) !== identity) throw busyError("it was replaced");
-    for (const suffix of SIDE_FILES) hide(path + suffix);
+    for (const suffix of SIDE_FILES) restrictAccess(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
     // What is in here is worth nothing after a power cut, so nobody waits for the disk.
     db.exec("PRAGMA synchronous = OFF");
@@ -104,10 +104,10 @@ export function setAside(path: string, identity: bigint | undefined, wallMs: num
   }
 }
 
-export function inTransaction<Value>(db: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", act: () => Value): Value {
+export function inTransaction<Value>(db: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", run: () => Value): Value {
   db.exec(begin);
   try {
-    const value = act();
+    const value = run();
     db.exec("COMMIT");
     return value;
   } catch (error) {
@@ -140,7 +140,7 @@ function create(path: string): void {
 }
 
 /** A file of ours that others may read is one no longer. */
-function hide(path: string): void {
+function restrictAccess(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) !== 0) chmodSync(path, 0o600);
 }
@@ -149,7 +149,7 @@ function hide(path: string): void {
  * 0 for an empty file. Throws where it is somebody else's: nothing is written until this is known. Asks three times, so
  * it must be within a transaction: else a file that another process has made ours in between would seem to be neither.
  */
-function versionOf(db: DatabaseSync, { applicationId, migrations }: FileFormat): number {
+function versionOf(db: DatabaseSync, { applicationId, migrations }: DatabaseFormat): number {
   const application = pragma(db, "application_id");
   const version = pragma(db, "user_version");
   const isEmpty = db.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()?.["tables"] === 0;
@@ -159,7 +159,7 @@ function versionOf(db: DatabaseSync, { applicationId, migrations }: FileFormat):
   return version;
 }
 
-function migrate(db: DatabaseSync, format: FileFormat): void {
+function migrate(db: DatabaseSync, format: DatabaseFormat): void {
   inTransaction(db, "BEGIN IMMEDIATE", () => {
     // Another process may have been quicker between our look and our turn.
     for (const step of format.migrations.slice(versionOf(db, format))) db.exec(step);

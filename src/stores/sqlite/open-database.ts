@@ -1,12 +1,12 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
-import { type FileFormat, type OpenedFile, openFile, presentFile, setAside } from "./database-file.ts";
+import { type DatabaseFormat, ensureFile, type OpenedDatabase, openFile, setAside } from "./database-file.ts";
 import { isBusy, isDamage, messageOf } from "./sqlite-errors.ts";
 
 export interface OpeningOptions {
   readonly path: string;
-  readonly format: FileFormat;
+  readonly format: DatabaseFormat;
   readonly time: Time;
   readonly random: () => number;
   readonly onTrouble: (error: StoreError) => void;
@@ -19,7 +19,7 @@ const PAUSE = { baseMs: 2, capMs: 20 };
  * Opens the file or creates it, however many do so at once. A file that is damaged or no database at all is set aside,
  * and a new one takes its place. Rejects with a StoreError when it cannot be had.
  */
-export async function openWhenFree(options: OpeningOptions, patienceMs: number): Promise<OpenedFile> {
+export async function openWhenFree(options: OpeningOptions, patienceMs: number): Promise<OpenedDatabase> {
   const { path, format, time, random } = options;
   const deadlineUs = time.monotonicUs() + patienceMs * 1000;
   for (let attempt = 1; ; attempt += 1) {
@@ -27,19 +27,19 @@ export async function openWhenFree(options: OpeningOptions, patienceMs: number):
     try {
       // Loaded only here, because some versions of Node that we support warn of it as experimental.
       const { DatabaseSync } = await import("node:sqlite");
-      identity = presentFile(path, time.wallMs());
+      identity = ensureFile(path, time.wallMs());
       return openFile(DatabaseSync, path, identity, format);
     } catch (error) {
       const mayPass = isDamage(error) || isBusy(error);
       if (!mayPass || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
-      if (isDamage(error) && tellAside(options, identity, error)) continue;
+      if (isDamage(error) && setAsideAndReport(options, identity, error)) continue;
     }
     await pause(time, backoffMs(PAUSE, attempt, random(), 1));
   }
 }
 
 /** Sets a damaged file aside and tells so. False when somebody else does. */
-export function tellAside(
+export function setAsideAndReport(
   { path, time, onTrouble }: OpeningOptions,
   identity: bigint | undefined,
   cause: unknown,

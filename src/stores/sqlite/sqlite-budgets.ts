@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import type { Budgets } from "../exchange.ts";
-import { type BudgetRow, budgetOf, type Moment, rowOf } from "./budget-row.ts";
+import { type BudgetRow, budgetOf, type MachineInstant, rowOf } from "./budget-row.ts";
 
 export const BUDGETS_TABLE = `
   CREATE TABLE budgets (
@@ -25,7 +25,7 @@ export class SqliteBudgets implements Budgets {
   readonly #page: StatementSync;
   readonly #delete: StatementSync;
   readonly #open = new Map<string, SharedBudget>();
-  #now: Moment = { boot: "", machineUs: 0, wallMs: 0 };
+  #now: MachineInstant = { boot: "", machineUs: 0, wallMs: 0 };
   #exchanges = 0;
   #sweptKey = "";
 
@@ -44,7 +44,7 @@ export class SqliteBudgets implements Budgets {
   }
 
   /** To be called when a transaction has begun. What one that failed has left behind is forgotten. */
-  begin(now: Moment): void {
+  begin(now: MachineInstant): void {
     this.#now = now;
     this.#open.clear();
   }
@@ -81,7 +81,8 @@ export class SqliteBudgets implements Budgets {
   #sweep(): void {
     const rows = this.#page.all(this.#sweptKey, SWEPT_AT_ONCE) as unknown as readonly BudgetRow[];
     for (const row of rows) {
-      if (!this.#open.has(row.key) && budgetOf(row, this.#now).isSpent(this.#now.machineUs)) this.#delete.run(row.key);
+      if (!this.#open.has(row.key) && budgetOf(row, this.#now).isExpired(this.#now.machineUs))
+        this.#delete.run(row.key);
     }
     this.#sweptKey = rows.length < SWEPT_AT_ONCE ? "" : (rows.at(-1)?.key ?? "");
   }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Moment } from "./budget-row.ts";
+import type { MachineInstant } from "./budget-row.ts";
 
 export const PROCESSES_TABLE = `
   CREATE TABLE processes (
@@ -12,7 +12,7 @@ export const PROCESSES_TABLE = `
 `;
 
 /** Being seen to the second is plenty, and spares writes. */
-const NOTED_US = 1_000_000;
+const RECORD_EVERY_US = 1_000_000;
 
 /** The table of those who use the store: a line for each, so that the others know how many share it. */
 export class SqliteProcesses {
@@ -22,7 +22,7 @@ export class SqliteProcesses {
   readonly #delete: StatementSync;
   readonly #name: string;
   readonly #leaseUs: number;
-  #notedUs = Number.NEGATIVE_INFINITY;
+  #recordedUs = Number.NEGATIVE_INFINITY;
 
   constructor(db: DatabaseSync, name: string, leaseUs: number) {
     this.#name = name;
@@ -37,11 +37,11 @@ export class SqliteProcesses {
   }
 
   /** Within a transaction: notes that this one was seen, and answers how many were within a lease. */
-  note({ boot, machineUs, wallMs }: Moment): number {
-    if (machineUs - this.#notedUs >= Math.min(NOTED_US, this.#leaseUs / 4)) {
+  record({ boot, machineUs, wallMs }: MachineInstant): number {
+    if (machineUs - this.#recordedUs >= Math.min(RECORD_EVERY_US, this.#leaseUs / 4)) {
       this.#upsert.run(this.#name, process.pid, boot, machineUs, wallMs);
       this.#forget.run(boot, machineUs - this.#leaseUs, machineUs);
-      this.#notedUs = machineUs;
+      this.#recordedUs = machineUs;
     }
     return Number(this.#count.get()?.["seen"] ?? 1);
   }

@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { runningCooldown, type SharedHost } from "../../core/breaker/breaker-record.ts";
-import { type KeptNote, type Notes, shiftInstants } from "../records.ts";
+import { type BreakerRecord, runningCooldown } from "../../core/breaker/breaker-record.ts";
+import { type RecordTable, type StoredRecord, shiftInstants } from "../records.ts";
 import { LISTED_MAX } from "../store.ts";
-import { type Moment, shiftUs } from "./budget-row.ts";
+import { type MachineInstant, shiftUs } from "./budget-row.ts";
 import { damageError } from "./sqlite-errors.ts";
 
-/** `breaker_cooldowns` is for other tools to look at: the notes are what counts. Its times are seconds of the epoch. */
-export const NOTES_TABLES = `
+/** `breaker_cooldowns` is a copy for other tools, in seconds of the epoch. Decisions are made from the records. */
+export const RECORD_TABLES = `
   CREATE TABLE notes (
     name TEXT PRIMARY KEY NOT NULL,
     note TEXT NOT NULL,
@@ -26,9 +26,21 @@ export const NOTES_TABLES = `
   CREATE INDEX breaker_cooldowns_by_end ON breaker_cooldowns (until_wall);
 `;
 
-interface NoteRow {
+/** Names of version 2 in plain words: the table, its column, and fields inside the stored JSON. */
+export const RENAMED_RECORDS = `
+  DROP INDEX notes_by_end;
+  ALTER TABLE notes RENAME TO records;
+  ALTER TABLE records RENAME COLUMN note TO record;
+  CREATE INDEX records_by_end ON records (keep_until_us);
+  UPDATE records SET record = replace(replace(record, '"asked":', '"serverCooldown":'), '"ordered":', '"operatorCooldown":')
+    WHERE name LIKE 'host %' OR name LIKE 'resolver %';
+  UPDATE budgets SET state =
+    replace(replace(replace(state, '"isHungry":', '"isWaiting":'), '"backUs":', '"nextRequestUs":'), '"served":', '"usage":');
+`;
+
+interface RecordRow {
   readonly name: string;
-  readonly note: string;
+  readonly record: string;
   readonly keep_until_us: number;
   readonly boot: string;
   readonly machine_us: number;
@@ -38,77 +50,86 @@ interface NoteRow {
 const HOST = "host ";
 const FORGOTTEN_AT_ONCE = 16;
 
-/** The table of notes. Reading needs no transaction, and is never in the way of whoever writes. */
-export class SqliteNotes {
+/** The table of records. Reading needs no transaction and does not block a writer. */
+export class SqliteRecords {
   readonly #select: StatementSync;
   readonly #upsert: StatementSync;
   readonly #list: StatementSync;
   readonly #forget: StatementSync;
-  readonly #show: StatementSync;
-  readonly #hide: StatementSync;
-  readonly #collect: StatementSync;
+  readonly #upsertCooldown: StatementSync;
+  readonly #deleteCooldown: StatementSync;
+  readonly #deleteEndedCooldowns: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const columns = "name, note, keep_until_us, boot, machine_us, wall_ms";
-    this.#select = db.prepare(`SELECT ${columns} FROM notes WHERE name = ?`);
+    const columns = "name, record, keep_until_us, boot, machine_us, wall_ms";
+    this.#select = db.prepare(`SELECT ${columns} FROM records WHERE name = ?`);
     this.#upsert = db.prepare(
-      `INSERT OR REPLACE INTO notes (name, note, keep_until_us, keep_until_ms, boot, machine_us, wall_ms)
+      `INSERT OR REPLACE INTO records (name, record, keep_until_us, keep_until_ms, boot, machine_us, wall_ms)
         VALUES (?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#list = db.prepare(`SELECT ${columns} FROM notes WHERE name >= ? AND name < ? ORDER BY name LIMIT ?`);
+    this.#list = db.prepare(`SELECT ${columns} FROM records WHERE name >= ? AND name < ? ORDER BY name LIMIT ?`);
     // By the machine's clock while it runs; what an earlier run has left, by the wall's.
     this.#forget = db.prepare(
-      `DELETE FROM notes WHERE name IN (
-        SELECT name FROM notes WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
+      `DELETE FROM records WHERE name IN (
+        SELECT name FROM records WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
     );
-    this.#show = db.prepare(
+    this.#upsertCooldown = db.prepare(
       "INSERT OR REPLACE INTO breaker_cooldowns (host, until_wall, reason, updated_at) VALUES (?, ?, ?, ?)",
     );
-    this.#hide = db.prepare("DELETE FROM breaker_cooldowns WHERE host = ?");
-    this.#collect = db.prepare("DELETE FROM breaker_cooldowns WHERE until_wall < ?");
+    this.#deleteCooldown = db.prepare("DELETE FROM breaker_cooldowns WHERE host = ?");
+    this.#deleteEndedCooldowns = db.prepare("DELETE FROM breaker_cooldowns WHERE until_wall < ?");
   }
 
-  find(name: string, now: Moment): KeptNote | undefined {
-    const row = this.#select.get(name) as NoteRow | undefined;
-    return row && keptIn(row, now);
+  find(name: string, now: MachineInstant): StoredRecord | undefined {
+    const row = this.#select.get(name) as RecordRow | undefined;
+    return row && storedRecordOf(row, now);
   }
 
-  list(prefix: string, now: Moment): readonly (KeptNote & { readonly name: string })[] {
-    const rows = this.#list.all(prefix, `${prefix}\u{10ffff}`, LISTED_MAX) as unknown as readonly NoteRow[];
-    return rows.map(row => ({ name: row.name, ...keptIn(row, now) }));
+  list(prefix: string, now: MachineInstant): readonly (StoredRecord & { readonly name: string })[] {
+    const rows = this.#list.all(prefix, `${prefix}\u{10ffff}`, LISTED_MAX) as unknown as readonly RecordRow[];
+    return rows.map(row => ({ name: row.name, ...storedRecordOf(row, now) }));
   }
 
   /** As a step sees them, within a transaction. */
-  at(now: Moment): Notes {
+  at(now: MachineInstant): RecordTable {
     return {
       find: name => this.find(name, now),
-      keep: (name, kept) => this.#keep(name, kept, now),
+      put: (name, kept) => this.#put(name, kept, now),
       list: prefix => this.list(prefix, now),
     };
   }
 
-  #keep(name: string, { note, keepUntilUs }: KeptNote, now: Moment): void {
+  #put(name: string, { record, keepUntilUs }: StoredRecord, now: MachineInstant): void {
     const { boot, machineUs, wallMs } = now;
     const keepUntilMs = wallMs + Math.ceil((keepUntilUs - machineUs) / 1000);
-    this.#upsert.run(name, JSON.stringify(note), keepUntilUs, keepUntilMs, boot, machineUs, wallMs);
+    this.#upsert.run(name, JSON.stringify(record), keepUntilUs, keepUntilMs, boot, machineUs, wallMs);
     this.#forget.run(boot, machineUs, boot, wallMs, FORGOTTEN_AT_ONCE);
-    if (name.startsWith(HOST)) this.#mirror(name.slice(HOST.length), note as SharedHost, now);
+    if (name.startsWith(HOST)) this.#publishCooldown(name.slice(HOST.length), record as BreakerRecord, now);
   }
 
-  #mirror(host: string, note: SharedHost, { machineUs, wallMs }: Moment): void {
-    const cooldown = runningCooldown(note, machineUs);
-    if (cooldown === undefined) this.#hide.run(host);
-    else this.#show.run(host, (wallMs + (cooldown.untilUs - machineUs) / 1000) / 1000, cooldown.reason, wallMs / 1000);
-    this.#collect.run(wallMs / 1000 - 1);
+  #publishCooldown(host: string, record: BreakerRecord, { machineUs, wallMs }: MachineInstant): void {
+    const cooldown = runningCooldown(record, machineUs);
+    if (cooldown === undefined) this.#deleteCooldown.run(host);
+    else
+      this.#upsertCooldown.run(
+        host,
+        (wallMs + (cooldown.untilUs - machineUs) / 1000) / 1000,
+        cooldown.reason,
+        wallMs / 1000,
+      );
+    this.#deleteEndedCooldowns.run(wallMs / 1000 - 1);
   }
 }
 
-function keptIn({ name, note, keep_until_us, boot, machine_us, wall_ms }: NoteRow, now: Moment): KeptNote {
+function storedRecordOf(
+  { name, record, keep_until_us, boot, machine_us, wall_ms }: RecordRow,
+  now: MachineInstant,
+): StoredRecord {
   const byUs = shiftUs({ boot, machineUs: machine_us, wallMs: wall_ms }, now);
   try {
-    const value: unknown = JSON.parse(note);
-    return { note: byUs === 0 ? value : shiftInstants(value, byUs), keepUntilUs: keep_until_us + byUs };
+    const value: unknown = JSON.parse(record);
+    return { record: byUs === 0 ? value : shiftInstants(value, byUs), keepUntilUs: keep_until_us + byUs };
   } catch (error) {
-    throw damageError(`the note "${name}" cannot be understood`, error);
+    throw damageError(`the record "${name}" cannot be parsed`, error);
   }
 }

@@ -14,12 +14,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, type TestContext, test } from "node:test";
-import { notesContract } from "../../../test/stores/record-contract.ts";
-import { contract, type TestedStore } from "../../../test/stores/store-contract.ts";
-import { cool, type SharedHost, UNKNOWN_HOST } from "../../core/breaker/breaker-record.ts";
+import { recordContract } from "../../../test/stores/record-contract.ts";
+import { storeContract, type TestedStore } from "../../../test/stores/store-contract.ts";
+import { type BreakerRecord, EMPTY_BREAKER_RECORD, setCooldown } from "../../core/breaker/breaker-record.ts";
 import type { StoreError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
-import type { Ask, BudgetStore, Store } from "../store.ts";
+import type { BudgetStore, LeaseRequest, Store } from "../store.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "docstokg-store-"));
@@ -46,17 +46,17 @@ function other(t: TestContext, file: string): DatabaseSync {
   return db;
 }
 
-function askFor(key: string, limit: number, windowMs: number, most = 1): Ask {
+function askFor(key: string, limit: number, windowMs: number, most = 1): LeaseRequest {
   const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
   return { claims: [{ key, windows, spacingUs: 0 }], least: 1, most };
 }
 
-async function given(store: BudgetStore, ask: Ask): Promise<number> {
+async function given(store: BudgetStore, ask: LeaseRequest): Promise<number> {
   const [answer] = await store.exchange([], [ask]);
   return answer?.kind === "given" ? answer.units : 0;
 }
 
-async function waitMs(store: BudgetStore, ask: Ask): Promise<number> {
+async function waitMs(store: BudgetStore, ask: LeaseRequest): Promise<number> {
   const [answer] = await store.exchange([], [ask]);
   return answer?.kind === "wait" ? answer.waitMs : 0;
 }
@@ -66,8 +66,8 @@ async function tested(t: TestContext): Promise<TestedStore> {
   const file = newFile();
   return { member: () => opened(t, file, { time }), advance: ms => time.advance(ms) };
 }
-contract("sqlite", tested);
-notesContract("sqlite", tested);
+storeContract("sqlite", tested);
+recordContract("sqlite", tested);
 
 test("sqlite: nobody else may read the file, whatever the umask", async t => {
   const file = newFile();
@@ -338,15 +338,15 @@ test("sqlite: opening it twice in one process costs the first none of its locks"
 
 /** Cuts a host off in the way the gate does. */
 function cutOff(store: Store, host: string, ms: number): Promise<unknown> {
-  return store.change<SharedHost, void>(`host ${host}`, ({ note = UNKNOWN_HOST, nowUs }) => {
-    const next = cool(note, "asked", { untilUs: nowUs + ms * 1000, reason: "retry-after" }, nowUs);
-    return { note: { next, keepUntilUs: nowUs + 3_600_000_000 }, result: undefined };
+  return store.change<BreakerRecord, void>(`host ${host}`, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
+    const next = setCooldown(record, "serverCooldown", { untilUs: nowUs + ms * 1000, reason: "retry-after" }, nowUs);
+    return { record: { next, keepUntilUs: nowUs + 3_600_000_000 }, result: undefined };
   });
 }
 
 async function leftMs(store: Store, host: string): Promise<number> {
-  const { note, nowUs } = await store.read<SharedHost>(`host ${host}`);
-  return ((note?.asked.untilUs ?? nowUs) - nowUs) / 1000;
+  const { record, nowUs } = await store.read<BreakerRecord>(`host ${host}`);
+  return ((record?.serverCooldown.untilUs ?? nowUs) - nowUs) / 1000;
 }
 
 test("sqlite: a step of the wall clock moves no deadline while the machine runs", async t => {

@@ -4,24 +4,24 @@ import { setImmediate } from "node:timers/promises";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
-import { answerAll } from "../exchange.ts";
-import { changeNote, seenAll, seenAt } from "../records.ts";
+import { leaseAll } from "../exchange.ts";
+import { changeRecord, recordAt, recordsAt } from "../records.ts";
 import {
-  type Answer,
-  type Ask,
   LEASE_MS,
-  type NoteSeen,
-  type NoteStep,
+  type LeaseReply,
+  type LeaseRequest,
+  type RecordUpdate,
   type Settlement,
   type Store,
+  type StoreRecord,
 } from "../store.ts";
-import type { Moment } from "./budget-row.ts";
-import { machineBoot } from "./machine-boot.ts";
-import { type OpeningOptions, openWhenFree, pause, tellAside } from "./open-database.ts";
-import { MovedError, SqliteConnection, type SqliteTables, STORE_FORMAT } from "./sqlite-connection.ts";
+import type { MachineInstant } from "./budget-row.ts";
+import { machineBootId } from "./machine-boot.ts";
+import { type OpeningOptions, openWhenFree, pause, setAsideAndReport } from "./open-database.ts";
+import { FileMovedError, SqliteConnection, type SqliteTables, STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isDamage, messageOf } from "./sqlite-errors.ts";
-import type { SqliteNotes } from "./sqlite-records.ts";
-import { ExchangeQueue, type WaitingCall } from "./transaction-queue.ts";
+import type { SqliteRecords } from "./sqlite-records.ts";
+import { type QueuedTransaction, TransactionQueue } from "./transaction-queue.ts";
 
 export interface SqliteStoreOptions {
   readonly time: Time;
@@ -46,10 +46,10 @@ const PAUSE = { baseMs: 1, capMs: 20 };
  * Who had the file for a while leaves it to others for so many times as long, for each of them. SQLite's lock goes to
  * whoever comes when it is free: without this, one that always has something to say would starve those who pause.
  */
-const REST_FACTOR = 2;
+const YIELD_FACTOR = 2;
 /** So much may be owed before it rests: what comes now and then never waits. */
-const REST_US_MIN = 5000;
-const REST_US_MAX = 100_000;
+const YIELD_US_MIN = 5000;
+const YIELD_US_MAX = 100_000;
 
 /**
  * Budgets and notes in a file that the processes of one machine share (laws S2, B8). Each call is part of one transaction. While
@@ -63,21 +63,21 @@ export class SqliteStore implements Store {
   readonly #leaseUs: number;
   readonly #boot: string;
   readonly #timeoutMs: number;
-  readonly party: string = randomUUID();
-  readonly #queue = new ExchangeQueue();
+  readonly processId: string = randomUUID();
+  readonly #queue = new TransactionQueue();
   #connection: SqliteConnection | undefined;
   #draining: Promise<void> | undefined;
   #isClosed = false;
   #processes = 1;
   /** When it has left the file alone for long enough. */
-  #restedUs = 0;
+  #yieldUntilUs = 0;
 
   static async open(file: string, options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(absolute(file), options);
     const openingMs = Math.max(OPENING_MS, store.#timeoutMs);
     await store.#connect(openingMs);
     // So that the others count this process from now on, and what cannot be written is known.
-    await store.#queued({ act: () => undefined, timeoutMs: openingMs }).catch(error => {
+    await store.#queued({ run: () => undefined, timeoutMs: openingMs }).catch(error => {
       store.#connection?.drop();
       throw error;
     });
@@ -93,9 +93,9 @@ export class SqliteStore implements Store {
       boot,
       timeoutMs = TIMEOUT_MS,
     } = options;
-    this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: error => tell(onTrouble, error) };
+    this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: error => notify(onTrouble, error) };
     this.#leaseUs = leaseMs * 1000;
-    this.#boot = boot ?? machineBoot();
+    this.#boot = boot ?? machineBootId();
     this.#timeoutMs = timeoutMs;
   }
 
@@ -103,24 +103,27 @@ export class SqliteStore implements Store {
     return Math.max(1, this.#processes);
   }
 
-  exchange(settlements: readonly Settlement[], asks: readonly Ask[]): Promise<readonly Answer[]> {
-    const act = ({ budgets, contact }: SqliteTables) => answerAll(budgets, asks, contact);
-    return this.#queued({ settlements, act, size: settlements.length + asks.length, isUrgent: false });
+  exchange(settlements: readonly Settlement[], requests: readonly LeaseRequest[]): Promise<readonly LeaseReply[]> {
+    const run = ({ budgets, context }: SqliteTables) => leaseAll(budgets, requests, context);
+    return this.#queued({ settlements, run, size: settlements.length + requests.length, isUrgent: false });
   }
 
-  read<Note>(name: string): Promise<NoteSeen<Note>> {
-    return this.#look(
-      (notes, now) => seenAt(notes.find(name, now), now.machineUs),
-      ({ notes, contact }) => seenAt(notes.find(name), contact.nowUs),
+  read<Value>(name: string): Promise<StoreRecord<Value>> {
+    return this.#read(
+      (records, now) => recordAt(records.find(name, now), now.machineUs),
+      ({ records, context }) => recordAt(records.find(name), context.nowUs),
     );
   }
 
-  change<Note, Result>(name: string, step: (seen: NoteSeen<Note>) => NoteStep<Note, Result>): Promise<Result> {
+  change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
     // What a step throws is its caller's: the transaction is that of others, too.
-    const safely = (seen: NoteSeen<Note>): NoteStep<Note, () => Result> => {
+    const safely = (current: StoreRecord<Value>): RecordUpdate<Value, () => Result> => {
       try {
-        const { note, result } = step(seen);
-        return { note, result: () => result };
+        const { record, result } = step(current);
+        return { record, result: () => result };
       } catch (error) {
         return {
           result: () => {
@@ -129,42 +132,42 @@ export class SqliteStore implements Store {
         };
       }
     };
-    const changed = this.#queued({ act: ({ notes, contact }) => changeNote(notes, name, contact.nowUs, safely) });
+    const changed = this.#queued({ run: ({ records, context }) => changeRecord(records, name, context.nowUs, safely) });
     return changed.then(result => result());
   }
 
-  async list<Note>(prefix: string): Promise<readonly (NoteSeen<Note> & { readonly name: string })[]> {
+  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
     const now = this.#now();
-    const found = await this.#look(
-      notes => notes.list(prefix, now),
-      ({ notes }) => notes.list(prefix),
+    const found = await this.#read(
+      records => records.list(prefix, now),
+      ({ records }) => records.list(prefix),
     );
-    return seenAll<Note>(found, now.machineUs);
+    return recordsAt<Value>(found, now.machineUs);
   }
 
   /** At once where that can be; in line with the others where the file has to be opened, or is being looked after. */
-  async #look<Value>(
-    directly: (notes: SqliteNotes, now: Moment) => Value,
-    inLine: (tables: SqliteTables) => Value,
+  async #read<Value>(
+    directly: (records: SqliteRecords, now: MachineInstant) => Value,
+    asTransaction: (tables: SqliteTables) => Value,
   ): Promise<Value> {
-    if (this.#connection === undefined || this.#isClosed) return this.#queued({ act: inLine });
+    if (this.#connection === undefined || this.#isClosed) return this.#queued({ run: asTransaction });
     try {
-      return this.#connection.look(notes => directly(notes, this.#now()));
+      return this.#connection.read(records => directly(records, this.#now()));
     } catch {
       // Whatever it is, it is met again there, where it is dealt with.
-      return this.#queued({ act: inLine });
+      return this.#queued({ run: asTransaction });
     }
   }
 
   #queued<Value>({
     settlements = [],
-    act,
+    run,
     size = 1,
     isUrgent = true,
     timeoutMs = this.#timeoutMs,
   }: {
     readonly settlements?: readonly Settlement[];
-    readonly act: (tables: SqliteTables) => Value;
+    readonly run: (tables: SqliteTables) => Value;
     readonly size?: number;
     readonly isUrgent?: boolean;
     readonly timeoutMs?: number;
@@ -177,7 +180,7 @@ export class SqliteStore implements Store {
     const deadlineUs = this.#options.time.monotonicUs() + timeoutMs * 1000;
     this.#queue.push({
       settlements,
-      act,
+      run,
       size,
       isUrgent,
       deadlineUs,
@@ -202,7 +205,7 @@ export class SqliteStore implements Store {
     for (let busy = 0; !this.#queue.isEmpty; ) {
       try {
         await this.#connect(this.#timeoutMs);
-        await this.#rest();
+        await this.#yieldToOthers();
         this.#doBatch();
         busy = 0;
         // Whoever asks again as soon as he has his answer must not keep the event loop to himself.
@@ -216,24 +219,24 @@ export class SqliteStore implements Store {
   }
 
   /** Leaves the others their time. What comes meanwhile is done together. */
-  async #rest(): Promise<void> {
+  async #yieldToOthers(): Promise<void> {
     const { time } = this.#options;
-    const owedUs = this.#restedUs - time.monotonicUs();
-    if (owedUs > REST_US_MIN && !this.#queue.isUrgent) await pause(time, (owedUs - REST_US_MIN) / 1000);
+    const yieldUs = this.#yieldUntilUs - time.monotonicUs();
+    if (yieldUs > YIELD_US_MIN && !this.#queue.isUrgent) await pause(time, (yieldUs - YIELD_US_MIN) / 1000);
   }
 
-  #oweRest(beganUs: number, endedUs: number): void {
+  #extendYield(beganUs: number, endedUs: number): void {
     // One that comes newly has not been counted yet.
     const others = Math.max(1, this.#processes - 1);
-    const restedUs = Math.max(this.#restedUs, endedUs) + (endedUs - beganUs) * others * REST_FACTOR;
-    this.#restedUs = Math.min(restedUs, endedUs + REST_US_MAX);
+    const yieldUntilUs = Math.max(this.#yieldUntilUs, endedUs) + (endedUs - beganUs) * others * YIELD_FACTOR;
+    this.#yieldUntilUs = Math.min(yieldUntilUs, endedUs + YIELD_US_MAX);
   }
 
   async #connect(timeoutMs: number): Promise<void> {
     if (this.#connection !== undefined) return;
     try {
       const file = await openWhenFree(this.#options, timeoutMs);
-      this.#connection = SqliteConnection.on(file, this.#options.path, this.party, this.#leaseUs);
+      this.#connection = SqliteConnection.on(file, this.#options.path, this.processId, this.#leaseUs);
     } catch (error) {
       this.#fail(this.#queue.batch(), error);
       // Without a call to tell it, this is `open` itself.
@@ -251,12 +254,12 @@ export class SqliteStore implements Store {
     try {
       const results = connection.transact(batch, () => this.#now());
       this.#processes = connection.processes;
-      this.#oweRest(beganUs, time.monotonicUs());
+      this.#extendYield(beganUs, time.monotonicUs());
       this.#queue.remove(batch);
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]);
     } catch (error) {
-      if (error instanceof MovedError) this.#letGo();
-      if (error instanceof MovedError || isBusy(error)) throw error;
+      if (error instanceof FileMovedError) this.#disconnect();
+      if (error instanceof FileMovedError || isBusy(error)) throw error;
       this.#fail(batch, this.#onFailure(error));
     }
   }
@@ -275,32 +278,32 @@ export class SqliteStore implements Store {
     if (!isDamage(error))
       return new StoreError(`the store ${path} cannot be used: ${messageOf(error)}`, { cause: error });
     const identity = this.#connection?.file.identity;
-    this.#letGo();
+    this.#disconnect();
     try {
-      tellAside(this.#options, identity, error);
+      setAsideAndReport(this.#options, identity, error);
     } catch (stuck) {
       if (stuck instanceof StoreError) return stuck;
     }
     return new StoreError(`the store ${path} was damaged: ${messageOf(error)}`, { cause: error });
   }
 
-  #letGo(): void {
+  #disconnect(): void {
     this.#connection?.drop();
     this.#connection = undefined;
   }
 
-  #fail(batch: readonly WaitingCall[], error: unknown): void {
+  #fail(batch: readonly QueuedTransaction[], error: unknown): void {
     this.#queue.remove(batch);
     for (const { reject } of batch) reject(error);
   }
 
-  #now(): Moment {
+  #now(): MachineInstant {
     const { time } = this.#options;
     return { boot: this.#boot, machineUs: time.machineUs(), wallMs: time.wallMs() };
   }
 }
 
-function tell(listener: (error: StoreError) => void, error: StoreError): void {
+function notify(listener: (error: StoreError) => void, error: StoreError): void {
   try {
     listener(error);
   } catch {

@@ -2,10 +2,10 @@ import type { Settlement } from "../store.ts";
 import type { SqliteTables } from "./sqlite-connection.ts";
 
 /** Something to be done in a transaction. */
-export interface WaitingCall {
+export interface QueuedTransaction {
   /** Entered before anything is asked, of all calls of a transaction. */
   readonly settlements: readonly Settlement[];
-  readonly act: (tables: SqliteTables) => unknown;
+  readonly run: (tables: SqliteTables) => unknown;
   /** How much there is to do, in settlements and asks. */
   readonly size: number;
   /** It does not wait until the others have had their time. */
@@ -20,8 +20,8 @@ export interface WaitingCall {
 const BATCH_MAX = 64;
 
 /** Calls in the order in which they came. */
-export class ExchangeQueue {
-  #calls: WaitingCall[] = [];
+export class TransactionQueue {
+  #calls: QueuedTransaction[] = [];
 
   get isEmpty(): boolean {
     return this.#calls.length === 0;
@@ -31,12 +31,12 @@ export class ExchangeQueue {
     return this.#calls.some(({ isUrgent }) => isUrgent);
   }
 
-  push(call: WaitingCall): void {
+  push(call: QueuedTransaction): void {
     this.#calls.push(call);
   }
 
   /** What the next transaction does. */
-  batch(): readonly WaitingCall[] {
+  batch(): readonly QueuedTransaction[] {
     let sum = 0;
     const end = this.#calls.findIndex(({ size }, index) => {
       sum += size;
@@ -46,12 +46,12 @@ export class ExchangeQueue {
   }
 
   /** A batch that was done, or has failed. */
-  remove(batch: readonly WaitingCall[]): void {
+  remove(batch: readonly QueuedTransaction[]): void {
     this.#calls = this.#calls.slice(batch.length);
   }
 
   /** Removes those who have waited too long. */
-  removeOverdue(nowUs: number): readonly WaitingCall[] {
+  removeOverdue(nowUs: number): readonly QueuedTransaction[] {
     const overdue = this.#calls.filter(({ deadlineUs }) => deadlineUs <= nowUs);
     this.#calls = this.#calls.filter(({ deadlineUs }) => deadlineUs > nowUs);
     return overdue;

@@ -6,7 +6,7 @@ import { messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { jsonlEnvelopes, jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
-import { ReadingNotes } from "./skipped-events.ts";
+import { SkippedEvents } from "./skipped-events.ts";
 import { eventsOf } from "./sqlite-events.ts";
 
 /** What a run's folder holds: one of these. */
@@ -23,7 +23,7 @@ export interface ListedRun {
 /** A file of telemetry, whichever sink has written it. */
 export interface TelemetryFile {
   readonly path: string;
-  readonly notes: ReadingNotes;
+  readonly skipped: SkippedEvents;
   /** In the order in which they began. */
   runs(): Promise<readonly ListedRun[]>;
   events(runId: string): AsyncIterable<TelemetryEvent>;
@@ -39,17 +39,17 @@ export async function openTelemetryFile(path: string): Promise<TelemetryFile> {
       const inside = join(path, name);
       if ((await stat(inside).catch(() => undefined)) !== undefined) return openTelemetryFile(inside);
     }
-    throw wrong(path, `there is no telemetry in this folder: neither ${files.join(" nor ")}`);
+    throw notReadable(path, `there is no telemetry in this folder: neither ${files.join(" nor ")}`);
   }
   // The file itself may just have been put aside for a new one.
   if (there === undefined && (await jsonlFiles(path).catch(() => [])).length === 0)
-    throw wrong(path, "there is no such file");
+    throw notReadable(path, "there is no such file");
   return there !== undefined && (await isDatabase(path)) ? openDatabase(path) : new JsonlTelemetry(path);
 }
 
 class JsonlTelemetry implements TelemetryFile {
   readonly path: string;
-  notes = new ReadingNotes();
+  skipped = new SkippedEvents();
 
   constructor(path: string) {
     this.path = path;
@@ -70,8 +70,8 @@ class JsonlTelemetry implements TelemetryFile {
   }
 
   async *events(runId: string): AsyncGenerator<TelemetryEvent> {
-    this.notes = new ReadingNotes();
-    yield* jsonlEvents(await jsonlFiles(this.path), this.notes, runId);
+    this.skipped = new SkippedEvents();
+    yield* jsonlEvents(await jsonlFiles(this.path), this.skipped, runId);
   }
 
   close(): void {
@@ -81,7 +81,7 @@ class JsonlTelemetry implements TelemetryFile {
 
 class SqliteTelemetry implements TelemetryFile {
   readonly path: string;
-  notes = new ReadingNotes();
+  skipped = new SkippedEvents();
   readonly #db: DatabaseSync;
 
   constructor(path: string, db: DatabaseSync) {
@@ -101,8 +101,8 @@ class SqliteTelemetry implements TelemetryFile {
   }
 
   events(runId: string): AsyncIterable<TelemetryEvent> {
-    this.notes = new ReadingNotes();
-    return eventsOf(this.#db, runId, this.notes);
+    this.skipped = new SkippedEvents();
+    return eventsOf(this.#db, runId, this.skipped);
   }
 
   close(): void {
@@ -131,10 +131,10 @@ async function openDatabase(path: string): Promise<TelemetryFile> {
     return new SqliteTelemetry(path, db);
   } catch (cause) {
     db?.close();
-    throw wrong(path, `no telemetry can be read from this database: ${messageOf(cause)}`, cause);
+    throw notReadable(path, `no telemetry can be read from this database: ${messageOf(cause)}`, cause);
   }
 }
 
-function wrong(where: string, message: string, cause?: unknown): ConfigError {
+function notReadable(where: string, message: string, cause?: unknown): ConfigError {
   return new ConfigError([{ where, path: "", message }], { cause });
 }

@@ -1,5 +1,5 @@
 import type { RunSummary } from "../summary/run-summary.ts";
-import type { HostTimeline, Stretch } from "../summary/timeline.ts";
+import type { BreakerPeriod, HostTimeline } from "../summary/timeline.ts";
 import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf } from "./number-text.ts";
 import { type Axis, bars, round } from "./steps-chart.ts";
@@ -10,7 +10,7 @@ const WAITS = 26;
 const BAND = 7;
 const HEIGHT = BARS + GAP + WAITS + GAP + BAND;
 
-const STRETCH_WORDS: Readonly<Record<Stretch["kind"], string>> = {
+const PERIOD_LABELS: Readonly<Record<BreakerPeriod["kind"], string>> = {
   open: "circuit open",
   half_open: "on trial",
   cooldown: "cooling down",
@@ -19,7 +19,7 @@ const STRETCH_WORDS: Readonly<Record<Stretch["kind"], string>> = {
 /** One host: its calls, its longest waits, and when it was cut off; all on the page's one time axis. */
 export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): Markup {
   const longestMs = Math.max(...host.waitMs, 0);
-  const cutMs = host.stretches.reduce(
+  const openMs = host.periods.reduce(
     (sum, { kind, fromMs, toMs }) => sum + (kind === "half_open" ? 0 : toMs - fromMs),
     0,
   );
@@ -30,12 +30,12 @@ export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): 
     `${countOf(host.calls)} ${host.calls === 1 ? "call" : "calls"}`,
     throttled > 0 ? `${countOf(throttled)} × 429 or 503` : "",
     longestMs > 0 ? `longest wait ${durationOf(longestMs)}` : "no waits",
-    cutMs > 0 ? `cut off for ${durationOf(cutMs)}` : "",
+    openMs > 0 ? `cut off for ${durationOf(openMs)}` : "",
   ].filter(fact => fact !== "");
   return html`<div class="host"><div><h3>${host.host}</h3>${facts.map(fact => html`<p>${fact}</p>`)}</div>
 <svg role="img" aria-label="${host.host} over time: ${facts.join(", ")}" viewBox="0 0 ${axis.steps} ${HEIGHT}" height="${HEIGHT}" preserveAspectRatio="none">
 <line class="rule" x1="0" x2="${axis.steps}" y1="${BARS}" y2="${BARS}"/>${waits(host.waitMs, longestMs, axis)}
-<rect class="well" x="0" y="${HEIGHT - BAND}" width="${axis.steps}" height="${BAND}"/>${host.stretches.map(stretch => band(stretch, axis))}${bars(host.outcomes, axis, BARS, host.waitMs)}</svg></div>`;
+<rect class="well" x="0" y="${HEIGHT - BAND}" width="${axis.steps}" height="${BAND}"/>${host.periods.map(period => band(period, axis))}${bars(host.outcomes, axis, BARS, host.waitMs)}</svg></div>`;
 }
 
 /** Relative to the host's own longest: what matters is when it had to wait. */
@@ -51,10 +51,13 @@ function waits(waitMs: readonly number[], longestMs: number, { steps }: Axis): M
   return html`<polygon class="area" points="0,${foot} ${line} ${steps},${foot}"/><polyline class="edge" points="${line}"/>`;
 }
 
-function band({ kind, fromMs, toMs, about }: Stretch, { fromMs: startMs, stepMs, steps }: Axis): Markup | undefined {
+function band(
+  { kind, fromMs, toMs, about }: BreakerPeriod,
+  { fromMs: startMs, stepMs, steps }: Axis,
+): Markup | undefined {
   const x = Math.max(0, (fromMs - startMs) / stepMs);
   // The shortest break can still be seen.
   const width = Math.max(Math.min(steps, (toMs - startMs) / stepMs) - x, steps / 400);
-  const tip = `${STRETCH_WORDS[kind]} (${about})\n${clockOf(fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
+  const tip = `${PERIOD_LABELS[kind]} (${about})\n${clockOf(fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
   return html`<g class="step"><title>${tip}</title><rect class="${kind}" x="${round(x)}" y="${HEIGHT - BAND}" width="${round(width)}" height="${BAND}"/></g>`;
 }

@@ -1,4 +1,4 @@
-import { REASONS, type ReasonKind } from "../breaker-openings.ts";
+import { type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import { CALL_OUTCOMES, type CallOutcome } from "../call-outcome.ts";
 import type { RunSummary } from "../summary/run-summary.ts";
 import type { RunTimeline } from "../summary/timeline.ts";
@@ -6,12 +6,12 @@ import { delayChart } from "./delay-chart.ts";
 import { hostStrip } from "./host-strip.ts";
 import { html, Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, momentOf, percentOf } from "./number-text.ts";
-import { type Axis, type Counts, clock, OUTCOME_WORDS, stepsChart } from "./steps-chart.ts";
+import { type Axis, type Counts, clock, OUTCOME_LABELS, stepsChart } from "./steps-chart.ts";
 import { STYLE } from "./style.ts";
-import { hostsTable, lanesTable, stepsTable } from "./tables.ts";
+import { hostsTable, keysTable, stepsTable } from "./tables.ts";
 
 /** What else a reader should know: of the file, not of the run. */
-export interface PageNotes {
+export interface SkippedCounts {
   readonly unreadable: number;
   readonly unknown: number;
 }
@@ -19,7 +19,7 @@ export interface PageNotes {
 /** Hosts beyond these are in the table only. */
 const STRIPS_MAX = 16;
 
-const REASON_WORDS: Readonly<Record<ReasonKind, string>> = {
+const REASON_LABELS: Readonly<Record<OpenReasonKind, string>> = {
   failures: "failures in a row",
   "retry-after": "the server asked for a pause",
   "rolling-window": "failures within a window",
@@ -27,7 +27,7 @@ const REASON_WORDS: Readonly<Record<ReasonKind, string>> = {
 };
 
 /** One page that needs nothing else: no script, no network. Everything that was read is escaped. */
-export function reportPage(summary: RunSummary, timeline: RunTimeline, notes: PageNotes): string {
+export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: SkippedCounts): string {
   const { fromMs, stepMs } = timeline;
   const axis: Axis = { fromMs, stepMs, steps: Math.max(1, timeline.hosts[0]?.waitMs.length ?? 1) };
   const overall = summed(timeline);
@@ -37,7 +37,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, notes: Pa
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="referrer" content="no-referrer"><title>Run ${summary.runId}</title><style>${new Markup(STYLE)}</style></head>
-<body>${head(summary, notes)}<main>${tiles(summary)}
+<body>${head(summary, skipped)}<main>${tiles(summary)}
 <section><h2>Calls over time</h2><p class="note">How they ended, in steps of ${durationOf(stepMs)}. Times are UTC.</p>${legend()}${stepsChart(overall, axis)}
 <details><summary>The same as a table</summary>${stepsTable(overall, axis)}</details></section>
 <section><h2>Hosts over time</h2><p class="note">Calls, the longest waits at the gate (to the scale of each host), and when a host was cut off. ${
@@ -48,7 +48,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, notes: Pa
   }</p>${delayChart(summary.hosts)}</section>
 <div class="pair">${openings(summary)}${refusals(summary)}</div>
 <section><h2>Hosts and roles</h2>${hostsTable(summary.hosts)}</section>
-<section><h2>Budgets</h2>${lanesTable(summary.lanes)}</section></main>
+<section><h2>Budgets</h2>${keysTable(summary.lanes)}</section></main>
 <footer>${summary.program ?? "A program"} with docstokg ${summary.version ?? ""} · policy ${
     summary.configHashes.length === 0 ? "unknown" : summary.configHashes.join(", ")
   } · ${countOf(summary.events)} events</footer></body></html>
@@ -56,15 +56,15 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, notes: Pa
   return page.text;
 }
 
-function head(summary: RunSummary, notes: PageNotes): Markup {
+function head(summary: RunSummary, skipped: SkippedCounts): Markup {
   const { runId, program, startedMs, endedMs, durationMs, hasEnded, dropped } = summary;
   const warnings = [
     dropped > 0
       ? `${countOf(dropped)} events were dropped because they came faster than they could be written: what is counted here is less than what happened.`
       : "",
     hasEnded ? "" : "The run has not come to its end: it is still going on, or was stopped in the middle.",
-    notes.unreadable > 0 ? `${countOf(notes.unreadable)} lines of the file could not be read.` : "",
-    notes.unknown > 0 ? `${countOf(notes.unknown)} events are of types that this version does not know.` : "",
+    skipped.unreadable > 0 ? `${countOf(skipped.unreadable)} lines of the file could not be read.` : "",
+    skipped.unknown > 0 ? `${countOf(skipped.unknown)} events are of types that this version does not know.` : "",
   ].filter(text => text !== "");
   return html`<header><h1>${program ?? "Run"} <span class="soft">for ${durationOf(durationMs)}</span></h1>
 <p class="soft">${momentOf(startedMs)} to ${
@@ -97,14 +97,14 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
     ],
     [durationOf(breaker.timeSavedMs), "saved by not calling what was down"],
   ];
-  return html`<ul class="tiles">${figures.map(([figure, words]) => html`<li><b>${figure}</b><span>${words}</span></li>`)}</ul>`;
+  return html`<ul class="tiles">${figures.map(([figure, label]) => html`<li><b>${figure}</b><span>${label}</span></li>`)}</ul>`;
 }
 
 function openings({ breaker: { opens, opensByReason, afterOpen } }: RunSummary): Markup {
   const most = Math.max(1, ...REASONS.map(reason => opensByReason[reason]));
   const rows = REASONS.filter(reason => opensByReason[reason] > 0).map(
     reason =>
-      html`<div>${REASON_WORDS[reason]}</div><div class="track"><div class="${reason === "failures" ? "open" : "cooldown"}" style="width:${(opensByReason[reason] / most) * 100}%"></div></div><div>${countOf(opensByReason[reason])}</div>`,
+      html`<div>${REASON_LABELS[reason]}</div><div class="track"><div class="${reason === "failures" ? "open" : "cooldown"}" style="width:${(opensByReason[reason] / most) * 100}%"></div></div><div>${countOf(opensByReason[reason])}</div>`,
   );
   const after = `The first call afterwards went well ${countOf(afterOpen.succeeded)} times, and failed ${countOf(afterOpen.failed)} times.`;
   return html`<section><h2>Why hosts were cut off</h2><p class="note">${
@@ -127,7 +127,7 @@ function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
 }
 
 function legend(): Markup {
-  return html`<ul class="legend">${CALL_OUTCOMES.map(outcome => html`<li><span class="key ${outcome}"></span>${OUTCOME_WORDS[outcome]}</li>`)}</ul>`;
+  return html`<ul class="legend">${CALL_OUTCOMES.map(outcome => html`<li><span class="key ${outcome}"></span>${OUTCOME_LABELS[outcome]}</li>`)}</ul>`;
 }
 
 function bandLegend(): Markup {
@@ -136,7 +136,7 @@ function bandLegend(): Markup {
     ["half_open", "on trial"],
     ["cooldown", "whole host cooling down"],
   ] as const;
-  return html`<ul class="legend">${kinds.map(([kind, words]) => html`<li><span class="key band ${kind}"></span>${words}</li>`)}</ul>`;
+  return html`<ul class="legend">${kinds.map(([kind, label]) => html`<li><span class="key band ${kind}"></span>${label}</li>`)}</ul>`;
 }
 
 function summed({ hosts }: RunTimeline): Counts {

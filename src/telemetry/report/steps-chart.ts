@@ -11,7 +11,7 @@ export interface Axis {
   readonly steps: number;
 }
 
-export const OUTCOME_WORDS: Readonly<Record<CallOutcome, string>> = {
+export const OUTCOME_LABELS: Readonly<Record<CallOutcome, string>> = {
   answered: "answered",
   cached: "from the cache",
   throttled: "429 or 503",
@@ -51,7 +51,7 @@ export function bars(counts: Counts, axis: Axis, height: number, waitMs?: readon
 
 function tip(counts: Counts, { fromMs, stepMs }: Axis, step: number, waitMs: readonly number[] | undefined): string {
   const lines = CALL_OUTCOMES.filter(outcome => (counts[outcome][step] ?? 0) > 0).map(
-    outcome => `${countOf(counts[outcome][step] ?? 0)} ${OUTCOME_WORDS[outcome]}`,
+    outcome => `${countOf(counts[outcome][step] ?? 0)} ${OUTCOME_LABELS[outcome]}`,
   );
   const wait = waitMs?.[step] ?? 0;
   if (wait > 0) lines.push(`longest wait ${durationOf(wait)}`);

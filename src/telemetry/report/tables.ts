@@ -1,8 +1,8 @@
 import { CALL_OUTCOMES } from "../call-outcome.ts";
-import type { HostSummary, LaneSummary } from "../summary/run-summary.ts";
+import type { HostSummary, KeySummary } from "../summary/run-summary.ts";
 import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, percentOf } from "./number-text.ts";
-import { type Axis, type Counts, OUTCOME_WORDS } from "./steps-chart.ts";
+import { type Axis, type Counts, OUTCOME_LABELS } from "./steps-chart.ts";
 
 /** Rows beyond these are for `--json`. */
 const ROWS_MAX = 200;
@@ -24,7 +24,7 @@ export function hostsTable(rows: readonly HostSummary[]): Markup {
   return table("Calls that are over, by host and role", head, cells);
 }
 
-export function lanesTable(rows: readonly LaneSummary[]): Markup {
+export function keysTable(rows: readonly KeySummary[]): Markup {
   const head = ["budget", "role", "acquired", "blocked", "aborted", "free HEADs", "AIMD multiplier", "least"];
   const cells = rows.map(({ key, role, acquired, blocked, aborted, headSkipped, multiplier, leastMultiplier }) => [
     key,
@@ -46,7 +46,7 @@ export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Mar
   });
   return table(
     `Calls in steps of ${durationOf(each * stepMs)}`,
-    ["from", ...CALL_OUTCOMES.map(outcome => OUTCOME_WORDS[outcome])],
+    ["from", ...CALL_OUTCOMES.map(outcome => OUTCOME_LABELS[outcome])],
     cells,
   );
 }

@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { acquire, allOf, at, call, folderFor, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { StoreError } from "../../errors.ts";
 import { jsonlEvents, jsonlFiles } from "../reading/jsonl-events.ts";
-import { ReadingNotes } from "../reading/skipped-events.ts";
+import { SkippedEvents } from "../reading/skipped-events.ts";
 import { openTelemetryFile } from "../reading/telemetry-file.ts";
 import { jsonlSink } from "./jsonl-sink.ts";
 
 async function readAll(file: string, runId?: string) {
-  const notes = new ReadingNotes();
-  const events = await allOf(jsonlEvents(await jsonlFiles(file), notes, runId));
-  return { events, notes };
+  const skipped = new SkippedEvents();
+  const events = await allOf(jsonlEvents(await jsonlFiles(file), skipped, runId));
+  return { events, skipped };
 }
 
 test("each event is a line of JSON, and is read back as it was", async t => {
@@ -25,10 +25,10 @@ test("each event is a line of JSON, and is read back as it was", async t => {
   await sink.close?.();
   assert.equal(readFileSync(file, "utf8").split("\n").length, 4);
   assert.equal(statSync(file).mode & 0o077, 0);
-  const { events: read, notes } = await readAll(file);
+  const { events: read, skipped } = await readAll(file);
   // What is undefined is not written.
   assert.deepEqual(read, JSON.parse(JSON.stringify(events)));
-  assert.equal(notes.unreadable, 0);
+  assert.equal(skipped.unreadable, 0);
 });
 
 test("a file that has grown too long is put aside, and only so many are kept", async t => {
@@ -42,13 +42,13 @@ test("a file that has grown too long is put aside, and only so many are kept", a
   await sink.close?.();
   assert.equal((await jsonlFiles(file)).length, 3);
   for (const name of await jsonlFiles(file)) assert.ok(statSync(name).size <= 1024, name);
-  const { events, notes } = await readAll(file);
+  const { events, skipped } = await readAll(file);
   const times = events.map(({ ts }) => ts);
   assert.deepEqual(
     times,
     times.toSorted((a, b) => a - b),
   );
-  assert.equal(notes.unreadable, 0);
+  assert.equal(skipped.unreadable, 0);
   assert.ok(events.length > 4 && events.length < 24);
 });
 
@@ -83,12 +83,12 @@ test("a line that was torn by a kill is ended, counted when it is read, and cost
   const sink = await jsonlSink(file);
   sink.take(call(1, "b.example"));
   await sink.close?.();
-  const { events, notes } = await readAll(file);
+  const { events, skipped } = await readAll(file);
   assert.deepEqual(
     events.map(event => event.event_type === "http_request" && event.host),
     ["a.example", "b.example"],
   );
-  assert.equal(notes.unreadable, 1);
+  assert.equal(skipped.unreadable, 1);
 });
 
 test("a process that is killed leaves whole lines, but for the last", async t => {
@@ -104,9 +104,9 @@ test("a process that is killed leaves whole lines, but for the last", async t =>
   await once(child.stdout, "data");
   child.kill("SIGKILL");
   await once(child, "exit");
-  const { events, notes } = await readAll(file);
+  const { events, skipped } = await readAll(file);
   assert.ok(events.length >= 500);
-  assert.ok(notes.unreadable <= 1);
+  assert.ok(skipped.unreadable <= 1);
 });
 
 test("what is no event of ours is tolerated and counted, whatever it is", async t => {
@@ -127,11 +127,11 @@ test("what is no event of ours is tolerated and counted, whatever it is", async 
     JSON.stringify(call(1, "b.example")),
   ];
   writeFileSync(file, lines.join("\n"));
-  const { events, notes } = await readAll(file);
+  const { events, skipped } = await readAll(file);
   assert.equal(events.length, 2);
-  assert.equal(notes.unreadable, 6);
+  assert.equal(skipped.unreadable, 6);
   assert.deepEqual(
-    [...notes.unknown],
+    [...skipped.unknown],
     [
       ["quantum_leap", 2],
       ["__proto__", 1],
@@ -157,9 +157,9 @@ test("runs that share a file are told apart, and the notes are those of the run 
     ],
   );
   assert.equal((await allOf(opened.events(RUN))).length, 2);
-  assert.equal(opened.notes.unknown.size, 0);
+  assert.equal(opened.skipped.unknown.size, 0);
   assert.equal((await allOf(opened.events("run-2"))).length, 1);
-  assert.equal(opened.notes.unknown.size, 1);
+  assert.equal(opened.skipped.unknown.size, 1);
 });
 
 test("a place where no file can be is an error that names it, and options that make no sense are refused", async t => {

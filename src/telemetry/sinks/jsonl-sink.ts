@@ -4,7 +4,7 @@ import { StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import type { TelemetryEvent } from "../events.ts";
-import { asideFiles, asideName } from "../rotated-files.ts";
+import { rotatedFiles, rotatedName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 
@@ -90,9 +90,9 @@ class JsonlWriter implements BatchWriter {
   /** Puts the file aside under a name that nobody else comes to: processes that do so at once lose nothing. */
   async #rotate(): Promise<void> {
     await this.close();
-    await ifThere(rename(this.#path, asideName(this.#path, this.#time.wallMs())));
-    const aside = await asideFiles(this.#path);
-    for (const old of aside.slice(0, Math.max(0, aside.length - this.#keep))) await ifThere(unlink(old));
+    await ifThere(rename(this.#path, rotatedName(this.#path, this.#time.wallMs())));
+    const rotated = await rotatedFiles(this.#path);
+    for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifThere(unlink(old));
     await this.open();
   }
 }

@@ -1,10 +1,17 @@
 /** The one file that knows `@opentelemetry/api`, which is loaded when a sink is made, and never before. */
 import type { Attributes } from "@opentelemetry/api";
 import { ConfigError } from "../../errors.ts";
-import { outcomeOf } from "../call-outcome.ts";
+import { callOutcomeOf } from "../call-outcome.ts";
 import type { EventOf } from "../events.ts";
-import { DELAY_BUCKETS_MS, METRICS, type Meter, MetricFeed, type MetricName, type MetricSpec } from "../metrics.ts";
-import type { Sink, Watched } from "../sink.ts";
+import {
+  DELAY_BUCKETS_MS,
+  METRICS,
+  MetricCollector,
+  type MetricName,
+  type MetricRecorder,
+  type MetricSpec,
+} from "../metrics.ts";
+import type { GaugeSource, Sink } from "../sink.ts";
 
 /**
  * The same metrics, and a span for each call, to whichever SDK the program has registered; to nobody when it has none.
@@ -17,7 +24,7 @@ export async function otelSink(): Promise<Sink> {
   const counters = new Map<MetricName, { add(by: number, labels: Attributes): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Attributes): void }>();
   const stops: (() => void)[] = [];
-  let hub: Watched | undefined;
+  let hub: GaugeSource | undefined;
   const gauges = { http_in_flight: "inFlight", http_waiting: "waiting" } as const;
   for (const [name, { kind, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
     const description = about;
@@ -35,14 +42,14 @@ export async function otelSink(): Promise<Sink> {
       stops.push(() => gauge.removeCallback(read));
     }
   }
-  const meter: Meter = {
+  const recorder: MetricRecorder = {
     count: (name, by, labels) => counters.get(name)?.add(by, labels),
     observe: (name, value, labels) => histograms.get(name)?.record(value, labels),
   };
-  const feed = new MetricFeed(meter);
+  const collector = new MetricCollector(recorder);
 
   const span = (event: EventOf<"http_request">) => {
-    const outcome = outcomeOf(event);
+    const outcome = callOutcomeOf(event);
     // The call is over, so that both its ends are known.
     const startTime = event.ts - event.elapsed_ms;
     const options = { kind: SpanKind.CLIENT, startTime, attributes: attributesOf(event, outcome) };
@@ -54,11 +61,11 @@ export async function otelSink(): Promise<Sink> {
   return {
     name: "otel",
     take: event => {
-      feed.take(event);
+      collector.take(event);
       if (event.event_type === "http_request") span(event);
     },
-    watch: watched => {
-      hub = watched;
+    watch: source => {
+      hub = source;
     },
     close: async () => {
       for (const stop of stops.splice(0)) stop();

@@ -1,7 +1,14 @@
 /** The one file that knows `prom-client`, which is loaded when a sink is made, and never before. */
 import { ConfigError } from "../../errors.ts";
-import { DELAY_BUCKETS_MS, METRICS, type Meter, MetricFeed, type MetricName, type MetricSpec } from "../metrics.ts";
-import type { Sink, Watched } from "../sink.ts";
+import {
+  DELAY_BUCKETS_MS,
+  METRICS,
+  MetricCollector,
+  type MetricName,
+  type MetricRecorder,
+  type MetricSpec,
+} from "../metrics.ts";
+import type { GaugeSource, Sink } from "../sink.ts";
 
 /** A registry of `prom-client`, as far as we use one. */
 export interface MetricsRegistry {
@@ -24,7 +31,7 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
   const registry = (options.registry ?? new Registry()) as InstanceType<typeof Registry>;
   const counters = new Map<MetricName, InstanceType<typeof Counter>>();
   const histograms = new Map<MetricName, InstanceType<typeof Histogram>>();
-  let hub: Watched | undefined;
+  let hub: GaugeSource | undefined;
   const gauges = {
     http_in_flight: () => hub?.snapshot().inFlight,
     http_waiting: () => hub?.snapshot().waiting,
@@ -43,17 +50,17 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
       });
     }
   }
-  const meter: Meter = {
+  const recorder: MetricRecorder = {
     count: (name, by, labels) => counters.get(name)?.inc({ ...labels }, by),
     observe: (name, value, labels) => histograms.get(name)?.observe({ ...labels }, value),
   };
-  const feed = new MetricFeed(meter);
+  const collector = new MetricCollector(recorder);
   return {
     name: "prometheus",
     registry,
-    take: event => feed.take(event),
-    watch: watched => {
-      hub = watched;
+    take: event => collector.take(event),
+    watch: source => {
+      hub = source;
     },
   };
 }

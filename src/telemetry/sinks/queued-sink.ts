@@ -19,10 +19,10 @@ export interface QueueOptions {
 }
 
 /** What is written between two turns of the event loop: about a millisecond's work for JSON. */
-const BATCH = 256;
+const BATCH_EVENTS = 256;
 /** Places kept free for the few events that a report cannot do without. */
-const RESERVED = 1000;
-const VITAL: ReadonlySet<EventType> = new Set([
+const RESERVED_SLOTS = 1000;
+const REQUIRED_EVENTS: ReadonlySet<EventType> = new Set([
   "run_started",
   "run_ended",
   "policy_loaded",
@@ -46,13 +46,13 @@ export class QueuedSink implements Sink {
   #timer: Timer | undefined;
   #draining: Promise<void> | undefined;
   #dropped = 0;
-  #untold = 0;
+  #unreportedDrops = 0;
   #lastDropped: TelemetryEvent | undefined;
   #isClosed = false;
   #hasWarned = false;
 
   constructor(name: string, writer: BatchWriter, options: QueueOptions & { readonly batch?: number } = {}) {
-    const { time = systemTime, maxQueued = 10_000, delayMs = 50, batch = BATCH } = options;
+    const { time = systemTime, maxQueued = 10_000, delayMs = 50, batch = BATCH_EVENTS } = options;
     if (!(Number.isInteger(maxQueued) && maxQueued >= 1))
       throw new RangeError(`maxQueued must be a whole number from 1, not ${maxQueued}`);
     if (!(delayMs >= 0 && delayMs <= 60_000)) throw new RangeError(`delayMs must be from 0 to 60000, not ${delayMs}`);
@@ -69,8 +69,8 @@ export class QueuedSink implements Sink {
   }
 
   take(event: TelemetryEvent): void {
-    const places = VITAL.has(event.event_type) ? this.#maxQueued + RESERVED : this.#maxQueued;
-    if (this.#isClosed || this.#queue.length >= places) {
+    const capacity = REQUIRED_EVENTS.has(event.event_type) ? this.#maxQueued + RESERVED_SLOTS : this.#maxQueued;
+    if (this.#isClosed || this.#queue.length >= capacity) {
       this.#drop([event]);
       return;
     }
@@ -116,7 +116,7 @@ export class QueuedSink implements Sink {
   }
 
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0 || this.#untold > 0) {
+    while (this.#queue.length > 0 || this.#unreportedDrops > 0) {
       const batch = this.#next();
       try {
         await this.#writer.write(batch);
@@ -133,20 +133,20 @@ export class QueuedSink implements Sink {
   /** What was dropped is told behind what was kept before it. */
   #next(): readonly TelemetryEvent[] {
     const batch = this.#queue.splice(0, this.#batch);
-    if (this.#untold === 0 || this.#lastDropped === undefined || this.#queue.length > 0) return batch;
+    if (this.#unreportedDrops === 0 || this.#lastDropped === undefined || this.#queue.length > 0) return batch;
     const { ts, run_id, config_hash } = this.#lastDropped;
-    const dropped = this.#untold;
-    this.#untold = 0;
+    const dropped = this.#unreportedDrops;
+    this.#unreportedDrops = 0;
     return [...batch, { ts, event_type: "telemetry_dropped", run_id, config_hash, sink: this.name, dropped }];
   }
 
   #drop(events: readonly TelemetryEvent[]): void {
     for (const event of events) {
       // A notice that is lost itself stands for as many as it told of.
-      if (event.event_type === "telemetry_dropped") this.#untold += event.dropped;
+      if (event.event_type === "telemetry_dropped") this.#unreportedDrops += event.dropped;
       else {
         this.#dropped += 1;
-        this.#untold += 1;
+        this.#unreportedDrops += 1;
       }
       this.#lastDropped = event;
     }

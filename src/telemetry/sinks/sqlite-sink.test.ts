@@ -131,7 +131,7 @@ test("rows that a newer version or somebody else has written are skipped and cou
   const opened = await openTelemetryFile(file);
   t.after(() => opened.close());
   assert.equal((await allOf(opened.events(RUN))).length, 1);
-  assert.deepEqual([opened.notes.unreadable, [...opened.notes.unknown]], [1, [["from_the_future", 1]]]);
+  assert.deepEqual([opened.skipped.unreadable, [...opened.skipped.unknown]], [1, [["from_the_future", 1]]]);
 });
 
 test("a folder without telemetry, and a file that is not there, are errors that say what would be valid", async t => {

@@ -17,7 +17,7 @@ import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.t
 /** Several processes that create one file at once are done in some milliseconds. */
 const OPENING_MS_MAX = 5000;
 /** One transaction writes no more, so that catching up does not stall the event loop: about a millisecond's work. */
-const BATCH = 64;
+const BATCH_EVENTS = 64;
 /** Another's write lasts a millisecond or two. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
 /** Then nobody is writing: somebody has forgotten a lock, and events are dropped. */
@@ -32,7 +32,7 @@ export async function sqliteSink(file: string, options: QueueOptions = {}): Prom
   const onTrouble = (error: Error) => process.emitWarning(error.message, "DocstokgWarning");
   const opening = { path: file, format: TELEMETRY_FORMAT, time, random: Math.random, onTrouble };
   const { db } = await openWhenFree(opening, OPENING_MS_MAX);
-  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batch: BATCH });
+  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batch: BATCH_EVENTS });
 }
 
 class SqliteWriter implements BatchWriter {
@@ -74,11 +74,11 @@ class SqliteWriter implements BatchWriter {
   }
 
   /** One transaction. While another process writes nobody sleeps inside SQLite: it is tried again later. */
-  async #whenFree(act: () => void): Promise<void> {
+  async #whenFree(work: () => void): Promise<void> {
     const deadlineUs = this.#time.monotonicUs() + BUSY_MS_MAX * 1000;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        inTransaction(this.#db, "BEGIN IMMEDIATE", act);
+        inTransaction(this.#db, "BEGIN IMMEDIATE", work);
         return;
       } catch (error) {
         if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw error;
@@ -103,8 +103,8 @@ class Insert {
     const fields = Object.keys(EVENT_SPECS[type].fields).filter(name => name !== "config_hash");
     this.#columns = ["ts", "event_type", "run_id", "config_hash", ...fields];
     const names = this.#columns.map(name => `"${name}"`).join(", ");
-    const places = this.#columns.map(() => "?").join(", ");
-    this.#statement = db.prepare(`INSERT INTO ${TABLE_OF[type]} (seq, ${names}) VALUES (?, ${places})`);
+    const placeholders = this.#columns.map(() => "?").join(", ");
+    this.#statement = db.prepare(`INSERT INTO ${TABLE_OF[type]} (seq, ${names}) VALUES (?, ${placeholders})`);
   }
 
   run(seq: number, event: TelemetryEvent): void {

@@ -1,4 +1,4 @@
-import { type Opening, Openings, REASONS, type ReasonKind } from "../breaker-openings.ts";
+import { type BreakerOpening, BreakerOpenings, type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import { Distribution } from "./distribution.ts";
 import type { RunSummary } from "./run-summary.ts";
@@ -29,21 +29,21 @@ const OTHERS = "(other hosts)";
 
 /** Openings, refusals by breakers, and what they were good for. */
 export class BreakerTally {
-  readonly #openings = new Openings();
-  readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<ReasonKind, number>;
+  readonly #openings = new BreakerOpenings();
+  readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<OpenReasonKind, number>;
   readonly #latencies = new Map<string, Latency>();
   readonly #overall = new Latency();
   /** How much longer the break would have lasted, of each call that it refused. */
-  readonly #refusedCalls = new Map<string, Distribution>();
+  readonly #deniedCalls = new Map<string, Distribution>();
   /** The same of breakers that were asked without a hub, where there are no calls to go by. */
-  readonly #refusedAsks = new Map<string, Distribution>();
+  readonly #deniedChecks = new Map<string, Distribution>();
   #hasCalls = false;
   /** Cooldowns whose end nobody has tried yet, by host. */
-  readonly #untried = new Map<string, number>();
+  readonly #endedCooldowns = new Map<string, number>();
   #succeeded = 0;
   #failed = 0;
 
-  take(event: TelemetryEvent): Opening | undefined {
+  take(event: TelemetryEvent): BreakerOpening | undefined {
     const opening = this.#openings.of(event);
     if (opening !== undefined) this.#opens[opening.reason] += 1;
     switch (event.event_type) {
@@ -54,16 +54,17 @@ export class BreakerTally {
         for (const latency of this.#latenciesOf(event.host)) latency.paused(event.delay_ms);
         break;
       case "breaker_before_call":
-        if (!event.allowed) refusedAt(this.#refusedAsks, event.host).add(event.remaining_ms);
+        if (!event.allowed) deniedAt(this.#deniedChecks, event.host).add(event.remaining_ms);
         break;
       case "breaker_state_change":
-        if (event.old === "half_open") this.#tried(event.new === "closed");
+        if (event.old === "half_open") this.#countTrial(event.new === "closed");
         break;
       case "breaker_cooldown_set":
-        if (this.#untried.size < HOSTS_MAX || this.#untried.has(event.host)) this.#untried.set(event.host, event.until);
+        if (this.#endedCooldowns.size < HOSTS_MAX || this.#endedCooldowns.has(event.host))
+          this.#endedCooldowns.set(event.host, event.until);
         break;
       case "breaker_cooldown_ended":
-        if (this.#untried.delete(event.host) && event.by === "success") this.#tried(true);
+        if (this.#endedCooldowns.delete(event.host) && event.by === "success") this.#countTrial(true);
         break;
       case "breaker_success":
       case "breaker_failure":
@@ -74,7 +75,7 @@ export class BreakerTally {
 
   summary(durationMs: number): RunSummary["breaker"] {
     const opens = REASONS.reduce((sum, reason) => sum + this.#opens[reason], 0);
-    const refused = this.#hasCalls ? this.#refusedCalls : this.#refusedAsks;
+    const refused = this.#hasCalls ? this.#deniedCalls : this.#deniedChecks;
     let denied = 0;
     let timeSavedMs = 0;
     for (const [host, remaining] of refused) {
@@ -100,19 +101,19 @@ export class BreakerTally {
     this.#hasCalls = true;
     if (event.attempts > 0) for (const latency of this.#latenciesOf(event.host)) latency.ended(event);
     if (event.error === "DOCSTOKG_BREAKER_OPEN")
-      refusedAt(this.#refusedCalls, event.host).add(event.breaker_open_remaining_ms);
+      deniedAt(this.#deniedCalls, event.host).add(event.breaker_open_remaining_ms);
   }
 
   #firstAfterCooldown({ event_type, host, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
-    const untilMs = this.#untried.get(host);
+    const untilMs = this.#endedCooldowns.get(host);
     // What was under way when it was set says nothing of how it ended.
     if (untilMs === undefined || ts < untilMs) return;
-    this.#untried.delete(host);
-    this.#tried(event_type === "breaker_success");
+    this.#endedCooldowns.delete(host);
+    this.#countTrial(event_type === "breaker_success");
   }
 
-  #tried(isWell: boolean): void {
-    if (isWell) this.#succeeded += 1;
+  #countTrial(hasSucceeded: boolean): void {
+    if (hasSucceeded) this.#succeeded += 1;
     else this.#failed += 1;
   }
 
@@ -126,7 +127,7 @@ export class BreakerTally {
   }
 }
 
-function refusedAt(refused: Map<string, Distribution>, host: string): Distribution {
+function deniedAt(refused: Map<string, Distribution>, host: string): Distribution {
   const name = refused.has(host) || refused.size < HOSTS_MAX ? host : OTHERS;
   const known = refused.get(name) ?? new Distribution();
   refused.set(name, known);

@@ -1,7 +1,7 @@
-import { CALL_OUTCOMES, type CallOutcome, outcomeOf } from "../call-outcome.ts";
+import { CALL_OUTCOMES, type CallOutcome, callOutcomeOf } from "../call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import { Distribution } from "./distribution.ts";
-import type { DelaySummary, HostSummary, LaneSummary } from "./run-summary.ts";
+import type { DelaySummary, HostSummary, KeySummary } from "./run-summary.ts";
 
 /** Rows beyond these are taken together. */
 const ROWS_MAX = 20_000;
@@ -25,18 +25,18 @@ export class HostRow {
     this.outcomes = noOutcomes();
   }
 
-  ended(event: EventOf<"http_request">): void {
+  countCall(event: EventOf<"http_request">): void {
     this.calls += 1;
-    this.outcomes[outcomeOf(event)] += 1;
+    this.outcomes[callOutcomeOf(event)] += 1;
     if (event.attempts === 0) return;
     this.attempts += event.attempts;
     this.delay.add(event.rate_delay_ms);
     this.slotWaitMs += event.rate_concurrency_wait_ms;
     // Those that a breaker counts as failures are told by it, for each attempt.
-    if (event.breaker_recorded !== "failure" && !event.from_cache) this.answered(event.status);
+    if (event.breaker_recorded !== "failure" && !event.from_cache) this.countThrottle(event.status);
   }
 
-  answered(status: number | undefined): void {
+  countThrottle(status: number | undefined): void {
     if (status === 429) this.answers429 += 1;
     else if (status === 503) this.answers503 += 1;
   }
@@ -49,7 +49,7 @@ export class HostRow {
 }
 
 /** The budget of one role at one host or group. */
-class LaneRow {
+class KeyRow {
   readonly key: string;
   readonly role: string;
   acquired = 0;
@@ -64,18 +64,18 @@ class LaneRow {
     this.role = role;
   }
 
-  came({ outcome, weight }: EventOf<"ratelimit.acquire">): void {
+  countAcquire({ outcome, weight }: EventOf<"ratelimit.acquire">): void {
     if (outcome === "refused") this.blocked += 1;
     else if (outcome === "aborted") this.aborted += 1;
     else if (weight > 0) this.acquired += 1;
   }
 
-  paced(multiplier: number): void {
+  setMultiplier(multiplier: number): void {
     this.multiplier = multiplier;
     this.leastMultiplier = Math.min(this.leastMultiplier, multiplier);
   }
 
-  summary(): LaneSummary {
+  summary(): KeySummary {
     const { key, role, acquired, blocked, aborted, headSkipped, multiplier, leastMultiplier } = this;
     return { key, role, acquired, blocked, aborted, headSkipped, multiplier, leastMultiplier };
   }
@@ -84,24 +84,24 @@ class LaneRow {
 /** Everything that is told by host and role. */
 export class HostTally {
   readonly #hosts = new Map<string, HostRow>();
-  readonly #lanes = new Map<string, LaneRow>();
+  readonly #keys = new Map<string, KeyRow>();
 
   take(event: TelemetryEvent): void {
     switch (event.event_type) {
       case "http_request":
-        this.#host(event.host, event.role).ended(event);
+        this.#host(event.host, event.role).countCall(event);
         return;
       case "breaker_failure":
-        this.#host(event.host, event.role).answered(event.status);
+        this.#host(event.host, event.role).countThrottle(event.status);
         return;
       case "ratelimit.acquire":
-        this.#lane(event.key, event.role).came(event);
+        this.#key(event.key, event.role).countAcquire(event);
         return;
       case "rate_head_skipped":
-        this.#lane(event.host, event.role).headSkipped += 1;
+        this.#key(event.host, event.role).headSkipped += 1;
         return;
       case "aimd_adjust":
-        if (typeof event.new === "number") this.#lane(event.host, event.role).paced(event.new);
+        if (typeof event.new === "number") this.#key(event.host, event.role).setMultiplier(event.new);
     }
   }
 
@@ -109,16 +109,16 @@ export class HostTally {
     return [...this.#hosts.values()];
   }
 
-  lanes(): readonly LaneSummary[] {
-    return Array.from(this.#lanes.values(), lane => lane.summary());
+  lanes(): readonly KeySummary[] {
+    return Array.from(this.#keys.values(), lane => lane.summary());
   }
 
   #host(host: string, role: string): HostRow {
     return rowOf(this.#hosts, host, role, (name, of) => new HostRow(name, of));
   }
 
-  #lane(key: string, role: string): LaneRow {
-    return rowOf(this.#lanes, key, role, (name, of) => new LaneRow(name, of));
+  #key(key: string, role: string): KeyRow {
+    return rowOf(this.#keys, key, role, (name, of) => new KeyRow(name, of));
   }
 }
 

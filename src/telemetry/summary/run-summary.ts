@@ -1,5 +1,5 @@
 /** What `docstokg report` says of a run, as numbers. Everything in milliseconds, shares from 0 to 1. */
-import type { ReasonKind } from "../breaker-openings.ts";
+import type { OpenReasonKind } from "../breaker-openings.ts";
 import type { CallOutcome } from "../call-outcome.ts";
 
 export interface DelaySummary {
@@ -28,7 +28,7 @@ export interface HostSummary {
 }
 
 /** The budget of one role at one host or group. */
-export interface LaneSummary {
+export interface KeySummary {
   readonly key: string;
   readonly role: string;
   /** Grants that cost a unit. */
@@ -85,7 +85,7 @@ export interface RunSummary {
   readonly breaker: {
     readonly opens: number;
     readonly opensPerHour: number;
-    readonly opensByReason: Readonly<Record<ReasonKind, number>>;
+    readonly opensByReason: Readonly<Record<OpenReasonKind, number>>;
     /** Calls that a breaker refused; beside `limiter.blocked`. */
     readonly denied: number;
     /** For each of them what a call to its host takes, or what was left of the break if that is less. */
@@ -94,7 +94,7 @@ export interface RunSummary {
     readonly afterOpen: { readonly succeeded: number; readonly failed: number; readonly successRate: number };
   };
   readonly hosts: readonly HostSummary[];
-  readonly lanes: readonly LaneSummary[];
+  readonly lanes: readonly KeySummary[];
   readonly topByDelay: readonly Ranked[];
   readonly topByBlocks: readonly Ranked[];
 }

@@ -270,9 +270,9 @@ test("the timeline knows when a host was open, on trial and cooling", () => {
     at(20_000, "run_ended", {}),
   ])
     tally.take(event);
-  const stretches = tally.timeline().hosts[0]?.stretches ?? [];
+  const periods = tally.timeline().hosts[0]?.periods ?? [];
   assert.deepEqual(
-    stretches.map(({ kind, fromMs, toMs, about }) => [kind, fromMs - START_MS, toMs - START_MS, about]),
+    periods.map(({ kind, fromMs, toMs, about }) => [kind, fromMs - START_MS, toMs - START_MS, about]),
     [
       ["open", 0, 10_000, "metadata"],
       ["half_open", 12_000, 13_000, "metadata"],

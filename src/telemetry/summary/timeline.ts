@@ -1,10 +1,10 @@
 import type { CircuitState } from "../../breaker/breaker-events.ts";
-import type { Opening } from "../breaker-openings.ts";
-import { CALL_OUTCOMES, type CallOutcome, outcomeOf } from "../call-outcome.ts";
+import type { BreakerOpening } from "../breaker-openings.ts";
+import { CALL_OUTCOMES, type CallOutcome, callOutcomeOf } from "../call-outcome.ts";
 import type { TelemetryEvent } from "../events.ts";
 
 /** For how long something was not as it should be. */
-export interface Stretch {
+export interface BreakerPeriod {
   readonly kind: "open" | "cooldown" | "half_open";
   readonly fromMs: number;
   toMs: number;
@@ -19,7 +19,7 @@ export interface HostTimeline {
   readonly outcomes: Readonly<Record<CallOutcome, readonly number[]>>;
   /** The longest wait of the calls that ended in each step. */
   readonly waitMs: readonly number[];
-  readonly stretches: readonly Stretch[];
+  readonly periods: readonly BreakerPeriod[];
 }
 
 export interface RunTimeline {
@@ -32,11 +32,11 @@ const STEPS = 240;
 const FIRST_STEP_MS = 50;
 /** Hosts beyond these are charted together. */
 const HOSTS_MAX = 256;
-const STRETCHES_MAX = 1000;
+const PERIODS_MAX = 1000;
 const OTHERS = "(other hosts)";
 
 /** A host's counts and waits. When the run outgrows its steps, each two become one. */
-class Track {
+class HostTrack {
   readonly host: string;
   calls = 0;
   readonly outcomes = Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, new Float64Array(STEPS)])) as Record<
@@ -44,7 +44,7 @@ class Track {
     Float64Array
   >;
   readonly waitMs = new Float64Array(STEPS);
-  readonly stretches: Stretch[] = [];
+  readonly periods: BreakerPeriod[] = [];
 
   constructor(host: string) {
     this.host = host;
@@ -56,24 +56,24 @@ class Track {
   }
 
   /** Something began; what went on under the same name has ended. */
-  stretch(stretch: Stretch): void {
-    this.end(stretch.about, stretch.fromMs);
-    if (this.stretches.length < STRETCHES_MAX) this.stretches.push(stretch);
+  period(period: BreakerPeriod): void {
+    this.end(period.about, period.fromMs);
+    if (this.periods.length < PERIODS_MAX) this.periods.push(period);
   }
 
   end(about: string, atMs: number): void {
-    const last = this.stretches.findLast(stretch => stretch.about === about);
+    const last = this.periods.findLast(period => period.about === about);
     if (last !== undefined && last.toMs > atMs) last.toMs = Math.max(last.fromMs, atMs);
   }
 }
 
 export class TimelineTally {
-  readonly #tracks = new Map<string, Track>();
+  readonly #tracks = new Map<string, HostTrack>();
   #fromMs: number | undefined;
   #stepMs = FIRST_STEP_MS;
   #lastMs = 0;
 
-  take(event: TelemetryEvent, opening: Opening | undefined): void {
+  take(event: TelemetryEvent, opening: BreakerOpening | undefined): void {
     const { ts } = event;
     this.#fromMs ??= ts;
     this.#lastMs = Math.max(this.#lastMs, ts);
@@ -83,19 +83,19 @@ export class TimelineTally {
     }
     if (opening !== undefined && event.event_type === "breaker_cooldown_set") {
       const { host, reason, untilMs } = opening;
-      this.#track(host).stretch({ kind: "cooldown", fromMs: ts, toMs: untilMs, about: reason });
+      this.#track(host).period({ kind: "cooldown", fromMs: ts, toMs: untilMs, about: reason });
     }
     switch (event.event_type) {
       case "http_request": {
         const track = this.#track(event.host);
         const step = this.#stepOf(ts);
         track.calls += 1;
-        track.outcomes[outcomeOf(event)][step] = (track.outcomes[outcomeOf(event)][step] ?? 0) + 1;
+        track.outcomes[callOutcomeOf(event)][step] = (track.outcomes[callOutcomeOf(event)][step] ?? 0) + 1;
         track.waitMs[step] = Math.max(track.waitMs[step] ?? 0, event.rate_delay_ms);
         return;
       }
       case "breaker_cooldown_ended":
-        for (const { kind, about } of this.#track(event.host).stretches)
+        for (const { kind, about } of this.#track(event.host).periods)
           if (kind === "cooldown") this.#track(event.host).end(about, ts);
         return;
       case "breaker_cooldown_set":
@@ -110,16 +110,16 @@ export class TimelineTally {
   timeline(): RunTimeline {
     const fromMs = this.#fromMs ?? 0;
     const steps = Math.min(STEPS, Math.floor((this.#lastMs - fromMs) / this.#stepMs) + 1);
-    const hosts = Array.from(this.#tracks.values(), ({ host, calls, outcomes, waitMs, stretches }) => ({
+    const hosts = Array.from(this.#tracks.values(), ({ host, calls, outcomes, waitMs, periods }) => ({
       host,
       calls,
       outcomes: Object.fromEntries(
         CALL_OUTCOMES.map(outcome => [outcome, Array.from(outcomes[outcome].subarray(0, steps))]),
       ) as Record<CallOutcome, number[]>,
       waitMs: Array.from(waitMs.subarray(0, steps)),
-      stretches: stretches.map(stretch => ({ ...stretch, toMs: Math.min(stretch.toMs, this.#lastMs) })),
+      periods: periods.map(period => ({ ...period, toMs: Math.min(period.toMs, this.#lastMs) })),
     }));
-    hosts.sort((a, b) => b.calls - a.calls || b.stretches.length - a.stretches.length);
+    hosts.sort((a, b) => b.calls - a.calls || b.periods.length - a.periods.length);
     return { fromMs, stepMs: this.#stepMs, hosts };
   }
 
@@ -129,12 +129,12 @@ export class TimelineTally {
     if (state === "closed") track.end(role, ts);
     else {
       const toMs = state === "open" ? ts + resetS * 1000 : Number.POSITIVE_INFINITY;
-      track.stretch({ kind: state, fromMs: ts, toMs, about: role });
+      track.period({ kind: state, fromMs: ts, toMs, about: role });
     }
   }
 
   #lengthen(host: string, untilMs: number): void {
-    const last = this.#track(host).stretches.findLast(({ kind }) => kind === "cooldown");
+    const last = this.#track(host).periods.findLast(({ kind }) => kind === "cooldown");
     if (last !== undefined) last.toMs = Math.max(last.toMs, untilMs);
   }
 
@@ -143,11 +143,11 @@ export class TimelineTally {
     return Math.max(0, Math.floor((ts - (this.#fromMs ?? ts)) / this.#stepMs));
   }
 
-  #track(host: string): Track {
+  #track(host: string): HostTrack {
     const known = this.#tracks.get(host);
     if (known !== undefined) return known;
     if (this.#tracks.size >= HOSTS_MAX && host !== OTHERS) return this.#track(OTHERS);
-    const made = new Track(host);
+    const made = new HostTrack(host);
     this.#tracks.set(host, made);
     return made;
   }

@@ -2,7 +2,7 @@ import type { Catalogue, SimulatedWork } from "./catalogue.ts";
 import type { Copy, ServiceName } from "./copy.ts";
 
 /** The catalogue, ordered for those who look things up in it. */
-export class Library {
+export class CatalogueIndex {
   readonly works: readonly SimulatedWork[];
   readonly pages: Catalogue["pages"];
   readonly #byName = new Map<string, SimulatedWork>();

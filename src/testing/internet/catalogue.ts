@@ -2,8 +2,8 @@
 import { type ArticlePlan, articleFile, digest } from "./article-file.ts";
 import type { Copy, SimulatedIds } from "./copy.ts";
 import type { PlacedPage } from "./page.ts";
-import { Dice } from "./seeded-random.ts";
-import { type Story, TALES, type Tale } from "./work-scenarios.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import { WORK_SCENARIOS, type WorkScenario, type WorkScenarioName } from "./work-scenarios.ts";
 import { titleOf } from "./work-titles.ts";
 
 export interface SimulatedWork {
@@ -12,7 +12,7 @@ export interface SimulatedWork {
   readonly year: number;
   readonly authors: readonly string[];
   /** What befalls those who look for it. */
-  readonly story: Story;
+  readonly scenario: WorkScenarioName;
   /** Whether it can be had. */
   readonly expects: "pdf" | "none";
   readonly copies: readonly Copy[];
@@ -36,45 +36,46 @@ const AUTHORS = ["A. Amsel", "B. Birke", "C. Clover", "D. Dorn", "E. Elster", "F
 
 export function makeCatalogue(seed: number, count: number): Catalogue {
   const pages = new Map<string, PlacedPage>();
-  const works = storiesFor(seed, count).map((tale, index) => makeWork(seed, index, tale, pages));
+  const works = scenariosFor(seed, count).map((workScenario, index) => makeWork(seed, index, workScenario, pages));
   return { works, pages };
 }
 
 /** Each round tells every tale, in an order of its own. */
-function storiesFor(seed: number, count: number): readonly (typeof TALES)[number][] {
-  const tales: (typeof TALES)[number][] = [];
-  for (let round = 0; tales.length < count; round += 1) tales.push(...new Dice(seed, "round", round).shuffled(TALES));
-  return tales.slice(0, count);
+function scenariosFor(seed: number, count: number): readonly (typeof WORK_SCENARIOS)[number][] {
+  const scenarios: (typeof WORK_SCENARIOS)[number][] = [];
+  for (let round = 0; scenarios.length < count; round += 1)
+    scenarios.push(...new SeededRandom(seed, "round", round).shuffled(WORK_SCENARIOS));
+  return scenarios.slice(0, count);
 }
 
 function makeWork(
   seed: number,
   index: number,
-  tale: Tale & { readonly story: Story },
+  workScenario: WorkScenario & { readonly scenario: WorkScenarioName },
   pages: Map<string, PlacedPage>,
 ): SimulatedWork {
-  const dice = new Dice(seed, "work", index);
+  const random = new SeededRandom(seed, "work", index);
   const number = 100_000 + ((seed * 104_729 + index) % 800_000);
-  const title = titleOf(dice);
-  const year = dice.between(2004, 2026);
-  const authors = dice.shuffled(AUTHORS).slice(0, dice.between(1, 4));
-  const { ids, pages: told, ...rest } = tale.tell({ dice, number, year });
+  const title = titleOf(random);
+  const year = random.between(2004, 2026);
+  const authors = random.shuffled(AUTHORS).slice(0, random.between(1, 4));
+  const { ids, pages: described, ...rest } = workScenario.build({ random, number, year });
   const plan: ArticlePlan = {
     seed: `${seed}/${index}`,
     title,
     name: ids.doi ?? "",
-    bytes: dice.between(5000, 200_000),
-    modifiedMs: Date.UTC(year, dice.between(0, 11), dice.between(1, 28), 12),
+    bytes: random.between(5000, 200_000),
+    modifiedMs: Date.UTC(year, random.between(0, 11), random.between(1, 28), 12),
   };
   const file = articleFile(plan);
   const digests = { md5: digest("md5", file), sha1: digest("sha1", file), sha256: digest("sha256", file) };
-  for (const [url, page] of told) pages.set(addressOf(url), { page, article: { ...plan, md5: digests.md5 } });
+  for (const [url, page] of described) pages.set(addressOf(url), { page, article: { ...plan, md5: digests.md5 } });
   return {
     ids: { ...ids, openalex: `W${4_000_000_000 + number}` },
     title,
     year,
     authors,
-    story: tale.story,
+    scenario: workScenario.scenario,
     expects: rest.copies.some(({ isGood }) => isGood) ? "pdf" : "none",
     ...rest,
     record: number,

@@ -1,7 +1,7 @@
 /** What a service of the simulated internet sees, and what it says. Services are pure: the same visit, the same reply. */
 
 /** One request, as a service sees it. */
-export interface Visit {
+export interface SimulatedRequest {
   readonly method: string;
   readonly isTls: boolean;
   /** Lower case, without a port. */
@@ -19,44 +19,53 @@ export interface Visit {
   readonly wallMs: number;
 }
 
-export interface Reply {
+export interface SimulatedReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | Pieces;
+  readonly body: Uint8Array | StreamedBody;
   /** The connection breaks after so many bytes of the body. */
   readonly cutAtBytes?: number | undefined;
 }
 
 /** A body that is made while it is sent, and never held as a whole. */
-export interface Pieces {
+export interface StreamedBody {
   readonly length: number;
   from(start: number, end: number): Iterable<Uint8Array>;
 }
 
-export type Service = (visit: Visit) => Reply;
+export type SimulatedService = (visit: SimulatedRequest) => SimulatedReply;
 
-export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): SimulatedReply {
   return reply(JSON.stringify(value), "application/json", status, headers);
 }
 
-export function html(title: string, body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+export function html(
+  title: string,
+  body: string,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): SimulatedReply {
   const page = `<!doctype html>\n<html lang="en">\n<head><title>${title}</title></head>\n<body>${body}</body>\n</html>\n`;
   return reply(page, "text/html; charset=utf-8", status, headers);
 }
 
-export function tooMany(title = "Too Many Requests"): Reply {
+export function tooMany(title = "Too Many Requests"): SimulatedReply {
   return html(title, `<h1>${title}</h1>`, 429);
 }
 
-export function text(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+export function text(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): SimulatedReply {
   return reply(body, "text/plain; charset=utf-8", status, headers);
 }
 
-export function xml(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+export function xml(body: string, status = 200, headers: Readonly<Record<string, string>> = {}): SimulatedReply {
   return reply(`<?xml version="1.0" encoding="UTF-8"?>\n${body}`, "application/xml", status, headers);
 }
 
-export function redirect(location: string, status = 302, headers: Readonly<Record<string, string>> = {}): Reply {
+export function redirect(
+  location: string,
+  status = 302,
+  headers: Readonly<Record<string, string>> = {},
+): SimulatedReply {
   return reply(`moved to ${location}\n`, "text/plain", status, { location, ...headers });
 }
 
@@ -65,7 +74,7 @@ export function reply(
   type: string,
   status: number,
   headers: Readonly<Record<string, string>>,
-): Reply {
+): SimulatedReply {
   return {
     status,
     headers: { "content-type": type, ...headers },

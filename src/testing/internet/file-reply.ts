@@ -1,7 +1,7 @@
-import type { Pieces, Reply, Visit } from "./exchange.ts";
+import type { SimulatedReply, SimulatedRequest, StreamedBody } from "./exchange.ts";
 
 export interface ServedFile {
-  readonly body: Uint8Array | Pieces;
+  readonly body: Uint8Array | StreamedBody;
   readonly type: string;
   /** Without its quotes; undefined where the host sends none. */
   readonly etag?: string | undefined;
@@ -11,7 +11,7 @@ export interface ServedFile {
 }
 
 /** A file as a good server gives it: 304 to whoever has it, 206 to whoever wants the rest of it (RFC 9110). */
-export function fileReply(visit: Visit, file: ServedFile): Reply {
+export function fileReply(visit: SimulatedRequest, file: ServedFile): SimulatedReply {
   const etag = file.etag === undefined ? undefined : `"${file.etag}"`;
   const modified = file.modifiedMs === undefined ? undefined : new Date(file.modifiedMs).toUTCString();
   const headers = {
@@ -27,7 +27,7 @@ export function fileReply(visit: Visit, file: ServedFile): Reply {
   return partial(file.body, headers, range);
 }
 
-function partial(body: Uint8Array | Pieces, headers: Record<string, string>, range: Range): Reply {
+function partial(body: Uint8Array | StreamedBody, headers: Record<string, string>, range: Range): SimulatedReply {
   const { length } = body;
   const start = range.start ?? Math.max(0, length - (range.end ?? 0));
   const end = range.start === undefined ? length : Math.min(length, (range.end ?? length - 1) + 1);
@@ -42,7 +42,7 @@ function partial(body: Uint8Array | Pieces, headers: Record<string, string>, ran
 }
 
 /** From `start` up to but without `end`. */
-function slice(body: Uint8Array | Pieces, start: number, end: number): Uint8Array | Pieces {
+function slice(body: Uint8Array | StreamedBody, start: number, end: number): Uint8Array | StreamedBody {
   if (body instanceof Uint8Array) return body.subarray(start, end);
   return { length: end - start, from: (from, to) => body.from(start + from, start + to) };
 }
@@ -54,7 +54,11 @@ interface Range {
 }
 
 /** Of one range; several at once, or what is no range, may be answered with the whole. */
-function askedRange({ headers }: Visit, etag: string | undefined, modified: string | undefined): Range | undefined {
+function askedRange(
+  { headers }: SimulatedRequest,
+  etag: string | undefined,
+  modified: string | undefined,
+): Range | undefined {
   const [whole, start, end] = /^bytes=(\d*)-(\d*)$/.exec(headers["range"] ?? "") ?? [];
   if (whole === undefined || (start === "" && end === "")) return undefined;
   const condition = headers["if-range"];
@@ -62,7 +66,7 @@ function askedRange({ headers }: Visit, etag: string | undefined, modified: stri
   return { start: start ? Number(start) : undefined, end: end ? Number(end) : undefined };
 }
 
-function isUnchanged({ headers }: Visit, etag: string | undefined, modifiedMs: number | undefined): boolean {
+function isUnchanged({ headers }: SimulatedRequest, etag: string | undefined, modifiedMs: number | undefined): boolean {
   const known = headers["if-none-match"];
   if (known !== undefined) {
     return etag !== undefined && known.split(",").some(tag => ["*", etag, `W/${etag}`].includes(tag.trim()));

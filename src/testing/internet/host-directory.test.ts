@@ -3,15 +3,15 @@ import { test } from "node:test";
 import { digest } from "./article-file.ts";
 import type { SimulatedWork } from "./catalogue.ts";
 import type { ServiceName } from "./copy.ts";
-import type { Reply, Visit } from "./exchange.ts";
-import { makeWorld } from "./host-directory.ts";
-import { TALES } from "./work-scenarios.ts";
+import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
+import { makeHostDirectory } from "./host-directory.ts";
+import { WORK_SCENARIOS } from "./work-scenarios.ts";
 
-const world = makeWorld({ seed: 1, works: 2 * TALES.length, bigOntologyBytes: 1_000_000 });
+const directory = makeHostDirectory({ seed: 1, works: 2 * WORK_SCENARIOS.length, bigOntologyBytes: 1_000_000 });
 
-function ask(url: string, more: Partial<Visit> = {}): Reply {
+function ask(url: string, more: Partial<SimulatedRequest> = {}): SimulatedReply {
   const { protocol, host, pathname, search, searchParams } = new URL(url);
-  return world.answer({
+  return directory.answer({
     method: "GET",
     isTls: protocol === "https:",
     host,
@@ -26,24 +26,24 @@ function ask(url: string, more: Partial<Visit> = {}): Reply {
   });
 }
 
-function textOf({ body }: Reply): string {
+function textOf({ body }: SimulatedReply): string {
   assert.ok(body instanceof Uint8Array);
   return Buffer.from(body).toString();
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what services answer is looked at, not typed
-function bodyOf(reply: Reply): any {
+function bodyOf(reply: SimulatedReply): any {
   return JSON.parse(textOf(reply));
 }
 
-function workOf(story: SimulatedWork["story"]): SimulatedWork {
-  const work = world.works.find(each => each.story === story);
-  assert.ok(work !== undefined, story);
+function workOf(scenario: SimulatedWork["scenario"]): SimulatedWork {
+  const work = directory.works.find(each => each.scenario === scenario);
+  assert.ok(work !== undefined, scenario);
   return work;
 }
 
 /** As a browser goes: the addresses on the way, and what lies at the end. */
-function follow(url: string, earlier = 0): { readonly hops: readonly string[]; readonly end: Reply } {
+function follow(url: string, earlier = 0): { readonly hops: readonly string[]; readonly end: SimulatedReply } {
   const hops = [url];
   for (;;) {
     const end = ask(hops.at(-1) ?? "", { earlier });
@@ -141,38 +141,43 @@ const QUESTIONS: Partial<Record<ServiceName, (work: SimulatedWork) => readonly s
 
 for (const [service, question] of Object.entries(QUESTIONS)) {
   test(`${service} names every copy that the catalogue says it knows`, () => {
-    const copies = world.works.flatMap(work =>
+    const copies = directory.works.flatMap(work =>
       work.copies.filter(({ via }) => via.includes(service as ServiceName)).map(copy => ({ work, copy })),
     );
     assert.ok(copies.length > 0);
-    for (const { work, copy } of copies) assert.ok(question(work).includes(copy.url), `${copy.url} of ${work.story}`);
+    for (const { work, copy } of copies)
+      assert.ok(question(work).includes(copy.url), `${copy.url} of ${work.scenario}`);
   });
 }
 
 test("every service of the catalogue is asked", () => {
-  const named = new Set(world.works.flatMap(({ copies }) => copies.flatMap(({ via }) => via)));
+  const named = new Set(directory.works.flatMap(({ copies }) => copies.flatMap(({ via }) => via)));
   assert.deepEqual([...named].sort(), Object.keys(QUESTIONS).sort());
 });
 
 test("at the end of every good copy lies the file, and of every bad one something else or a file that is not as said", () => {
-  for (const { copies, file, story } of world.works) {
+  for (const { copies, file, scenario } of directory.works) {
     for (const { url, isGood } of copies) {
       const { end } = follow(url, 1);
       const isFile = end.body instanceof Uint8Array && digest("sha256", end.body) === file.sha256;
-      assert.equal(isFile && end.status === 200, isGood || story === "wrong-checksum", `${story}: ${url}`);
+      assert.equal(isFile && end.status === 200, isGood || scenario === "wrong-checksum", `${scenario}: ${url}`);
     }
   }
 });
 
 test("every story is told, some works cannot be had, and names are not given twice", () => {
-  assert.deepEqual(new Set(world.works.map(({ story }) => story)), new Set(TALES.map(({ story }) => story)));
-  assert.ok(world.works.filter(({ expects }) => expects === "none").length >= 5);
-  const dois = world.works.map(({ ids }) => ids.doi);
+  assert.deepEqual(
+    new Set(directory.works.map(({ scenario }) => scenario)),
+    new Set(WORK_SCENARIOS.map(({ scenario }) => scenario)),
+  );
+  assert.ok(directory.works.filter(({ expects }) => expects === "none").length >= 5);
+  const dois = directory.works.map(({ ids }) => ids.doi);
   assert.equal(new Set(dois).size, dois.length);
 });
 
 test("a seed makes the same internet, and another seed another", () => {
-  const facts = (seed: number) => JSON.stringify(makeWorld({ seed, works: 40, bigOntologyBytes: 20_000 }).works);
+  const facts = (seed: number) =>
+    JSON.stringify(makeHostDirectory({ seed, works: 40, bigOntologyBytes: 20_000 }).works);
   assert.equal(facts(7), facts(7));
   assert.notEqual(facts(7), facts(8));
 });
@@ -205,7 +210,7 @@ test("traps look as they do outside", () => {
 
 test("what is not there is said as each service says it", () => {
   const doi = "10.5555/nothing";
-  const of = (url: string, more?: Partial<Visit>) => ask(url, more);
+  const of = (url: string, more?: Partial<SimulatedRequest>) => ask(url, more);
   assert.equal(textOf(of(`https://api.crossref.org/works/${doi}`)), "Resource not found.");
   assert.match(of(`https://api.openalex.org/works/doi:${doi}`).headers["content-type"] ?? "", /html/);
   assert.equal(bodyOf(of(`https://api.unpaywall.org/v2/${doi}?email=me@example.org`)).HTTP_status_code, 404);
@@ -255,7 +260,7 @@ test("OpenAlex lists every work once, page after page by cursor", () => {
     seen.push(...results.map(({ doi }: { doi: string }) => doi.replace("https://doi.org/", "")));
     cursor = meta.next_cursor;
   }
-  const known = world.works.filter(({ registrar }) => registrar !== "none").map(({ ids }) => ids.doi);
+  const known = directory.works.filter(({ registrar }) => registrar !== "none").map(({ ids }) => ids.doi);
   assert.deepEqual(seen, known);
 });
 
@@ -264,19 +269,19 @@ test("OpenAlex filters by DOI, year, openness and words", () => {
     bodyOf(ask(`https://api.openalex.org/works?per-page=200&${query}`)).results.map((each: { doi: string }) =>
       each.doi.slice(16),
     );
-  const [one, two] = world.works.filter(({ registrar }) => registrar !== "none");
+  const [one, two] = directory.works.filter(({ registrar }) => registrar !== "none");
   assert.deepEqual(listed(`filter=doi:${one?.ids.doi}|https://doi.org/${two?.ids.doi}`), [one?.ids.doi, two?.ids.doi]);
-  const young = world.works
+  const young = directory.works
     .filter(({ year, registrar }) => year >= 2020 && registrar !== "none")
     .map(({ ids }) => ids.doi);
   assert.deepEqual(listed("filter=publication_year:2020-"), young);
-  const open = world.works.filter(({ copies }) => copies.some(({ via }) => via.includes("openalex")));
+  const open = directory.works.filter(({ copies }) => copies.some(({ via }) => via.includes("openalex")));
   assert.deepEqual(
     listed("filter=is_oa:true"),
     open.map(({ ids }) => ids.doi),
   );
   const word = one?.title.split(" ")[1] ?? "";
-  const titled = world.works.filter(({ title, registrar }) => title.includes(word) && registrar !== "none");
+  const titled = directory.works.filter(({ title, registrar }) => title.includes(word) && registrar !== "none");
   assert.deepEqual(
     listed(`search=${word}`),
     titled.map(({ ids }) => ids.doi),
@@ -284,7 +289,7 @@ test("OpenAlex filters by DOI, year, openness and words", () => {
 });
 
 test("Crossref lists by DOI, with the fields one asks for, and says who registered one", () => {
-  const [one, two] = world.works.filter(({ registrar }) => registrar === "crossref");
+  const [one, two] = directory.works.filter(({ registrar }) => registrar === "crossref");
   const { message } = bodyOf(
     ask(`https://api.crossref.org/works?filter=doi:${one?.ids.doi},doi:${two?.ids.doi}&select=DOI`),
   );

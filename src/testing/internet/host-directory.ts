@@ -1,9 +1,9 @@
 /** Who answers where: the services of the simulated internet, and the names of all its hosts. */
 import { makeCatalogue, type SimulatedWork } from "./catalogue.ts";
-import { Library } from "./catalogue-index.ts";
-import { type Reply, type Service, text, type Visit } from "./exchange.ts";
+import { CatalogueIndex } from "./catalogue-index.ts";
+import { type SimulatedReply, type SimulatedRequest, type SimulatedService, text } from "./exchange.ts";
 import { isAt } from "./limit-enforcer.ts";
-import { makeShelf, type OntologyShelf, type SimulatedOntology } from "./ontology-catalogue.ts";
+import { makeOntologyCatalogue, type OntologyCatalogue, type SimulatedOntology } from "./ontology-catalogue.ts";
 import { arxiv } from "./services/arxiv.ts";
 import { bioportal } from "./services/bioportal.ts";
 import { biorxiv } from "./services/biorxiv.ts";
@@ -27,32 +27,32 @@ import { availability, wayback } from "./services/wayback.ts";
 import { zenodo } from "./services/zenodo.ts";
 import { PAGE_HOSTS } from "./work-scenarios.ts";
 
-export interface WorldOptions {
+export interface HostDirectoryOptions {
   readonly seed: number;
   readonly works: number;
   readonly bigOntologyBytes: number;
 }
 
-export interface World {
+export interface HostDirectory {
   readonly hosts: readonly string[];
   readonly works: readonly SimulatedWork[];
   readonly ontologies: readonly SimulatedOntology[];
   knows(host: string): boolean;
-  answer(visit: Visit): Reply;
+  answer(visit: SimulatedRequest): SimulatedReply;
 }
 
-export function makeWorld({ seed, works, bigOntologyBytes }: WorldOptions): World {
-  const library = new Library(makeCatalogue(seed, works));
-  const shelf = makeShelf(seed, bigOntologyBytes);
+export function makeHostDirectory({ seed, works, bigOntologyBytes }: HostDirectoryOptions): HostDirectory {
+  const catalogue = new CatalogueIndex(makeCatalogue(seed, works));
+  const shelf = makeOntologyCatalogue(seed, bigOntologyBytes);
   // The longer place of a host goes before the shorter.
-  const services = [...servicesOf(library), ...ontologyServicesOf(shelf)].sort(
+  const services = [...servicesOf(catalogue), ...ontologyServicesOf(shelf)].sort(
     ([one], [other]) => other.length - one.length,
   );
   const hosts = [...new Set(services.map(([place]) => place.split("/")[0] ?? place))].sort();
   const known = new Set(hosts);
   return {
     hosts,
-    works: library.works,
+    works: catalogue.works,
     ontologies: shelf.ontologies,
     knows: host => known.has(host),
     answer: visit => {
@@ -62,43 +62,43 @@ export function makeWorld({ seed, works, bigOntologyBytes }: WorldOptions): Worl
   };
 }
 
-function servicesOf(library: Library): [place: string, service: Service][] {
-  const atPages = pages(library);
-  const atArxiv = arxiv(library);
-  const atDoi = doiOrg(library);
+function servicesOf(catalogue: CatalogueIndex): [place: string, service: SimulatedService][] {
+  const atPages = pages(catalogue);
+  const atArxiv = arxiv(catalogue);
+  const atDoi = doiOrg(catalogue);
   return [
-    ["api.crossref.org", crossref(library)],
+    ["api.crossref.org", crossref(catalogue)],
     ["doi.org", atDoi],
     ["dx.doi.org", atDoi],
     ["www.doi.org", atDoi],
-    ["api.openalex.org", openalex(library)],
-    ["content.openalex.org", openalexContent(library)],
-    ["api.unpaywall.org", unpaywall(library)],
+    ["api.openalex.org", openalex(catalogue)],
+    ["content.openalex.org", openalexContent(catalogue)],
+    ["api.unpaywall.org", unpaywall(catalogue)],
     ["export.arxiv.org", atArxiv],
     ["arxiv.org", atArxiv],
     ["www.arxiv.org", atArxiv],
-    ["pmc.ncbi.nlm.nih.gov", pmcTools(library)],
-    ["eutils.ncbi.nlm.nih.gov", eutils(library)],
-    ["pmc-oa-opendata.s3.amazonaws.com", pmcFiles(library)],
-    ["www.ebi.ac.uk/europepmc", europePmc(library)],
-    ["api.semanticscholar.org", semanticScholar(library)],
-    ["doaj.org", doaj(library)],
-    ["zenodo.org", zenodo(library)],
-    ["api.figshare.com", figshare(library)],
-    ["api.osf.io", osf(library)],
-    ["api.core.ac.uk", core(library)],
-    ["api.openaire.eu", openaire(library)],
-    ["api.archives-ouvertes.fr", hal(library)],
-    ["api.biorxiv.org", biorxiv(library)],
-    ["api.medrxiv.org", biorxiv(library)],
-    ["api.datacite.org", datacite(library)],
-    ["web.archive.org", wayback(library)],
-    ["archive.org", availability(library)],
-    ...[...PAGE_HOSTS, ...REPOSITORY_FILES].map((host): [string, Service] => [host, atPages]),
+    ["pmc.ncbi.nlm.nih.gov", pmcTools(catalogue)],
+    ["eutils.ncbi.nlm.nih.gov", eutils(catalogue)],
+    ["pmc-oa-opendata.s3.amazonaws.com", pmcFiles(catalogue)],
+    ["www.ebi.ac.uk/europepmc", europePmc(catalogue)],
+    ["api.semanticscholar.org", semanticScholar(catalogue)],
+    ["doaj.org", doaj(catalogue)],
+    ["zenodo.org", zenodo(catalogue)],
+    ["api.figshare.com", figshare(catalogue)],
+    ["api.osf.io", osf(catalogue)],
+    ["api.core.ac.uk", core(catalogue)],
+    ["api.openaire.eu", openaire(catalogue)],
+    ["api.archives-ouvertes.fr", hal(catalogue)],
+    ["api.biorxiv.org", biorxiv(catalogue)],
+    ["api.medrxiv.org", biorxiv(catalogue)],
+    ["api.datacite.org", datacite(catalogue)],
+    ["web.archive.org", wayback(catalogue)],
+    ["archive.org", availability(catalogue)],
+    ...[...PAGE_HOSTS, ...REPOSITORY_FILES].map((host): [string, SimulatedService] => [host, atPages]),
   ];
 }
 
-function ontologyServicesOf(shelf: OntologyShelf): [place: string, service: Service][] {
+function ontologyServicesOf(shelf: OntologyCatalogue): [place: string, service: SimulatedService][] {
   const atFiles = ontologyFiles(shelf);
   return [
     ["obofoundry.org", oboFoundry(shelf)],
@@ -106,7 +106,7 @@ function ontologyServicesOf(shelf: OntologyShelf): [place: string, service: Serv
     ["data.bioontology.org", bioportal(shelf)],
     ["bioregistry.io", bioregistry(shelf)],
     ["lov.linkeddata.es", lov(shelf)],
-    ...ONTOLOGY_FILES.map((host): [string, Service] => [host, atFiles]),
+    ...ONTOLOGY_FILES.map((host): [string, SimulatedService] => [host, atFiles]),
   ];
 }
 

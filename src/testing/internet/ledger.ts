@@ -32,10 +32,10 @@ export interface Ledger {
   readonly limits: readonly LimitLedger[];
 }
 
-const MOST_ARRIVALS = 100_000;
-const MOST_FAULTS = 20;
+const ARRIVALS_MAX = 100_000;
+const FAULTS_MAX = 20;
 
-interface HostBook {
+interface HostCounts {
   requests: number;
   served: number;
   rejected: number;
@@ -46,31 +46,32 @@ interface HostBook {
 }
 
 /** Keeps the books of all hosts while they are called. */
-export class Bookkeeper {
-  readonly #books = new Map<string, HostBook>();
+export class LedgerRecorder {
+  readonly #counts = new Map<string, HostCounts>();
   readonly #faults: string[] = [];
 
   arrived(host: string, nowMs: number): void {
-    const book = this.#bookOf(host);
-    book.requests += 1;
-    book.lastMs = nowMs;
-    if (book.arrivalsMs.length < MOST_ARRIVALS) book.arrivalsMs.push(nowMs);
+    const hostCounts = this.#countsOf(host);
+    hostCounts.requests += 1;
+    hostCounts.lastMs = nowMs;
+    if (hostCounts.arrivalsMs.length < ARRIVALS_MAX) hostCounts.arrivalsMs.push(nowMs);
   }
 
   ended(host: string, how: "served" | "rejected" | "blocked", status?: number): void {
-    const book = this.#bookOf(host);
-    book[how] += 1;
-    if (status !== undefined) book.statuses[status] = (book.statuses[status] ?? 0) + 1;
+    const hostCounts = this.#countsOf(host);
+    hostCounts[how] += 1;
+    if (status !== undefined) hostCounts.statuses[status] = (hostCounts.statuses[status] ?? 0) + 1;
   }
 
   fault(sentence: string): void {
-    if (this.#faults.length < MOST_FAULTS) this.#faults.push(sentence);
+    if (this.#faults.length < FAULTS_MAX) this.#faults.push(sentence);
   }
 
   report(limits: readonly LimitLedger[]): Ledger {
     const used = limits.filter(({ requests }) => requests > 0);
-    const books = [...this.#books.values()];
-    const sum = (count: (book: HostBook) => number) => books.reduce((total, book) => total + count(book), 0);
+    const counts = [...this.#counts.values()];
+    const sum = (count: (hostCounts: HostCounts) => number) =>
+      counts.reduce((total, hostCounts) => total + count(hostCounts), 0);
     return {
       requests: sum(({ requests }) => requests),
       served: sum(({ served }) => served),
@@ -78,21 +79,21 @@ export class Bookkeeper {
       blocked: sum(({ blocked }) => blocked),
       faults: [...this.#faults],
       hosts: Object.fromEntries(
-        [...this.#books].map(([host, book]) => [
+        [...this.#counts].map(([host, hostCounts]) => [
           host,
-          { ...book, firstMs: book.arrivalsMs[0] ?? 0, limits: on(host, used) },
+          { ...hostCounts, firstMs: hostCounts.arrivalsMs[0] ?? 0, limits: on(host, used) },
         ]),
       ),
       limits: used,
     };
   }
 
-  #bookOf(host: string): HostBook {
-    const known = this.#books.get(host);
+  #countsOf(host: string): HostCounts {
+    const known = this.#counts.get(host);
     if (known !== undefined) return known;
-    const book = { requests: 0, served: 0, rejected: 0, blocked: 0, statuses: {}, lastMs: 0, arrivalsMs: [] };
-    this.#books.set(host, book);
-    return book;
+    const hostCounts = { requests: 0, served: 0, rejected: 0, blocked: 0, statuses: {}, lastMs: 0, arrivalsMs: [] };
+    this.#counts.set(host, hostCounts);
+    return hostCounts;
   }
 }
 

@@ -1,6 +1,6 @@
 import { formatRates, parseRates, type Rate } from "../../core/limits/rate.ts";
-import type { Reply, Visit } from "./exchange.ts";
-import { WindowCount } from "./window-counter.ts";
+import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
+import { WindowCounter } from "./window-counter.ts";
 
 /** What a service documents, and what it says to those who ask for more. */
 export interface EnforcedLimit {
@@ -8,22 +8,22 @@ export interface EnforcedLimit {
   /** Hosts, or hosts with the beginning of a path; all of them count together. */
   readonly at: readonly string[];
   /** Which of the requests there it is about. @default all */
-  readonly applies?: (visit: Visit) => boolean;
+  readonly applies?: (visit: SimulatedRequest) => boolean;
   /** At most so many in any window. */
   readonly rates: string;
   /** At most so many under way. */
   readonly maxConcurrent?: number;
   /** Credits for a day that ends at midnight UTC, and what a request costs. */
-  readonly dailyCredits?: { readonly credits: number; readonly cost: (visit: Visit) => number };
+  readonly dailyCredits?: { readonly credits: number; readonly cost: (visit: SimulatedRequest) => number };
   /** Whoever goes on after refusals for so long is cut off, each time for twice as long. */
   readonly firewall?: { readonly afterMs: number; readonly forMs: number };
   /** Fields of every answer. */
-  readonly announce?: (standing: Standing) => Readonly<Record<string, string>>;
-  readonly refuse: (standing: Standing) => Reply;
+  readonly announce?: (state: LimitState) => Readonly<Record<string, string>>;
+  readonly refuse: (state: LimitState) => SimulatedReply;
 }
 
 /** Where a caller stands, in numbers that services put into headers. */
-export interface Standing {
+export interface LimitState {
   /** Of the first rate, after the script had its say. */
   readonly limit: number;
   readonly windowMs: number;
@@ -60,17 +60,17 @@ export interface LimitLedger {
 
 const DAY_MS = 86_400_000;
 
-interface Window {
+interface CountedWindow {
   readonly rate: Rate;
   /** Those that were let in; a rejected request takes no place. */
-  readonly served: WindowCount;
-  readonly arrived: WindowCount;
+  readonly served: WindowCounter;
+  readonly arrived: WindowCounter;
 }
 
-export class LimitCount {
+export class LimitCounter {
   readonly limit: EnforcedLimit;
-  readonly #windows: readonly Window[];
-  #inside = 0;
+  readonly #windows: readonly CountedWindow[];
+  #inFlight = 0;
   #mostConcurrent = 0;
   #requests = 0;
   #served = 0;
@@ -85,14 +85,14 @@ export class LimitCount {
     this.limit = limit;
     this.#windows = parseRates(limit.rates).map(rate => ({
       rate,
-      served: new WindowCount(rate.windowUs),
-      arrived: new WindowCount(rate.windowUs),
+      served: new WindowCounter(rate.windowUs),
+      arrived: new WindowCounter(rate.windowUs),
     }));
   }
 
   arrived(nowUs: number): void {
     this.#requests += 1;
-    this.#mostConcurrent = Math.max(this.#mostConcurrent, this.#inside + 1);
+    this.#mostConcurrent = Math.max(this.#mostConcurrent, this.#inFlight + 1);
     for (const { arrived } of this.#windows) arrived.add(nowUs);
   }
 
@@ -100,14 +100,14 @@ export class LimitCount {
     return nowUs < this.#blockedUntilUs;
   }
 
-  isFull(visit: Visit, nowUs: number, factor: number): boolean {
+  isFull(visit: SimulatedRequest, nowUs: number, factor: number): boolean {
     const { maxConcurrent, dailyCredits } = this.limit;
-    if (maxConcurrent !== undefined && this.#inside >= scaled(maxConcurrent, factor)) return true;
+    if (maxConcurrent !== undefined && this.#inFlight >= scaled(maxConcurrent, factor)) return true;
     if (dailyCredits !== undefined && this.#creditsLeft(visit.wallMs) < dailyCredits.cost(visit)) return true;
     return this.#windows.some(({ rate, served }) => served.count(nowUs) >= scaled(rate.limit, factor));
   }
 
-  reject(visit: Visit, nowUs: number, factor: number): Reply {
+  reject(visit: SimulatedRequest, nowUs: number, factor: number): SimulatedReply {
     this.#rejected += 1;
     this.#refusedSinceUs ??= nowUs;
     const { firewall } = this.limit;
@@ -115,24 +115,24 @@ export class LimitCount {
       this.#blockedUntilUs = nowUs + firewall.forMs * 1000 * 2 ** this.#blocks;
       this.#blocks += 1;
     }
-    const standing = this.#standing(visit, nowUs, factor);
-    return withHeaders(this.limit.refuse(standing), this.limit.announce?.(standing));
+    const state = this.#state(visit, nowUs, factor);
+    return withHeaders(this.limit.refuse(state), this.limit.announce?.(state));
   }
 
-  admit(visit: Visit, nowUs: number): void {
+  admit(visit: SimulatedRequest, nowUs: number): void {
     this.#served += 1;
-    this.#inside += 1;
+    this.#inFlight += 1;
     this.#refusedSinceUs = undefined;
     this.#creditsUsed += this.limit.dailyCredits?.cost(visit) ?? 0;
     for (const { served } of this.#windows) served.add(nowUs);
   }
 
-  leave(): void {
-    this.#inside -= 1;
+  release(): void {
+    this.#inFlight -= 1;
   }
 
-  announce(visit: Visit, nowUs: number, factor: number): Readonly<Record<string, string>> {
-    return this.limit.announce?.(this.#standing(visit, nowUs, factor)) ?? {};
+  announce(visit: SimulatedRequest, nowUs: number, factor: number): Readonly<Record<string, string>> {
+    return this.limit.announce?.(this.#state(visit, nowUs, factor)) ?? {};
   }
 
   report(): LimitLedger {
@@ -163,7 +163,7 @@ export class LimitCount {
     return (this.limit.dailyCredits?.credits ?? 0) - this.#creditsUsed;
   }
 
-  #standing(visit: Visit, nowUs: number, factor: number): Standing {
+  #state(visit: SimulatedRequest, nowUs: number, factor: number): LimitState {
     const { maxConcurrent = 0, dailyCredits } = this.limit;
     const [first] = this.#windows;
     const limit = scaled(first?.rate.limit ?? 0, factor);
@@ -191,6 +191,6 @@ function scaled(limit: number, factor: number): number {
   return factor === 1 ? limit : Math.max(1, Math.floor(limit * factor));
 }
 
-function withHeaders(reply: Reply, headers: Readonly<Record<string, string>> = {}): Reply {
+function withHeaders(reply: SimulatedReply, headers: Readonly<Record<string, string>> = {}): SimulatedReply {
   return { ...reply, headers: { ...headers, ...reply.headers } };
 }

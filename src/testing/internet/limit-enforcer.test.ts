@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { text, type Visit } from "./exchange.ts";
+import { type SimulatedRequest, text } from "./exchange.ts";
 import type { EnforcedLimit } from "./limit-counter.ts";
-import { Doorman, type Verdict } from "./limit-enforcer.ts";
+import { type AdmissionDecision, LimitEnforcer } from "./limit-enforcer.ts";
 import { LIMITS } from "./limits.ts";
 
-function visit(url: string, more: Partial<Visit> = {}): Visit {
+function visit(url: string, more: Partial<SimulatedRequest> = {}): SimulatedRequest {
   const { host, pathname, search, searchParams } = new URL(url);
   const where = { host, path: pathname, search, query: searchParams };
   return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlier: 0, wallMs: 0, ...more };
@@ -16,13 +16,17 @@ function limit(more: Partial<EnforcedLimit>): EnforcedLimit {
   return { name: "a", at: ["a.example"], rates: "2/SECOND", refuse: () => text("no", 429), ...more };
 }
 
-function kinds(doorman: Doorman, atMs: readonly number[], url = "https://a.example/"): readonly Verdict["kind"][] {
-  return atMs.map(ms => doorman.arrive(visit(url), ms * 1000).kind);
+function kinds(
+  enforcer: LimitEnforcer,
+  atMs: readonly number[],
+  url = "https://a.example/",
+): readonly AdmissionDecision["kind"][] {
+  return atMs.map(ms => enforcer.decide(visit(url), ms * 1000).kind);
 }
 
 test("a request is rejected when its window is full, and admitted the moment the eldest has left it", () => {
-  const doorman = new Doorman([limit({})]);
-  assert.deepEqual(kinds(doorman, [0, 10, 20, 999.999, 1000, 1009, 1010]), [
+  const enforcer = new LimitEnforcer([limit({})]);
+  assert.deepEqual(kinds(enforcer, [0, 10, 20, 999.999, 1000, 1009, 1010]), [
     "admitted",
     "admitted",
     "rejected",
@@ -36,13 +40,13 @@ test("a request is rejected when its window is full, and admitted the moment the
 test("what is served never exceeds the limit in any window, and nothing is rejected that would have fitted", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(400), { maxLength: 80 }), fc.integer({ min: 1, max: 5 }), (gapsMs, most) => {
-      const doorman = new Doorman([limit({ rates: `${most}/SECOND` })]);
+      const enforcer = new LimitEnforcer([limit({ rates: `${most}/SECOND` })]);
       const served: number[] = [];
       let nowMs = 0;
       for (const gapMs of gapsMs) {
         nowMs += gapMs;
         const isFull = served.filter(ms => ms > nowMs - 1000).length >= most;
-        const [kind] = kinds(doorman, [nowMs]);
+        const [kind] = kinds(enforcer, [nowMs]);
         assert.equal(kind, isFull ? "rejected" : "admitted");
         if (!isFull) served.push(nowMs);
       }
@@ -53,52 +57,52 @@ test("what is served never exceeds the limit in any window, and nothing is rejec
 test("where one of several limits is full, none of them charges", () => {
   const wide = limit({ name: "wide", at: ["a.example", "b.example"], rates: "3/SECOND" });
   const narrow = limit({ name: "narrow", at: ["a.example/narrow"], rates: "1/SECOND" });
-  const doorman = new Doorman([wide, narrow]);
-  assert.deepEqual(kinds(doorman, [0, 0, 0, 0], "https://a.example/narrow/x"), [
+  const enforcer = new LimitEnforcer([wide, narrow]);
+  assert.deepEqual(kinds(enforcer, [0, 0, 0, 0], "https://a.example/narrow/x"), [
     "admitted",
     "rejected",
     "rejected",
     "rejected",
   ]);
-  assert.deepEqual(kinds(doorman, [1, 1, 1], "https://b.example/"), ["admitted", "admitted", "rejected"]);
+  assert.deepEqual(kinds(enforcer, [1, 1, 1], "https://b.example/"), ["admitted", "admitted", "rejected"]);
 });
 
 test("a path counts where it begins with whole parts of the prefix", () => {
-  const doorman = new Doorman([limit({ at: ["a.example/api"], rates: "1/MINUTE" })]);
-  assert.deepEqual(kinds(doorman, [0], "https://a.example/api"), ["admitted"]);
-  assert.deepEqual(kinds(doorman, [1], "https://a.example/api/x"), ["rejected"]);
-  assert.deepEqual(kinds(doorman, [2], "https://a.example/apiary"), ["admitted"]);
+  const enforcer = new LimitEnforcer([limit({ at: ["a.example/api"], rates: "1/MINUTE" })]);
+  assert.deepEqual(kinds(enforcer, [0], "https://a.example/api"), ["admitted"]);
+  assert.deepEqual(kinds(enforcer, [1], "https://a.example/api/x"), ["rejected"]);
+  assert.deepEqual(kinds(enforcer, [2], "https://a.example/apiary"), ["admitted"]);
 });
 
 test("a place is free again when whoever held it leaves, once", () => {
-  const doorman = new Doorman([limit({ rates: "100/SECOND", maxConcurrent: 1 })]);
-  const first = doorman.arrive(visit("https://a.example/"), 0);
-  assert.deepEqual(kinds(doorman, [1]), ["rejected"]);
+  const enforcer = new LimitEnforcer([limit({ rates: "100/SECOND", maxConcurrent: 1 })]);
+  const first = enforcer.decide(visit("https://a.example/"), 0);
+  assert.deepEqual(kinds(enforcer, [1]), ["rejected"]);
   assert.ok(first.kind === "admitted");
-  first.leave();
-  first.leave();
-  assert.deepEqual(kinds(doorman, [2, 3]), ["admitted", "rejected"]);
-  assert.equal(doorman.report()[0]?.mostConcurrent, 2);
+  first.release();
+  first.release();
+  assert.deepEqual(kinds(enforcer, [2, 3]), ["admitted", "rejected"]);
+  assert.equal(enforcer.report()[0]?.mostConcurrent, 2);
 });
 
 test("the ledger counts what came, not only what was served", () => {
-  const doorman = new Doorman([limit({})]);
-  kinds(doorman, [0, 1, 2, 3, 5000]);
-  const [{ requests, served, rejected, windows } = assert.fail()] = doorman.report();
+  const enforcer = new LimitEnforcer([limit({})]);
+  kinds(enforcer, [0, 1, 2, 3, 5000]);
+  const [{ requests, served, rejected, windows } = assert.fail()] = enforcer.report();
   assert.deepEqual({ requests, served, rejected }, { requests: 5, served: 3, rejected: 2 });
   assert.deepEqual(windows, [{ rate: "2/SECOND", limit: 2, windowMs: 1000, most: 4 }]);
 });
 
 test("a factor halves a limit, never below one", () => {
-  const doorman = new Doorman([limit({ rates: "4/SECOND" })]);
-  const at = (ms: number, factor: number) => doorman.arrive(visit("https://a.example/"), ms * 1000, factor).kind;
+  const enforcer = new LimitEnforcer([limit({ rates: "4/SECOND" })]);
+  const at = (ms: number, factor: number) => enforcer.decide(visit("https://a.example/"), ms * 1000, factor).kind;
   assert.deepEqual([at(0, 0.5), at(0, 0.5), at(0, 0.5), at(0, 1)], ["admitted", "admitted", "rejected", "admitted"]);
   assert.equal(at(2000, 0.01), "admitted");
 });
 
 test("whoever ignores refusals for a minute meets a firewall, each time for twice as long", () => {
-  const doorman = new Doorman([limit({ rates: "1/HOUR", firewall: { afterMs: 60_000, forMs: 3_600_000 } })]);
-  assert.deepEqual(kinds(doorman, [0, 1000, 30_000, 61_000, 62_000]), [
+  const enforcer = new LimitEnforcer([limit({ rates: "1/HOUR", firewall: { afterMs: 60_000, forMs: 3_600_000 } })]);
+  assert.deepEqual(kinds(enforcer, [0, 1000, 30_000, 61_000, 62_000]), [
     "admitted",
     "rejected",
     "rejected",
@@ -106,8 +110,8 @@ test("whoever ignores refusals for a minute meets a firewall, each time for twic
     "blocked",
   ]);
   const hourMs = 3_600_000;
-  assert.deepEqual(kinds(doorman, [61_000 + hourMs]), ["admitted"]);
-  assert.deepEqual(kinds(doorman, [61_001 + hourMs, 121_001 + hourMs, 121_000 + 3 * hourMs]), [
+  assert.deepEqual(kinds(enforcer, [61_000 + hourMs]), ["admitted"]);
+  assert.deepEqual(kinds(enforcer, [61_001 + hourMs, 121_001 + hourMs, 121_000 + 3 * hourMs]), [
     "rejected",
     "rejected",
     "blocked",
@@ -115,14 +119,14 @@ test("whoever ignores refusals for a minute meets a firewall, each time for twic
 });
 
 test("Crossref tells its pools apart by the address left and by what is asked for, and announces them", () => {
-  const doorman = new Doorman(LIMITS);
-  const pool = (url: string, headers: Visit["headers"] = {}) => {
-    const verdict = doorman.arrive(visit(url, { headers }), 0);
-    assert.ok(verdict.kind === "admitted");
+  const enforcer = new LimitEnforcer(LIMITS);
+  const pool = (url: string, headers: SimulatedRequest["headers"] = {}) => {
+    const decision = enforcer.decide(visit(url, { headers }), 0);
+    assert.ok(decision.kind === "admitted");
     return [
-      verdict.headers["x-api-pool"],
-      verdict.headers["x-rate-limit-limit"],
-      verdict.headers["x-concurrency-limit"],
+      decision.headers["x-api-pool"],
+      decision.headers["x-rate-limit-limit"],
+      decision.headers["x-concurrency-limit"],
     ];
   };
   const works = "https://api.crossref.org/works";
@@ -133,13 +137,13 @@ test("Crossref tells its pools apart by the address left and by what is asked fo
 });
 
 test("OpenAlex counts credits until midnight UTC and says so on every answer", () => {
-  const doorman = new Doorman(LIMITS);
+  const enforcer = new LimitEnforcer(LIMITS);
   const wallMs = Date.UTC(2026, 10, 16, 23, 59, 0);
   const search = visit("https://api.openalex.org/works?search=reed", { wallMs });
   let nowUs = 0;
-  const next = (of: Visit) => {
+  const next = (of: SimulatedRequest) => {
     nowUs += 1_000_000;
-    return doorman.arrive(of, nowUs);
+    return enforcer.decide(of, nowUs);
   };
   const first = next(search);
   assert.ok(first.kind === "admitted");
@@ -159,22 +163,22 @@ test("OpenAlex counts credits until midnight UTC and says so on every answer", (
 });
 
 test("arXiv counts all its hosts together, one at a time", () => {
-  const doorman = new Doorman(LIMITS);
-  const first = doorman.arrive(visit("https://export.arxiv.org/api/query"), 0);
+  const enforcer = new LimitEnforcer(LIMITS);
+  const first = enforcer.decide(visit("https://export.arxiv.org/api/query"), 0);
   assert.ok(first.kind === "admitted");
-  assert.equal(doorman.arrive(visit("https://arxiv.org/pdf/1"), 2_999_999).kind, "rejected");
-  assert.equal(doorman.arrive(visit("https://arxiv.org/pdf/1"), 3_000_000).kind, "rejected");
-  first.leave();
-  assert.equal(doorman.arrive(visit("https://arxiv.org/pdf/1"), 3_000_000).kind, "admitted");
+  assert.equal(enforcer.decide(visit("https://arxiv.org/pdf/1"), 2_999_999).kind, "rejected");
+  assert.equal(enforcer.decide(visit("https://arxiv.org/pdf/1"), 3_000_000).kind, "rejected");
+  first.release();
+  assert.equal(enforcer.decide(visit("https://arxiv.org/pdf/1"), 3_000_000).kind, "admitted");
 });
 
 test("Zenodo's search has a limit of its own, and every answer says when to come back", () => {
-  const doorman = new Doorman(LIMITS);
+  const enforcer = new LimitEnforcer(LIMITS);
   const wallMs = 1_800_000_000_000;
   const search = visit("https://zenodo.org/api/records?q=x", { wallMs });
-  for (let count = 0; count < 30; count += 1) assert.equal(doorman.arrive(search, 0).kind, "admitted");
-  assert.equal(doorman.arrive(search, 0).kind, "rejected");
-  const record = doorman.arrive(visit("https://zenodo.org/api/records/1", { wallMs }), 0);
+  for (let count = 0; count < 30; count += 1) assert.equal(enforcer.decide(search, 0).kind, "admitted");
+  assert.equal(enforcer.decide(search, 0).kind, "rejected");
+  const record = enforcer.decide(visit("https://zenodo.org/api/records/1", { wallMs }), 0);
   assert.ok(record.kind === "admitted");
   assert.deepEqual(
     [record.headers["x-ratelimit-remaining"], record.headers["x-ratelimit-reset"], record.headers["retry-after"]],

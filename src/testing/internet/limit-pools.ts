@@ -1,9 +1,9 @@
 /** Limits of services that tell callers apart: by a key, by an address they leave, by what they ask for. */
-import { json, tooMany, type Visit } from "./exchange.ts";
-import type { EnforcedLimit, Standing } from "./limit-counter.ts";
+import { json, type SimulatedRequest, tooMany } from "./exchange.ts";
+import type { EnforcedLimit, LimitState } from "./limit-counter.ts";
 
 /** Which pool a request falls into: with a mail address or without, for one record or for a list of them. */
-function crossrefPool({ path, query, headers }: Visit): string {
+function crossrefPool({ path, query, headers }: SimulatedRequest): string {
   const isPolite = query.get("mailto") !== null || /mailto:/i.test(headers["user-agent"] ?? "");
   const isSingle = /^(?:\/v1)?\/works\/./.test(path);
   return `${isPolite ? "polite" : "public"}-${isSingle ? "single" : "array"}`;
@@ -26,17 +26,17 @@ export function crossref(pool: string, rates: string, maxConcurrent: number): En
   };
 }
 
-export function hasOpenalexKey({ query, headers }: Visit): boolean {
+export function hasOpenalexKey({ query, headers }: SimulatedRequest): boolean {
   return query.get("api_key") !== null || headers["api_key"] !== undefined;
 }
 
 /** One credit is 1/10 000 of a dollar. Searches by words cost ten, a file a hundred. */
-function openalexCost({ host, query }: Visit): number {
+function openalexCost({ host, query }: SimulatedRequest): number {
   if (host === "content.openalex.org") return 100;
   return query.get("search") !== null || /\bsearch:/.test(query.get("filter") ?? "") ? 10 : 1;
 }
 
-export function openalex(name: string, credits: number, applies: (visit: Visit) => boolean): EnforcedLimit {
+export function openalex(name: string, credits: number, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
   const usd = (count: number) => String(count / 10_000);
   return {
     name: `openalex, ${name}`,
@@ -68,12 +68,16 @@ export function openalex(name: string, credits: number, applies: (visit: Visit) 
   };
 }
 
-export function semanticScholar(name: string, rates: string, applies: (visit: Visit) => boolean): EnforcedLimit {
+export function semanticScholar(
+  name: string,
+  rates: string,
+  applies: (visit: SimulatedRequest) => boolean,
+): EnforcedLimit {
   const message = "Too Many Requests. Please wait and try again or apply for a key for higher rate limits.";
   return { name, at: ["api.semanticscholar.org"], applies, rates, refuse: () => json({ message, code: "429" }, 429) };
 }
 
-export function ncbi(name: string, rates: string, applies: (visit: Visit) => boolean): EnforcedLimit {
+export function ncbi(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["eutils.ncbi.nlm.nih.gov", "pmc.ncbi.nlm.nih.gov/tools", "pmc.ncbi.nlm.nih.gov/api"],
@@ -91,37 +95,37 @@ export function ncbi(name: string, rates: string, applies: (visit: Visit) => boo
   };
 }
 
-export function osf(name: string, rates: string, applies: (visit: Visit) => boolean): EnforcedLimit {
+export function osf(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["api.osf.io"],
     applies,
     rates,
-    refuse: standing => {
-      const detail = `Request was throttled. Expected available in ${Math.ceil(standing.resetMs / 1000)} seconds.`;
-      return json({ errors: [{ detail }], meta: { version: "2.0" } }, 429, retryAfter(standing));
+    refuse: state => {
+      const detail = `Request was throttled. Expected available in ${Math.ceil(state.resetMs / 1000)} seconds.`;
+      return json({ errors: [{ detail }], meta: { version: "2.0" } }, 429, retryAfter(state));
     },
   };
 }
 
-export function zenodo(name: string, rates: string, applies: (visit: Visit) => boolean): EnforcedLimit {
+export function zenodo(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["zenodo.org"],
     applies,
     rates,
     // It sends Retry-After with every answer, good ones included, and Reset in seconds of the epoch.
-    announce: standing => ({
-      "x-ratelimit-limit": String(standing.limit),
-      "x-ratelimit-remaining": String(standing.remaining),
-      "x-ratelimit-reset": String(Math.ceil((standing.wallMs + standing.resetMs) / 1000)),
-      ...retryAfter(standing),
+    announce: state => ({
+      "x-ratelimit-limit": String(state.limit),
+      "x-ratelimit-remaining": String(state.remaining),
+      "x-ratelimit-reset": String(Math.ceil((state.wallMs + state.resetMs) / 1000)),
+      ...retryAfter(state),
     }),
     refuse: () => json({ status: 429, message: "60 per 1 minute" }, 429),
   };
 }
 
-export function openaire(name: string, rates: string, applies: (visit: Visit) => boolean): EnforcedLimit {
+export function openaire(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["api.openaire.eu"],
@@ -135,10 +139,10 @@ export function openaire(name: string, rates: string, applies: (visit: Visit) =>
   };
 }
 
-export function hasBearer({ headers }: Visit): boolean {
+export function hasBearer({ headers }: SimulatedRequest): boolean {
   return /^Bearer \S/i.test(headers["authorization"] ?? "");
 }
 
-export function retryAfter({ resetMs }: Standing): { readonly "retry-after": string } {
+export function retryAfter({ resetMs }: LimitState): { readonly "retry-after": string } {
   return { "retry-after": String(Math.max(1, Math.ceil(resetMs / 1000))) };
 }

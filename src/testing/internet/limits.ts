@@ -57,7 +57,7 @@ export const LIMITS: readonly EnforcedLimit[] = [
     at: ["zenodo.org/api/records"],
     applies: visit => visit.path.replace(/\/$/, "") === "/api/records",
     rates: "30/MINUTE",
-    refuse: standing => json({ status: 429, message: "30 per 1 minute" }, 429, retryAfter(standing)),
+    refuse: state => json({ status: 429, message: "30 per 1 minute" }, 429, retryAfter(state)),
   },
   {
     name: "figshare",
@@ -104,7 +104,7 @@ export const LIMITS: readonly EnforcedLimit[] = [
     name: "datacite",
     at: ["api.datacite.org"],
     rates: "1000/5MINUTE",
-    refuse: standing => json({ errors: [{ status: "429", title: "Too many requests" }] }, 429, retryAfter(standing)),
+    refuse: state => json({ errors: [{ status: "429", title: "Too many requests" }] }, 429, retryAfter(state)),
   },
   {
     name: "bioportal",

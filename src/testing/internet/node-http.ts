@@ -2,17 +2,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Time } from "../../time/time.ts";
-import type { Reply, Visit } from "./exchange.ts";
-import type { Direction } from "./script-runner.ts";
+import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
+import type { ScriptedReply } from "./script-runner.ts";
 
-export type ServerRequest = IncomingMessage | Http2ServerRequest;
-export type ServerAnswer = ServerResponse | Http2ServerResponse;
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-const MOST_BODY_BYTES = 1_000_000;
+const BODY_BYTES_MAX = 1_000_000;
 const PIECE_BYTES = 65_536;
 
 /** Without its body, which may still be on its way. */
-export function visitOf(request: ServerRequest, isTls: boolean, wallMs: number): Visit {
+export function simulatedRequestOf(request: NodeRequest, isTls: boolean, wallMs: number): SimulatedRequest {
   const headers: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(request.headers))
     headers[name] = Array.isArray(value) ? value.join(", ") : value;
@@ -35,14 +35,14 @@ export function visitOf(request: ServerRequest, isTls: boolean, wallMs: number):
 }
 
 /** What is longer than any service takes is cut short; what the client breaks off is what came until then. */
-export async function bodyOf(request: ServerRequest): Promise<string> {
+export async function bodyOf(request: NodeRequest): Promise<string> {
   if (request.method === "GET" || request.method === "HEAD") return "";
   const pieces: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const piece of request) {
       bytes += piece.length;
-      if (bytes > MOST_BODY_BYTES) break;
+      if (bytes > BODY_BYTES_MAX) break;
       pieces.push(piece);
     }
   } catch {
@@ -51,18 +51,18 @@ export async function bodyOf(request: ServerRequest): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
-function isGone(response: ServerAnswer): boolean {
+function isGone(response: NodeResponse): boolean {
   return "stream" in response ? response.stream.destroyed : response.destroyed;
 }
 
 /** Without a word, and with whatever else is under way on the connection. */
-export function disconnect(response: ServerAnswer): void {
+export function disconnect(response: NodeResponse): void {
   if ("stream" in response) response.stream.session?.destroy();
   else response.socket?.resetAndDestroy();
 }
 
 /** In the middle of a body: of HTTP/2 it is the stream that ends, and the connection goes on. */
-function breakOff(response: ServerAnswer): void {
+function abortBody(response: NodeResponse): void {
   if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   else disconnect(response);
 }
@@ -72,10 +72,10 @@ function breakOff(response: ServerAnswer): void {
  * send its next request before Node tells us that ours is flushed: that one must find the place free.
  */
 export async function send(
-  visit: Visit,
-  response: ServerAnswer,
-  { reply, bytesPerSecond }: Direction,
-  leave: (() => void) | undefined,
+  visit: SimulatedRequest,
+  response: NodeResponse,
+  { reply, bytesPerSecond }: ScriptedReply,
+  release: (() => void) | undefined,
   time: Time,
 ): Promise<void> {
   const { status, headers, body, cutAtBytes } = reply;
@@ -84,7 +84,7 @@ export async function send(
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (hasBody) response.setHeader("content-length", String(body.length));
   if (!hasBody || visit.method === "HEAD" || body.length === 0) {
-    leave?.();
+    release?.();
     response.end();
     return;
   }
@@ -94,18 +94,18 @@ export async function send(
     if (isGone(response)) return;
     sent += piece.length;
     if (sent === body.length) {
-      leave?.();
+      release?.();
       response.end(piece);
       return;
     }
     await write(response, piece);
     if (Number.isFinite(bytesPerSecond)) await time.sleep((piece.length / bytesPerSecond) * 1000);
   }
-  breakOff(response);
+  abortBody(response);
 }
 
 /** A slow server hands over a tenth of a second's worth at a time. */
-function* piecesOf({ body }: Reply, until: number, bytesPerSecond: number): Iterable<Uint8Array> {
+function* piecesOf({ body }: SimulatedReply, until: number, bytesPerSecond: number): Iterable<Uint8Array> {
   const most = Math.max(1, Math.min(PIECE_BYTES, Math.ceil(bytesPerSecond / 10)));
   if (body instanceof Uint8Array) {
     for (let at = 0; at < until; at += most) yield body.subarray(at, Math.min(until, at + most));
@@ -117,7 +117,7 @@ function* piecesOf({ body }: Reply, until: number, bytesPerSecond: number): Iter
 }
 
 /** Resolves when there is room for more, or nobody to send it to: the client's errors are not ours. */
-async function write(response: ServerAnswer, piece: Uint8Array): Promise<void> {
+async function write(response: NodeResponse, piece: Uint8Array): Promise<void> {
   const hasRoom = "stream" in response ? response.write(piece) : response.write(piece);
   if (hasRoom || isGone(response)) return;
   await new Promise<void>(resolve => {

@@ -3,30 +3,30 @@ import { test } from "node:test";
 import { gunzipSync, inflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { digest } from "./article-file.ts";
-import type { Reply, Visit } from "./exchange.ts";
-import { makeWorld } from "./host-directory.ts";
+import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
+import { makeHostDirectory } from "./host-directory.ts";
 import type { SimulatedOntology } from "./ontology-catalogue.ts";
-import { filledTo, type OntologyFormat, type OntologyPlan, ontologyFile, wholeFile } from "./ontology-file.ts";
+import { completeFile, filledTo, type OntologyFormat, type OntologyPlan, ontologyFile } from "./ontology-file.ts";
 
-const world = makeWorld({ seed: 3, works: 0, bigOntologyBytes: 1_000_000 });
+const directory = makeHostDirectory({ seed: 3, works: 0, bigOntologyBytes: 1_000_000 });
 const KEY = { authorization: "apikey token=secret" };
 
-function ask(url: string, more: Partial<Visit> = {}): Reply {
+function ask(url: string, more: Partial<SimulatedRequest> = {}): SimulatedReply {
   const { protocol, host, pathname, search, searchParams } = new URL(url);
   const where = { isTls: protocol === "https:", host, path: pathname, search, query: searchParams };
-  return world.answer({ method: "GET", ...where, headers: KEY, body: "", earlier: 1, wallMs: 0, ...more });
+  return directory.answer({ method: "GET", ...where, headers: KEY, body: "", earlier: 1, wallMs: 0, ...more });
 }
 
-function bytesOf({ body }: Reply): Buffer {
-  return body instanceof Uint8Array ? Buffer.from(body) : wholeFile(body);
+function bytesOf({ body }: SimulatedReply): Buffer {
+  return body instanceof Uint8Array ? Buffer.from(body) : completeFile(body);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what services answer is looked at, not typed
-function jsonOf(reply: Reply): any {
+function jsonOf(reply: SimulatedReply): any {
   return JSON.parse(bytesOf(reply).toString());
 }
 
-function follow(url: string): { readonly hops: readonly string[]; readonly end: Reply } {
+function follow(url: string): { readonly hops: readonly string[]; readonly end: SimulatedReply } {
   const hops: string[] = [];
   for (let at = url; ; ) {
     const end = ask(at);
@@ -37,7 +37,7 @@ function follow(url: string): { readonly hops: readonly string[]; readonly end: 
 }
 
 function named(id: string): SimulatedOntology {
-  const found = world.ontologies.find(each => each.id === id);
+  const found = directory.ontologies.find(each => each.id === id);
   assert.ok(found !== undefined);
   return found;
 }
@@ -67,7 +67,7 @@ const ENDS: Readonly<Record<OntologyFormat, readonly [begin: RegExp, end: RegExp
 for (const [format, [begin, end, version]] of Object.entries(ENDS)) {
   test(`an ontology in ${format} begins, ends and names its version as that format does`, () => {
     const pieces = ontologyFile(plan, format as OntologyFormat);
-    const text = wholeFile(pieces).toString();
+    const text = completeFile(pieces).toString();
     assert.equal(Buffer.byteLength(text), pieces.length);
     assert.match(text, begin);
     assert.match(text, end);
@@ -77,7 +77,7 @@ for (const [format, [begin, end, version]] of Object.entries(ENDS)) {
 }
 
 test("an obographs file is JSON with as many nodes as terms, and an edge for each but the root", () => {
-  const [graph] = JSON.parse(wholeFile(ontologyFile(plan, "json")).toString()).graphs;
+  const [graph] = JSON.parse(completeFile(ontologyFile(plan, "json")).toString()).graphs;
   assert.deepEqual([graph.nodes.length, graph.edges.length], [5, 4]);
 });
 
@@ -88,7 +88,7 @@ test("any part of a file is what the whole has there, whatever the format", () =
       const pieces = ontologyFile({ ...plan, terms }, format);
       const [start, end] = [one % pieces.length, other % (pieces.length + 1)].sort((a, b) => a - b) as [number, number];
       const part = Buffer.concat([...pieces.from(start, end)]);
-      assert.deepEqual(part, wholeFile(pieces).subarray(start, end));
+      assert.deepEqual(part, completeFile(pieces).subarray(start, end));
     }),
     { numRuns: 60 },
   );
@@ -103,7 +103,7 @@ test("a plan is filled to a size, and half a gigabyte is known without being mad
 });
 
 test("every file lies where the catalogue says, at the end of the redirects it says", () => {
-  for (const { id, copies } of world.ontologies) {
+  for (const { id, copies } of directory.ontologies) {
     for (const { url, hops, bytes, sha256 } of copies) {
       const found = follow(url);
       assert.deepEqual(found.hops, hops, id);

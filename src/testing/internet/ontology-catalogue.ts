@@ -1,9 +1,9 @@
 /** The ontologies of the simulated internet: where their files lie, and which service knows them. */
 import { gzipSync } from "node:zlib";
 import { digest } from "./article-file.ts";
-import type { Pieces } from "./exchange.ts";
-import { filledTo, type OntologyFormat, type OntologyPlan, ontologyFile, wholeFile } from "./ontology-file.ts";
-import { Dice } from "./seeded-random.ts";
+import type { StreamedBody } from "./exchange.ts";
+import { completeFile, filledTo, type OntologyFormat, type OntologyPlan, ontologyFile } from "./ontology-file.ts";
+import { SeededRandom } from "./seeded-random.ts";
 import { makeZip } from "./zip.ts";
 
 export type OntologyServiceName = "obo" | "ols" | "bioportal" | "bioregistry" | "lov";
@@ -40,7 +40,7 @@ export interface SimulatedOntology {
 }
 
 /** What lies at an address. */
-export type OntologyPlace =
+export type OntologyResource =
   | { readonly kind: "redirect"; readonly to: string }
   /** A page for people, with 200. */
   | { readonly kind: "html" }
@@ -51,21 +51,21 @@ export type OntologyPlace =
       readonly packed: "plain" | "gz" | "zip";
       readonly etag: string;
       readonly isTruncatedOnce: boolean;
-      readonly body: () => Uint8Array | Pieces;
+      readonly body: () => Uint8Array | StreamedBody;
     };
 
-export interface OntologyShelf {
+export interface OntologyCatalogue {
   readonly ontologies: readonly SimulatedOntology[];
   /** By address. */
-  readonly places: ReadonlyMap<string, OntologyPlace>;
+  readonly places: ReadonlyMap<string, OntologyResource>;
 }
 
-interface Sketch {
+interface OntologyFixture {
   readonly id: string;
   readonly via: readonly OntologyServiceName[];
   readonly files: readonly string[];
   /** From the file's name to the addresses on the way, the last of which holds it. */
-  readonly way: (file: string) => readonly string[];
+  readonly urlsOf: (file: string) => readonly string[];
   readonly trap?: SimulatedOntology["trap"];
   readonly isTruncatedOnce?: boolean;
   readonly isBig?: boolean;
@@ -74,12 +74,12 @@ interface Sketch {
 const PURL = "http://purl.obolibrary.org/obo";
 const FILES = "https://files.ontologies.example";
 
-const SKETCHES: readonly Sketch[] = [
+const ONTOLOGY_FIXTURES: readonly OntologyFixture[] = [
   {
     id: "reed",
     via: ["obo", "ols", "bioregistry"],
     files: ["reed.owl", "reed.obo", "reed.json"],
-    way: file => [
+    urlsOf: file => [
       `${PURL}/${file}`,
       `https://purl.obolibrary.org/obo/${file}`,
       `https://current.geneontology.org/ontology/${file}`,
@@ -89,7 +89,7 @@ const SKETCHES: readonly Sketch[] = [
     id: "marsh",
     via: ["obo", "ols"],
     files: ["marsh.owl", "marsh.obo"],
-    way: file => [
+    urlsOf: file => [
       `${PURL}/${file}`,
       `https://github.com/marsh-ontology/marsh/releases/latest/download/${file}`,
       `https://github.com/marsh-ontology/marsh/releases/download/v2026-07-31/${file}`,
@@ -100,70 +100,70 @@ const SKETCHES: readonly Sketch[] = [
     id: "kelp",
     via: ["obo", "bioregistry"],
     files: ["kelp.owl"],
-    way: file => [`${PURL}/${file}`, `https://raw.githubusercontent.com/kelp/kelp/master/${file}`],
+    urlsOf: file => [`${PURL}/${file}`, `https://raw.githubusercontent.com/kelp/kelp/master/${file}`],
   },
   {
     id: "alder",
     via: ["obo", "ols"],
     files: ["alder.owl", "alder.owl.gz", "alder.obo.gz"],
-    way: file => [`${PURL}/${file}`, `http://ftp.ebi.ac.uk/pub/databases/alder/ontology/${file}`],
+    urlsOf: file => [`${PURL}/${file}`, `http://ftp.ebi.ac.uk/pub/databases/alder/ontology/${file}`],
     isTruncatedOnce: true,
   },
-  { id: "finch", via: ["ols", "bioregistry"], files: ["finch.ttl"], way: file => [`${FILES}/${file}`] },
+  { id: "finch", via: ["ols", "bioregistry"], files: ["finch.ttl"], urlsOf: file => [`${FILES}/${file}`] },
   {
     id: "fern",
     via: ["bioregistry"],
     files: ["fern.ofn", "fern.owx", "fern.json", "fern.owl.zip"],
-    way: file => [`${FILES}/${file}`],
+    urlsOf: file => [`${FILES}/${file}`],
   },
   {
     id: "otter",
     via: ["bioportal"],
     files: ["otter.owl"],
-    way: () => ["https://data.bioontology.org/ontologies/OTTER/submissions/7/download"],
+    urlsOf: () => ["https://data.bioontology.org/ontologies/OTTER/submissions/7/download"],
   },
   {
     id: "badger",
     via: ["bioportal"],
     files: ["badger.obo.zip"],
-    way: () => ["https://data.bioontology.org/ontologies/BADGER/submissions/3/download"],
+    urlsOf: () => ["https://data.bioontology.org/ontologies/BADGER/submissions/3/download"],
   },
-  { id: "heron", via: ["bioportal"], files: [], way: () => [], trap: "licence" },
-  { id: "lichen", via: ["ols"], files: [], way: () => [], trap: "local-file" },
-  { id: "dusk", via: ["obo"], files: [], way: () => [], trap: "obsolete" },
-  { id: "sedge", via: ["obo"], files: [], way: () => [], trap: "html" },
+  { id: "heron", via: ["bioportal"], files: [], urlsOf: () => [], trap: "licence" },
+  { id: "lichen", via: ["ols"], files: [], urlsOf: () => [], trap: "local-file" },
+  { id: "dusk", via: ["obo"], files: [], urlsOf: () => [], trap: "obsolete" },
+  { id: "sedge", via: ["obo"], files: [], urlsOf: () => [], trap: "html" },
   {
     id: "moss",
     via: ["lov"],
     files: ["moss.ttl"],
-    way: () => ["https://lov.linkeddata.es/dataset/lov/vocabs/moss/versions/2026-07-31.n3"],
+    urlsOf: () => ["https://lov.linkeddata.es/dataset/lov/vocabs/moss/versions/2026-07-31.n3"],
   },
   {
     id: "titan",
     via: ["bioregistry", "ols"],
     files: ["titan.owl", "titan.obo"],
-    way: file => [`${FILES}/${file}`],
+    urlsOf: file => [`${FILES}/${file}`],
     isBig: true,
   },
 ];
 
 /** `bigBytes` is about how long the files of `titan` are. */
-export function makeShelf(seed: number, bigBytes: number): OntologyShelf {
-  const places = new Map<string, OntologyPlace>();
-  const ontologies = SKETCHES.map(sketch =>
-    makeOntology(new Dice(seed, "ontology", sketch.id), sketch, bigBytes, places),
+export function makeOntologyCatalogue(seed: number, bigBytes: number): OntologyCatalogue {
+  const places = new Map<string, OntologyResource>();
+  const ontologies = ONTOLOGY_FIXTURES.map(fixture =>
+    makeOntology(new SeededRandom(seed, "ontology", fixture.id), fixture, bigBytes, places),
   );
   return { ontologies, places };
 }
 
 function makeOntology(
-  dice: Dice,
-  sketch: Sketch,
+  random: SeededRandom,
+  fixture: OntologyFixture,
   bigBytes: number,
-  places: Map<string, OntologyPlace>,
+  places: Map<string, OntologyResource>,
 ): SimulatedOntology {
-  const { id, via, trap } = sketch;
-  const version = `2026-${String(dice.between(1, 9)).padStart(2, "0")}-${dice.between(10, 28)}`;
+  const { id, via, trap } = fixture;
+  const version = `2026-${String(random.between(1, 9)).padStart(2, "0")}-${random.between(10, 28)}`;
   const isObo = via.includes("obo");
   const base = isObo ? PURL : `${FILES.replace("https", "http")}`;
   const plan: OntologyPlan = {
@@ -173,44 +173,44 @@ function makeOntology(
     iri: `${base}/${id}.owl`,
     versionIri: `${base}/${id}/releases/${version}/${id}.owl`,
     termBase: isObo ? `${PURL}/${id.toUpperCase()}_` : `${base}/${id}#`,
-    terms: dice.between(40, 900),
+    terms: random.between(40, 900),
   };
-  const copies = sketch.files.map(file => shelve(sketch, plan, file, bigBytes, places));
+  const copies = fixture.files.map(file => addFile(fixture, plan, file, bigBytes, places));
   if (trap === "html") places.set(`${PURL}/${id}.owl`, { kind: "html" });
   const { title, iri, versionIri } = plan;
-  const terms = sketch.isBig ? filledTo(plan, "owl", bigBytes).terms : plan.terms;
+  const terms = fixture.isBig ? filledTo(plan, "owl", bigBytes).terms : plan.terms;
   const expects = copies.length > 0 ? "file" : "none";
   return { id, prefix: id.toUpperCase(), title, version, iri, versionIri, terms, via, copies, trap, expects };
 }
 
-function shelve(
-  { way, isTruncatedOnce = false, isBig = false }: Sketch,
+function addFile(
+  { urlsOf, isTruncatedOnce = false, isBig = false }: OntologyFixture,
   plan: OntologyPlan,
   file: string,
   bigBytes: number,
-  places: Map<string, OntologyPlace>,
+  places: Map<string, OntologyResource>,
 ): OntologyCopy {
   const [, extension = "", suffix = ""] = file.split(".");
   const format = extension as OntologyFormat;
   const packed = suffix === "gz" || suffix === "zip" ? suffix : "plain";
   const pieces = ontologyFile(isBig ? filledTo(plan, format, bigBytes) : plan, format);
-  const body = () => (isBig ? pieces : pack(packed, `${plan.id}.${extension}`, wholeFile(pieces)));
+  const body = () => (isBig ? pieces : pack(packed, `${plan.id}.${extension}`, completeFile(pieces)));
   const made = isBig ? undefined : body();
   const sha256 = made instanceof Uint8Array ? digest("sha256", made) : undefined;
   const etag = sha256?.slice(0, 32) ?? digest("md5", `${file} ${pieces.length}`);
-  const [url = "", ...hops] = way(file);
-  const stations = [url, ...hops];
-  for (const [index, station] of stations.entries()) {
-    const to = stations[index + 1];
-    const place: OntologyPlace =
+  const [url = "", ...hops] = urlsOf(file);
+  const urls = [url, ...hops];
+  for (const [index, stationUrl] of urls.entries()) {
+    const to = urls[index + 1];
+    const place: OntologyResource =
       to === undefined
         ? { kind: "file", name: file, format, packed, etag, isTruncatedOnce, body }
         : { kind: "redirect", to };
-    places.set(station, place);
+    places.set(stationUrl, place);
   }
   // The IRI of the version leads to the same file, as long as it is the latest.
   const versioned = plan.versionIri.replace(/[^/]+$/, file);
-  places.set(versioned, { kind: "redirect", to: stations.at(-1) ?? url });
+  places.set(versioned, { kind: "redirect", to: urls.at(-1) ?? url });
   return { format, packed, url, hops, bytes: made?.length ?? pieces.length, sha256, isTruncatedOnce };
 }
 

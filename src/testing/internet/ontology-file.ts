@@ -3,7 +3,7 @@
  * at an offset is known without what lies before it: a file of gigabytes is made while it is sent, from wherever a
  * client resumes.
  */
-import type { Pieces } from "./exchange.ts";
+import type { StreamedBody } from "./exchange.ts";
 
 export type OntologyFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "owx";
 
@@ -22,7 +22,7 @@ export interface OntologyPlan {
 }
 
 /** A run of texts of one length; a single text is a run of one. */
-interface Run {
+interface TextRun {
   readonly count: number;
   readonly width: number;
   readonly at: (index: number) => string;
@@ -30,7 +30,7 @@ interface Run {
 
 const BLOCK_BYTES = 65_536;
 
-export function ontologyFile(plan: OntologyPlan, format: OntologyFormat): Pieces {
+export function ontologyFile(plan: OntologyPlan, format: OntologyFormat): StreamedBody {
   const runs = WRITERS[format](plan);
   const length = runs.reduce((sum, { count, width }) => sum + count * width, 0);
   return { length, from: (start, end) => blocks(runs, start, end) };
@@ -44,11 +44,11 @@ export function filledTo(plan: OntologyPlan, format: OntologyFormat, bytes: numb
 }
 
 /** The whole of it, for files that fit into memory many times over. */
-export function wholeFile(pieces: Pieces): Buffer {
+export function completeFile(pieces: StreamedBody): Buffer {
   return Buffer.concat([...pieces.from(0, pieces.length)]);
 }
 
-function* blocks(runs: readonly Run[], start: number, end: number): Iterable<Uint8Array> {
+function* blocks(runs: readonly TextRun[], start: number, end: number): Iterable<Uint8Array> {
   let runStart = 0;
   for (const { count, width, at } of runs) {
     const runEnd = runStart + count * width;
@@ -65,12 +65,12 @@ function* blocks(runs: readonly Run[], start: number, end: number): Iterable<Uin
   }
 }
 
-function fixed(text: string): Run {
+function fixed(text: string): TextRun {
   return { count: 1, width: Buffer.byteLength(text), at: () => text };
 }
 
 /** The terms from `first` on; each is a child of one with a smaller number. */
-function termRun({ terms }: OntologyPlan, write: (number: string, parent: string) => string, first = 1): Run {
+function termRun({ terms }: OntologyPlan, write: (number: string, parent: string) => string, first = 1): TextRun {
   const at = (index: number) => write(digits(index + first), digits(Math.floor((index + first) / 3)));
   return { count: Math.max(0, terms - first), width: Buffer.byteLength(at(0)), at };
 }
@@ -79,7 +79,7 @@ function digits(number: number): string {
   return String(number).padStart(7, "0");
 }
 
-type Writer = (plan: OntologyPlan) => readonly Run[];
+type Writer = (plan: OntologyPlan) => readonly TextRun[];
 
 const LICENCE = "https://creativecommons.org/licenses/by/4.0/";
 

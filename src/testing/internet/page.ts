@@ -1,6 +1,6 @@
 /** Addresses that are no API: articles' pages, files, redirects, and the traps that lie where a file should be. */
 import { type Article, articleFile } from "./article-file.ts";
-import { escapeXml, html, type Reply, redirect, reply, type Visit } from "./exchange.ts";
+import { escapeXml, html, redirect, reply, type SimulatedReply, type SimulatedRequest } from "./exchange.ts";
 import { fileReply } from "./file-reply.ts";
 
 /** Where on an article's page its file is named. */
@@ -26,7 +26,7 @@ export interface PlacedPage {
   readonly article: Article;
 }
 
-export function pageReply(visit: Visit, { page, article }: PlacedPage): Reply {
+export function pageReply(visit: SimulatedRequest, { page, article }: PlacedPage): SimulatedReply {
   switch (page.kind) {
     case "pdf":
       return pdfReply(visit, page.manner ?? "plain", article);
@@ -52,7 +52,11 @@ export function pageReply(visit: Visit, { page, article }: PlacedPage): Reply {
   }
 }
 
-function pdfReply(visit: Visit, manner: "plain" | "attachment" | "bare" | "truncated-once", article: Article) {
+function pdfReply(
+  visit: SimulatedRequest,
+  manner: "plain" | "attachment" | "bare" | "truncated-once",
+  article: Article,
+) {
   const body = articleFile(article);
   const isBare = manner === "bare";
   const whole = fileReply(visit, {
@@ -67,7 +71,7 @@ function pdfReply(visit: Visit, manner: "plain" | "attachment" | "bare" | "trunc
   return isCut ? { ...whole, cutAtBytes: Math.floor(body.length / 2) } : whole;
 }
 
-function articleReply({ pdf, hints }: Page & { readonly kind: "article" }, { title, name }: Article): Reply {
+function articleReply({ pdf, hints }: Page & { readonly kind: "article" }, { title, name }: Article): SimulatedReply {
   const has = (hint: Hint) => pdf !== undefined && hints.includes(hint);
   const shown = escapeXml(title);
   const head = [

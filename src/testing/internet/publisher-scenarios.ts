@@ -1,15 +1,25 @@
 /** Works that publishers keep, or have kept, openly or behind something. */
 import type { ServiceName } from "./copy.ts";
 import type { Hint, Page } from "./page.ts";
-import { copy, type Draft, IN_REPOSITORY, publisherOf, REPOSITORIES, type Told } from "./scenario-work.ts";
+import {
+  copy,
+  IN_REPOSITORY,
+  publisherOf,
+  REPOSITORIES,
+  type ScenarioDraft,
+  type ScenarioWork,
+} from "./scenario-work.ts";
 
 export const CDN = "cdn.papermill.example";
 export const LINK_HOP = "links.papermill.example";
 
 /** The services that know what publishers tell Crossref. */
-export const EVERYONE: readonly ServiceName[] = ["crossref", "openalex", "unpaywall", "semantic_scholar"];
+export const ALL_INDEXES: readonly ServiceName[] = ["crossref", "openalex", "unpaywall", "semantic_scholar"];
 
-export function atPublisher(draft: Draft, { page, via }: { page: Page; via: readonly ServiceName[] }): Told {
+export function atPublisher(
+  draft: ScenarioDraft,
+  { page, via }: { page: Page; via: readonly ServiceName[] },
+): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const article: Page = { kind: "article", pdf, hints: ["citation-meta"] };
   return {
@@ -25,7 +35,7 @@ export function atPublisher(draft: Draft, { page, via }: { page: Page; via: read
 }
 
 /** Only the article's page names the file; the services name the page at best. */
-export function onLandingPage(draft: Draft, hints: readonly Hint[]): Told {
+export function onLandingPage(draft: ScenarioDraft, hints: readonly Hint[]): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   return {
     ids: { doi },
@@ -45,7 +55,7 @@ export function onLandingPage(draft: Draft, hints: readonly Hint[]): Told {
   };
 }
 
-export function redirectChain(draft: Draft): Told {
+export function redirectChain(draft: ScenarioDraft): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const hop = `https://${LINK_HOP}/to/${draft.number}`;
   const plain = `http://${LINK_HOP}/old/${draft.number}`;
@@ -54,7 +64,7 @@ export function redirectChain(draft: Draft): Told {
     ids: { doi },
     registrar: "crossref",
     landing,
-    copies: [copy(pdf, [...EVERYONE, "landing_page"])],
+    copies: [copy(pdf, [...ALL_INDEXES, "landing_page"])],
     pages: [
       [landing, { kind: "article", pdf, hints: ["citation-meta"] }],
       [pdf, { kind: "redirect", to: plain, status: 301 }],
@@ -66,10 +76,10 @@ export function redirectChain(draft: Draft): Told {
 }
 
 /** The first copy that everybody names is a trap; a second lies in a repository, or nowhere. */
-export function trapped(draft: Draft, page: Page, hasAnother: boolean): Told {
+export function trapped(draft: ScenarioDraft, page: Page, hasAnother: boolean): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
-  const other = `https://${draft.dice.pick(REPOSITORIES)}/bitstream/${draft.number}/paper.pdf`;
-  const first = copy(pdf, [...EVERYONE, "landing_page"], { isGood: false });
+  const other = `https://${draft.random.pick(REPOSITORIES)}/bitstream/${draft.number}/paper.pdf`;
+  const first = copy(pdf, [...ALL_INDEXES, "landing_page"], { isGood: false });
   const second = copy(other, ["unpaywall", "openalex", "core"], IN_REPOSITORY);
   return {
     ids: { doi },
@@ -87,14 +97,14 @@ export function trapped(draft: Draft, page: Page, hasAnother: boolean): Told {
 }
 
 /** The publisher's copy is gone, and the archive has kept it. */
-export function archived(draft: Draft): Told {
+export function archived(draft: ScenarioDraft): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const capture = `https://web.archive.org/web/${draft.year}0401120000id_/${pdf}`;
   return {
     ids: { doi },
     registrar: "crossref",
     landing,
-    copies: [copy(pdf, EVERYONE, { isGood: false }), copy(capture, ["wayback"])],
+    copies: [copy(pdf, ALL_INDEXES, { isGood: false }), copy(capture, ["wayback"])],
     pages: [
       [landing, { kind: "gone" }],
       [pdf, { kind: "gone" }],
@@ -103,7 +113,7 @@ export function archived(draft: Draft): Told {
   };
 }
 
-export function unknownDoi(draft: Draft): Told {
+export function unknownDoi(draft: ScenarioDraft): ScenarioWork {
   return {
     ids: { doi: `10.5555/nowhere.${draft.number}` },
     registrar: "none",

@@ -1,17 +1,24 @@
 /** Works that repositories and preprint servers keep. */
 import type { ServiceName } from "./copy.ts";
-import { closedAtPublisher, copy, type Draft, IN_REPOSITORY, REPOSITORIES, type Told } from "./scenario-work.ts";
+import {
+  closedAtPublisher,
+  copy,
+  IN_REPOSITORY,
+  REPOSITORIES,
+  type ScenarioDraft,
+  type ScenarioWork,
+} from "./scenario-work.ts";
 
-export function onArxiv(draft: Draft, prefix: "10.48550" | "10.5555"): Told {
-  const month = String(draft.dice.between(1, 12)).padStart(2, "0");
+export function onArxiv(draft: ScenarioDraft, prefix: "10.48550" | "10.5555"): ScenarioWork {
+  const month = String(draft.random.between(1, 12)).padStart(2, "0");
   const arxiv = `${String(draft.year).slice(2)}${month}.${String(draft.number).slice(-5)}`;
   const pdf = `https://arxiv.org/pdf/${arxiv}`;
-  const told = closedAtPublisher(draft);
+  const described = closedAtPublisher(draft);
   const isOwnDoi = prefix === "10.48550";
   return {
-    ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (told.ids.doi ?? "") },
+    ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (described.ids.doi ?? "") },
     registrar: isOwnDoi ? "datacite" : "crossref",
-    landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : told.landing,
+    landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : described.landing,
     // Unpaywall knows the DOIs of Crossref alone.
     copies: [
       copy(pdf, isOwnDoi ? ["arxiv", "openalex"] : ["arxiv", "openalex", "unpaywall"], {
@@ -20,7 +27,7 @@ export function onArxiv(draft: Draft, prefix: "10.48550" | "10.5555"): Told {
       }),
     ],
     pages: [
-      ...told.pages,
+      ...described.pages,
       [pdf, { kind: "pdf", manner: "bare" }],
       [`https://export.arxiv.org/pdf/${arxiv}`, { kind: "pdf", manner: "bare" }],
       [`https://arxiv.org/abs/${arxiv}`, { kind: "article", pdf, hints: ["citation-meta"] }],
@@ -29,32 +36,32 @@ export function onArxiv(draft: Draft, prefix: "10.48550" | "10.5555"): Told {
 }
 
 /** Europe PMC also names its own rendering of the file, which has not worked since March 2026. */
-export function inPmc(draft: Draft, via: readonly ServiceName[]): Told {
-  const told = closedAtPublisher(draft);
+export function inPmc(draft: ScenarioDraft, via: readonly ServiceName[]): ScenarioWork {
+  const described = closedAtPublisher(draft);
   const pmcid = `PMC${draft.number + 9_000_000}`;
   const key = `${pmcid}.1`;
   const url = `https://pmc-oa-opendata.s3.amazonaws.com/${key}/${key}.pdf`;
   const rendered = `https://europepmc.org/articles/${pmcid}?pdf=render`;
   const inRepository = { hostType: "repository" } as const;
   return {
-    ...told,
-    ids: { ...told.ids, pmcid, pmid: pmidOf(draft) },
+    ...described,
+    ids: { ...described.ids, pmcid, pmid: pmidOf(draft) },
     copies: [copy(url, via, inRepository), copy(rendered, ["europe_pmc"], { ...inRepository, isGood: false })],
-    pages: [...told.pages, [url, { kind: "pdf" }], [rendered, { kind: "gone" }]],
+    pages: [...described.pages, [url, { kind: "pdf" }], [rendered, { kind: "gone" }]],
   };
 }
 
-function pmidOf({ number }: Draft): string {
+function pmidOf({ number }: ScenarioDraft): string {
   return String(number + 30_000_000);
 }
 
 /** In no bucket of PMC, but Europe PMC knows of a copy elsewhere. */
-export function inEuropePmc(draft: Draft): Told {
-  const told = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
-  return { ...told, ids: { ...told.ids, pmid: pmidOf(draft) } };
+export function inEuropePmc(draft: ScenarioDraft): ScenarioWork {
+  const described = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
+  return { ...described, ids: { ...described.ids, pmid: pmidOf(draft) } };
 }
 
-export function zenodo(draft: Draft): Told {
+export function zenodo(draft: ScenarioDraft): ScenarioWork {
   const landing = `https://zenodo.org/records/${draft.number}`;
   const url = `https://zenodo.org/api/records/${draft.number}/files/paper.pdf/content`;
   return {
@@ -70,13 +77,13 @@ export function zenodo(draft: Draft): Told {
   };
 }
 
-export function wrongChecksum(draft: Draft): Told {
-  const told = zenodo(draft);
-  const bad = told.copies.map(each => ({ ...each, isGood: false }));
-  return { ...told, copies: bad, pages: told.pages.filter(([url]) => url.includes("/api/")) };
+export function wrongChecksum(draft: ScenarioDraft): ScenarioWork {
+  const described = zenodo(draft);
+  const bad = described.copies.map(each => ({ ...each, isGood: false }));
+  return { ...described, copies: bad, pages: described.pages.filter(([url]) => url.includes("/api/")) };
 }
 
-export function figshare(draft: Draft): Told {
+export function figshare(draft: ScenarioDraft): ScenarioWork {
   const landing = `https://figshare.com/articles/${draft.number}`;
   const file = draft.number + 40_000_000;
   const url = `https://api.figshare.com/v2/file/download/${file}`;
@@ -100,7 +107,7 @@ export function guidOf(number: number): string {
   return number.toString(36).padStart(5, "o").slice(-5);
 }
 
-export function osf(draft: Draft): Told {
+export function osf(draft: ScenarioDraft): ScenarioWork {
   const guid = guidOf(draft.number);
   const landing = `https://osf.io/${guid}/`;
   const url = `https://osf.io/download/${guid}f/`;
@@ -118,7 +125,7 @@ export function osf(draft: Draft): Told {
   };
 }
 
-export function biorxiv(draft: Draft): Told {
+export function biorxiv(draft: ScenarioDraft): ScenarioWork {
   const doi = `10.1101/${draft.year}.03.14.${draft.number}`;
   const landing = `https://www.biorxiv.org/content/${doi}v1`;
   const url = `${landing}.full.pdf`;
@@ -135,12 +142,12 @@ export function biorxiv(draft: Draft): Told {
 }
 
 export function inRepository(
-  draft: Draft,
+  draft: ScenarioDraft,
   host: string,
   path: (number: number) => string,
   via: readonly ServiceName[],
-): Told {
-  const told = closedAtPublisher(draft);
+): ScenarioWork {
+  const described = closedAtPublisher(draft);
   const url = `https://${host}${path(draft.number)}`;
-  return { ...told, copies: [copy(url, via, IN_REPOSITORY)], pages: [...told.pages, [url, { kind: "pdf" }]] };
+  return { ...described, copies: [copy(url, via, IN_REPOSITORY)], pages: [...described.pages, [url, { kind: "pdf" }]] };
 }

@@ -1,16 +1,16 @@
 /** What a tale is told with, and what comes of it. */
 import type { Copy, ServiceName, SimulatedIds } from "./copy.ts";
 import type { Page } from "./page.ts";
-import type { Dice } from "./seeded-random.ts";
+import type { SeededRandom } from "./seeded-random.ts";
 
-export interface Draft {
-  readonly dice: Dice;
+export interface ScenarioDraft {
+  readonly random: SeededRandom;
   /** Six digits, one for each work. */
   readonly number: number;
   readonly year: number;
 }
 
-export interface Told {
+export interface ScenarioWork {
   readonly ids: SimulatedIds;
   readonly registrar: "crossref" | "datacite" | "none";
   readonly landing: string | undefined;
@@ -26,8 +26,8 @@ export const PUBLISHERS = [
 ] as const;
 export const REPOSITORIES = ["eprints.lakeside.example", "dspace.hillford.example"] as const;
 
-export function publisherOf({ dice, number, year }: Draft) {
-  const host = dice.pick(PUBLISHERS);
+export function publisherOf({ random, number, year }: ScenarioDraft) {
+  const host = random.pick(PUBLISHERS);
   const doi = `10.5555/${host.split(".")[1]?.slice(0, 4)}.${year}.${number}`;
   const landing = `https://${host}/article/${number}`;
   return { host, doi, landing, pdf: `${landing}/pdf` };
@@ -49,7 +49,7 @@ export function copy(url: string, via: readonly ServiceName[], more: Partial<Cop
 export const IN_REPOSITORY = { hostType: "repository", version: "acceptedVersion", licence: null } as const;
 
 /** Closed at the publisher's, so that only what the others name is left. */
-export function closedAtPublisher(draft: Draft): Told {
+export function closedAtPublisher(draft: ScenarioDraft): ScenarioWork {
   const { doi, landing } = publisherOf(draft);
   return {
     ids: { doi },

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { text, type Visit } from "./exchange.ts";
-import { type Act, type Direction, Script } from "./script-runner.ts";
+import { type SimulatedRequest, text } from "./exchange.ts";
+import { type ScriptedReply, ScriptRunner, type ScriptStep } from "./script-runner.ts";
 
-function visit(url = "https://a.example/x"): Visit {
+function visit(url = "https://a.example/x"): SimulatedRequest {
   const { host, pathname, search, searchParams } = new URL(url);
   const where = { host, path: pathname, search, query: searchParams };
   return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlier: 0, wallMs: 1_800_000_000_000 };
 }
 
-function scripted(...acts: readonly Act[]): (url?: string, nowMs?: number) => Direction {
-  const script = new Script();
-  for (const act of acts) script.play(act);
-  return (url, nowMs = 0) => script.direct(visit(url), nowMs, () => text("0123456789"));
+function scripted(...steps: readonly ScriptStep[]): (url?: string, nowMs?: number) => ScriptedReply {
+  const script = new ScriptRunner();
+  for (const act of steps) script.start(act);
+  return (url, nowMs = 0) => script.apply(visit(url), nowMs, () => text("0123456789"));
 }
 
 test("an outage has a beginning, an end and a place", () => {
@@ -44,12 +44,12 @@ test("a time to come back can be a date, never earlier than asked for", () => {
 });
 
 test("a stopped act is over", () => {
-  const script = new Script();
-  const number = script.play({ host: "*", act: "outage", how: "reset" });
-  const fate = () => script.direct(visit(), 0, () => text("")).fate;
-  assert.equal(fate(), "reset");
+  const script = new ScriptRunner();
+  const number = script.start({ host: "*", act: "outage", how: "reset" });
+  const ending = () => script.apply(visit(), 0, () => text("")).ending;
+  assert.equal(ending(), "reset");
   script.stop(number);
-  assert.equal(fate(), "answered");
+  assert.equal(ending(), "answered");
 });
 
 test("a body is cut in the middle, or where the act says", () => {
@@ -65,9 +65,9 @@ test("redirects lead round the same address so many times, and keep its query", 
   assert.equal(second, "https://a.example/x?y=%2F&hop=2");
   assert.equal(at(second).reply.status, 200);
   // The service is asked what the client asked for in the first place.
-  const script = new Script();
-  script.play({ host: "*", act: "redirects", hops: 2 });
-  const { body } = script.direct(visit(second), 0, ({ search }) => text(search)).reply;
+  const script = new ScriptRunner();
+  script.start({ host: "*", act: "redirects", hops: 2 });
+  const { body } = script.apply(visit(second), 0, ({ search }) => text(search)).reply;
   assert.ok(body instanceof Uint8Array);
   assert.equal(Buffer.from(body).toString(), "?y=%2F");
 });
@@ -84,11 +84,11 @@ test("acts on one host add up", () => {
 });
 
 test("limits shrink while the act lasts", () => {
-  const script = new Script();
-  script.play({ host: "a.example", act: "limits", factor: 0.5, fromMs: 10, untilMs: 20 });
+  const script = new ScriptRunner();
+  script.start({ host: "a.example", act: "limits", factor: 0.5, fromMs: 10, untilMs: 20 });
   assert.deepEqual(
-    [5, 10, 20].map(ms => script.factorFor(visit(), ms)),
+    [5, 10, 20].map(ms => script.limitFactorFor(visit(), ms)),
     [1, 0.5, 1],
   );
-  assert.equal(script.direct(visit(), 10, () => text("x")).reply.status, 200);
+  assert.equal(script.apply(visit(), 10, () => text("x")).reply.status, 200);
 });

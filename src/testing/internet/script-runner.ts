@@ -1,8 +1,8 @@
-import { html, type Reply, redirect, reply, type Visit } from "./exchange.ts";
+import { html, redirect, reply, type SimulatedReply, type SimulatedRequest } from "./exchange.ts";
 import { isAt } from "./limit-enforcer.ts";
 
 /** Whom an act befalls, and when. What is left out means always, and everyone. */
-export interface Scene {
+export interface StepCondition {
   /** A host, or a host with the beginning of a path; `*` is everyone. */
   readonly host: string;
   /** Since the internet started. */
@@ -14,7 +14,7 @@ export interface Scene {
   readonly times?: number;
 }
 
-export type Deed =
+export type StepEffect =
   /** `reset` cuts the connection, `silence` never answers. @default an error page with `status` 503 */
   | { readonly act: "outage"; readonly how?: "status" | "reset" | "silence"; readonly status?: number }
   | { readonly act: "slow"; readonly delayMs?: number; readonly bytesPerSecond?: number }
@@ -30,88 +30,97 @@ export type Deed =
   /** The host's limits are so much smaller while it lasts, and announced so. */
   | { readonly act: "limits"; readonly factor: number };
 
-export type Act = Scene & Deed;
+export type ScriptStep = StepCondition & StepEffect;
 
-const DEEDS = ["outage", "slow", "throttle", "truncate", "html", "challenge", "redirects", "limits"];
+const STEP_EFFECTS = ["outage", "slow", "throttle", "truncate", "html", "challenge", "redirects", "limits"];
 
 /** @throws TypeError that names what is wrong with an act. */
-export function checkAct(act: Act): void {
+export function checkStep(act: ScriptStep): void {
   if (typeof act?.host !== "string" || act.host === "") {
     throw new TypeError(`script: ${JSON.stringify(act)} names no host; write one, a host with a path, or "*"`);
   }
-  if (!DEEDS.includes(act.act)) {
-    throw new TypeError(`script: ${JSON.stringify(act.act)} is no act; expected one of ${DEEDS.join(", ")}`);
+  if (!STEP_EFFECTS.includes(act.act)) {
+    throw new TypeError(`script: ${JSON.stringify(act.act)} is no act; expected one of ${STEP_EFFECTS.join(", ")}`);
   }
 }
 
 /** How the script changes what a service would have said. */
-export interface Direction {
-  readonly reply: Reply;
+export interface ScriptedReply {
+  readonly reply: SimulatedReply;
   readonly delayMs: number;
   readonly bytesPerSecond: number;
-  readonly fate: "answered" | "reset" | "silence";
+  readonly ending: "answered" | "reset" | "silence";
 }
 
-interface Playing {
-  readonly act: Act;
+interface ActiveStep {
+  readonly act: ScriptStep;
   seen: number;
 }
 
 /** The acts that are on. Which of them befall a request depends on its place, the time and how many came before. */
-export class Script {
-  readonly #playing = new Map<number, Playing>();
+export class ScriptRunner {
+  readonly #active = new Map<number, ActiveStep>();
   #lastNumber = 0;
 
   /** Its number, with which it can be stopped. */
-  play(act: Act): number {
+  start(act: ScriptStep): number {
     this.#lastNumber += 1;
-    this.#playing.set(this.#lastNumber, { act, seen: 0 });
+    this.#active.set(this.#lastNumber, { act, seen: 0 });
     return this.#lastNumber;
   }
 
   stop(number: number): void {
-    this.#playing.delete(number);
+    this.#active.delete(number);
   }
 
   /** What is left of the limits of a place. */
-  factorFor(visit: Visit, nowMs: number): number {
+  limitFactorFor(visit: SimulatedRequest, nowMs: number): number {
     let factor = 1;
-    for (const { act } of this.#playing.values()) {
+    for (const { act } of this.#active.values()) {
       if (act.act === "limits" && isOn(act, visit, nowMs)) factor *= act.factor;
     }
     return factor;
   }
 
   /** What becomes of a request; the acts that befall a number of requests count it. */
-  direct(visit: Visit, nowMs: number, answer: (visit: Visit) => Reply): Direction {
-    const deeds = [...this.#playing.values()].filter(playing => this.#befalls(playing, visit, nowMs));
-    const start: Direction = { reply: SILENT, delayMs: 0, bytesPerSecond: Number.POSITIVE_INFINITY, fate: "answered" };
-    const direction = deeds.reduce((so, { act }) => perform(so, act, visit), start);
-    const isSaid = direction.reply !== SILENT || direction.fate !== "answered";
-    const said = isSaid ? direction : { ...direction, reply: answer(withoutHops(visit, deeds)) };
-    return deeds.reduce((so, { act }) => cut(so, act), said);
+  apply(visit: SimulatedRequest, nowMs: number, answer: (visit: SimulatedRequest) => SimulatedReply): ScriptedReply {
+    const steps = [...this.#active.values()].filter(active => this.#applies(active, visit, nowMs));
+    const start: ScriptedReply = {
+      reply: SILENT,
+      delayMs: 0,
+      bytesPerSecond: Number.POSITIVE_INFINITY,
+      ending: "answered",
+    };
+    const scripted = steps.reduce((so, { act }) => withEffect(so, act, visit), start);
+    const isSaid = scripted.reply !== SILENT || scripted.ending !== "answered";
+    const said = isSaid ? scripted : { ...scripted, reply: answer(withoutHops(visit, steps)) };
+    return steps.reduce((so, { act }) => cut(so, act), said);
   }
 
-  #befalls(playing: Playing, visit: Visit, nowMs: number): boolean {
-    const { act } = playing;
+  #applies(active: ActiveStep, visit: SimulatedRequest, nowMs: number): boolean {
+    const { act } = active;
     if (act.act === "limits" || !isOn(act, visit, nowMs)) return false;
-    const number = playing.seen;
-    playing.seen += 1;
+    const number = active.seen;
+    active.seen += 1;
     const skip = act.skip ?? 0;
     return number >= skip && number < skip + (act.times ?? Number.POSITIVE_INFINITY);
   }
 }
 
-const SILENT: Reply = reply("", "text/plain", 503, {});
+const SILENT: SimulatedReply = reply("", "text/plain", 503, {});
 
-function isOn({ host, fromMs = 0, untilMs = Number.POSITIVE_INFINITY }: Scene, visit: Visit, nowMs: number): boolean {
+function isOn(
+  { host, fromMs = 0, untilMs = Number.POSITIVE_INFINITY }: StepCondition,
+  visit: SimulatedRequest,
+  nowMs: number,
+): boolean {
   return (host === "*" || isAt(host, visit)) && nowMs >= fromMs && nowMs < untilMs;
 }
 
-function perform(so: Direction, act: Act, visit: Visit): Direction {
+function withEffect(so: ScriptedReply, act: ScriptStep, visit: SimulatedRequest): ScriptedReply {
   switch (act.act) {
     case "outage":
-      if (act.how === "reset" || act.how === "silence") return { ...so, fate: act.how };
+      if (act.how === "reset" || act.how === "silence") return { ...so, ending: act.how };
       return { ...so, reply: html("Service Unavailable", "<h1>Down for maintenance</h1>", act.status ?? 503) };
     case "slow":
       return {
@@ -133,7 +142,7 @@ function perform(so: Direction, act: Act, visit: Visit): Direction {
   }
 }
 
-function waitFor({ retryAfterS, asDate }: Act & { readonly act: "throttle" }, { wallMs }: Visit) {
+function waitFor({ retryAfterS, asDate }: ScriptStep & { readonly act: "throttle" }, { wallMs }: SimulatedRequest) {
   if (retryAfterS === undefined) return {};
   // Rounded up to a whole second, which is all that a date can say.
   const date = new Date(Math.ceil(wallMs / 1000 + retryAfterS) * 1000).toUTCString();
@@ -144,7 +153,7 @@ function waitFor({ retryAfterS, asDate }: Act & { readonly act: "throttle" }, { 
 const HOP = /[?&]hop=(\d+)$/;
 
 /** The next of so many redirects to the same address, counted in its query. */
-function hop(hops: number, { isTls, host, path, search }: Visit): Reply | undefined {
+function hop(hops: number, { isTls, host, path, search }: SimulatedRequest): SimulatedReply | undefined {
   const [, done = "0"] = HOP.exec(search) ?? [];
   if (Number(done) >= hops) return undefined;
   const bare = search.replace(HOP, "");
@@ -153,13 +162,13 @@ function hop(hops: number, { isTls, host, path, search }: Visit): Reply | undefi
 }
 
 /** What was asked for in the first place: the service does not know of the way that led back to it. */
-function withoutHops(visit: Visit, deeds: readonly Playing[]): Visit {
-  if (!deeds.some(({ act }) => act.act === "redirects")) return visit;
+function withoutHops(visit: SimulatedRequest, steps: readonly ActiveStep[]): SimulatedRequest {
+  if (!steps.some(({ act }) => act.act === "redirects")) return visit;
   const search = visit.search.replace(HOP, "");
   return { ...visit, search, query: new URLSearchParams(search) };
 }
 
-function cut(so: Direction, act: Act): Direction {
+function cut(so: ScriptedReply, act: ScriptStep): ScriptedReply {
   if (act.act !== "truncate" || so.reply.body.length === 0) return so;
   return { ...so, reply: { ...so.reply, cutAtBytes: act.atBytes ?? Math.floor(so.reply.body.length / 2) } };
 }

@@ -1,7 +1,7 @@
 import { textHash } from "../../core/text/text-hash.ts";
 
 /** Luck that repeats itself: the same seed throws the same numbers on every machine (mulberry32). */
-export class Dice {
+export class SeededRandom {
   #state: number;
 
   /** Whatever the parts spell; dice of different names are independent of each other. */

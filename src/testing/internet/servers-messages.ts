@@ -1,16 +1,16 @@
 /** What the thread of the servers and the thread of the test tell each other. */
 import type { SimulatedWork } from "./catalogue.ts";
-import type { WorldOptions } from "./host-directory.ts";
+import type { HostDirectoryOptions } from "./host-directory.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SimulatedOntology } from "./ontology-catalogue.ts";
-import type { Act } from "./script-runner.ts";
+import type { ScriptStep } from "./script-runner.ts";
 
-export interface WorkerOptions extends WorldOptions {
-  readonly script: readonly Act[];
+export interface WorkerOptions extends HostDirectoryOptions {
+  readonly script: readonly ScriptStep[];
 }
 
 /** The first message of the worker. */
-export interface Ready {
+export interface ServersReady {
   readonly tlsPort: number;
   readonly plainPort: number;
   readonly ca: string;
@@ -19,16 +19,16 @@ export interface Ready {
   readonly ontologies: readonly SimulatedOntology[];
 }
 
-export type Order =
+export type ServersCommand =
   | { readonly kind: "ledger" }
-  | { readonly kind: "play"; readonly act: Act }
+  | { readonly kind: "start"; readonly act: ScriptStep }
   | { readonly kind: "stop"; readonly number: number }
   | { readonly kind: "close" };
 
-export type Numbered = Order & { readonly id: number };
+export type NumberedCommand = ServersCommand & { readonly id: number };
 
 /** To the order of the same `id`. */
-export interface Response {
+export interface CommandResult {
   readonly id: number;
   readonly result: Ledger | number | undefined;
 }

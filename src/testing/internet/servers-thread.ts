@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
-import type { Order, Ready, Response, WorkerOptions } from "./servers-messages.ts";
+import type { CommandResult, ServersCommand, ServersReady, WorkerOptions } from "./servers-messages.ts";
 
 interface Waiting {
-  readonly resolve: (result: Response["result"]) => void;
+  readonly resolve: (result: CommandResult["result"]) => void;
   readonly reject: (reason: Error) => void;
 }
 
@@ -11,7 +11,7 @@ const FILE = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker
 
 /** The thread of the servers, as its owner sees it: orders go in, answers come out, and its end is the end of all of them. */
 export class ServersThread {
-  readonly ready: Promise<Ready>;
+  readonly ready: Promise<ServersReady>;
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
@@ -21,11 +21,11 @@ export class ServersThread {
   constructor(options: WorkerOptions, file = FILE) {
     // The caller's own flags, such as `--import` or `--input-type`, are not for this thread.
     this.#worker = new Worker(file, { workerData: options, execArgv: [] });
-    const { promise, resolve, reject } = Promise.withResolvers<Ready>();
+    const { promise, resolve, reject } = Promise.withResolvers<ServersReady>();
     this.ready = promise;
-    this.#worker.once("message", (ready: Ready) => {
+    this.#worker.once("message", (ready: ServersReady) => {
       resolve(ready);
-      this.#worker.on("message", (response: Response) => this.#heard(response));
+      this.#worker.on("message", (response: CommandResult) => this.#received(response));
     });
     const ended = (error: Error) => {
       this.#end ??= error;
@@ -37,13 +37,13 @@ export class ServersThread {
     this.#worker.once("exit", () => ended(new Error("the simulated internet is closed")));
   }
 
-  tell(order: Order): Promise<Response["result"]> {
+  send(command: ServersCommand): Promise<CommandResult["result"]> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
       // First, because it throws where an order is none that can be sent.
-      this.#worker.postMessage({ ...order, id });
+      this.#worker.postMessage({ ...command, id });
       this.#waiting.set(id, { resolve, reject });
     });
   }
@@ -55,11 +55,11 @@ export class ServersThread {
   }
 
   async #close(): Promise<void> {
-    if (this.#end === undefined) await this.tell({ kind: "close" }).catch(() => undefined);
+    if (this.#end === undefined) await this.send({ kind: "close" }).catch(() => undefined);
     await this.#worker.terminate();
   }
 
-  #heard({ id, result }: Response): void {
+  #received({ id, result }: CommandResult): void {
     this.#waiting.get(id)?.resolve(result);
     this.#waiting.delete(id);
   }

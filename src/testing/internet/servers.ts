@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { createSecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { Identity } from "./certificate.ts";
-import type { ServerAnswer, ServerRequest } from "./node-http.ts";
-import type { Site } from "./request-handler.ts";
+import type { NodeRequest, NodeResponse } from "./node-http.ts";
+import type { RequestHandler } from "./request-handler.ts";
 
 export interface Servers {
   /** Where everything of port 443 is answered. */
@@ -16,16 +16,16 @@ export interface Servers {
 
 /** Two servers on loopback that speak for all hosts: HTTP/2 and HTTP/1.1 over TLS, and plain HTTP/1.1. */
 export async function startServers(
-  site: Site,
+  handler: RequestHandler,
   { cert, key }: Identity,
   onFault: (error: Error) => void,
 ): Promise<Servers> {
-  const answer = (isTls: boolean) => (request: ServerRequest, response: ServerAnswer) => {
+  const answer = (isTls: boolean) => (request: NodeRequest, response: NodeResponse) => {
     // A client that goes away while it is answered is no fault of ours. Of HTTP/2 it is the request that hears of it,
     // and an error that nobody hears ends the thread.
     request.on("error", () => response.destroy());
     response.on("error", () => response.destroy());
-    site.serve(request, response, isTls).catch(onFault);
+    handler.serve(request, response, isTls).catch(onFault);
   };
   const plain = createServer(answer(false));
   const secure = createSecureServer({ cert, key, allowHTTP1: true }, answer(true));

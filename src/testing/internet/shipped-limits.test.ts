@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRates, type Rate } from "../../core/limits/rate.ts";
-import type { Limits } from "../../policy/limits.ts";
+import type { LimitPolicies } from "../../policy/limits.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import type { EnforcedLimit } from "./limit-counter.ts";
 import { LIMITS } from "./limits.ts";
 
 const { ratelimits } = await loadPolicy({ env: {} });
-const shipped: Limits = ratelimits.resolved;
+const shipped: LimitPolicies = ratelimits.resolved;
 const ROLES = ["metadata", "landing", "artifact"] as const;
 
 /** The most that can go in any window of `windowUs` by these rates. */
@@ -27,7 +27,7 @@ function worstCase({ at, name }: EnforcedLimit, windowUs: number): number {
   const byOwner = new Map<string, number>();
   for (const place of at) {
     const routes = routesAt(place, roles);
-    const lanes = routes.reduce((sum, { lane }) => sum + mostIn(lane.rates, windowUs), 0);
+    const lanes = routes.reduce((sum, { roleBudget }) => sum + mostIn(roleBudget.rates, windowUs), 0);
     const totals = routes.flatMap(({ above }) => above.map(({ policy }) => mostIn(policy.rates, windowUs)));
     byOwner.set(routes[0]?.name ?? place, Math.min(lanes, ...totals));
   }
@@ -45,8 +45,8 @@ for (const limit of LIMITS) {
     }
     const { maxConcurrent = Number.POSITIVE_INFINITY } = limit;
     for (const place of limit.at) {
-      for (const { lane, above } of routesAt(place, ROLES)) {
-        const ours = Math.min(lane.maxConcurrent, ...above.map(({ policy }) => policy.maxConcurrent));
+      for (const { roleBudget, above } of routesAt(place, ROLES)) {
+        const ours = Math.min(roleBudget.maxConcurrent, ...above.map(({ policy }) => policy.maxConcurrent));
         assert.ok(ours <= maxConcurrent, `${place}: ${ours} at a time`);
       }
     }

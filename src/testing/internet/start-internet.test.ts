@@ -10,7 +10,7 @@ import { Agent } from "undici";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
 import { makeWire } from "../../http/wire/wire.ts";
-import type { Act } from "./script-runner.ts";
+import type { ScriptStep } from "./script-runner.ts";
 import { ServersThread } from "./servers-thread.ts";
 import { type Internet, type InternetOptions, startInternet } from "./start-internet.ts";
 
@@ -67,7 +67,7 @@ test("the certificate is valid for every host, for whoever trusts the authority,
 test("the hub fetches a work end to end over TLS: its record, its page, its file", async t => {
   const internet = await start(t);
   const hub = await hubOn(t, internet);
-  const work = internet.works.find(({ story }) => story === "redirect-chain") ?? assert.fail();
+  const work = internet.works.find(({ scenario }) => scenario === "redirect-chain") ?? assert.fail();
   const record = await hub.fetch(`https://api.crossref.org/works/${work.ids.doi}`);
   assert.equal(record.headers.get("x-api-pool"), "polite-single");
   const { message } = (await record.json()) as { message: { link: { URL: string }[] } };
@@ -129,7 +129,7 @@ test("of two at once where one is allowed the second is rejected, and later ther
 test("one at a time on one connection is never two at once, however fast", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
-  const { copies } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const { copies } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
   // The public pool of Crossref takes one at a time; the file is long enough to be flushed in several pieces.
   for (let call = 0; call < 5; call += 1) {
     assert.equal((await ask("https://api.crossref.org/works/10.5555/x")).status, 404);
@@ -145,14 +145,14 @@ test("an act begins and ends while the internet runs", async t => {
   const url = "https://doaj.org/elsewhere";
   const status = async () => (await ask(url)).status;
   assert.equal(await status(), 404);
-  const outage = await internet.play({ host: "doaj.org", act: "outage", status: 502 });
+  const outage = await internet.start({ host: "doaj.org", act: "outage", status: 502 });
   assert.equal(await status(), 502);
   await outage.stop();
   assert.equal(await status(), 404);
-  const reset = await internet.play({ host: "doaj.org", act: "outage", how: "reset" });
+  const reset = await internet.start({ host: "doaj.org", act: "outage", how: "reset" });
   await assert.rejects(ask(url));
   await reset.stop();
-  await internet.play({ host: "doaj.org", act: "throttle", retryAfterS: 3, times: 1 });
+  await internet.start({ host: "doaj.org", act: "throttle", retryAfterS: 3, times: 1 });
   const { status: throttled, headers } = await ask(url);
   assert.deepEqual([throttled, headers["retry-after"]], [429, "3"]);
   // What a script does is no rejection by a limit.
@@ -162,9 +162,9 @@ test("an act begins and ends while the internet runs", async t => {
 test("a slow host takes its time before the answer and while it is sent", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
-  const { copies, file } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const { copies, file } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
   const url = copies[0]?.url ?? "";
-  await internet.play({ host: new URL(url).host, act: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
+  await internet.start({ host: new URL(url).host, act: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
   const startedMs = performance.now();
   assert.equal((await ask(url)).bytes.length, file.bytes);
   // Without the last piece: nobody waits behind that one.
@@ -187,7 +187,7 @@ test("limits that are halved in mid-run are announced and enforced", async t => 
   const ask = rude(t, internet);
   const announced = async () => (await ask("https://api.core.ac.uk/v3/x")).headers["x-ratelimit-limit"];
   assert.equal(await announced(), "5");
-  await internet.play({ host: "api.core.ac.uk", act: "limits", factor: 0.5 });
+  await internet.start({ host: "api.core.ac.uk", act: "limits", factor: 0.5 });
   assert.equal(await announced(), "2");
   assert.equal((await ask("https://api.core.ac.uk/v3/x")).status, 429);
 });
@@ -195,7 +195,7 @@ test("limits that are halved in mid-run are announced and enforced", async t => 
 test("a file that is cut off fails over either scheme, and is whole the next time", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
-  const { copies, file } = internet.works.find(({ story }) => story === "truncated-once") ?? assert.fail();
+  const { copies, file } = internet.works.find(({ scenario }) => scenario === "truncated-once") ?? assert.fail();
   await assert.rejects(ask(copies[0]?.url ?? ""));
   assert.equal((await ask(copies[0]?.url ?? "")).bytes.length, file.bytes);
   const alder = internet.ontologies.find(({ id }) => id === "alder") ?? assert.fail();
@@ -208,7 +208,7 @@ test("a file that is cut off fails over either scheme, and is whole the next tim
 test("files have strong validators: 304 to whoever has one, 206 to whoever wants the rest", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
-  const { copies, file } = internet.works.find(({ story }) => story === "pmc") ?? assert.fail();
+  const { copies, file } = internet.works.find(({ scenario }) => scenario === "pmc") ?? assert.fail();
   const url = copies[0]?.url ?? "";
   const { headers, bytes } = await ask(url);
   const etag = String(headers["etag"]);
@@ -260,7 +260,7 @@ test("a client that resets its stream in the middle does no harm", async t => {
 test("bodies of questions arrive", async t => {
   const internet = await start(t);
   const ask = rude(t, internet);
-  const { ids } = internet.works.find(({ story }) => story === "publisher") ?? assert.fail();
+  const { ids } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
   const body = JSON.stringify({ ids: [`DOI:${ids.doi}`, "DOI:10.5555/nothing"] });
   const { bytes } = await ask("https://api.semanticscholar.org/graph/v1/paper/batch?fields=externalIds", {
     method: "POST",
@@ -279,7 +279,7 @@ test("a host that the internet does not have is said to be none", async t => {
 test("options and acts that make no sense are refused by name", async () => {
   await assert.rejects(startInternet({ works: -1 }), /works: -1 is not a whole number from 0/);
   await assert.rejects(startInternet({ seed: 1.5 }), /seed: 1.5/);
-  const flood = { host: "doi.org", act: "flood" } as unknown as Act;
+  const flood = { host: "doi.org", act: "flood" } as unknown as ScriptStep;
   await assert.rejects(startInternet({ script: [flood] }), /"flood" is no act; expected one of outage/);
   await assert.rejects(startInternet({ script: [{ ...flood, host: "" }] }), /names no host/);
 });
@@ -298,8 +298,8 @@ test("when its thread dies, whoever waits is told, and why", async () => {
   const thread = new ServersThread(options, new URL(`data:text/javascript,${encodeURIComponent(code)}`));
   await thread.ready;
   const hasCause = (error: Error) => /has died/.test(error.message) && /a fault/.test(String(error.cause));
-  await assert.rejects(thread.tell({ kind: "ledger" }), hasCause);
-  await assert.rejects(thread.tell({ kind: "ledger" }), hasCause);
+  await assert.rejects(thread.send({ kind: "ledger" }), hasCause);
+  await assert.rejects(thread.send({ kind: "ledger" }), hasCause);
   await thread.close();
 });
 

@@ -1,7 +1,7 @@
 import type { SimulatedWork } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SimulatedOntology } from "./ontology-catalogue.ts";
-import { type Act, checkAct } from "./script-runner.ts";
+import { checkStep, type ScriptStep } from "./script-runner.ts";
 import type { WorkerOptions } from "./servers-messages.ts";
 import { ServersThread } from "./servers-thread.ts";
 
@@ -13,11 +13,11 @@ export interface InternetOptions {
   /** About how long the files of the ontology `titan` are; they are made while they are sent. @default 500_000_000 */
   readonly bigOntologyBytes?: number | undefined;
   /** What befalls its hosts, from the start. @default nothing */
-  readonly script?: readonly Act[] | undefined;
+  readonly script?: readonly ScriptStep[] | undefined;
 }
 
 /** An act that was started by hand. */
-export interface StagedAct {
+export interface StartedStep {
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface Internet {
   readonly works: readonly SimulatedWork[];
   readonly ontologies: readonly SimulatedOntology[];
   /** Starts an act; it lasts until it is stopped, or as long as it says. */
-  play(act: Act): Promise<StagedAct>;
+  start(act: ScriptStep): Promise<StartedStep>;
   ledger(): Promise<Ledger>;
   close(): Promise<void>;
 }
@@ -47,12 +47,12 @@ export async function startInternet(options: InternetOptions = {}): Promise<Inte
     hosts,
     works,
     ontologies,
-    play: async act => {
-      checkAct(act);
-      const number = (await servers.tell({ kind: "play", act })) as number;
-      return { stop: async () => void (await servers.tell({ kind: "stop", number })) };
+    start: async act => {
+      checkStep(act);
+      const number = (await servers.send({ kind: "start", act })) as number;
+      return { stop: async () => void (await servers.send({ kind: "stop", number })) };
     },
-    ledger: async () => (await servers.tell({ kind: "ledger" })) as Ledger,
+    ledger: async () => (await servers.send({ kind: "ledger" })) as Ledger,
     close: () => servers.close(),
   };
 }
@@ -66,7 +66,7 @@ function checked({
   wholeNumber("seed", seed, 0, 0xffff_ffff);
   wholeNumber("works", works, 0, 100_000);
   wholeNumber("bigOntologyBytes", bigOntologyBytes, 10_000, 4_000_000_000);
-  for (const act of script) checkAct(act);
+  for (const act of script) checkStep(act);
   return { seed, works, bigOntologyBytes, script };
 }
 

@@ -1,5 +1,5 @@
 /** How many came in the window that ends now, and the most there ever were in one: a log of every arrival in it. */
-export class WindowCount {
+export class WindowCounter {
   readonly #windowUs: number;
   /** In order; those before `#from` have left the window. */
   #stampsUs: number[] = [];

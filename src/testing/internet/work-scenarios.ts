@@ -3,10 +3,10 @@
  * A tale is told anew for each work, with dice of its own.
  */
 import {
+  ALL_INDEXES,
   archived,
   atPublisher,
   CDN,
-  EVERYONE,
   LINK_HOP,
   onLandingPage,
   redirectChain,
@@ -24,58 +24,64 @@ import {
   wrongChecksum,
   zenodo,
 } from "./repository-scenarios.ts";
-import { closedAtPublisher, type Draft, PUBLISHERS, REPOSITORIES, type Told } from "./scenario-work.ts";
+import { closedAtPublisher, PUBLISHERS, REPOSITORIES, type ScenarioDraft, type ScenarioWork } from "./scenario-work.ts";
 
-export type Story = (typeof TALES)[number]["story"];
+export type WorkScenarioName = (typeof WORK_SCENARIOS)[number]["scenario"];
 
-export interface Tale {
-  readonly story: string;
-  readonly tell: (draft: Draft) => Told;
+export interface WorkScenario {
+  readonly scenario: string;
+  readonly build: (draft: ScenarioDraft) => ScenarioWork;
 }
 
 /** Hosts that no service table names: where publishers and universities keep their pages and files. */
 export const PAGE_HOSTS: readonly string[] = [...PUBLISHERS, ...REPOSITORIES, CDN, LINK_HOP];
 
-function tale<const Name extends string>(story: Name, tell: (draft: Draft) => Told) {
-  return { story, tell };
+function workScenario<const Name extends string>(scenario: Name, build: (draft: ScenarioDraft) => ScenarioWork) {
+  return { scenario, build };
 }
 
 /** In the proportions in which they are met; some are here several times. */
-export const TALES = [
-  tale("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: EVERYONE })),
-  tale("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: [...EVERYONE, "doaj", "openaire"] })),
-  tale("publisher", draft => atPublisher(draft, { page: { kind: "pdf", manner: "bare" }, via: ["crossref"] })),
-  tale("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ["openalex"] })),
-  tale("attachment", draft => atPublisher(draft, { page: { kind: "pdf", manner: "attachment" }, via: EVERYONE })),
-  tale("arxiv", draft => onArxiv(draft, "10.48550")),
-  tale("arxiv", draft => onArxiv(draft, "10.5555")),
-  tale("pmc", draft => inPmc(draft, ["pmc"])),
-  tale("pmc", draft => inPmc(draft, ["pmc"])),
-  tale("pmc", draft => inPmc(draft, ["pmc", "openalex", "unpaywall"])),
-  tale("europe-pmc", inEuropePmc),
-  tale("zenodo", zenodo),
-  tale("figshare", figshare),
-  tale("osf", osf),
-  tale("biorxiv", biorxiv),
-  tale("hal", draft => inRepository(draft, "hal.science", n => `/hal-0${n}/document`, ["hal", "openaire"])),
-  tale("core", draft => inRepository(draft, "core.ac.uk", n => `/download/${n}.pdf`, ["core", "semantic_scholar"])),
-  tale("repository", draft =>
-    inRepository(draft, draft.dice.pick(REPOSITORIES), n => `/id/eprint/${n}/1/paper.pdf`, ["unpaywall", "openalex"]),
+export const WORK_SCENARIOS = [
+  workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ALL_INDEXES })),
+  workScenario("publisher", draft =>
+    atPublisher(draft, { page: { kind: "pdf" }, via: [...ALL_INDEXES, "doaj", "openaire"] }),
   ),
-  tale("signposting", draft => onLandingPage(draft, ["signposting"])),
-  tale("citation-meta", draft => onLandingPage(draft, ["citation-meta", "json-ld"])),
-  tale("alternate-link", draft => onLandingPage(draft, ["alternate"])),
-  tale("redirect-chain", redirectChain),
-  tale("html-instead", draft => trapped(draft, { kind: "viewer" }, true)),
-  tale("challenge", draft => trapped(draft, { kind: "challenge" }, true)),
-  tale("html-only", draft => trapped(draft, { kind: "viewer" }, false)),
-  tale("cookie-loop", draft => trapped(draft, { kind: "cookie-loop" }, false)),
-  tale("truncated-once", draft =>
-    atPublisher(draft, { page: { kind: "pdf", manner: "truncated-once" }, via: EVERYONE }),
+  workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf", manner: "bare" }, via: ["crossref"] })),
+  workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ["openalex"] })),
+  workScenario("attachment", draft =>
+    atPublisher(draft, { page: { kind: "pdf", manner: "attachment" }, via: ALL_INDEXES }),
   ),
-  tale("wrong-checksum", wrongChecksum),
-  tale("archived", archived),
-  tale("closed", closedAtPublisher),
-  tale("closed", closedAtPublisher),
-  tale("unknown-doi", unknownDoi),
-] as const satisfies readonly Tale[];
+  workScenario("arxiv", draft => onArxiv(draft, "10.48550")),
+  workScenario("arxiv", draft => onArxiv(draft, "10.5555")),
+  workScenario("pmc", draft => inPmc(draft, ["pmc"])),
+  workScenario("pmc", draft => inPmc(draft, ["pmc"])),
+  workScenario("pmc", draft => inPmc(draft, ["pmc", "openalex", "unpaywall"])),
+  workScenario("europe-pmc", inEuropePmc),
+  workScenario("zenodo", zenodo),
+  workScenario("figshare", figshare),
+  workScenario("osf", osf),
+  workScenario("biorxiv", biorxiv),
+  workScenario("hal", draft => inRepository(draft, "hal.science", n => `/hal-0${n}/document`, ["hal", "openaire"])),
+  workScenario("core", draft =>
+    inRepository(draft, "core.ac.uk", n => `/download/${n}.pdf`, ["core", "semantic_scholar"]),
+  ),
+  workScenario("repository", draft =>
+    inRepository(draft, draft.random.pick(REPOSITORIES), n => `/id/eprint/${n}/1/paper.pdf`, ["unpaywall", "openalex"]),
+  ),
+  workScenario("signposting", draft => onLandingPage(draft, ["signposting"])),
+  workScenario("citation-meta", draft => onLandingPage(draft, ["citation-meta", "json-ld"])),
+  workScenario("alternate-link", draft => onLandingPage(draft, ["alternate"])),
+  workScenario("redirect-chain", redirectChain),
+  workScenario("html-instead", draft => trapped(draft, { kind: "viewer" }, true)),
+  workScenario("challenge", draft => trapped(draft, { kind: "challenge" }, true)),
+  workScenario("html-only", draft => trapped(draft, { kind: "viewer" }, false)),
+  workScenario("cookie-loop", draft => trapped(draft, { kind: "cookie-loop" }, false)),
+  workScenario("truncated-once", draft =>
+    atPublisher(draft, { page: { kind: "pdf", manner: "truncated-once" }, via: ALL_INDEXES }),
+  ),
+  workScenario("wrong-checksum", wrongChecksum),
+  workScenario("archived", archived),
+  workScenario("closed", closedAtPublisher),
+  workScenario("closed", closedAtPublisher),
+  workScenario("unknown-doi", unknownDoi),
+] as const satisfies readonly WorkScenario[];

@@ -1,4 +1,4 @@
-import type { Dice } from "./seeded-random.ts";
+import type { SeededRandom } from "./seeded-random.ts";
 
 const ADJECTIVES = ["Seasonal", "Latent", "Sparse", "Alpine", "Coastal", "Recurrent", "Thermal", "Early"] as const;
 const SUBJECTS = ["migration", "diffusion", "pollination", "scattering", "inheritance", "sediment", "folding"] as const;
@@ -11,6 +11,6 @@ const PLACES = [
   "under drought",
 ] as const;
 
-export function titleOf(dice: Dice): string {
-  return `${dice.pick(ADJECTIVES)} ${dice.pick(SUBJECTS)} ${dice.pick(PLACES)}: ${dice.pick(["a survey", "new data", "a model", "thirty years on"])}`;
+export function titleOf(random: SeededRandom): string {
+  return `${random.pick(ADJECTIVES)} ${random.pick(SUBJECTS)} ${random.pick(PLACES)}: ${random.pick(["a survey", "new data", "a model", "thirty years on"])}`;
 }

@@ -2,42 +2,42 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemTime } from "../../time/system-time.ts";
 import { makeIdentity } from "./certificate.ts";
-import { makeWorld } from "./host-directory.ts";
-import { Site } from "./request-handler.ts";
+import { makeHostDirectory } from "./host-directory.ts";
+import { RequestHandler } from "./request-handler.ts";
 import { startServers } from "./servers.ts";
-import type { Numbered, Ready, Response, WorkerOptions } from "./servers-messages.ts";
+import type { CommandResult, NumberedCommand, ServersReady, WorkerOptions } from "./servers-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this file is the servers' thread; call startInternet instead");
 const { script, ...options }: WorkerOptions = workerData;
-const world = makeWorld(options);
-const identity = makeIdentity(world.hosts, systemTime.wallMs());
-const site = new Site(world, systemTime);
-for (const act of script) site.script.play(act);
-const servers = await startServers(site, identity, error => site.fault(error));
+const directory = makeHostDirectory(options);
+const identity = makeIdentity(directory.hosts, systemTime.wallMs());
+const handler = new RequestHandler(directory, systemTime);
+for (const act of script) handler.script.start(act);
+const servers = await startServers(handler, identity, error => handler.fault(error));
 
-port.on("message", async (order: Numbered) => {
-  const response: Response = { id: order.id, result: await obey(order) };
+port.on("message", async (command: NumberedCommand) => {
+  const response: CommandResult = { id: command.id, result: await execute(command) };
   port.postMessage(response);
 });
-const ready: Ready = {
+const ready: ServersReady = {
   tlsPort: servers.tlsPort,
   plainPort: servers.plainPort,
   ca: identity.ca,
-  hosts: world.hosts,
-  works: world.works,
-  ontologies: world.ontologies,
+  hosts: directory.hosts,
+  works: directory.works,
+  ontologies: directory.ontologies,
 };
 port.postMessage(ready);
 
-async function obey(order: Numbered): Promise<Response["result"]> {
-  switch (order.kind) {
+async function execute(command: NumberedCommand): Promise<CommandResult["result"]> {
+  switch (command.kind) {
     case "ledger":
-      return site.ledger();
-    case "play":
-      return site.script.play(order.act);
+      return handler.ledger();
+    case "start":
+      return handler.script.start(command.act);
     case "stop":
-      site.script.stop(order.number);
+      handler.script.stop(command.number);
       return undefined;
     case "close":
       await servers.close();

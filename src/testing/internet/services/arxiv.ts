@@ -1,16 +1,24 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import type { Library } from "../catalogue-index.ts";
-import { escapeXml, html, type Reply, redirect, reply, type Service, type Visit } from "../exchange.ts";
+import type { CatalogueIndex } from "../catalogue-index.ts";
+import {
+  escapeXml,
+  html,
+  redirect,
+  reply,
+  type SimulatedReply,
+  type SimulatedRequest,
+  type SimulatedService,
+} from "../exchange.ts";
 import { pageReply } from "../page.ts";
 
 /** export.arxiv.org and arxiv.org: the Atom API, abstracts and files, the same on both. */
-export function arxiv(library: Library): Service {
+export function arxiv(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
-    if (visit.path === "/api/query") return query(library, visit);
+    if (visit.path === "/api/query") return query(catalogue, visit);
     if (!visit.isTls) return redirect(`https://${visit.host}${visit.path}`, 301);
     // A file may be asked for with its version and with the suffix that browsers like.
     const path = visit.path.replace(/^(\/(?:pdf|abs)\/.+?)(?:v\d+)?(?:\.pdf)?$/, "$1");
-    const page = library.pages.get(`${visit.host}${path}`) ?? library.pages.get(`arxiv.org${path}`);
+    const page = catalogue.pages.get(`${visit.host}${path}`) ?? catalogue.pages.get(`arxiv.org${path}`);
     return page === undefined ? html("404 Not Found", "<h1>404 Not Found</h1>", 404) : pageReply(visit, page);
   };
 }
@@ -18,7 +26,7 @@ export function arxiv(library: Library): Service {
 const NEW_ID = /^\d{4}\.\d{4,5}(?:v\d+)?$/;
 const OLD_ID = /^[a-z-]+(?:\.[A-Z]{2})?\/\d{7}(?:v\d+)?$/;
 
-function query(library: Library, { query: asked, wallMs }: Visit): Reply {
+function query(catalogue: CatalogueIndex, { query: asked, wallMs }: SimulatedRequest): SimulatedReply {
   const ids = (asked.get("id_list") ?? "").split(",").filter(id => id !== "");
   const bad = ids.find(id => !NEW_ID.test(id) && !OLD_ID.test(id));
   if (bad !== undefined) return feed(asked, wallMs, [errorEntry(bad)], 1, 400);
@@ -30,8 +38,8 @@ function query(library: Library, { query: asked, wallMs }: Visit): Reply {
   const start = Number(asked.get("start") ?? 0);
   const found =
     ids.length > 0
-      ? ids.flatMap(id => library.by("arxiv", id.replace(/v\d+$/, "")) ?? [])
-      : library.works.filter(
+      ? ids.flatMap(id => catalogue.by("arxiv", id.replace(/v\d+$/, "")) ?? [])
+      : catalogue.works.filter(
           ({ ids: { arxiv: id }, title }) => id && words.every(word => title.toLowerCase().includes(word)),
         );
   const entries = found.slice(start, start + most).map(entry);
@@ -44,7 +52,7 @@ function feed(
   entries: readonly string[],
   total: number,
   status: number,
-): Reply {
+): SimulatedReply {
   const body = `<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">
   <id>https://arxiv.org/api/simulated</id>

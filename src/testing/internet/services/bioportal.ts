@@ -1,9 +1,9 @@
-import { json, type Reply, type Service, text, type Visit } from "../exchange.ts";
-import type { OntologyShelf, SimulatedOntology } from "../ontology-catalogue.ts";
+import { json, type SimulatedReply, type SimulatedRequest, type SimulatedService, text } from "../exchange.ts";
+import type { OntologyCatalogue, SimulatedOntology } from "../ontology-catalogue.ts";
 import { placeReply } from "./ontology-files.ts";
 
 /** data.bioontology.org: submissions and their files, to those with a key; some files to nobody. */
-export function bioportal(shelf: OntologyShelf): Service {
+export function bioportal(shelf: OntologyCatalogue): SimulatedService {
   return visit => {
     if (!hasKey(visit))
       return json(
@@ -24,7 +24,7 @@ export function bioportal(shelf: OntologyShelf): Service {
   };
 }
 
-function hasKey({ query, headers }: Visit): boolean {
+function hasKey({ query, headers }: SimulatedRequest): boolean {
   return query.get("apikey") !== null || /^apikey token=\S/.test(headers["authorization"] ?? "");
 }
 
@@ -32,7 +32,11 @@ function numberOf({ copies }: SimulatedOntology): number {
   return Number(/\/submissions\/(\d+)\//.exec(copies[0]?.url ?? "")?.[1] ?? 1);
 }
 
-function download(shelf: OntologyShelf, visit: Visit, { copies, trap }: SimulatedOntology): Reply {
+function download(
+  shelf: OntologyCatalogue,
+  visit: SimulatedRequest,
+  { copies, trap }: SimulatedOntology,
+): SimulatedReply {
   if (trap === "licence") return text("License restrictions on download\n", 403);
   const format = visit.query.get("download_format");
   if (format !== null && format !== "csv" && format !== "rdf")

@@ -1,11 +1,11 @@
-import { isKnownTo, type Library } from "../catalogue-index.ts";
-import { decoded, json, type Service } from "../exchange.ts";
+import { type CatalogueIndex, isKnownTo } from "../catalogue-index.ts";
+import { decoded, json, type SimulatedService } from "../exchange.ts";
 
 /** api.biorxiv.org: the versions of a preprint. */
-export function biorxiv(library: Library): Service {
+export function biorxiv(catalogue: CatalogueIndex): SimulatedService {
   return ({ path }) => {
     const [, server, name = ""] = /^\/details\/(biorxiv|medrxiv)\/(.+?)(?:\/na(?:\/json)?)?\/?$/.exec(path) ?? [];
-    const work = library.byDoi(decoded(name) ?? "");
+    const work = catalogue.byDoi(decoded(name) ?? "");
     if (work === undefined || !isKnownTo(work, "biorxiv")) {
       return json({ messages: [{ status: "no posts found" }], collection: [] });
     }

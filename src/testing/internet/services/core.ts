@@ -1,14 +1,14 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
-import { json, type Service } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
+import { json, type SimulatedService } from "../exchange.ts";
 
 /** api.core.ac.uk: the search for works, to those with a key. Without one it fails, as the real one was seen to do. */
-export function core(library: Library): Service {
+export function core(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     if (!/^Bearer \S/i.test(headers["authorization"] ?? "")) return json({ message: "Internal server error" }, 500);
     if (path.replace(/\/$/, "") !== "/v3/search/works") return json({ message: "Not found" }, 404);
     const [, doi = ""] = /doi:"?([^"\s]+)"?/.exec(query.get("q") ?? "") ?? [];
-    const work = library.byDoi(doi);
+    const work = catalogue.byDoi(doi);
     const results = work !== undefined && isKnownTo(work, "core") ? [record(work)] : [];
     return json({ totalHits: results.length, limit: Number(query.get("limit") ?? 10), offset: 0, results });
   };

@@ -1,14 +1,23 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, type Library } from "../catalogue-index.ts";
-import { decoded, json, type Reply, redirect, reply, type Service, text, type Visit } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
+import {
+  decoded,
+  json,
+  redirect,
+  reply,
+  type SimulatedReply,
+  type SimulatedRequest,
+  type SimulatedService,
+  text,
+} from "../exchange.ts";
 
 /** api.crossref.org: one record, lists with filters and cursors, and which agency registered a DOI. */
-export function crossref(library: Library): Service {
+export function crossref(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
     const path = visit.path.replace(/^\/v1(?=\/)/, "");
     const [, rest, action] = /^\/works\/(.+?)(\/agency|\/transform(?:\/.*)?)?$/.exec(path) ?? [];
-    if (rest === undefined) return path === "/works" || path === "/works/" ? list(library, visit) : notFound();
-    const work = library.byDoi(decoded(rest) ?? "");
+    if (rest === undefined) return path === "/works" || path === "/works/" ? list(catalogue, visit) : notFound();
+    const work = catalogue.byDoi(decoded(rest) ?? "");
     if (work === undefined || work.registrar === "none") return notFound();
     if (action === "/agency") return agency(work);
     if (work.registrar !== "crossref") return notFound();
@@ -18,11 +27,11 @@ export function crossref(library: Library): Service {
 }
 
 /** The body is plain text, whatever was asked for. */
-function notFound(): Reply {
+function notFound(): SimulatedReply {
   return text("Resource not found.", 404, { "content-type": "text/plain" });
 }
 
-function list(library: Library, { query }: Visit): Reply {
+function list(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const filters = (query.get("filter") ?? "").split(",").filter(part => part !== "");
   const unknown = filters.find(filter => !/^(?:doi|from-pub-date|until-pub-date|type|has-full-text):/.test(filter));
   if (unknown !== undefined) return failed("filter-not-available", unknown);
@@ -30,7 +39,7 @@ function list(library: Library, { query }: Visit): Reply {
   if (!(rows >= 0 && rows <= 1000)) return failed("integer-not-valid", query.get("rows") ?? "");
   const asked = filters.filter(filter => filter.startsWith("doi:")).map(filter => filter.slice(4).toLowerCase());
   const words = (query.get("query") ?? query.get("query.bibliographic") ?? "").toLowerCase().split(/\s+/);
-  const found = library.works.filter(
+  const found = catalogue.works.filter(
     ({ registrar, ids, title }) =>
       registrar === "crossref" &&
       (asked.length === 0 || asked.includes(ids.doi ?? "")) &&
@@ -52,12 +61,12 @@ function list(library: Library, { query }: Visit): Reply {
   );
 }
 
-function failed(type: string, value: string): Reply {
+function failed(type: string, value: string): SimulatedReply {
   const message = [{ type, value, message: `${value} is not valid here` }];
   return json({ status: "failed", "message-type": "validation-failure", message }, 400);
 }
 
-function agency({ ids, registrar }: SimulatedWork): Reply {
+function agency({ ids, registrar }: SimulatedWork): SimulatedReply {
   const label = registrar === "crossref" ? "Crossref" : "DataCite";
   return json(envelope("work-agency", { DOI: ids.doi, agency: { id: registrar, label } }));
 }
@@ -122,13 +131,13 @@ function bibtex({ ids, title, year, authors }: SimulatedWork): string {
 }
 
 /** doi.org and its elder names: to the landing page, or to the registrar's own API for those who want metadata. */
-export function doiOrg(library: Library): Service {
+export function doiOrg(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
     const name = decoded(visit.path.slice(1)) ?? "";
     const [, prefixes] = /^ra\/(.+)$/.exec(name) ?? [];
-    if (prefixes !== undefined) return registrars(library, prefixes);
+    if (prefixes !== undefined) return registrars(catalogue, prefixes);
     if (!/^10\.\d{4,9}\/./.test(name)) return doiError("Malformed DOI", 400);
-    const work = library.byDoi(name);
+    const work = catalogue.byDoi(name);
     if (work?.landing === undefined) return doiError("DOI Not Found", 404);
     const headers = { vary: "Accept", expires: new Date(visit.wallMs + 3_600_000).toUTCString() };
     const wantsMetadata = /citationstyles|bibtex|crossref|datacite/.test(visit.headers["accept"] ?? "");
@@ -140,16 +149,18 @@ export function doiOrg(library: Library): Service {
   };
 }
 
-function registrars(library: Library, prefixes: string): Reply {
+function registrars(catalogue: CatalogueIndex, prefixes: string): SimulatedReply {
   const answers = prefixes.split(",").map(prefix => {
-    const work = library.works.find(({ ids, registrar }) => ids.doi?.startsWith(`${prefix}/`) && registrar !== "none");
+    const work = catalogue.works.find(
+      ({ ids, registrar }) => ids.doi?.startsWith(`${prefix}/`) && registrar !== "none",
+    );
     if (work === undefined) return { DOI: prefix, status: "DOI does not exist" };
     return { DOI: prefix, RA: work.registrar === "crossref" ? "Crossref" : "DataCite" };
   });
   return json(answers);
 }
 
-function doiError(title: string, status: number): Reply {
+function doiError(title: string, status: number): SimulatedReply {
   return reply(
     `<!doctype html>\n<html lang="en"><head><title>Error: ${title}</title></head><body><h1>${title}</h1></body></html>\n`,
     "text/html; charset=utf-8",

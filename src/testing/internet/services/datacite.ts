@@ -1,11 +1,11 @@
-import type { Library } from "../catalogue-index.ts";
-import { decoded, json, type Service } from "../exchange.ts";
+import type { CatalogueIndex } from "../catalogue-index.ts";
+import { decoded, json, type SimulatedService } from "../exchange.ts";
 
 /** api.datacite.org: the DOIs that Crossref has not registered. */
-export function datacite(library: Library): Service {
+export function datacite(catalogue: CatalogueIndex): SimulatedService {
   return ({ path }) => {
     const [, name = ""] = /^\/dois\/(.+)$/.exec(path) ?? [];
-    const work = library.byDoi(decoded(name) ?? "");
+    const work = catalogue.byDoi(decoded(name) ?? "");
     if (work?.registrar !== "datacite") {
       return json({ errors: [{ status: "404", title: "The resource you are looking for doesn't exist." }] }, 404);
     }

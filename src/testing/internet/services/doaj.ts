@@ -1,15 +1,15 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
-import { decoded, html, json, type Service } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
+import { decoded, html, json, type SimulatedService } from "../exchange.ts";
 
 /** doaj.org/api: articles of open journals, mostly by their pages. Whoever calls himself a bot is shown the door. */
-export function doaj(library: Library): Service {
+export function doaj(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     if (/bot|spider/i.test(headers["user-agent"] ?? "")) return html("403 Forbidden", "<h1>403 Forbidden</h1>", 403);
     const [, asked = ""] = /^\/api(?:\/v\d)?\/search\/articles\/(.+)$/.exec(path) ?? [];
     const [, doi = ""] = /^(?:doi|bibjson\.identifier\.id(?:\.exact)?):"?([^"]+)"?$/.exec(decoded(asked) ?? "") ?? [];
     if (asked === "") return json({ status: "not_found", error: "no such resource" }, 404);
-    const work = library.byDoi(doi);
+    const work = catalogue.byDoi(doi);
     const results = work !== undefined && isKnownTo(work, "doaj") ? [record(work)] : [];
     const pageSize = Number(query.get("pageSize") ?? 10);
     if (!(pageSize >= 1 && pageSize <= 100))

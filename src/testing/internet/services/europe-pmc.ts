@@ -1,29 +1,37 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, type Library } from "../catalogue-index.ts";
-import { decoded, json, type Reply, reply, type Service, type Visit, xml } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
+import {
+  decoded,
+  json,
+  reply,
+  type SimulatedReply,
+  type SimulatedRequest,
+  type SimulatedService,
+  xml,
+} from "../exchange.ts";
 import { jats } from "./pmc.ts";
 
 /** www.ebi.ac.uk/europepmc: the search, and the text of open articles as XML. */
-export function europePmc(library: Library): Service {
+export function europePmc(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
     const path = visit.path.replace(/^\/europepmc\/webservices\/rest/, "");
-    if (path === "/search") return search(library, visit);
+    if (path === "/search") return search(catalogue, visit);
     const [, pmcid = ""] = /^\/(PMC\d+)\/fullTextXML$/.exec(decoded(path) ?? "") ?? [];
-    const work = library.by("pmcid", pmcid);
+    const work = catalogue.by("pmcid", pmcid);
     if (work === undefined || copiesVia(work, "europe_pmc").length === 0) return errorBean(404, "No full text found");
     return reply(jats(work), "application/xml", 200, {});
   };
 }
 
-function errorBean(status: number, message: string): Reply {
+function errorBean(status: number, message: string): SimulatedReply {
   return xml(`<errorBean><errCode>${status}</errCode><errMsg>${message}</errMsg></errorBean>`, status);
 }
 
-function search(library: Library, { query }: Visit): Reply {
+function search(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const asked = query.get("query");
   if (asked === null || asked === "") return errorBean(400, "The query parameter is missing");
   const [, name = ""] = /^(?:DOI|EXT_ID|PMCID|PMC_ID)\s*:\s*"?([^"\s]+)"?/i.exec(asked) ?? [];
-  const work = library.byDoi(name) ?? library.by("pmid", name) ?? library.by("pmcid", name.toUpperCase());
+  const work = catalogue.byDoi(name) ?? catalogue.by("pmid", name) ?? catalogue.by("pmcid", name.toUpperCase());
   const result = work?.ids.pmid === undefined ? [] : [record(work, query.get("resultType") === "core")];
   return json({
     version: "6.9",

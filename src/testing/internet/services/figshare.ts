@@ -1,19 +1,19 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
-import { json, type Service, type Visit } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
+import { json, type SimulatedRequest, type SimulatedService } from "../exchange.ts";
 import { pages } from "./pages.ts";
 
 /** api.figshare.com: articles by DOI, one article with its files, and the redirect to where they lie. */
-export function figshare(library: Library): Service {
-  const atPages = pages(library);
+export function figshare(catalogue: CatalogueIndex): SimulatedService {
+  const atPages = pages(catalogue);
   return visit => {
     if (visit.path === "/v2/articles" || visit.path === "/v2/articles/search") {
-      const work = library.byDoi(askedDoi(visit));
+      const work = catalogue.byDoi(askedDoi(visit));
       return json(work !== undefined && isKnownTo(work, "figshare") ? [summary(work)] : []);
     }
     const [, id] = /^\/v2\/articles\/(\d+)$/.exec(visit.path) ?? [];
     if (id === undefined) return atPages(visit);
-    const work = library.by("record", id);
+    const work = catalogue.by("record", id);
     if (work === undefined || !isKnownTo(work, "figshare")) {
       return json({ message: "Entity not found: article", code: "EntityNotFound" }, 404);
     }
@@ -21,7 +21,7 @@ export function figshare(library: Library): Service {
   };
 }
 
-function askedDoi({ method, query, body }: Visit): string {
+function askedDoi({ method, query, body }: SimulatedRequest): string {
   if (method !== "POST") return query.get("doi") ?? "";
   const [, doi = ""] = /"doi"\s*:\s*"([^"]+)"/.exec(body) ?? [];
   return doi;

@@ -1,13 +1,13 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
-import { json, type Service } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
+import { json, type SimulatedService } from "../exchange.ts";
 
 /** api.archives-ouvertes.fr: Solr, with the fields one asks for. */
-export function hal(library: Library): Service {
+export function hal(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (path.replace(/\/$/, "") !== "/search") return json({ error: { msg: "unknown path", code: 404 } }, 404);
     const dois = [...(query.get("q") ?? "").matchAll(/doiId_s:"?([^"\s)]+)"?/g)].map(([, doi = ""]) => doi);
-    const found = dois.flatMap(doi => library.byDoi(doi) ?? []).filter(work => isKnownTo(work, "hal"));
+    const found = dois.flatMap(doi => catalogue.byDoi(doi) ?? []).filter(work => isKnownTo(work, "hal"));
     const fields = query.get("fl")?.split(",") ?? ["docid", "uri_s"];
     const docs = found.map(work =>
       Object.fromEntries(Object.entries(doc(work)).filter(([name]) => fields.includes(name))),

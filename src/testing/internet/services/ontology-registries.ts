@@ -1,19 +1,19 @@
 /** Those who know where ontologies are: the OBO Foundry, OLS, Bioregistry and LOV. */
 import { gzipSync } from "node:zlib";
 import { digest } from "../article-file.ts";
-import { json, type Reply, reply, type Service, text, type Visit } from "../exchange.ts";
+import { json, reply, type SimulatedReply, type SimulatedRequest, type SimulatedService, text } from "../exchange.ts";
 import { fileReply } from "../file-reply.ts";
-import type { OntologyServiceName, OntologyShelf, SimulatedOntology } from "../ontology-catalogue.ts";
+import type { OntologyCatalogue, OntologyServiceName, SimulatedOntology } from "../ontology-catalogue.ts";
 import { ontologyFiles } from "./ontology-files.ts";
 
 const CC_BY = "https://creativecommons.org/licenses/by/4.0/";
 
-function knownTo({ ontologies }: OntologyShelf, service: OntologyServiceName): readonly SimulatedOntology[] {
+function knownTo({ ontologies }: OntologyCatalogue, service: OntologyServiceName): readonly SimulatedOntology[] {
   return ontologies.filter(({ via }) => via.includes(service));
 }
 
 /** obofoundry.org: the whole registry as one file. */
-export function oboFoundry(shelf: OntologyShelf): Service {
+export function oboFoundry(shelf: OntologyCatalogue): SimulatedService {
   const registry = JSON.stringify({
     "@context": "http://obofoundry.org/registry/context.jsonld",
     ontologies: knownTo(shelf, "obo").map(oboEntry),
@@ -48,7 +48,7 @@ function oboEntry({ id, prefix, title, iri, copies, trap }: SimulatedOntology) {
 }
 
 /** www.ebi.ac.uk/ols4: one ontology, or all of them page by page. It names files and serves none. */
-export function ols(shelf: OntologyShelf): Service {
+export function ols(shelf: OntologyCatalogue): SimulatedService {
   const known = knownTo(shelf, "ols");
   return ({ path, query }) => {
     const [, id] = /^\/ols4\/api\/ontologies\/([^/]+)\/?$/.exec(path) ?? [];
@@ -68,7 +68,7 @@ export function ols(shelf: OntologyShelf): Service {
   };
 }
 
-function springError(path: string): Reply {
+function springError(path: string): SimulatedReply {
   return json({ timestamp: "2026-11-16T00:00:00.000+00:00", status: 404, error: "Not Found", path }, 404);
 }
 
@@ -102,7 +102,7 @@ function olsEntry({ id, prefix, title, version, versionIri, terms, copies, trap 
 }
 
 /** bioregistry.io: one prefix, with a link for each format that there is. */
-export function bioregistry(shelf: OntologyShelf): Service {
+export function bioregistry(shelf: OntologyCatalogue): SimulatedService {
   return ({ path }) => {
     const [, prefix = ""] = /^\/api\/registry\/([^/]+)$/.exec(path) ?? [];
     const found = knownTo(shelf, "bioregistry").find(({ id }) => id === prefix.toLowerCase());
@@ -124,7 +124,7 @@ export function bioregistry(shelf: OntologyShelf): Service {
 }
 
 /** lov.linkeddata.es: vocabularies with their versions, the newest first, and a dump of everything. */
-export function lov(shelf: OntologyShelf): Service {
+export function lov(shelf: OntologyCatalogue): SimulatedService {
   const files = ontologyFiles(shelf);
   return visit => {
     if (visit.path === "/dataset/lov/api/v2/vocabulary/info") return vocabulary(shelf, visit);
@@ -133,7 +133,7 @@ export function lov(shelf: OntologyShelf): Service {
   };
 }
 
-function vocabulary(shelf: OntologyShelf, { query }: Visit): Reply {
+function vocabulary(shelf: OntologyCatalogue, { query }: SimulatedRequest): SimulatedReply {
   const found = knownTo(shelf, "lov").find(({ id }) => id === query.get("vocab"));
   if (found === undefined) return text("no such vocabulary\n", 404);
   return json({

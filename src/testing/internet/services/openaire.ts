@@ -1,16 +1,16 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, isKnownTo, type Library } from "../catalogue-index.ts";
-import { json, type Service } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
+import { json, type SimulatedService } from "../exchange.ts";
 
 const PARAMETERS = ["pid", "page", "pageSize", "sortBy", "search", "cursor", "id", "originalId"];
 
 /** api.openaire.eu: research products with the instances of each, mostly pages rather than files. */
-export function openaire(library: Library): Service {
+export function openaire(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (!/^\/graph\/v[12]\/researchProducts$/.test(path)) return json({ message: "Not found" }, 404);
     const unknown = [...query.keys()].find(name => !PARAMETERS.includes(name));
     if (unknown !== undefined) return json({ message: `Unknown parameter: ${unknown}`, code: 400 }, 400);
-    const work = library.byDoi(query.get("pid") ?? "");
+    const work = catalogue.byDoi(query.get("pid") ?? "");
     const results = work !== undefined && isKnownTo(work, "openaire") ? [record(work)] : [];
     return json({ header: { numFound: results.length, pageSize: 10, nextCursor: null }, results });
   };

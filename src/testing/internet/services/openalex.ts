@@ -1,26 +1,34 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, type Library } from "../catalogue-index.ts";
+import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
 import type { Copy } from "../copy.ts";
-import { decoded, html, json, type Reply, redirect, type Service, type Visit } from "../exchange.ts";
+import {
+  decoded,
+  html,
+  json,
+  redirect,
+  type SimulatedReply,
+  type SimulatedRequest,
+  type SimulatedService,
+} from "../exchange.ts";
 
 /** api.openalex.org: one work under any of its names, and lists by filters, page by page or by cursor. */
-export function openalex(library: Library): Service {
+export function openalex(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
     const [, name] = /^\/works\/(.+)$/.exec(visit.path) ?? [];
-    if (name === undefined) return visit.path === "/works" ? list(library, visit) : notFound();
-    const work = named(library, decoded(name) ?? "");
+    if (name === undefined) return visit.path === "/works" ? list(catalogue, visit) : notFound();
+    const work = named(catalogue, decoded(name) ?? "");
     return work === undefined || work.registrar === "none" ? notFound() : json(selected(record(work), visit));
   };
 }
 
 /** content.openalex.org: a paid copy, which is given to whoever shows a key. */
-export function openalexContent(library: Library): Service {
+export function openalexContent(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     const [, id = ""] = /^\/works\/(W\d+)\.pdf$/.exec(path) ?? [];
     if (query.get("api_key") === null && headers["api_key"] === undefined) {
       return json({ error: "Unauthorized", message: "An api_key is needed to download content." }, 401);
     }
-    const copy = goodCopy(library.by("openalex", id));
+    const copy = goodCopy(catalogue.by("openalex", id));
     return copy === undefined ? json({ error: "Not found", message: `No content for ${id}` }, 404) : redirect(copy.url);
   };
 }
@@ -31,20 +39,20 @@ function goodCopy(work: SimulatedWork | undefined): Copy | undefined {
 }
 
 /** 404 is a page of HTML here. */
-function notFound(): Reply {
+function notFound(): SimulatedReply {
   return html("404 Not Found", "<h1>Not Found</h1>", 404);
 }
 
-function named(library: Library, name: string): SimulatedWork | undefined {
+function named(catalogue: CatalogueIndex, name: string): SimulatedWork | undefined {
   const [, kind, id = ""] = /^(pmid|pmcid|openalex):(.+)$/i.exec(name) ?? [];
-  if (kind !== undefined) return library.by(kind.toLowerCase() as "pmid" | "pmcid" | "openalex", id);
+  if (kind !== undefined) return catalogue.by(kind.toLowerCase() as "pmid" | "pmcid" | "openalex", id);
   const [, openalexId] = /^(?:https:\/\/openalex\.org\/)?(W\d+)$/i.exec(name) ?? [];
-  return openalexId === undefined ? library.byDoi(name) : library.by("openalex", openalexId.toUpperCase());
+  return openalexId === undefined ? catalogue.byDoi(name) : catalogue.by("openalex", openalexId.toUpperCase());
 }
 
-const MOST_PER_PAGE = 200;
+const PER_PAGE_MAX = 200;
 
-function list(library: Library, visit: Visit): Reply {
+function list(catalogue: CatalogueIndex, visit: SimulatedRequest): SimulatedReply {
   const { query } = visit;
   const tests = (query.get("filter") ?? "")
     .split(",")
@@ -53,14 +61,14 @@ function list(library: Library, visit: Visit): Reply {
   const bad = tests.find(test => typeof test === "string");
   if (bad !== undefined) return json({ error: "Invalid query parameters error.", message: bad }, 403);
   const perPage = Number(query.get("per-page") ?? query.get("per_page") ?? 25);
-  if (!(perPage >= 1 && perPage <= MOST_PER_PAGE)) {
+  if (!(perPage >= 1 && perPage <= PER_PAGE_MAX)) {
     return json(
-      { error: "Pagination error.", message: `per-page parameter must be between 1 and ${MOST_PER_PAGE}` },
+      { error: "Pagination error.", message: `per-page parameter must be between 1 and ${PER_PAGE_MAX}` },
       403,
     );
   }
   const words = (query.get("search") ?? "").toLowerCase().split(/\s+/);
-  const found = library.works.filter(
+  const found = catalogue.works.filter(
     work =>
       work.registrar !== "none" &&
       words.every(word => work.title.toLowerCase().includes(word)) &&
@@ -122,7 +130,7 @@ function filterOf(filter: string): WorkTest | string {
   }
 }
 
-function selected(item: Record<string, unknown>, { query }: Visit): Record<string, unknown> {
+function selected(item: Record<string, unknown>, { query }: SimulatedRequest): Record<string, unknown> {
   const fields = query.get("select")?.split(",");
   if (fields === undefined) return item;
   return Object.fromEntries(Object.entries(item).filter(([name]) => fields.includes(name)));

@@ -1,6 +1,6 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { isKnownTo, type Library } from "../catalogue-index.ts";
-import { json, type Reply, type Service } from "../exchange.ts";
+import { type CatalogueIndex, isKnownTo } from "../catalogue-index.ts";
+import { json, type SimulatedReply, type SimulatedService } from "../exchange.ts";
 import { guidOf } from "../repository-scenarios.ts";
 
 const TYPE = {
@@ -9,8 +9,10 @@ const TYPE = {
 };
 
 /** api.osf.io: preprints and their files, as JSON:API has it. */
-export function osf(library: Library): Service {
-  const byGuid = new Map(library.works.filter(work => isKnownTo(work, "osf")).map(work => [guidOf(work.record), work]));
+export function osf(catalogue: CatalogueIndex): SimulatedService {
+  const byGuid = new Map(
+    catalogue.works.filter(work => isKnownTo(work, "osf")).map(work => [guidOf(work.record), work]),
+  );
   return ({ path, query }) => {
     const [, kind, id = ""] = /^\/v2\/(preprints|files)\/([0-9a-z]+)(?:_v\d+)?\/$/.exec(path) ?? [];
     const work = byGuid.get(kind === "files" ? id.replace(/f$/, "") : id);
@@ -20,7 +22,7 @@ export function osf(library: Library): Service {
   };
 }
 
-function notFound(): Reply {
+function notFound(): SimulatedReply {
   return json({ errors: [{ detail: "Not found." }], meta: { version: "2.0" } }, 404, TYPE);
 }
 

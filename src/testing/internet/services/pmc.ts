@@ -1,16 +1,24 @@
 import { digest } from "../article-file.ts";
 import type { SimulatedWork } from "../catalogue.ts";
-import { isKnownTo, type Library } from "../catalogue-index.ts";
-import { escapeXml, html, json, type Reply, type Service, type Visit, xml } from "../exchange.ts";
+import { type CatalogueIndex, isKnownTo } from "../catalogue-index.ts";
+import {
+  escapeXml,
+  html,
+  json,
+  type SimulatedReply,
+  type SimulatedRequest,
+  type SimulatedService,
+  xml,
+} from "../exchange.ts";
 import { fileReply } from "../file-reply.ts";
 import { pageReply } from "../page.ts";
 
 const BUCKET = "pmc-oa-opendata";
 
 /** pmc.ncbi.nlm.nih.gov: the converter of names, and article pages that want a proof of work. */
-export function pmcTools(library: Library): Service {
+export function pmcTools(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
-    if (visit.path === "/tools/idconv/api/v1/articles/") return convert(library, visit);
+    if (visit.path === "/tools/idconv/api/v1/articles/") return convert(catalogue, visit);
     if (/^\/articles\/PMC\d+\/pdf\//.test(visit.path)) {
       return html("Preparing to download ...", '<script>document.cookie = "cloudpmc-viewer-pow=…"</script>');
     }
@@ -18,12 +26,12 @@ export function pmcTools(library: Library): Service {
   };
 }
 
-function convert(library: Library, { query }: Visit): Reply {
+function convert(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const ids = (query.get("ids") ?? "").split(",").filter(id => id !== "");
   if (ids.length === 0 || ids.length > 200)
     return json({ status: "error", message: "ids: from 1 to 200 are allowed" }, 400);
   const records = ids.map(id => {
-    const work = library.byDoi(id) ?? library.by("pmcid", id.toUpperCase()) ?? library.by("pmid", id);
+    const work = catalogue.byDoi(id) ?? catalogue.by("pmcid", id.toUpperCase()) ?? catalogue.by("pmid", id);
     if (work?.ids.pmcid === undefined)
       return { "requested-id": id, status: "error", errmsg: "Identifier not found in PMC" };
     const { pmcid, pmid, doi } = work.ids;
@@ -33,24 +41,24 @@ function convert(library: Library, { query }: Visit): Reply {
 }
 
 /** The bucket that replaced the OA service and its FTP server in August 2026. */
-export function pmcFiles(library: Library): Service {
+export function pmcFiles(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
-    if (visit.path === "/") return listVersions(library, visit);
+    if (visit.path === "/") return listVersions(catalogue, visit);
     const [, key = "", extension] =
       /^\/(?:metadata|PMC\d+\.\d+)\/(PMC\d+\.\d+)\.(json|xml|txt|pdf)$/.exec(visit.path) ?? [];
-    const work = library.by("pmcid", key.replace(/\.1$/, ""));
+    const work = catalogue.by("pmcid", key.replace(/\.1$/, ""));
     if (work === undefined || !isKnownTo(work, "pmc")) return noSuchKey(visit.path);
     if (extension === "json") return stored(visit, JSON.stringify(metadata(work)), "application/json");
     if (extension === "xml") return stored(visit, jats(work), "application/xml");
     if (extension === "txt") return stored(visit, `${work.title}\n`, "text/plain");
-    const page = library.pages.get(`${visit.host}${visit.path}`);
+    const page = catalogue.pages.get(`${visit.host}${visit.path}`);
     return page === undefined ? noSuchKey(visit.path) : pageReply(visit, page);
   };
 }
 
-function listVersions(library: Library, { query }: Visit): Reply {
+function listVersions(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const prefix = query.get("prefix") ?? "";
-  const work = library.by("pmcid", prefix.replace(/\.$/, ""));
+  const work = catalogue.by("pmcid", prefix.replace(/\.$/, ""));
   const isThere = work !== undefined && isKnownTo(work, "pmc");
   const found = isThere ? `<CommonPrefixes><Prefix>${work.ids.pmcid}.1/</Prefix></CommonPrefixes>` : "";
   return xml(
@@ -58,14 +66,14 @@ function listVersions(library: Library, { query }: Visit): Reply {
   );
 }
 
-function noSuchKey(path: string): Reply {
+function noSuchKey(path: string): SimulatedReply {
   return xml(
     `<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message><Key>${escapeXml(path.slice(1))}</Key></Error>`,
     404,
   );
 }
 
-function stored(visit: Visit, body: string, type: string): Reply {
+function stored(visit: SimulatedRequest, body: string, type: string): SimulatedReply {
   return fileReply(visit, { body: Buffer.from(body), type, etag: digest("md5", body), takesRanges: true });
 }
 
@@ -96,10 +104,10 @@ export function jats({ ids, title }: SimulatedWork): string {
 }
 
 /** eutils.ncbi.nlm.nih.gov: from a DOI to a PubMed number. */
-export function eutils(library: Library): Service {
+export function eutils(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (path !== "/entrez/eutils/esearch.fcgi") return json({ error: "Invalid uid or utility" }, 400);
-    const work = library.byDoi((query.get("term") ?? "").replace(/\[.*\]$/, ""));
+    const work = catalogue.byDoi((query.get("term") ?? "").replace(/\[.*\]$/, ""));
     const { pmid, pmcid } = work?.ids ?? {};
     const id = query.get("db") === "pmc" ? pmcid?.slice(3) : pmid;
     const idlist = id === undefined ? [] : [id];

@@ -1,33 +1,37 @@
 import { digest } from "../article-file.ts";
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, type Library } from "../catalogue-index.ts";
-import { decoded, json, type Reply, type Service, type Visit } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
+import { decoded, json, type SimulatedReply, type SimulatedRequest, type SimulatedService } from "../exchange.ts";
 
 const FIELDS = ["paperId", "externalIds", "url", "title", "year", "authors", "isOpenAccess", "openAccessPdf", "venue"];
 
 /** api.semanticscholar.org: one paper under any of its names, or many at once. */
-export function semanticScholar(library: Library): Service {
+export function semanticScholar(catalogue: CatalogueIndex): SimulatedService {
   return visit => {
     const fields = ["paperId", ...(visit.query.get("fields") ?? "title").split(",")];
     const unknown = fields.filter(field => !FIELDS.includes(field));
     if (unknown.length > 0) return json({ error: `Unrecognized or unsupported fields: [${unknown.join(", ")}]` }, 400);
-    if (visit.path === "/graph/v1/paper/batch") return batch(library, visit, fields);
+    if (visit.path === "/graph/v1/paper/batch") return batch(catalogue, visit, fields);
     const [, name] = /^\/graph\/v1\/paper\/(.+)$/.exec(visit.path) ?? [];
     const id = decoded(name ?? "") ?? "";
-    const work = named(library, id);
+    const work = named(catalogue, id);
     return work === undefined
       ? json({ error: `Paper with id ${id} not found` }, 404)
       : json(picked(record(work), fields));
   };
 }
 
-function batch(library: Library, { method, body }: Visit, fields: readonly string[]): Reply {
+function batch(
+  catalogue: CatalogueIndex,
+  { method, body }: SimulatedRequest,
+  fields: readonly string[],
+): SimulatedReply {
   if (method !== "POST") return json({ error: "Method not allowed" }, 405);
   const ids = idsOf(body);
   if (ids === undefined || ids.length > 500) return json({ error: "ids: from 1 to 500 are allowed" }, 400);
   return json(
     ids.map(id => {
-      const work = named(library, id);
+      const work = named(catalogue, id);
       return work === undefined ? null : picked(record(work), fields);
     }),
   );
@@ -42,21 +46,21 @@ function idsOf(body: string): readonly string[] | undefined {
   }
 }
 
-function named(library: Library, id: string): SimulatedWork | undefined {
+function named(catalogue: CatalogueIndex, id: string): SimulatedWork | undefined {
   const [, kind = "", name = ""] = /^(DOI|ARXIV|PMID|PMCID):(.+)$/i.exec(id) ?? [];
-  const work = find(library, kind.toLowerCase(), name);
+  const work = find(catalogue, kind.toLowerCase(), name);
   return work?.registrar === "none" ? undefined : work;
 }
 
-function find(library: Library, kind: string, name: string): SimulatedWork | undefined {
+function find(catalogue: CatalogueIndex, kind: string, name: string): SimulatedWork | undefined {
   switch (kind) {
     case "doi":
-      return library.byDoi(name);
+      return catalogue.byDoi(name);
     case "arxiv":
     case "pmid":
-      return library.by(kind, name);
+      return catalogue.by(kind, name);
     case "pmcid":
-      return library.by("pmcid", `PMC${name.replace(/^PMC/i, "")}`);
+      return catalogue.by("pmcid", `PMC${name.replace(/^PMC/i, "")}`);
     default:
       return undefined;
   }

@@ -1,10 +1,10 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, type Library } from "../catalogue-index.ts";
+import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
 import type { Copy } from "../copy.ts";
-import { decoded, json, type Reply, type Service } from "../exchange.ts";
+import { decoded, json, type SimulatedReply, type SimulatedService } from "../exchange.ts";
 
 /** api.unpaywall.org: what is open of a DOI, to those who leave a real mail address. */
-export function unpaywall(library: Library): Service {
+export function unpaywall(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     const [, name] = /^\/v2\/(.+)$/.exec(path) ?? [];
     if (name === undefined) return failed(404, "not found");
@@ -16,7 +16,7 @@ export function unpaywall(library: Library): Service {
       return failed(422, "Please use your own email address in API calls. See http://unpaywall.org/products/api");
     }
     const doi = decoded(name) ?? name;
-    const work = library.byDoi(doi);
+    const work = catalogue.byDoi(doi);
     if (work === undefined || work.registrar !== "crossref") {
       return failed(404, `'${doi}' is an invalid doi.  See https://doi.org/${doi}`);
     }
@@ -24,7 +24,7 @@ export function unpaywall(library: Library): Service {
   };
 }
 
-function failed(status: number, message: string): Reply {
+function failed(status: number, message: string): SimulatedReply {
   return json({ HTTP_status_code: status, error: true, message }, status);
 }
 

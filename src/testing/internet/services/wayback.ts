@@ -1,6 +1,14 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { copiesVia, type Library } from "../catalogue-index.ts";
-import { html, json, type Reply, redirect, type Service, text, type Visit } from "../exchange.ts";
+import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
+import {
+  html,
+  json,
+  redirect,
+  type SimulatedReply,
+  type SimulatedRequest,
+  type SimulatedService,
+  text,
+} from "../exchange.ts";
 import { pageReply } from "../page.ts";
 
 /** What the archive has kept of an address. */
@@ -17,19 +25,19 @@ interface Capture {
 const FIELDS = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"] as const;
 
 /** web.archive.org: the index of captures (CDX), and the captures themselves. */
-export function wayback(library: Library): Service {
-  const captures = capturesOf(library);
+export function wayback(catalogue: CatalogueIndex): SimulatedService {
+  const captures = capturesOf(catalogue);
   return visit => {
     if (visit.path === "/cdx/search/cdx") return cdx(captures, visit);
     const [, timestamp, modifier = "", original] = /^\/web\/(\d{4,14})(id_)?\/(.+)$/.exec(visit.path) ?? [];
     if (timestamp === undefined || original === undefined) return html("Not Found", "<h1>Not Found</h1>", 404);
-    return replay(library, captures, visit, timestamp, modifier, `${original}${visit.search}`);
+    return replay(catalogue, captures, visit, timestamp, modifier, `${original}${visit.search}`);
   };
 }
 
 /** archive.org/wayback/available: the capture nearest to a day. */
-export function availability(library: Library): Service {
-  const captures = capturesOf(library);
+export function availability(catalogue: CatalogueIndex): SimulatedService {
+  const captures = capturesOf(catalogue);
   return ({ path, query }) => {
     if (path !== "/wayback/available") return html("Not Found", "<h1>Not Found</h1>", 404);
     const found = nearest(captures, query.get("url") ?? "", query.get("timestamp") ?? "");
@@ -46,13 +54,13 @@ export function availability(library: Library): Service {
 }
 
 /** Beside what is to be found there: an error page that was kept as it was met. */
-function capturesOf({ works }: Library): readonly Capture[] {
+function capturesOf({ works }: CatalogueIndex): readonly Capture[] {
   return works.flatMap(work => {
     const kept = copiesVia(work, "wayback").flatMap(({ url }): readonly Capture[] => {
       const [, timestamp = "", original = ""] = /\/web\/(\d{14})id_\/(.+)$/.exec(url) ?? [];
       return [{ original, timestamp, status: 200, mimetype: "application/pdf", work }];
     });
-    const [trap] = work.story === "html-only" ? work.copies : [];
+    const [trap] = work.scenario === "html-only" ? work.copies : [];
     if (trap === undefined) return kept;
     return [{ original: trap.url, timestamp: `${work.year}0501120000`, status: 429, mimetype: "text/html", work }];
   });
@@ -72,7 +80,7 @@ function nearest(captures: readonly Capture[], url: string, timestamp: string): 
     .sort((one, other) => distance(one) - distance(other))[0];
 }
 
-function cdx(captures: readonly Capture[], { query }: Visit): Reply {
+function cdx(captures: readonly Capture[], { query }: SimulatedRequest): SimulatedReply {
   const url = query.get("url") ?? "";
   const isPrefix = query.get("matchType") === "prefix";
   const bare = url.replace(/^https?:\/\//, "");
@@ -113,14 +121,14 @@ function row({ original, timestamp, status, mimetype, work }: Capture): Record<s
 }
 
 function replay(
-  library: Library,
+  catalogue: CatalogueIndex,
   captures: readonly Capture[],
-  visit: Visit,
+  visit: SimulatedRequest,
   timestamp: string,
   modifier: string,
   original: string,
-): Reply {
-  if (isExcluded(library, original)) {
+): SimulatedReply {
+  if (isExcluded(catalogue, original)) {
     return html("Blocked Site Error", "<p>This URL has been excluded from the Wayback Machine.</p>", 403, {
       "x-archive-wayback-runtime-error": "AdministrativeAccessControlException: Blocked Site Error",
     });
@@ -134,16 +142,16 @@ function replay(
   }
   const headers = { "memento-datetime": mementoDate(timestamp), "cache-control": "max-age=1800" };
   if (found.status !== 200) return html("Too Many Requests", "<h1>Too Many Requests</h1>", found.status, headers);
-  const page = library.pages.get(`web.archive.org/web/${timestamp}id_/${found.original}`);
+  const page = catalogue.pages.get(`web.archive.org/web/${timestamp}id_/${found.original}`);
   if (page === undefined) return html("Not archived", "<p>It cannot be shown.</p>", 404);
   const kept = pageReply(visit, page);
   return { ...kept, headers: { ...kept.headers, ...headers, "x-archive-orig-content-type": "application/pdf" } };
 }
 
 /** Some publishers do not want to be kept. */
-function isExcluded({ works }: Library, original: string): boolean {
+function isExcluded({ works }: CatalogueIndex, original: string): boolean {
   return works.some(
-    ({ story, copies }) => story === "cookie-loop" && copies.some(({ url }) => sameAddress(url, original)),
+    ({ scenario, copies }) => scenario === "cookie-loop" && copies.some(({ url }) => sameAddress(url, original)),
   );
 }
 

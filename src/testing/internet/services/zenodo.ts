@@ -1,19 +1,19 @@
 import type { SimulatedWork } from "../catalogue.ts";
-import { isKnownTo, type Library } from "../catalogue-index.ts";
-import { decoded, json, type Reply, type Service, type Visit } from "../exchange.ts";
+import { type CatalogueIndex, isKnownTo } from "../catalogue-index.ts";
+import { decoded, json, type SimulatedReply, type SimulatedRequest, type SimulatedService } from "../exchange.ts";
 import { pages } from "./pages.ts";
 
 /** What the record of a work with the story "wrong-checksum" says of its file. */
 const WRONG_MD5 = "00000000000000000000000000000bad";
 
 /** zenodo.org: records, the search for them, and their files. */
-export function zenodo(library: Library): Service {
-  const atPages = pages(library);
+export function zenodo(catalogue: CatalogueIndex): SimulatedService {
+  const atPages = pages(catalogue);
   return visit => {
-    if (visit.path.replace(/\/$/, "") === "/api/records") return search(library, visit);
+    if (visit.path.replace(/\/$/, "") === "/api/records") return search(catalogue, visit);
     const [, id] = /^\/api\/records\/(\d+)$/.exec(visit.path) ?? [];
     if (id === undefined) return atPages(visit);
-    const work = library.by("record", id);
+    const work = catalogue.by("record", id);
     if (work === undefined || !isKnownTo(work, "zenodo")) {
       return json({ status: 404, message: "The persistent identifier does not exist." }, 404);
     }
@@ -21,15 +21,15 @@ export function zenodo(library: Library): Service {
   };
 }
 
-function search(library: Library, { query }: Visit): Reply {
+function search(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const [, doi = ""] = /(?:doi|conceptdoi):"?([^"\s]+)"?/.exec(decoded(query.get("q") ?? "") ?? "") ?? [];
-  const work = library.byDoi(doi);
+  const work = catalogue.byDoi(doi);
   const hits = work !== undefined && isKnownTo(work, "zenodo") ? [record(work)] : [];
   return json({ hits: { hits, total: hits.length }, aggregations: {}, links: {} });
 }
 
 function record(work: SimulatedWork) {
-  const { ids, title, year, authors, file, story } = work;
+  const { ids, title, year, authors, file, scenario } = work;
   const self = `https://zenodo.org/api/records/${work.record}`;
   return {
     id: work.record,
@@ -54,7 +54,7 @@ function record(work: SimulatedWork) {
         id: "paper",
         key: "paper.pdf",
         size: file.bytes,
-        checksum: `md5:${story === "wrong-checksum" ? WRONG_MD5 : file.md5}`,
+        checksum: `md5:${scenario === "wrong-checksum" ? WRONG_MD5 : file.md5}`,
         links: { self: `${self}/files/paper.pdf/content` },
       },
     ],
