@@ -405,7 +405,7 @@ test("sqlite: a file of the first version gets what is new, and keeps what it ha
   assert.equal(await given(store, askFor("k", 1, 60_000)), 1);
   await store.close();
   const db = other(t, file);
-  db.exec("DROP TABLE notes; DROP TABLE breaker_cooldowns; PRAGMA user_version = 1");
+  db.exec("DROP TABLE records; DROP TABLE breaker_cooldowns; PRAGMA user_version = 1");
   db.close();
   const again = await opened(t, file, { time });
   await cutOff(again, "a.example", 1000);
