@@ -54,13 +54,15 @@ export function publicSurface(root: string): PublicSurface {
   const named: { readonly from: string; readonly name: string; readonly file: DeclarationFile }[] = [];
   for (const [subpath, path] of entriesOf(root)) {
     const exports = exportsOf(path, fileOf);
-    const texts = [...exports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { declarations, file }]) => {
-      public_.set(name, declarations);
-      for (const { text } of declarations)
-        for (const word of identifiersIn(text)) named.push({ from: `${subpath}: ${name}`, name: word, file });
-      for (const problem of undocumentedIn(name, declarations)) undocumented.add(`${subpath}: ${problem}`);
-      return declarations.map(({ text }) => text).join("\n");
-    });
+    const texts = [...exports]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { declarations, file }]) => {
+        public_.set(name, declarations);
+        for (const { text } of declarations)
+          for (const word of identifiersIn(text)) named.push({ from: `${subpath}: ${name}`, name: word, file });
+        for (const problem of undocumentedIn(name, declarations)) undocumented.add(`${subpath}: ${problem}`);
+        return declarations.map(({ text }) => text).join("\n");
+      });
     sections.push(`## ${subpath}\n\n${texts.join("\n")}\n`);
   }
   const unexported = new Set<string>();
@@ -91,7 +93,8 @@ function exportsOf(path: string, fileOf: (path: string) => DeclarationFile): Exp
   }
   for (const [name, target] of file.reexported) {
     const there = exportsOf(target.file, fileOf).get(target.name);
-    if (there === undefined) throw new Error(`${relative(".", path)} exports ${name}, which ${target.file} does not have`);
+    if (there === undefined)
+      throw new Error(`${relative(".", path)} exports ${name}, which ${target.file} does not have`);
     found.set(name, there);
   }
   for (const target of file.starred) for (const [name, there] of exportsOf(target, fileOf)) found.set(name, there);
@@ -115,7 +118,10 @@ function parseFile(path: string, text: string): DeclarationFile {
         if (target !== undefined) reexported.set(local, { file: target, name });
       }
     } else {
-      const name = /^(?:export )?(?:declare )?(?:abstract )?(?:interface|class|type|const|let|function|enum) (\w+)/.exec(statement)?.[1];
+      const name =
+        /^(?:export )?(?:declare )?(?:abstract )?(?:interface|class|type|const|let|function|enum) (\w+)/.exec(
+          statement,
+        )?.[1];
       if (name === undefined) continue;
       const declaration = { name, doc, text: withoutComments(statement), members: membersOf(statement) };
       declared.set(name, [...(declared.get(name) ?? []), declaration]);
@@ -190,7 +196,9 @@ function membersOf(statement: string): readonly Member[] {
       isInComment = !line.includes("*/");
       continue;
     }
-    const name = /^ {4}(?:readonly |static |get |set |abstract |override |declare )*([\w#$]+|\[[^\]]+\])/.exec(line)?.[1];
+    const name = /^ {4}(?:readonly |static |get |set |abstract |override |declare )*([\w#$]+|\[[^\]]+\])/.exec(
+      line,
+    )?.[1];
     if (name === undefined) continue;
     members.push({ name, doc });
     doc = "";
