@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import type { BreakerEvent } from "../src/breaker/breaker-events.ts";
 import { BreakerRegistry } from "../src/breaker/breaker-registry.ts";
 import { Cooldowns } from "../src/breaker/cooldowns.ts";
@@ -10,15 +7,8 @@ import { CLOSED, fail, succeed } from "../src/core/breaker/circuit.ts";
 import { outcomeOfResponse } from "../src/core/breaker/classify.ts";
 import { Gate } from "../src/gate/gate.ts";
 import type { Grant } from "../src/limiter/grant.ts";
-import { breakerPoliciesFrom } from "../src/policy/breaker-policy.ts";
 import type { BreakersOptions } from "../src/policy/breaker-schema.ts";
-import { unknownVariables } from "../src/policy/environment.ts";
-import { explainPolicy } from "../src/policy/explanation.ts";
-import { limitPoliciesFrom, roleBudgetPolicy } from "../src/policy/limits.ts";
-import { checkFile, loadPolicy } from "../src/policy/load.ts";
-import { readFields } from "../src/policy/overrides.ts";
-import { policyRows } from "../src/policy/policy-row.ts";
-import { warningsOf } from "../src/policy/warnings.ts";
+import { limitPoliciesFrom } from "../src/policy/limits.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
 
 const host = "api.example.org";
@@ -182,137 +172,6 @@ describe("lanes", () => {
   });
 });
 
-describe("policy", () => {
-  let folder = "";
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "docstokg-survivors-"));
-  });
-  after(() => rm(folder, { recursive: true }));
-  async function file(name: string, text: string): Promise<string> {
-    await writeFile(join(folder, name), text);
-    return join(folder, name);
-  }
-  test("explain lists built-in values, a group's, its total, and a host's role in the order they hold", async () => {
-    const policy = await loadPolicy({
-      ratelimits: {
-        extends: "none",
-        groups: { pair: { members: ["a.example"], metadata: { max_delay_ms: 7 }, total: { rates: "3/s" } } },
-      },
-      breakers: {
-        extends: "none",
-        hosts: { "a.example": { fail_max: 2, roles: { artifact: { fail_max: 1 } } } },
-      },
-    });
-    const values = Object.fromEntries(
-      explainPolicy(policy, "a.example", "metadata").map(({ field, value }) => [field, value]),
-    );
-    assert.deepEqual(values, {
-      rates: ["10/SECOND", "5000/HOUR"],
-      max_delay_ms: 7,
-      count_head: false,
-      guard_ms: 25,
-      shape: "burst",
-      "group pair total.rates": "3/s",
-      "breaker.fail_max": 2,
-      "breaker.reset_timeout_s": 45,
-      "breaker.retry_after_cap_s": 900,
-    });
-    const artifact = explainPolicy(policy, "a.example", "artifact").find(({ field }) => field === "breaker.fail_max");
-    assert.deepEqual(
-      artifact?.said.map(({ value }) => value),
-      [3, 2, 1],
-    );
-  });
-  test("variables that carry a host are ours", () => {
-    assert.deepEqual(
-      unknownVariables({
-        "DOCSTOKG_RLIMIT__a.example__metadata": "x",
-        "DOCSTOKG_BREAKER__a.example": "x",
-        "DOCSTOKG_BREAKER_ROLE__a.example__landing": "x",
-        DOCSTOKG_BREAKER_RESOLVER__lov: "x",
-      }),
-      [],
-    );
-  });
-  test("a field without a value, or without a key, is refused", () => {
-    for (const field of ["dsn:", "dsn", ":5", "="])
-      assert.throws(() => readFields(field, [], "test"), /is not <key>:<value>/, field);
-  });
-  test("one telling key is enough to know what a file is about", async () => {
-    const mixed = "version: 1\ndefaults: { retry_after_cap_s: 5 }\nresolvers: { lov: { fail_max: 3 } }\n";
-    assert.deepEqual((await checkFile(await file("mixed.yaml", mixed))).problems, []);
-  });
-  test("a value on a line of its own is found there, and what a list holds is shown", async () => {
-    const text =
-      "hosts:\n  a.example:\n    metadata:\n      rates:\n        8/fortnight\n      max_delay_ms:\n        - {}\n        -\n";
-    const found = (await checkFile(await file("ratelimits.yaml", text))).problems;
-    assert.deepEqual(
-      found.map(({ where }) => where.split(":").at(-1)),
-      ["5", "7"],
-    );
-    assert.ok(found[1]?.message.endsWith("found [{},null]"), found[1]?.message);
-  });
-  test("a file that goes too deep is told so once", async () => {
-    const deep = (name: string) => `${name}: ${"{ a: ".repeat(14)}1${" }".repeat(14)}\n`;
-    const found = (await checkFile(await file("ratelimits.yaml", deep("x") + deep("y")))).problems;
-    assert.equal(found.filter(({ message }) => message.includes("nested deeper")).length, 1);
-  });
-  test("a resolver has its own numbers, then the defaults, then ours; growth stops at the cap", () => {
-    const { resolver, circuit } = breakerPoliciesFrom(
-      { defaults: { fail_max: 7 }, resolvers: { lov: { reset_timeout_s: 45 } } },
-      "test",
-    );
-    const numbers = (name: string) => [resolver(name).failMax, resolver(name).resetUs / 1e6, resolver(name).trialCalls];
-    assert.deepEqual(numbers("lov"), [7, 45, 1]);
-    assert.deepEqual(numbers("other"), [7, 60, 1]);
-    assert.equal(breakerPoliciesFrom({}, "test").resolver("x").failMax, 5);
-    assert.equal(resolver("lov").resetCapUs, 900e6);
-    assert.equal(circuit("a.example", "metadata").resetCapUs, 900e6);
-  });
-  test("options that say nothing count HEAD and let nobody wait", () => {
-    const { countsHead, maxDelayMs } = roleBudgetPolicy({});
-    assert.deepEqual([countsHead, maxDelayMs], [true, 0]);
-  });
-  test("the table shows a group's lane, of whole hosts and of a path", async () => {
-    const policy = await loadPolicy({
-      breakers: { extends: "none" },
-      ratelimits: {
-        extends: "none",
-        hosts: { "a.example": { metadata: { rates: "1/s" } } },
-        groups: {
-          part: { members: ["a.example/search/v2"], metadata: { rates: "7/s" } },
-          pair: { members: ["b.example", "c.example"], metadata: { rates: "8/s" } },
-        },
-      },
-    });
-    assert.deepEqual(
-      policyRows(policy)
-        .filter(({ role }) => role === "metadata")
-        .map(row => `${row.host} ${row.rates}`)
-        .slice(1),
-      ["a.example 1/SECOND", "group part 7/SECOND", "group pair 8/SECOND"],
-    );
-  });
-  test("warnings look at groups, at split paths, and at totals", async () => {
-    const policy = await loadPolicy({
-      ratelimits: {
-        extends: "none",
-        hosts: { "a.example": { total: { rates: "3/s" } } },
-        groups: {
-          pair: { members: ["b.example", "c.example"], metadata: { rates: "1/3s" } },
-          part: { members: ["d.example/x/y"], metadata: { rates: "1/2s" } },
-        },
-      },
-    });
-    const told = warningsOf(policy).map(line => line.replace(/ is shorter than the| (?:between|that a call) .*/g, ""));
-    for (const line of [
-      "a.example metadata: max_delay_ms 200 334 ms",
-      "group pair metadata: max_delay_ms 200 3000 ms",
-      "group part metadata: max_delay_ms 200 2000 ms",
-    ])
-      assert.ok(told.includes(line), `${line}\n${told.join("\n")}`);
-  });
-});
 test("changes that nobody waits for warn of nothing", async () => {
   const warnings: Error[] = [];
   const note = (warning: Error) => warnings.push(warning);

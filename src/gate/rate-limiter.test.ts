@@ -269,7 +269,7 @@ describe("refusing", () => {
     await assert.rejects(limiter.acquire({ host, maxWaitMs: -1 }), RangeError);
     await assert.rejects(limiter.acquire({ host, maxWaitMs: Number.NaN }), RangeError);
     const pdf = JSON.parse('{ "host": "a.example", "role": "pdf" }');
-    assert.throws(() => limiter.tryAcquire(pdf), /"pdf" is no role; the roles are metadata, landing, artifact/);
+    assert.throws(() => limiter.tryAcquire(pdf), /unknown role "pdf"; expected metadata, landing or artifact/);
     assert.throws(() => limiter.tryAcquire(JSON.parse("{}")), /a host must be a string/);
   });
 

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { configHash } from "../policy/config-hash.ts";
-import { loadIdentities } from "../policy/identities.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
+import { loadIdentities } from "../policy/load-identities.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
 import { CallerIdentity } from "./stages/caller-identity.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeWindow } from "../core/limits/window-log.ts";
-import type { BudgetPolicy } from "../policy/limits.ts";
+import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import { Budget } from "./budget.ts";
 
 function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: number, spanUs: number])[]): Budget {

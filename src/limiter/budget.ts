@@ -1,7 +1,7 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint } from "../errors.ts";
-import type { BudgetPolicy, RoleBudgetPolicy } from "../policy/limits.ts";
+import type { BudgetPolicy, RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
 import type { Pace } from "./pace.ts";

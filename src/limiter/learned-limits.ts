@@ -2,7 +2,7 @@ import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
-import type { RoleBudgetPolicy } from "../policy/limits.ts";
+import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { PacedPolicy } from "./pace.ts";
 
 /** One limit that is another one now, for whoever listens; as people write it, or "none". */

@@ -1,7 +1,7 @@
 import { type AimdPolicy, nextMultiplier } from "../core/limits/aimd.ts";
 import { decayedGuardUs, evenSpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
 import type { Window } from "../core/limits/window-log.ts";
-import type { BudgetPolicy } from "../policy/limits.ts";
+import type { BudgetPolicy } from "../policy/budget-policy.ts";
 
 /** A policy, with the distance of smoothed sends where its rates alone do not tell it. */
 export interface PacedPolicy extends BudgetPolicy {

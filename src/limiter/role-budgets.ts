@@ -1,6 +1,7 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
-import { groupName, isGroupName, type LimitPolicies, type Route } from "../policy/limits.ts";
+import { groupName, isGroupName } from "../policy/group-name.ts";
+import type { LimitPolicies, Route } from "../policy/limits.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import { Budget, RoleBudget } from "./budget.ts";
@@ -62,14 +63,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   #byName(name: string, role: Role): RoleBudget | undefined {
     const known = this.#ofRole(role).get(name);
     if (known !== undefined) return this.#withoutLapsed(known);
-    const route = this.#limits.named(name, role);
+    const route = this.#limits.routeByName(name, role);
     return route && this.#atRoute(route, role);
   }
 
   /** The lane itself; or which one serves its name by now, if it is gone. */
   current(roleBudget: RoleBudget): RoleBudget | undefined {
     if (!roleBudget.isDetached) return roleBudget;
-    const route = this.#limits.named(roleBudget.name, roleBudget.role);
+    const route = this.#limits.routeByName(roleBudget.name, roleBudget.role);
     return route && this.#atRoute(route, roleBudget.role);
   }
 
@@ -114,7 +115,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#limits = limits;
     const chains = new Map([...this].map(roleBudget => [roleBudget, chainOf(roleBudget)]));
     for (const [roleBudget, old] of chains) {
-      const route = limits.named(roleBudget.name, roleBudget.role);
+      const route = limits.routeByName(roleBudget.name, roleBudget.role);
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;

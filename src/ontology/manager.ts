@@ -4,7 +4,8 @@ import { Gate } from "../gate/gate.ts";
 import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Listener } from "../listeners.ts";
-import { type LimitPolicies, NO_AIMD, type RoleBudgetPolicy, roleBudgetPolicy } from "../policy/limits.ts";
+import { type RoleBudgetPolicy, roleBudgetPolicy } from "../policy/budget-policy.ts";
+import { type LimitPolicies, NO_AIMD } from "../policy/limits.ts";
 import { lazySqliteStore } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -57,7 +58,7 @@ export class OntologyManager {
     const limits: LimitPolicies = {
       aimd: NO_AIMD,
       maxInFlight: Number.POSITIVE_INFINITY,
-      named: routeOf,
+      routeByName: routeOf,
       route: routeOf,
       hasPaths: () => false,
     };

@@ -98,5 +98,5 @@ test("what is wrong in the environment and in flags is told by their names", asy
 
 test("a file that is not there is told with how to make one", async () => {
   const missing = loadOntofetchSettings({}, {}, join(folder, "empty"));
-  await assert.rejects(missing, { message: 'sources.yaml: there is no such file; "ontofetch init" makes one' });
+  await assert.rejects(missing, { message: 'sources.yaml: file not found; "ontofetch init" makes one' });
 });

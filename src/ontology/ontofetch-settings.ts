@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
-import { readFileLayer } from "../policy/file-layer.ts";
+import { FILE_NOT_FOUND, readFileLayer } from "../policy/file-layer.ts";
 import { type Assignment, assemble, sourceOfPath } from "../policy/layer.ts";
 import { problemsOf } from "../policy/validation.ts";
 import { readOntofetchEnvironment, SOURCES_VARIABLE } from "./ontofetch-environment.ts";
@@ -186,6 +186,6 @@ function emptySource(said: Assignment): Assignment {
 }
 
 function withHint(problem: ConfigProblem): ConfigProblem {
-  if (problem.message !== "there is no such file") return problem;
+  if (problem.message !== FILE_NOT_FOUND) return problem;
   return { ...problem, message: `${problem.message}; "ontofetch init" makes one` };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseRateMap, parseRates, type Rate } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
-import { parseOptions } from "../policy/ratelimit-schema.ts";
+import { parseOptions } from "../policy/parse-options.ts";
 
 /** How often the services of ontologies may be asked. A rate is a text such as `8/second`; null means unlimited. */
 export interface OntologySettings {

@@ -1,8 +1,13 @@
-/** The shape of `breakers.yaml` and of the same as an object; keys as users write them. */
+/** The schema of `breakers.yaml`. Its descriptions are those of `breaker-options.ts`, for editors. */
 import { z } from "zod";
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
+import type { BreakersOptions } from "./breaker-options.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
-import { hostNameSchema, mode, parseOptions } from "./ratelimit-schema.ts";
+import { type Exact, extendsSchema, hostNameSchema, parseOptions, versionSchema } from "./parse-options.ts";
+
+export type { BreakersOptions } from "./breaker-options.ts";
+
+const { half_open, rolling_window, adaptive_reset, cooldown_store } = DEFAULT_BREAKERS;
 
 const count = z.int().min(1).max(1_000_000);
 const seconds = z
@@ -11,66 +16,167 @@ const seconds = z
   .max(31 * 86_400);
 const status = z.int().min(100).max(599);
 
-const numbers = { fail_max: count.optional(), reset_timeout_s: seconds.optional() };
-const role = z.strictObject(numbers);
-const roles = z.strictObject({ metadata: role.optional(), landing: role.optional(), artifact: role.optional() });
-const capped = { ...numbers, retry_after_cap_s: seconds.optional() };
+const modeSchema = z
+  .enum(["enforce", "shadow"])
+  .optional()
+  .describe(
+    "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over the top-level one. Default: enforce",
+  );
 
-const { half_open, rolling_window, adaptive_reset } = DEFAULT_BREAKERS;
-const trialCalls = z.strictObject({
-  metadata: count.default(half_open.trial_calls.metadata),
-  landing: count.default(half_open.trial_calls.landing),
-  artifact: count.default(half_open.trial_calls.artifact),
+const circuit = {
+  fail_max: count
+    .optional()
+    .describe(
+      "Consecutive failures that open the circuit, 1 to 1000000. Default: inherited; otherwise 5 (metadata, resolvers), 4 (landing), 3 (artifact)",
+    ),
+  reset_timeout_s: seconds
+    .optional()
+    .describe(
+      "Time from opening the circuit to the first trial call, in seconds, above 0 and at most 31 days. Default: inherited; otherwise 45 (metadata), 60 (landing, resolvers), 120 (artifact)",
+    ),
+};
+const circuitSchema = z.strictObject(circuit);
+const rolesSchema = z.strictObject({
+  metadata: circuitSchema.optional().describe("Circuit of requests for metadata. Default: inherited"),
+  landing: circuitSchema.optional().describe("Circuit of requests for landing pages. Default: inherited"),
+  artifact: circuitSchema.optional().describe("Circuit of requests for files. Default: inherited"),
+});
+const ROLES_TEXT = "Numbers by role; a role wins over the numbers of its host. Default: none";
+const retryAfterCapSchema = seconds
+  .optional()
+  .describe(
+    "Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days. Default: inherited; otherwise 900",
+  );
+
+const classifySchema = z.strictObject({
+  failure_statuses: z
+    .array(status)
+    .readonly()
+    .default([...defaultClassifyRules.failureStatuses])
+    .describe("Statuses (100 to 599) that count as failures. Default: 408, 429, 500, 502, 503, 504"),
+  neutral_statuses: z
+    .array(status)
+    .readonly()
+    .default([...defaultClassifyRules.neutralStatuses])
+    .describe(
+      "Statuses (100 to 599) that count neither as failure nor as success; this list wins over failure_statuses. A status of 400 or more in neither list is neutral too. Default: 401, 403, 404, 410, 451",
+    ),
+});
+
+const trialCalls = (role: keyof typeof half_open.trial_calls) =>
+  count
+    .default(half_open.trial_calls[role])
+    .describe(
+      `Trial calls of ${role} that may be in flight at once, 1 to 1000000. Default: ${half_open.trial_calls[role]}`,
+    );
+const halfOpenSchema = z.strictObject({
+  trial_calls: z
+    .strictObject({
+      metadata: trialCalls("metadata"),
+      landing: trialCalls("landing"),
+      artifact: trialCalls("artifact"),
+    })
+    .prefault({})
+    .describe(
+      "How many trial calls may be in flight at once, by role. Default: 1 (metadata), 1 (landing), 2 (artifact)",
+    ),
+  jitter_ms: z
+    .number()
+    .min(0)
+    .max(60_000)
+    .default(half_open.jitter_ms)
+    .describe("Longest random delay before a trial call, in milliseconds, 0 to 60000. Default: 150"),
+  success_threshold: count
+    .default(half_open.success_threshold)
+    .describe("Successful trial calls that close the circuit, 1 to 1000000. Default: 1"),
+});
+
+const defaultsSchema = z.strictObject({
+  ...circuit,
+  retry_after_cap_s: retryAfterCapSchema,
+  classify: classifySchema.prefault({}).describe("Which HTTP statuses are failures. Default: built-in lists"),
+  roles: rolesSchema.prefault({}).describe(ROLES_TEXT),
+  half_open: halfOpenSchema
+    .prefault({})
+    .describe("The half-open state, in which trial calls decide whether the circuit closes. Default: built-in numbers"),
+});
+
+const rollingWindowSchema = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(rolling_window.enabled)
+    .describe("Whether failures are counted in a rolling window. Default: true"),
+  window_s: seconds
+    .default(rolling_window.window_s)
+    .describe("Length of the window, in seconds, above 0 and at most 31 days. Default: 30"),
+  threshold_failures: count
+    .default(rolling_window.threshold_failures)
+    .describe("Failures within the window that start a cooldown, 1 to 1000000. Default: 6"),
+  cooldown_s: seconds
+    .default(rolling_window.cooldown_s)
+    .describe("Length of that cooldown, in seconds, above 0 and at most 31 days. Default: 60"),
+});
+
+const advancedSchema = z.strictObject({
+  rolling_window: rollingWindowSchema
+    .prefault({})
+    .describe("Cooldown of a host that fails often between successes. Default: on"),
+  cooldown_store: z
+    .strictObject({
+      backend: z
+        .enum(["none", "sqlite", "redis"])
+        .default(cooldown_store.backend)
+        .describe(
+          "Where cooldowns and circuits are stored: none uses the store of the limits, sqlite a file, redis a server. Default: none",
+        ),
+      dsn: z.string().default(cooldown_store.dsn).describe("File (sqlite) or URL (redis) of the store. Default: empty"),
+    })
+    .prefault({})
+    .describe("Store of cooldowns and circuits. Default: none"),
+  adaptive_reset: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(adaptive_reset.enabled)
+        .describe("Whether each failed trial call doubles reset_timeout_s, up to retry_after_cap_s. Default: true"),
+    })
+    .prefault({})
+    .describe("Longer reset for a host that stays down. Default: on"),
 });
 
 export const breakersSchema = z.strictObject({
-  version: z.literal(1).optional(),
-  /** Whether a file adds to the shipped one or stands alone. */
-  extends: z.enum(["default", "none"]).optional(),
-  mode,
-  defaults: z
-    .strictObject({
-      ...capped,
-      classify: z
-        .strictObject({
-          failure_statuses: z.array(status).default([...defaultClassifyRules.failureStatuses]),
-          neutral_statuses: z.array(status).default([...defaultClassifyRules.neutralStatuses]),
-        })
-        .prefault({}),
-      roles: roles.prefault({}),
-      half_open: z
-        .strictObject({
-          trial_calls: trialCalls.prefault({}),
-          jitter_ms: z.number().min(0).max(60_000).default(half_open.jitter_ms),
-          success_threshold: count.default(half_open.success_threshold),
-        })
-        .prefault({}),
-    })
-    .prefault({}),
-  advanced: z
-    .strictObject({
-      rolling_window: z
-        .strictObject({
-          enabled: z.boolean().default(rolling_window.enabled),
-          window_s: seconds.default(rolling_window.window_s),
-          threshold_failures: count.default(rolling_window.threshold_failures),
-          cooldown_s: seconds.default(rolling_window.cooldown_s),
-        })
-        .prefault({}),
-      cooldown_store: z
-        .strictObject({ backend: z.enum(["none", "sqlite", "redis"]).default("none"), dsn: z.string().default("") })
-        .prefault({}),
-      adaptive_reset: z.strictObject({ enabled: z.boolean().default(adaptive_reset.enabled) }).prefault({}),
-    })
-    .prefault({}),
-  hosts: z.record(hostNameSchema, z.strictObject({ ...capped, mode, roles: roles.optional() })).prefault({}),
-  resolvers: z.record(z.string().min(1), role).prefault({}),
+  version: versionSchema,
+  extends: extendsSchema,
+  mode: modeSchema,
+  defaults: defaultsSchema
+    .prefault({})
+    .describe(
+      "Breakers of hosts that are not listed, and of fields that a host does not set. Default: built-in numbers",
+    ),
+  advanced: advancedSchema.prefault({}).describe("Settings of all breakers together. Default: built-in settings"),
+  hosts: z
+    .record(
+      hostNameSchema,
+      z.strictObject({
+        ...circuit,
+        retry_after_cap_s: retryAfterCapSchema,
+        mode: modeSchema,
+        roles: rolesSchema.optional().describe(ROLES_TEXT),
+      }),
+    )
+    .prefault({})
+    .describe("Breakers by host; a port belongs to the name only if the policy names it. Default: none"),
+  resolvers: z
+    .record(z.string().min(1), circuitSchema)
+    .prefault({})
+    .describe(
+      "Circuits by resolver. A resolver's circuit counts the calls that name it, whichever host they go to. Default: none",
+    ),
 });
 
-/** What a user may write. */
-export type BreakersOptions = z.input<typeof breakersSchema>;
+true satisfies Exact<z.input<typeof breakersSchema>, BreakersOptions>;
 
-/** Reads the breakers, or throws a ConfigError that lists everything wrong with them. */
+/** Parses the breakers. Throws a ConfigError that lists every problem. */
 export function parseBreakers(options: BreakersOptions, where: string): z.output<typeof breakersSchema> {
   return parseOptions(breakersSchema, options, where);
 }

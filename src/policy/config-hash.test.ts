@@ -5,17 +5,17 @@ import { loadPolicy, type PolicySources } from "./load.ts";
 
 const hashOf = async (sources: PolicySources) => configHash(await loadPolicy(sources));
 
-test("the same policy has the same hash, whichever layer said it and in whatever order", async () => {
-  const said = await hashOf({
+test("equal policies have the same hash, whatever their layers and order", async () => {
+  const hash = await hashOf({
     ratelimits: { hosts: { "api.example.org": { metadata: { max_delay_ms: 70, rates: "3/SECOND" } } } },
   });
   const flagged = await hashOf({ overrides: { rate: ["api.example.org:metadata=rates:3/SECOND,max_delay_ms:70"] } });
   const reordered = await hashOf({
     ratelimits: { hosts: { "API.example.org": { metadata: { rates: "3/SECOND", max_delay_ms: 70 } } } },
   });
-  assert.match(said, /^[0-9a-f]{16}$/);
-  assert.equal(reordered, said);
-  assert.equal(flagged, said);
+  assert.match(hash, /^[0-9a-f]{16}$/);
+  assert.equal(reordered, hash);
+  assert.equal(flagged, hash);
 });
 
 test("every change of a number changes the hash", async () => {
@@ -25,7 +25,7 @@ test("every change of a number changes the hash", async () => {
   assert.equal(new Set([plain, rate, breaker]).size, 3);
 });
 
-test("a store's password is no part of the hash, its place is", async () => {
+test("the credentials of a store do not change the hash, its address does", async () => {
   const at = (dsn: string) => hashOf({ overrides: { rateBackend: "redis", rateDsn: dsn } });
   assert.equal(await at("redis://u:one@cache.example.org/0"), await at("redis://cache.example.org/0"));
   assert.equal(await at("redis://u:p@ss/word@cache.example.org/0"), await at("redis://cache.example.org/0"));

@@ -2,14 +2,14 @@ import { textHash } from "../core/text/text-hash.ts";
 import type { LoadedPolicy } from "./load.ts";
 
 /**
- * Sixteen digits that tell policies apart, the same wherever the same is said, in whatever order and layer.
- * The password of a store is no part of it: it changes nothing that the policy allows, and is nobody's business.
+ * Sixteen hexadecimal digits that identify a policy. Equal values give equal digits, whatever their order and layer.
+ * The credentials of a store are left out: they change no limit, and a hash of them could be guessed.
  */
 export function configHash({ ratelimits, breakers }: LoadedPolicy): string {
   return textHash(canonical({ ratelimits: ratelimits.options, breakers: breakers.options }));
 }
 
-/** JSON with its keys in order. */
+/** JSON with sorted keys. */
 function canonical(value: unknown, key = ""): string {
   if (Array.isArray(value)) return `[${value.map(item => canonical(item)).join(",")}]`;
   if (typeof value === "object" && value !== null) {

@@ -1,12 +1,16 @@
-/** Every default of limits and breakers, in one place: quoted by code, tests and documents. */
-export const DEFAULT_LIMITS = {
-  metadata: { rates: ["10/SECOND", "5000/HOUR"], max_delay_ms: 200, count_head: false },
-  landing: { rates: ["5/SECOND", "2000/HOUR"], max_delay_ms: 250, count_head: false },
-  artifact: { rates: ["2/SECOND", "500/HOUR"], max_delay_ms: 2000, count_head: false },
-} as const;
+/** Every built-in default of limits and breakers. Code, tests and documents read them from here. */
 
-/** Widens every window, because the network changes the distance between two requests on their way. */
+/** Milliseconds added to every window, because the network changes the distance between two requests on their way. */
 export const DEFAULT_GUARD_MS = 25;
+
+const COMMON_LIMITS = { count_head: false, mode: "enforce", guard_ms: DEFAULT_GUARD_MS, shape: "burst" } as const;
+
+/** A role has no cap on its requests in flight unless the policy sets one. */
+export const DEFAULT_LIMITS = {
+  metadata: { rates: ["10/SECOND", "5000/HOUR"], max_delay_ms: 200, ...COMMON_LIMITS },
+  landing: { rates: ["5/SECOND", "2000/HOUR"], max_delay_ms: 250, ...COMMON_LIMITS },
+  artifact: { rates: ["2/SECOND", "500/HOUR"], max_delay_ms: 2000, ...COMMON_LIMITS },
+} as const;
 
 export const DEFAULT_AIMD = {
   enabled: false,
@@ -18,7 +22,10 @@ export const DEFAULT_AIMD = {
   max_multiplier: 1,
 } as const;
 
+export const DEFAULT_BACKEND = { kind: "memory", dsn: "" } as const;
+
 export const DEFAULT_BREAKERS = {
+  mode: "enforce",
   fail_max: 5,
   reset_timeout_s: 60,
   retry_after_cap_s: 900,
@@ -29,5 +36,6 @@ export const DEFAULT_BREAKERS = {
   },
   half_open: { trial_calls: { metadata: 1, landing: 1, artifact: 2 }, jitter_ms: 150, success_threshold: 1 },
   rolling_window: { enabled: true, window_s: 30, threshold_failures: 6, cooldown_s: 60 },
+  cooldown_store: { backend: "none", dsn: "" },
   adaptive_reset: { enabled: true },
 } as const;

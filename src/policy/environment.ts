@@ -1,7 +1,9 @@
 import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
-import type { Assignment } from "./layer.ts";
+import type { Assignment, PolicyLayer } from "./layer.ts";
 import {
+  type KnownNames,
+  type OverrideReader,
   parseScalar,
   readBreakerOverride,
   readBreakerRoleOverride,
@@ -10,47 +12,43 @@ import {
   readRateOverride,
 } from "./overrides.ts";
 
-type VariableReader = (value: string, name: string) => readonly Assignment[];
+type Section = "ratelimits" | "breakers";
+type VariableReaders = Readonly<Record<Section, Readonly<Record<string, OverrideReader>>>>;
 
-/** Variables of one name. */
-const VARIABLES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<string, VariableReader>>>> = {
+/** Variables with a fixed name. */
+const VARIABLES: VariableReaders = {
   ratelimits: {
-    DOCSTOKG_RLIMITS: (value, name) => readList(value, name, readRateOverride),
-    DOCSTOKG_RLIMIT_BACKEND: (value, name) => [{ path: ["backend", "kind"], value, where: name }],
-    DOCSTOKG_RLIMIT_DSN: (value, name) => [{ path: ["backend", "dsn"], value, where: name }],
+    DOCSTOKG_RLIMITS: listOf(readRateOverride),
+    DOCSTOKG_RLIMIT_BACKEND: textAt("backend", "kind"),
+    DOCSTOKG_RLIMIT_DSN: textAt("backend", "dsn"),
     DOCSTOKG_MAX_INFLIGHT: (value, name) => [
       { path: ["global", "max_inflight"], value: parseScalar(value), where: name },
     ],
     DOCSTOKG_AIMD: (value, name) => readFields(value, ["aimd"], name),
   },
   breakers: {
-    DOCSTOKG_BREAKERS: (value, name) => readList(value, name, readBreakerOverride),
+    DOCSTOKG_BREAKERS: listOf(readBreakerOverride),
     DOCSTOKG_BREAKER_ADV__ROLLING: (value, name) => readFields(value, ["advanced", "rolling_window"], name),
-    DOCSTOKG_BREAKER_COOLDOWN_BACKEND: (value, name) => [
-      { path: ["advanced", "cooldown_store", "backend"], value, where: name },
-    ],
-    DOCSTOKG_BREAKER_COOLDOWN_DSN: (value, name) => [
-      { path: ["advanced", "cooldown_store", "dsn"], value, where: name },
-    ],
+    DOCSTOKG_BREAKER_COOLDOWN_BACKEND: textAt("advanced", "cooldown_store", "backend"),
+    DOCSTOKG_BREAKER_COOLDOWN_DSN: textAt("advanced", "cooldown_store", "dsn"),
   },
 };
 
-/** Variables whose names carry a host, a role or a resolver. */
-const PREFIXES: Readonly<Record<"ratelimits" | "breakers", Readonly<Record<string, VariableReader>>>> = {
+/** Variables whose names contain a host, a role or a resolver. */
+const PREFIXES: VariableReaders = {
   ratelimits: {
-    DOCSTOKG_RLIMIT__: (value, name) =>
-      readRateOverride(`${nameAfterPrefix(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
+    DOCSTOKG_RLIMIT__: (value, name, names) => readRateOverride(`${hostAndRole(name)}=${value}`, name, names),
   },
   breakers: {
-    DOCSTOKG_BREAKER__: (value, name) => readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name),
-    DOCSTOKG_BREAKER_ROLE__: (value, name) =>
-      readBreakerRoleOverride(`${nameAfterPrefix(name).replace(/__(?!.*__)/, ":")}=${value}`, name),
-    DOCSTOKG_BREAKER_RESOLVER__: (value, name) =>
-      readBreakerOverride(`resolver:${nameAfterPrefix(name)}=${value}`, name),
+    DOCSTOKG_BREAKER__: (value, name, names) => readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name, names),
+    DOCSTOKG_BREAKER_ROLE__: (value, name, names) =>
+      readBreakerRoleOverride(`${hostAndRole(name)}=${value}`, name, names),
+    DOCSTOKG_BREAKER_RESOLVER__: (value, name, names) =>
+      readBreakerOverride(`resolver:${nameAfterPrefix(name)}=${value}`, name, names),
   },
 };
 
-/** Variables that others read. */
+/** Variables that are read elsewhere. */
 const OTHER_VARIABLES = [
   "DOCSTOKG_RLIMITS_YAML",
   "DOCSTOKG_BREAKERS_YAML",
@@ -59,15 +57,11 @@ const OTHER_VARIABLES = [
   "DOCSTOKG_CACHE",
 ];
 
+/** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface EnvironmentLayer {
-  readonly assignments: readonly Assignment[];
-  readonly problems: readonly ConfigProblem[];
-}
-
-/** What the environment says of the limits, or of the breakers. A variable set to nothing says nothing. */
-export function readEnvironment(environment: Environment, section: "ratelimits" | "breakers"): EnvironmentLayer {
+/** The values that the environment sets for the limits or for the breakers. An empty variable sets nothing. */
+export function readEnvironment(environment: Environment, section: Section, names: KnownNames): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
   for (const [name, value] of Object.entries(environment)) {
@@ -76,7 +70,7 @@ export function readEnvironment(environment: Environment, section: "ratelimits" 
     const read = own ?? (prefix === undefined ? undefined : PREFIXES[section][prefix]);
     if (read === undefined || value === undefined || value === "") continue;
     try {
-      assignments.push(...read(value, name));
+      assignments.push(...read(value, name, names));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       problems.push({ where: name, path: "", message: error.message });
@@ -85,7 +79,7 @@ export function readEnvironment(environment: Environment, section: "ratelimits" 
   return { assignments, problems };
 }
 
-/** Variables that look like ours and are not: a limit that was mistyped is a limit that does not hold. */
+/** A message for each variable that begins with DOCSTOKG_ and is not known: a mistyped limit has no effect. */
 export function unknownVariables(environment: Environment): readonly string[] {
   const names = [...Object.keys(VARIABLES.ratelimits), ...Object.keys(VARIABLES.breakers), ...OTHER_VARIABLES];
   const prefixes = [...Object.keys(PREFIXES.ratelimits), ...Object.keys(PREFIXES.breakers)];
@@ -93,14 +87,25 @@ export function unknownVariables(environment: Environment): readonly string[] {
     .filter(name => name.startsWith("DOCSTOKG_") && !names.includes(name))
     .filter(name => !prefixes.some(prefix => name.startsWith(prefix)))
     .map(name => {
-      const meant = nearest(name, names);
-      return meant === undefined
-        ? `${name} is no variable of ours`
-        : `${name} is no variable of ours; did you mean ${meant}?`;
+      const suggested = nearest(name, names);
+      return `unknown environment variable ${name}${suggested === undefined ? "" : `; did you mean ${suggested}?`}`;
     });
 }
 
-/** What stands behind the first double underscore: a host, `host__role`, or the name of a resolver. */
+function textAt(...path: readonly string[]): OverrideReader {
+  return (value, where) => [{ path, value, where }];
+}
+
+function listOf(read: OverrideReader): OverrideReader {
+  return (value, where, names) => readList(value, entry => read(entry, where, names));
+}
+
+/** `host__role` at the end of a variable's name, as `host:role`. */
+function hostAndRole(variable: string): string {
+  return nameAfterPrefix(variable).replace(/__(?!.*__)/, ":");
+}
+
+/** The part after the first double underscore: a host, `host__role`, or the name of a resolver. */
 function nameAfterPrefix(variable: string): string {
   return variable.slice(variable.indexOf("__") + 2);
 }

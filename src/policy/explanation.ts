@@ -1,95 +1,144 @@
-import { DEFAULT_BREAKERS, DEFAULT_GUARD_MS, DEFAULT_LIMITS } from "./defaults.ts";
-import { type Assignment, canonicalHostIfValid } from "./layer.ts";
-import { isGroupName } from "./limits.ts";
+import { defaultClassifyRules } from "../core/breaker/classify.ts";
+import { canonicalHost } from "../core/text/host.ts";
+import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
+import { isGroupName } from "./group-name.ts";
 import type { LoadedPolicy } from "./load.ts";
+import {
+  breakerModePaths,
+  CIRCUIT_FIELDS,
+  circuitPaths,
+  type KeyPath,
+  type LimitScope,
+  ROLE_LIMIT_FIELDS,
+  resolverPaths,
+  retryAfterCapPaths,
+  roleLimitPaths,
+  TOTAL_FIELDS,
+  totalPlaces,
+} from "./precedence.ts";
+import { withoutCredentials } from "./redact.ts";
 import type { Role } from "./roles.ts";
 
-/** One value of the effective policy and everything that was said about it; the last one holds. */
-export interface ExplainedValue {
-  readonly field: string;
+/** One place that sets a value. */
+export interface ValueSource {
+  /** `limits.yaml:12`, an environment variable, a flag, or `built-in default`. */
+  readonly where: string;
+  /** The key that is set, such as `hosts.api.example.org.metadata.rates`; empty for a built-in default. */
+  readonly path: string;
   readonly value: unknown;
-  readonly said: readonly { readonly where: string; readonly path: string; readonly value: unknown }[];
 }
 
-const ROLE_FIELDS = [
-  "rates",
-  "max_delay_ms",
-  "count_head",
-  "mode",
-  "max_concurrent",
-  "shared",
-  "guard_ms",
-  "shape",
-] as const;
-const TOTAL_FIELDS = ["rates", "max_concurrent", "shared", "guard_ms", "shape"] as const;
-const BREAKER_FIELDS = ["fail_max", "reset_timeout_s", "retry_after_cap_s"] as const;
-const BUILT_IN = "built in";
+/** One value of the effective policy, and every place that sets it. */
+export interface ExplainedValue {
+  readonly field: string;
+  /** The effective value: that of the last source. */
+  readonly value: unknown;
+  /** Weakest first; the last one wins. */
+  readonly sources: readonly ValueSource[];
+}
 
-/** Where each value that holds for a host and role came from: the same way that the route takes. */
+type Section = keyof LoadedPolicy;
+
+const BUILT_IN = "built-in default";
+
+/** The values that hold for a host and role, and where each came from. */
 export function explainPolicy(
   policy: LoadedPolicy,
   host: string,
   role: Role,
   path?: string,
 ): readonly ExplainedValue[] {
-  const { assignments, resolved } = policy.ratelimits;
-  const { name, above } = resolved.route(host, role, path);
-  const owners = [name, ...above.map(budget => budget.name)];
-  const group = owners.find(isGroupName)?.slice("group ".length) ?? groupOfHost(policy, host);
-  const roleValues = ROLE_FIELDS.map(field =>
-    explained(field, assignments, builtInRoleValue(role, field), [
-      ["defaults", role, field],
-      ...(group === undefined ? [] : [["groups", group, role, field]]),
-      ...(name === host ? [["hosts", host, role, field]] : []),
-    ]),
-  );
-  const totals = above.flatMap(({ name: owner }) => {
-    const place = owner === host ? ["hosts", host] : ["groups", owner.slice("group ".length)];
-    const shown = owner === host ? "total" : `${owner} total`;
-    return TOTAL_FIELDS.map(field =>
-      explained(`${shown}.${field}`, assignments, undefined, [[...place, "total", field]]),
-    );
-  });
-  return [...roleValues, ...totals, ...explainCircuit(policy, host, role)].filter(({ said }) => said.length > 0);
+  const scope = policy.ratelimits.resolved.scopeOf(host, path);
+  return [...explainLimits(policy, scope, role), ...explainCircuit(policy, canonicalHost(host), role)];
 }
 
-function explainCircuit(policy: LoadedPolicy, host: string, role: Role): readonly ExplainedValue[] {
-  const { assignments } = policy.breakers;
-  return BREAKER_FIELDS.map(field => {
-    const builtIn = field === "retry_after_cap_s" ? DEFAULT_BREAKERS[field] : DEFAULT_BREAKERS.roles[role][field];
-    return explained(`breaker.${field}`, assignments, builtIn, [
-      ["defaults", field],
-      ["defaults", "roles", role, field],
-      ["hosts", host, field],
-      ["hosts", host, "roles", role, field],
-    ]);
+/** The limits of one entry of the policy: a host, a group, or the defaults. */
+export function explainLimits(policy: LoadedPolicy, scope: LimitScope, role: Role): readonly ExplainedValue[] {
+  const builtIn: Readonly<Record<string, unknown>> = DEFAULT_LIMITS[role];
+  const roleValues = ROLE_LIMIT_FIELDS.map(field =>
+    explained(policy, "ratelimits", field, roleLimitPaths(field, role, scope), builtIn[field]),
+  );
+  const totals = totalPlaces(scope).flatMap(({ name, path }) => {
+    const shown = isGroupName(name) ? `${name} total` : "total";
+    return TOTAL_FIELDS.map(field => explained(policy, "ratelimits", `${shown}.${field}`, [[...path, field]]));
   });
+  return setValues([...roleValues, ...totals]);
+}
+
+/** The breaker of a host and role; without a host, of every host that is not listed. */
+export function explainCircuit(policy: LoadedPolicy, host: string | undefined, role: Role): readonly ExplainedValue[] {
+  const value = (field: string, paths: readonly KeyPath[], builtIn: unknown) =>
+    explained(policy, "breakers", `breaker.${field}`, paths, builtIn);
+  const trialCalls: KeyPath = ["defaults", "half_open", "trial_calls", role];
+  return setValues([
+    value("mode", breakerModePaths(host), DEFAULT_BREAKERS.mode),
+    ...CIRCUIT_FIELDS.map(field => value(field, circuitPaths(field, role, host), DEFAULT_BREAKERS.roles[role][field])),
+    value("retry_after_cap_s", retryAfterCapPaths(host), DEFAULT_BREAKERS.retry_after_cap_s),
+    value("trial_calls", [trialCalls], DEFAULT_BREAKERS.half_open.trial_calls[role]),
+  ]);
+}
+
+/** The circuit of a resolver. */
+export function explainResolver(policy: LoadedPolicy, resolver: string): readonly ExplainedValue[] {
+  return setValues(
+    CIRCUIT_FIELDS.map(field =>
+      explained(policy, "breakers", `resolver.${field}`, resolverPaths(field, resolver), DEFAULT_BREAKERS[field]),
+    ),
+  );
+}
+
+/** The settings that hold for every host. */
+export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[] {
+  const { half_open, rolling_window, adaptive_reset, cooldown_store } = DEFAULT_BREAKERS;
+  const classify = {
+    failure_statuses: [...defaultClassifyRules.failureStatuses],
+    neutral_statuses: [...defaultClassifyRules.neutralStatuses],
+  };
+  const { jitter_ms, success_threshold } = half_open;
+  const below = (section: Section, shown: string, path: KeyPath, builtIn: Readonly<Record<string, unknown>>) =>
+    Object.entries(builtIn).map(([field, value]) =>
+      explained(policy, section, `${shown}.${field}`, [[...path, field]], value),
+    );
+  return setValues([
+    ...below("ratelimits", "backend", ["backend"], DEFAULT_BACKEND),
+    ...below("ratelimits", "global", ["global"], { max_inflight: undefined }),
+    ...below("ratelimits", "aimd", ["aimd"], DEFAULT_AIMD),
+    ...below("breakers", "breaker", ["defaults", "half_open"], { jitter_ms, success_threshold }),
+    ...below("breakers", "breaker.rolling_window", ["advanced", "rolling_window"], rolling_window),
+    ...below("breakers", "breaker.adaptive_reset", ["advanced", "adaptive_reset"], adaptive_reset),
+    ...below("breakers", "breaker.classify", ["defaults", "classify"], classify),
+    ...below("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
+  ]);
+}
+
+/** The winning source of one value; undefined when only the built-in default holds. */
+export function winningSource(policy: LoadedPolicy, section: Section, paths: readonly KeyPath[]): string | undefined {
+  const { where } = explained(policy, section, "", paths).sources.at(-1) ?? {};
+  return where;
 }
 
 function explained(
+  policy: LoadedPolicy,
+  section: Section,
   field: string,
-  assignments: readonly Assignment[],
-  builtIn: unknown,
-  paths: readonly (readonly string[])[],
+  paths: readonly KeyPath[],
+  builtIn?: unknown,
 ): ExplainedValue {
-  const said = paths.flatMap(path => {
+  const set = paths.flatMap(path => {
     const wanted = path.join(".");
-    return assignments
+    return policy[section].assignments
       .filter(assignment => assignment.path.join(".") === wanted)
-      .map(({ where, value }) => ({ where, path: wanted, value }));
+      .map(({ where, value }) => ({ where, path: wanted, value: path.at(-1) === "dsn" ? shownDsn(value) : value }));
   });
-  const all = builtIn === undefined ? said : [{ where: BUILT_IN, path: "", value: builtIn }, ...said];
-  return { field, value: all.at(-1)?.value, said: all };
+  const sources = builtIn === undefined ? set : [{ where: BUILT_IN, path: "", value: builtIn }, ...set];
+  return { field, value: sources.at(-1)?.value, sources };
 }
 
-function builtInRoleValue(role: Role, field: (typeof ROLE_FIELDS)[number]): unknown {
-  if (field === "guard_ms") return DEFAULT_GUARD_MS;
-  if (field === "shape") return "burst";
-  return field === "max_concurrent" || field === "shared" || field === "mode" ? undefined : DEFAULT_LIMITS[role][field];
+function shownDsn(value: unknown): unknown {
+  return typeof value === "string" ? withoutCredentials(value) : value;
 }
 
-/** A listed host inherits from the group that names it, also where the two share no total. */
-function groupOfHost(policy: LoadedPolicy, host: string): string | undefined {
-  const groups = Object.entries(policy.ratelimits.options.groups ?? {});
-  return groups.find(([, { members = [] }]) => members.some(member => canonicalHostIfValid(member) === host))?.[0];
+/** Without the values that no source sets and that have no default, such as max_concurrent. */
+function setValues(values: readonly ExplainedValue[]): readonly ExplainedValue[] {
+  return values.filter(({ sources }) => sources.length > 0);
 }

@@ -1,17 +1,38 @@
 import { readFile } from "node:fs/promises";
-import { type PolicyLayer, readYamlLayer } from "./yaml-layer.ts";
+import { assignmentsOf, type PolicyLayer } from "./layer.ts";
+import { readYamlLayer } from "./yaml-layer.ts";
 
-const shipped = new Map<string, Promise<PolicyLayer>>();
+/** The message of a problem: the file does not exist. */
+export const FILE_NOT_FOUND = "file not found";
+const SHIPPED = "(shipped)";
+const shippedLayers = new Map<string, Promise<PolicyLayer>>();
 
-/** One of the files that come with the package. They do not change while a program runs, so each is read once. */
+/** Reads one of the files that come with the package, once: they do not change while a program runs. */
 export function readShippedLayer(key: string): Promise<PolicyLayer> {
   const file = new URL(`../../configs/networking/${key}.yaml`, import.meta.url);
-  const known = shipped.get(key) ?? readFileLayer(file, `${key}.yaml (shipped)`);
-  shipped.set(key, known);
+  const known = shippedLayers.get(key) ?? readFileLayer(file, `${key}.yaml ${SHIPPED}`);
+  shippedLayers.set(key, known);
   return known;
 }
 
-/** Reads a policy file. One that cannot be read is a layer that says nothing but its problem. */
+/** Whether the source of a value is a file that comes with the package. */
+export function isShippedSource(where: string): boolean {
+  return where.includes(`.yaml ${SHIPPED}:`);
+}
+
+/** Reads the user's layer: the file or object that is given, or else the file that the environment variable names. */
+export async function readUserLayer(
+  key: string,
+  variable: string,
+  given: string | object | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<PolicyLayer> {
+  const file = given ?? (env[variable] || undefined);
+  if (typeof file === "string") return readFileLayer(file, file, given === undefined ? variable : undefined);
+  return { assignments: assignmentsOf(file, `policy.${key}`), problems: [] };
+}
+
+/** Reads a policy file. A file that cannot be read gives an empty layer with one problem. */
 export async function readFileLayer(
   file: string | URL,
   name: string = String(file),
@@ -22,7 +43,7 @@ export async function readFileLayer(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    const message = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    const message = code === "ENOENT" ? FILE_NOT_FOUND : `cannot read the file (${code})`;
     return {
       assignments: [],
       problems: [{ where: variable === undefined ? name : `${variable}=${name}`, path: "", message }],

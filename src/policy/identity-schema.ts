@@ -1,9 +1,10 @@
-/** The shape of `identities.yaml` and of the same as an object; keys as users write them. */
+/** The schema of `identities.yaml`. Its descriptions are those of `identity-options.ts`, for editors. */
 import { z } from "zod";
+import type { IdentitiesOptions } from "./identity-options.ts";
 import { templateProblem } from "./identity-template.ts";
-import { hostNameSchema } from "./ratelimit-schema.ts";
+import { type Exact, extendsSchema, hostNameSchema, versionSchema } from "./parse-options.ts";
 
-/** Fields that say how a message is framed or where it goes; a wrong one breaks the connection, not the request. */
+/** Headers that control the connection or the message; a wrong one breaks the connection. */
 const FRAMING = /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
 const template = z.string().superRefine((text, context) => {
@@ -11,22 +12,16 @@ const template = z.string().superRefine((text, context) => {
   if (message !== undefined) context.addIssue({ code: "custom", message });
 });
 
-const fields = (name: z.ZodString) =>
-  z
-    .record(name, template.nullable())
-    .optional()
-    .describe("Names and templates with {mailto}, {tool} or {VARIABLE}; null sends none");
-const queryName = z.string().regex(/^[!-~]+$/, "expected a name in printable ASCII without blanks");
+const queryName = z.string().regex(/^[!-~]+$/, "expected a name in printable ASCII without spaces");
 const headerName = z
   .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected the name of a header")
-  .refine(name => !FRAMING.test(name), "this header is not for saying who calls");
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected a header name")
+  .refine(name => !FRAMING.test(name), "this header cannot be set here: it controls the connection, not the identity");
 
-/** Null switches off. A false has become one before the schema looks. */
+/** A null removes an entry. A false was changed to null before the schema sees it. */
 export const identitiesSchema = z.strictObject({
-  version: z.literal(1).optional(),
-  /** Whether a file adds to the shipped one or stands alone. */
-  extends: z.enum(["default", "none"]).optional(),
+  version: versionSchema,
+  extends: extendsSchema,
   hosts: z
     .record(
       hostNameSchema,
@@ -36,29 +31,29 @@ export const identitiesSchema = z.strictObject({
             .string()
             .regex(/^\/[!-~]*$/, "expected a path such as /api")
             .optional()
-            .describe("Only for what lies at or below this path"),
-          query: fields(queryName),
-          headers: fields(headerName),
+            .describe(
+              "Applies only to this path and the paths below it; printable ASCII that begins with a slash. Default: /",
+            ),
+          query: z
+            .record(queryName, template.nullable())
+            .optional()
+            .describe(
+              "Query parameters, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a parameter without a value for each placeholder is not sent. null or false removes it. Default: none",
+            ),
+          headers: z
+            .record(headerName, template.nullable())
+            .optional()
+            .describe(
+              "Headers, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a header without a value for each placeholder is not sent. null or false removes it. Default: none",
+            ),
         })
         .nullable(),
     )
-    .prefault({}),
+    .prefault({})
+    .describe("Identification by host; null or false removes a host of the shipped file. Default: none"),
 });
 
-type FieldTemplates = Readonly<Record<string, string | null | false>>;
+/** The options after each false was changed to null. */
+type WithoutFalse<Type> = Type extends object ? { [Key in keyof Type]: WithoutFalse<Exclude<Type[Key], false>> } : Type;
 
-/** What a user may write for one host. */
-export interface HostIdentityOptions {
-  /** @default "/" */
-  readonly path?: string | undefined;
-  readonly query?: FieldTemplates | undefined;
-  readonly headers?: FieldTemplates | undefined;
-}
-
-/** What a user may write. */
-export interface IdentitiesOptions {
-  readonly version?: 1 | undefined;
-  readonly extends?: "default" | "none" | undefined;
-  /** Null or false switches off what the shipped file says of a host, or a field of it. */
-  readonly hosts?: Readonly<Record<string, HostIdentityOptions | null | false>> | undefined;
-}
+true satisfies Exact<z.input<typeof identitiesSchema>, WithoutFalse<IdentitiesOptions>>;

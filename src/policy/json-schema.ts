@@ -3,7 +3,7 @@ import { breakersSchema } from "./breaker-schema.ts";
 import { identitiesSchema } from "./identity-schema.ts";
 import { ratelimitsSchema } from "./ratelimit-schema.ts";
 
-/** What editors need to complete and check the policy files. Made from the schemas that check them here. */
+/** JSON Schemas with which editors complete and check the policy files, made from the schemas that load them. */
 export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers" | "identities", object>> {
   const make = (schema: z.ZodType, title: string) => ({ title, ...z.toJSONSchema(schema, { io: "input", override }) });
   return {
@@ -13,7 +13,7 @@ export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers" | "iden
   };
 }
 
-/** Where null switches something off, false does too: it becomes null before the schemas look. */
+/** Where null removes an entry, false does too: the loader changes false to null before the schema sees it. */
 function override({
   zodSchema,
   jsonSchema,

@@ -1,14 +1,22 @@
 import { canonicalHost } from "../core/text/host.ts";
+import type { ConfigProblem } from "../errors.ts";
 
-/** One value at one place, and where it was said. */
+/** One value at one key path, and its source. */
 export interface Assignment {
+  /** The keys from the root to the value. */
   readonly path: readonly string[];
   readonly value: unknown;
   /** `limits.yaml:12`, the name of an environment variable, a flag, or the option of a call. */
   readonly where: string;
 }
 
-/** Puts values said one after the other together, field by field: the last word counts, siblings stay. */
+/** The values of one source (file, object, environment or flags), and what is wrong with them. */
+export interface PolicyLayer {
+  readonly assignments: readonly Assignment[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Builds one object from assignments, field by field: a later value replaces an earlier one and keeps its siblings. */
 export function assemble(assignments: readonly Assignment[]): Record<string, unknown> {
   const root = emptyMap();
   for (const { path, value } of assignments) {
@@ -21,14 +29,14 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
     }
     const last = path.at(-1);
     if (last === undefined) continue;
-    // An empty map names a place and says nothing about what is there.
+    // An empty map creates its key and changes nothing below it.
     if (isMap(value)) at[last] = isMap(at[last]) ? at[last] : emptyMap();
     else at[last] = value;
   }
   return root;
 }
 
-/** Where a path was said, or failing that the first thing below it, or the last thing above it. */
+/** The source of a path; otherwise of the first path below it, or of the last path above it. */
 export function sourceOfPath(assignments: readonly Assignment[], path: readonly string[]): string | undefined {
   const exact = assignments.findLast(
     assignment => assignment.path.length === path.length && startsWith(assignment.path, path),
@@ -37,7 +45,7 @@ export function sourceOfPath(assignments: readonly Assignment[], path: readonly 
   return (below ?? assignments.findLast(assignment => startsWith(path, assignment.path)))?.where;
 }
 
-/** The values of an object as assignments; lists are values, maps are places, and what is undefined was not said. */
+/** The values of an object as assignments. Lists are values, maps are paths, and undefined values are left out. */
 export function assignmentsOf(value: unknown, where: string, path: readonly string[] = []): readonly Assignment[] {
   if (value === undefined) return [];
   if (!isMap(value)) return [{ path, value, where }];
@@ -49,7 +57,12 @@ export function assignmentsOf(value: unknown, where: string, path: readonly stri
   return [...place, ...inner];
 }
 
-/** The canonical host; what is none is left to the schema, which says why. */
+/** True when a layer has `extends: none`: the shipped file is then ignored. */
+export function standsAlone(assignments: readonly Assignment[]): boolean {
+  return assignments.some(({ path, value }) => path.length === 1 && path[0] === "extends" && value === "none");
+}
+
+/** The canonical host. An invalid one is returned as it is, and the schema reports why it is invalid. */
 export function canonicalHostIfValid(name: string): string {
   try {
     return canonicalHost(name);
@@ -67,7 +80,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Without a prototype, so that no key of a file can reach one. */
+/** Without a prototype, so that a key of a file such as `__proto__` cannot change one. */
 function emptyMap(): Record<string, unknown> {
   return Object.create(null);
 }

@@ -5,11 +5,9 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { parse } from "yaml";
-import { docstokg } from "../cli/docstokg.ts";
-import { runProgram } from "../cli/program.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { type Identities, type IdentitySources, loadIdentities } from "./identities.ts";
-import { checkFile } from "./load.ts";
+import type { Identities } from "./identity.ts";
+import { type IdentitySources, loadIdentities } from "./load-identities.ts";
 
 const mailto = "you@example.org";
 const host = "api.example.org";
@@ -35,7 +33,7 @@ async function problems(sources: IdentitySources): Promise<readonly ConfigProble
 }
 
 /** What a host would be told, as an object. */
-function told(identities: Identities, name: string, port = 443) {
+function fieldsOf(identities: Identities, name: string, port = 443) {
   const identity = identities.of(name, port);
   if (identity === undefined) return undefined;
   const plain = (fields: typeof identity.query) =>
@@ -51,11 +49,11 @@ async function everyKey(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries([...names].map(([, name = ""]) => [name, `value-of-${name}`]));
 }
 
-describe("what is shipped", () => {
-  test("with every key set, each host is told what it asks for", async () => {
+describe("shipped identities", () => {
+  test("send each host the fields it asks for when every key is set", async () => {
     const env = await everyKey();
     const identities = await loadIdentities({ env, mailto });
-    assert.deepEqual(Object.fromEntries(identities.hosts.map(name => [name, told(identities, name)])), {
+    assert.deepEqual(Object.fromEntries(identities.hosts.map(name => [name, fieldsOf(identities, name)])), {
       "api.crossref.org": {
         query: { mailto },
         headers: { "crossref-plus-api-token": "Bearer value-of-CROSSREF_PLUS_API_TOKEN" },
@@ -81,10 +79,10 @@ describe("what is shipped", () => {
     });
   });
 
-  test("without variables and without an address only the tool is named", async () => {
+  test("send only the name of the program without keys and an email address", async () => {
     const identities = await loadIdentities();
     for (const name of identities.hosts) {
-      const { query, headers } = told(identities, name) ?? {};
+      const { query, headers } = fieldsOf(identities, name) ?? {};
       assert.deepEqual(
         Object.values({ ...query, ...headers }).filter(value => value !== "docstokg"),
         [],
@@ -94,7 +92,7 @@ describe("what is shipped", () => {
     assert.equal(identities.mailto, undefined);
   });
 
-  test("every entry has its source and date, and no template is without a placeholder", async () => {
+  test("have a source and a date for every entry, and a placeholder in every template", async () => {
     const text = await readFile(new URL("../../configs/networking/identities.yaml", import.meta.url), "utf8");
     const lines = text.split("\n").filter(line => /^ +(?:query|headers):/.test(line));
     assert.ok(lines.length > 10);
@@ -106,21 +104,21 @@ describe("what is shipped", () => {
 });
 
 describe("layers", () => {
-  test("an object of one's own changes the fields it names, in any spelling, and keeps the others", async () => {
+  test("an object of the user changes the fields it names, in any spelling, and keeps the others", async () => {
     const hosts = {
       "API.Crossref.org.": { headers: { "Crossref-Plus-API-Token": "Bearer {MY_TOKEN}" } },
       [host]: { headers: { "X-Key": "{MY_TOKEN}" }, query: { via: "constant" } },
     };
     const identities = await loadIdentities({ identities: { hosts }, env: { MY_TOKEN: "mine" }, mailto });
-    assert.deepEqual(told(identities, "api.crossref.org"), {
+    assert.deepEqual(fieldsOf(identities, "api.crossref.org"), {
       query: { mailto },
       headers: { "crossref-plus-api-token": "Bearer mine" },
     });
-    assert.deepEqual(told(identities, host), { query: { via: "constant" }, headers: { "x-key": "mine" } });
-    assert.deepEqual(told(identities, "api.unpaywall.org"), { query: { email: mailto }, headers: {} });
+    assert.deepEqual(fieldsOf(identities, host), { query: { via: "constant" }, headers: { "x-key": "mine" } });
+    assert.deepEqual(fieldsOf(identities, "api.unpaywall.org"), { query: { email: mailto }, headers: {} });
   });
 
-  test("null or false switches off a field, or a host; none forgets what is shipped", async () => {
+  test("null or false removes a field or a host; extends: none ignores the shipped file", async () => {
     const hosts = {
       "api.crossref.org": { query: { mailto: null } },
       "api.unpaywall.org": false as const,
@@ -128,24 +126,24 @@ describe("layers", () => {
       "eutils.ncbi.nlm.nih.gov": { query: { tool: false as const } },
     };
     const identities = await loadIdentities({ identities: { hosts }, mailto });
-    assert.deepEqual(told(identities, "api.crossref.org"), { query: {}, headers: {} });
-    assert.equal(told(identities, "api.unpaywall.org"), undefined);
-    assert.equal(told(identities, "doaj.org"), undefined);
-    assert.deepEqual(told(identities, "eutils.ncbi.nlm.nih.gov"), { query: { email: mailto }, headers: {} });
+    assert.deepEqual(fieldsOf(identities, "api.crossref.org"), { query: {}, headers: {} });
+    assert.equal(fieldsOf(identities, "api.unpaywall.org"), undefined);
+    assert.equal(fieldsOf(identities, "doaj.org"), undefined);
+    assert.deepEqual(fieldsOf(identities, "eutils.ncbi.nlm.nih.gov"), { query: { email: mailto }, headers: {} });
     const alone = await file("alone.yaml", `extends: none\nhosts:\n  ${host}: { query: { a: "{tool}" } }\n`);
     assert.deepEqual((await loadIdentities({ identities: alone })).hosts, [host]);
   });
 
-  test("a file may be named in the environment, and is complained of by that name", async () => {
+  test("a file can be named in the environment, and its problems name the variable", async () => {
     const path = await file("mine.yaml", `hosts:\n  ${host}: { query: { who: "{tool}" } }\n`);
     const identities = await loadIdentities({ env: { DOCSTOKG_IDENTITIES_YAML: path }, tool: "harvest" });
-    assert.deepEqual(told(identities, host), { query: { who: "harvest" }, headers: {} });
+    assert.deepEqual(fieldsOf(identities, host), { query: { who: "harvest" }, headers: {} });
     assert.deepEqual(await problems({ env: { DOCSTOKG_IDENTITIES_YAML: "no-such.yaml" } }), [
-      { where: "DOCSTOKG_IDENTITIES_YAML=no-such.yaml", path: "", message: "there is no such file" },
+      { where: "DOCSTOKG_IDENTITIES_YAML=no-such.yaml", path: "", message: "file not found" },
     ]);
   });
 
-  test("the address comes from the call, or else from the environment", async () => {
+  test("the email address comes from the call, or else from the environment", async () => {
     const env = { DOCSTOKG_MAILTO: "env@example.org" };
     assert.equal((await loadIdentities({ env })).mailto, "env@example.org");
     assert.equal((await loadIdentities({ env, mailto })).mailto, mailto);
@@ -162,7 +160,7 @@ describe("layers", () => {
 });
 
 describe("mistakes", () => {
-  test("all of a file are told at once, with their lines and what may have been meant", async () => {
+  test("all mistakes of a file are listed, with their lines and suggestions", async () => {
     const path = await file(
       "bad.yaml",
       [
@@ -186,16 +184,16 @@ describe("mistakes", () => {
         'bad.yaml:12 "not a host" is not a host; expected a name such as "example.org", an address such as "192.0.2.1" or "[2001:db8::1]", with an optional port from 1 to 65535 ("example.org:8080")',
         "bad.yaml:11 expected a path such as /api",
         "bad.yaml:3 unknown key; did you mean headers?",
-        "bad.yaml:5 {mailbox} is no placeholder; expected {mailto}, {tool} or a variable of the environment in capitals",
-        "bad.yaml:6 a brace that belongs to no placeholder",
+        "bad.yaml:5 unknown placeholder {mailbox}; expected {mailto}, {tool} or an environment variable in capitals, such as {API_KEY}",
+        "bad.yaml:6 unmatched brace",
         "bad.yaml:7 expected string",
-        "bad.yaml:8 expected printable ASCII without blanks at its ends",
-        "bad.yaml:10 this header is not for saying who calls",
+        "bad.yaml:8 expected printable ASCII without leading or trailing spaces",
+        "bad.yaml:10 this header cannot be set here: it controls the connection, not the identity",
       ].sort(),
     );
   });
 
-  test("a value that could break out of its header is refused by the name of its variable and never shown", async () => {
+  test("a value that could break out of its header is refused, with its variable named and its value not shown", async () => {
     for (const value of ["abc\r\nx-evil: 1", "abc\n", " abc", "abc\u0000", "schlüssel", "\u007f"]) {
       const found = await problems({ env: { NCBI_API_KEY: value } });
       assert.deepEqual(
@@ -206,16 +204,16 @@ describe("mistakes", () => {
     }
   });
 
-  test("a variable that several hosts ask for is complained of once", async () => {
+  test("a wrong variable that several hosts use is reported once", async () => {
     assert.equal((await problems({ env: { OPENALEX_API_KEY: "a\nb" } })).length, 1);
   });
 
-  test("a variable that nobody asks for may hold anything", async () => {
+  test("a variable that no template uses is not checked", async () => {
     await loadIdentities({ env: { SOMETHING_ELSE: "a\nb" }, identities: { hosts: { "api.osf.io": null } } });
     await loadIdentities({ env: { OSF_TOKEN: "a\nb" }, identities: { hosts: { "api.osf.io": null } } });
   });
 
-  test("what is no mail address is refused, without showing it", async () => {
+  test("an invalid email address is refused, and not shown", async () => {
     for (const bad of [
       "somebody",
       "somebody@",
@@ -235,13 +233,13 @@ describe("mistakes", () => {
     assert.equal(problem?.where, "tool");
   });
 
-  test("a brace inside a value is no placeholder", async () => {
+  test("a brace inside a value is not a placeholder", async () => {
     const identities = await loadIdentities({ env: { NCBI_API_KEY: "{mailto}$&" }, mailto });
-    assert.equal(told(identities, "eutils.ncbi.nlm.nih.gov")?.query["api_key"], "{mailto}$&");
+    assert.equal(fieldsOf(identities, "eutils.ncbi.nlm.nih.gov")?.query["api_key"], "{mailto}$&");
   });
 });
 
-test("no inspection, serialisation or text of identities shows a value", async () => {
+test("inspecting, serialising or printing identities shows no value", async () => {
   const env = await everyKey();
   const identities = await loadIdentities({ env, mailto });
   const identity = identities.of("eutils.ncbi.nlm.nih.gov", 443);
@@ -249,28 +247,4 @@ test("no inspection, serialisation or text of identities shows a value", async (
     const shown = [inspect(held, { depth: 9, showHidden: true }), JSON.stringify(held), String(held)].join("\n");
     assert.doesNotMatch(shown, /value-of|you@/);
   }
-});
-
-describe("policy check", () => {
-  test("knows an identities file by its name or its keys", async () => {
-    const named = await file("my-identities.yaml", "hosts: {}\n");
-    assert.deepEqual(await checkFile(named), { key: "identities", problems: [] });
-    const keyed = await file("keyed.yaml", `hosts:\n  ${host}: { headers: { x: "{y}" } }\n`);
-    const { key, problems: found } = await checkFile(keyed);
-    assert.equal(key, "identities");
-    assert.equal(found.length, 1);
-  });
-
-  test("without a file looks at the variables that would be sent", async () => {
-    let stderr = "";
-    const exitCode = await runProgram(docstokg, {
-      argv: ["policy", "check"],
-      env: { OSF_TOKEN: "pasted\n" },
-      stdout: { write: () => undefined },
-      stderr: { write: (text: string) => (stderr += text) },
-    });
-    assert.equal(exitCode, 2);
-    assert.match(stderr, /^OSF_TOKEN: hosts\.api\.osf\.io\.headers\.authorization: /);
-    assert.doesNotMatch(stderr, /pasted/);
-  });
 });

@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { formatRates } from "../core/limits/rate.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { unknownVariables } from "./environment.ts";
-import { explainPolicy } from "./explanation.ts";
-import { jsonSchemas } from "./json-schema.ts";
-import { checkFile, type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
-import { hostPolicyRows, policyRows } from "./policy-row.ts";
+import { type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
 import type { Role } from "./roles.ts";
 import { warningsOf } from "./warnings.ts";
 
@@ -49,27 +45,6 @@ function roleBudgetOf(policy: LoadedPolicy, host: string, role: Role = "metadata
 }
 
 describe("layers", () => {
-  test("the flag wins over the environment, that over the file, and explain names all three", async () => {
-    const ratelimits = await file("three.yaml", `hosts:\n  ${crossref}:\n    metadata: { rates: "7/SECOND" }\n`);
-    const sources = {
-      ratelimits,
-      env: { [`DOCSTOKG_RLIMIT__${crossref}__metadata`]: "rates:6/SECOND" },
-      overrides: { rate: [`${crossref}:metadata=rates:5/SECOND`] },
-    };
-    const policy = await loadPolicy(sources);
-    assert.equal(roleBudgetOf(policy, crossref).rates, "5/SECOND");
-    const rates = explainPolicy(policy, crossref, "metadata").find(({ field }) => field === "rates");
-    assert.deepEqual(
-      rates?.said.slice(-3).map(({ where, value }) => [where.replace(`${folder}/`, ""), value]),
-      [
-        ["three.yaml:3", "7/SECOND"],
-        [`DOCSTOKG_RLIMIT__${crossref}__metadata`, "6/SECOND"],
-        ["--rate", "5/SECOND"],
-      ],
-    );
-    assert.equal(rates?.value, "5/SECOND");
-  });
-
   test("an override changes the fields it names and keeps their siblings", async () => {
     const shipped = roleBudgetOf(await loadPolicy(), crossref);
     const env = { [`DOCSTOKG_RLIMIT__${crossref}__metadata`]: "rates:3/SECOND+100/HOUR,count_head:false" };
@@ -77,7 +52,7 @@ describe("layers", () => {
     assert.deepEqual(changed, { ...shipped, rates: "3/SECOND+100/HOUR", countsHead: false });
   });
 
-  test("both separators, short names and every variable are understood", async () => {
+  test("every variable is read, with both separators and short names", async () => {
     const { ratelimits, breakers } = await loadPolicy({
       env: {
         DOCSTOKG_RLIMITS: "a.example:metadata=rates=1/s,max_delay_ms:5; B.example:artifact=max_concurrent:2 ;",
@@ -122,7 +97,7 @@ describe("layers", () => {
     assert.deepEqual({ ...breakers.options.advanced?.cooldown_store }, { backend: "redis", dsn: "redis://127.0.0.1" });
   });
 
-  test("the flags say the same as the environment", async () => {
+  test("flags set the same values as the environment", async () => {
     const { ratelimits, breakers } = await loadPolicy({
       overrides: {
         rate: ["a.example:total=rates:1/s"],
@@ -146,7 +121,7 @@ describe("layers", () => {
     assert.equal(breakers.resolved.rollingWindow.threshold, 5);
   });
 
-  test("a user's file extends the shipped one, or stands alone when it says so", async () => {
+  test("a user's file extends the shipped one, or replaces it with extends: none", async () => {
     const own = 'hosts: { own.example: { metadata: { rates: "1/s" } } }\n';
     const extended = await loadPolicy({ env: { DOCSTOKG_RLIMITS_YAML: await file("own.yaml", own) } });
     assert.notEqual(extended.ratelimits.options.hosts?.[crossref], undefined);
@@ -164,7 +139,7 @@ describe("layers", () => {
     assert.deepEqual([name, above], ["group arxiv", ["group arxiv"]]);
   });
 
-  test("hosts are the same in every spelling", async () => {
+  test("spellings of one host are the same host", async () => {
     const ratelimits = await file("idn.yaml", "hosts:\n  MÜNCHEN.example.:\n    metadata: { rates: 1/s }\n");
     const policy = await loadPolicy({ ratelimits, overrides: { rate: ["münchen.EXAMPLE:metadata=max_delay_ms:9"] } });
     const { name, rates, maxDelayMs } = roleBudgetOf(policy, "xn--mnchen-3ya.example");
@@ -173,7 +148,7 @@ describe("layers", () => {
 });
 
 describe("mistakes", () => {
-  test("a file with five different ones reports five, with their lines", async () => {
+  test("a file with five mistakes reports five problems, with their lines", async () => {
     const ratelimits = await file(
       "five.yaml",
       [
@@ -199,12 +174,12 @@ describe("mistakes", () => {
         ["five.yaml:8", "hosts.a.example.artifact.max_concurrent"],
       ],
     );
-    assert.match(found[2]?.message ?? "", /"8\/fortnight" is not a rate: "fortnight" is no unit of time/);
+    assert.match(found[2]?.message ?? "", /"8\/fortnight" is not a rate: .*fortnight/);
     assert.equal(found[3]?.message, "unknown key; did you mean max_delay_ms?");
     assert.equal(found[4]?.message, 'expected number, found "none"');
   });
 
-  test("mistakes of every layer are told together", async () => {
+  test("one error lists the mistakes of every layer", async () => {
     const found = await problems({
       ratelimits: { hosts: { "a.example": { metadata: { rates: "x" } } } },
       breakers: { defaults: { fail_max: 0 } },
@@ -224,15 +199,15 @@ describe("mistakes", () => {
     );
   });
 
-  test("what is not a policy at all is refused, and never means unlimited", async () => {
+  test("a malformed file is refused, and never means unlimited", async () => {
     const bad: Readonly<Record<string, [string, RegExp]>> = {
       "broken.yaml": ["hosts: [unclosed\n", /broken\.yaml:\d/],
-      "double.yaml": ["hosts: {}\nhosts: {}\n", /double\.yaml:2: hosts: hosts is listed twice/],
+      "double.yaml": ["hosts: {}\nhosts: {}\n", /double\.yaml:2: hosts: duplicate entry hosts/],
       "twice.yaml": [
         "hosts:\n  a.example: {}\n  A.EXAMPLE: {}\n",
-        /twice\.yaml:3: hosts\.A\.EXAMPLE: a\.example is listed twice/,
+        /twice\.yaml:3: hosts\.A\.EXAMPLE: duplicate entry a\.example/,
       ],
-      "proto.yaml": ["__proto__: { polluted: true }\n", /proto\.yaml:1: "__proto__" cannot be a key/],
+      "proto.yaml": ["__proto__: { polluted: true }\n", /proto\.yaml:1: invalid key "__proto__"/],
       "scalar.yaml": ["just a text\n", /expected a map/],
       "null.yaml": [
         "hosts:\n  a.example:\n    metadata:\n",
@@ -244,7 +219,7 @@ describe("mistakes", () => {
       ],
       "nomembers.yaml": [
         "groups:\n  mine: { total: { rates: 1/s } }\n",
-        /groups\.mine\.members: a group needs members/,
+        /groups\.mine\.members: members is missing: list hosts or host\/path/,
       ],
     };
     for (const [name, [text, expected]] of Object.entries(bad)) {
@@ -258,63 +233,21 @@ describe("mistakes", () => {
     assert.equal(({} as { polluted?: boolean }).polluted, undefined);
   });
 
-  test("a few lines that stand for millions, a huge file and a missing one are refused", async () => {
-    const bomb = [
-      "a: &a { x: 1 }",
-      ...Array.from({ length: 12 }, (_, i) => {
-        const before = String.fromCharCode(97 + i);
-        const name = String.fromCharCode(98 + i);
-        return `${name}: &${name} { ${Array.from({ length: 9 }, (__, j) => `k${j}: *${before}`).join(", ")} }`;
-      }),
-    ].join("\n");
-    await assert.rejects(
-      loadPolicy({ ratelimits: await file("bomb.yaml", bomb) }),
-      /more than 250000 values, or nested deeper/,
-    );
-    const huge = await file("huge.yaml", `# ${"x".repeat(1_000_001)}\n`);
-    await assert.rejects(loadPolicy({ ratelimits: huge }), /more than 1000000 characters/);
+  test("a missing file is reported by the variable that names it", async () => {
     await assert.rejects(
       loadPolicy({ env: { DOCSTOKG_RLIMITS_YAML: "no-such.yaml" } }),
-      /DOCSTOKG_RLIMITS_YAML=no-such\.yaml: there is no such file/,
-    );
-  });
-
-  test("one file is checked for what it is", async () => {
-    assert.deepEqual(await checkFile(await file("my-breakers.yaml", "defaults: { fail_max: 3 }\n")), {
-      key: "breakers",
-      problems: [],
-    });
-    assert.equal((await checkFile(await file("mine.yaml", "resolvers: { lov: { fail_max: 3 } }\n"))).key, "breakers");
-    assert.equal(
-      (await checkFile(await file("mine2.yaml", "defaults: { metadata: { rate: 1/s } }\n"))).problems.length,
-      1,
-    );
-    const doubled = "groups:\n  a: { members: [x.example] }\n  b:\n    members: [x.example]\n";
-    const [problem] = (await checkFile(await file("doubled-ratelimits.yaml", doubled))).problems;
-    assert.match(
-      `${problem?.where} ${problem?.message}`,
-      /doubled-ratelimits\.yaml:4 x\.example is a member of a already/,
-    );
-  });
-
-  test("a variable that looks like ours and is not is pointed out", () => {
-    assert.deepEqual(
-      unknownVariables({ DOCSTOKG_RLIMT_BACKEND: "x", DOCSTOKG_XYZZY: "x", PATH: "x", DOCSTOKG_AIMD: "x" }),
-      [
-        "DOCSTOKG_RLIMT_BACKEND is no variable of ours; did you mean DOCSTOKG_RLIMIT_BACKEND?",
-        "DOCSTOKG_XYZZY is no variable of ours",
-      ],
+      /DOCSTOKG_RLIMITS_YAML=no-such\.yaml: file not found/,
     );
   });
 });
 
-describe("what is shipped", () => {
-  test("the shipped files are without problems and warnings", async () => {
+describe("shipped files", () => {
+  test("have no problems and no warnings", async () => {
     const policy = await loadPolicy();
     assert.deepEqual(warningsOf(policy), []);
   });
 
-  test("every number that the design names per host is shipped", async () => {
+  test("contain the breaker numbers of every host of the design", async () => {
     const { breakers } = await loadPolicy();
     const shipped = (host: string, role: Role = "metadata") => {
       const { failMax, resetUs } = breakers.resolved.circuit(host, role);
@@ -341,7 +274,7 @@ describe("what is shipped", () => {
     assert.equal(shipped("web.archive.org", "artifact"), "2/120");
   });
 
-  test("budgets that providers share or split are shared or split", async () => {
+  test("share or split budgets where providers do", async () => {
     const policy = await loadPolicy();
     assert.equal(roleBudgetOf(policy, "arxiv.org", "artifact").name, roleBudgetOf(policy, "export.arxiv.org").name);
     const ols = roleBudgetOf(policy, "www.ebi.ac.uk", "metadata", "/ols4/api/ontologies/go").name;
@@ -352,90 +285,5 @@ describe("what is shipped", () => {
     assert.notEqual(cdx, replay);
     const { above } = policy.ratelimits.resolved.route(crossref, "metadata");
     assert.ok(Math.min(...above.map(({ policy: total }) => total.maxConcurrent)) <= 3);
-  });
-
-  test("explain, show and the route agree for every host and member that is shipped", async () => {
-    const policy = await loadPolicy();
-    const { hosts = {}, groups = {} } = policy.ratelimits.options;
-    const members = Object.values(groups).flatMap(({ members: list = [] }) => list);
-    for (const place of [...Object.keys(hosts), ...members, "unlisted.example"]) {
-      const [host = "", ...rest] = place.split("/");
-      const path = rest.length > 0 ? `/${rest.join("/")}/x` : undefined;
-      for (const role of ["metadata", "landing", "artifact"] as const) {
-        const { roleBudget: found, above } = policy.ratelimits.resolved.route(host, role, path);
-        const explained = explainPolicy(policy, host, role, path);
-        const said = (field: string) => explained.find(value => value.field === field)?.value;
-        const rates = said("rates") as string | readonly string[];
-        assert.equal([rates].flat().join("+"), formatRates(found.rates), `${place} ${role}`);
-        assert.equal(said("max_delay_ms"), found.maxDelayMs, `${place} ${role}`);
-        assert.equal(said("guard_ms"), found.guardUs / 1000, `${place} ${role}`);
-        const totals = explained.filter(({ field }) => field.endsWith("total.rates"));
-        assert.equal(totals.length, above.filter(total => total.policy.rates.length > 0).length, `${place} ${role}`);
-        const row = hostPolicyRows(policy, { host, path }).find(candidate => candidate.role === role);
-        assert.equal(row?.rates, found.labels.join(" + "), `${place} ${role}`);
-        const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
-        assert.equal(said("breaker.fail_max"), failMax, `${place} ${role}`);
-        assert.equal(said("breaker.reset_timeout_s"), resetUs / 1e6, `${place} ${role}`);
-      }
-    }
-  });
-
-  test("the schemas for editors are current, and the shipped files name them", async () => {
-    for (const [name, schema] of Object.entries(jsonSchemas())) {
-      const shipped = await readFile(new URL(`../../configs/schema/${name}.schema.json`, import.meta.url), "utf8");
-      assert.deepEqual(JSON.parse(shipped), JSON.parse(JSON.stringify(schema)), `${name}: run npm run schemas`);
-      const yaml = await readFile(new URL(`../../configs/networking/${name}.yaml`, import.meta.url), "utf8");
-      assert.ok(yaml.startsWith(`# yaml-language-server: $schema=../schema/${name}.schema.json\n`));
-    }
-  });
-});
-
-describe("tables and warnings", () => {
-  test("the table has a line for each role of each host, its totals, and for any other host", async () => {
-    const alone =
-      "extends: none\nhosts:\n  a.example: { total: { rates: 3/s, max_concurrent: 2 }, metadata: { rates: 2/s } }\n";
-    const breakers = await file("no-breakers.yaml", "extends: none\n");
-    const policy = await loadPolicy({ ratelimits: await file("table.yaml", alone), breakers });
-    const rows = policyRows(policy);
-    assert.deepEqual(
-      rows.map(({ host, role, rates }) => `${host} ${role} ${rates}`),
-      [
-        "(any other) metadata 10/SECOND + 5000/HOUR",
-        "(any other) landing 5/SECOND + 2000/HOUR",
-        "(any other) artifact 2/SECOND + 500/HOUR",
-        "a.example metadata 2/SECOND",
-        "a.example landing 5/SECOND + 2000/HOUR",
-        "a.example artifact 2/SECOND + 500/HOUR",
-        "a.example total 3/SECOND",
-      ],
-    );
-    assert.deepEqual(hostPolicyRows(policy, { host: "a.example" }).at(-1), {
-      host: "a.example",
-      role: "total",
-      rates: "3/SECOND",
-      maxConcurrent: 2,
-      backend: "memory",
-      aimd: false,
-    });
-  });
-
-  test("limits that will hardly do what their author wants are warned about", async () => {
-    const warned = async (text: string) => {
-      const ratelimits = await file("warned.yaml", `extends: none\nhosts:\n  a.example:\n    metadata: ${text}\n`);
-      return warningsOf(await loadPolicy({ ratelimits })).map(line => line.replace("a.example metadata: ", ""));
-    };
-    assert.deepEqual(await warned('{ rates: "1/3SECOND", max_delay_ms: 150 }'), [
-      "max_delay_ms 150 is shorter than the 3000 ms that a call takes at 1/3SECOND: once the window is full, calls are refused instead of waiting",
-    ]);
-    assert.deepEqual(await warned('{ rates: "5/s+300/min", max_delay_ms: 500 }'), [
-      "300/MINUTE never binds, 5/SECOND is stricter",
-    ]);
-    assert.deepEqual(await warned('{ rates: "5/s+5/s", max_delay_ms: 500 }'), [
-      "5/SECOND never binds, 5/SECOND is stricter",
-    ]);
-    assert.deepEqual(await warned('{ rates: "10/s", max_concurrent: 1, max_delay_ms: 500 }'), [
-      "max_concurrent 1 reaches about 3.3/s at 300 ms a call, its rate is 10.0/s",
-    ]);
-    assert.deepEqual(await warned('{ rates: "10/s+5000/h", max_concurrent: 100 }'), []);
   });
 });

@@ -1,56 +1,48 @@
-import { basename } from "node:path";
 import type { z } from "zod";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
 import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { readFileLayer, readShippedLayer } from "./file-layer.ts";
-import { loadIdentities } from "./identities.ts";
-import { type Assignment, assemble, assignmentsOf } from "./layer.ts";
-import { type LimitPolicies, limitPoliciesFrom } from "./limits.ts";
-import {
-  parseScalar,
-  readBreakerOverride,
-  readBreakerRoleOverride,
-  readFields,
-  readRateOverride,
-} from "./overrides.ts";
+import { readShippedLayer, readUserLayer } from "./file-layer.ts";
+import { type PolicyOverrides, readFlags } from "./flag-layer.ts";
+import { type Assignment, assemble, type PolicyLayer, standsAlone } from "./layer.ts";
+import { type ConfiguredLimits, limitPoliciesFrom } from "./limits.ts";
+import type { KnownNames } from "./overrides.ts";
+import { LAYERS } from "./precedence.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts";
 import { problemsOf } from "./validation.ts";
-import type { PolicyLayer } from "./yaml-layer.ts";
 
-/** The third layer, as flags say it. */
-export interface PolicyOverrides {
-  readonly rate?: readonly string[] | undefined;
-  readonly rateBackend?: string | undefined;
-  readonly rateDsn?: string | undefined;
-  readonly maxInflight?: string | number | undefined;
-  readonly aimd?: string | undefined;
-  readonly breaker?: readonly string[] | undefined;
-  readonly breakerRole?: readonly string[] | undefined;
-  readonly breakerResolver?: readonly string[] | undefined;
-  readonly breakerRolling?: string | undefined;
-}
-
+/** The sources of a policy beside the shipped files. Each one wins over those above it, field by field. */
 export interface PolicySources {
-  /** A file, or the same as an object. @default what DOCSTOKG_RLIMITS_YAML names, if anything */
+  /**
+   * Rate limits: the path of a YAML file, or its content as an object. Extends the shipped `ratelimits.yaml`, unless
+   * it has `extends: none`. @default the file that DOCSTOKG_RLIMITS_YAML names
+   */
   readonly ratelimits?: string | RatelimitsOptions | undefined;
-  /** A file, or the same as an object. @default what DOCSTOKG_BREAKERS_YAML names, if anything */
+  /**
+   * Circuit breakers: the path of a YAML file, or its content as an object. Extends the shipped `breakers.yaml`, unless
+   * it has `extends: none`. @default the file that DOCSTOKG_BREAKERS_YAML names
+   */
   readonly breakers?: string | BreakersOptions | undefined;
-  /** @default nothing */
+  /** Environment variables, usually `process.env`. @default none */
   readonly env?: Environment | undefined;
+  /** The values of command-line flags. @default none */
   readonly overrides?: PolicyOverrides | undefined;
 }
 
-/** One half of the policy: everything that was said, in the order of the layers, and what it comes to. */
+/** The limits or the breakers of a loaded policy. */
 export interface LoadedSection<Options, Resolved> {
+  /** Every value of every layer with its source, weakest layer first. */
   readonly assignments: readonly Assignment[];
+  /** The merged values, in the shape of the YAML file. */
   readonly options: Options;
+  /** The same values, resolved for each host and role. */
   readonly resolved: Resolved;
 }
 
+/** A policy that was loaded and checked. */
 export interface LoadedPolicy {
-  readonly ratelimits: LoadedSection<RatelimitsOptions, LimitPolicies>;
+  readonly ratelimits: LoadedSection<RatelimitsOptions, ConfiguredLimits>;
   readonly breakers: LoadedSection<BreakersOptions, BreakerPolicies>;
 }
 
@@ -64,8 +56,8 @@ const RATELIMITS: PolicySection = { key: "ratelimits", schema: ratelimitsSchema,
 const BREAKERS: PolicySection = { key: "breakers", schema: breakersSchema, variable: "DOCSTOKG_BREAKERS_YAML" };
 
 /**
- * Loads the policy in its layers: shipped file, the user's file or object, environment, flags; field by field, the
- * last word counts. Throws one ConfigError with everything that is wrong in any layer.
+ * Loads the policy: shipped files, then the user's files or objects, then environment, then flags; a later layer wins,
+ * field by field. Throws one ConfigError that lists every problem of every layer.
  */
 export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPolicy> {
   const problems: ConfigProblem[] = [];
@@ -78,7 +70,7 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   };
 }
 
-/** Assembles a half and resolves it. What is wrong only with the whole is told by the place of its part. */
+/** Assembles a section and resolves it. A problem that only the merged values have gets the source of its key. */
 function resolve<Options, Resolved>(
   assignments: readonly Assignment[],
   make: (options: Options) => Resolved,
@@ -96,111 +88,34 @@ function resolve<Options, Resolved>(
   }
 }
 
-/** Which file of the policy this is, and what is wrong with it on top of the shipped one. */
-export async function checkFile(
-  file: string,
-): Promise<{ readonly key: PolicySection["key"] | "identities"; readonly problems: readonly ConfigProblem[] }> {
-  const { assignments } = await readFileLayer(file);
-  const key = kindOf(file, assignments);
-  try {
-    if (key === "identities") await loadIdentities({ identities: file });
-    else await loadPolicy({ [key]: file });
-    return { key, problems: [] };
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return { key, problems: error.problems };
-  }
-}
-
-/** By its name, or failing that by keys that only one of the files has. */
-function kindOf(file: string, assignments: readonly Assignment[]): PolicySection["key"] | "identities" {
-  const name = basename(file);
-  if (/breaker/i.test(name)) return BREAKERS.key;
-  if (/ratelimit/i.test(name)) return RATELIMITS.key;
-  if (/identit/i.test(name)) return "identities";
-  if (assignments.some(({ path: [first, , key] }) => first === "hosts" && (key === "query" || key === "headers")))
-    return "identities";
-  const breakerKeys: ReadonlySet<string> = new Set([
-    "advanced",
-    "resolvers",
-    "fail_max",
-    "reset_timeout_s",
-    "classify",
-    "half_open",
-  ]);
-  return assignments.some(({ path }) => path.some(key => breakerKeys.has(key))) ? BREAKERS.key : RATELIMITS.key;
-}
-
 async function loadSection(
-  section: PolicySection,
-  sources: PolicySources,
+  { key, schema, variable }: PolicySection,
+  { env = {}, overrides = {}, ...sources }: PolicySources,
   problems: ConfigProblem[],
 ): Promise<readonly Assignment[]> {
-  const layers = [
-    await readShippedLayer(section.key),
-    await readUserLayer(section, sources),
-    readEnvironment(sources.env ?? {}, section.key),
-    readFlags(section, sources.overrides ?? {}),
-  ] as const;
-  for (const layer of layers) {
+  const shipped = await readShippedLayer(key);
+  const user = await readUserLayer(key, variable, sources[key], env);
+  const files = [...(standsAlone(user.assignments) ? [] : shipped.assignments), ...user.assignments];
+  const names = knownNames(files);
+  const layers: Readonly<Record<(typeof LAYERS)[number], PolicyLayer>> = {
+    shipped,
+    user,
+    environment: readEnvironment(env, key, names),
+    flags: readFlags(key, overrides, names),
+  };
+  for (const name of LAYERS) {
+    const layer = layers[name];
     problems.push(...layer.problems);
-    // Most layers say nothing.
-    if (layer.assignments.length > 0) problems.push(...problemsOf(section.schema, layer.assignments, section.key));
+    // Most layers are empty.
+    if (layer.assignments.length > 0) problems.push(...problemsOf(schema, layer.assignments, key));
   }
-  const [base, own, ...rest] = layers;
-  const standsAlone = own.assignments.some(({ path, value }) => path.join(".") === "extends" && value === "none");
-  return [...(standsAlone ? [] : base.assignments), ...own.assignments, ...rest.flatMap(layer => layer.assignments)];
+  const used = LAYERS.filter(name => name !== "shipped" || !standsAlone(user.assignments));
+  return used.flatMap(name => layers[name].assignments);
 }
 
-async function readUserLayer(section: PolicySection, { env = {}, ...sources }: PolicySources): Promise<PolicyLayer> {
-  const given = sources[section.key] ?? (env[section.variable] || undefined);
-  if (given === undefined) return { assignments: [], problems: [] };
-  if (typeof given === "string")
-    return readFileLayer(given, given, sources[section.key] === undefined ? section.variable : undefined);
-  return { assignments: assignmentsOf(given, `policy.${section.key}`), problems: [] };
-}
-
-function readFlags({ key }: PolicySection, flags: PolicyOverrides): PolicyLayer {
-  const assignments: Assignment[] = [];
-  const problems: ConfigProblem[] = [];
-  const read = (
-    where: string,
-    values: readonly (string | undefined)[],
-    parse: (value: string) => readonly Assignment[],
-  ) => {
-    for (const value of values) {
-      if (value === undefined) continue;
-      try {
-        assignments.push(...parse(value));
-      } catch (error) {
-        if (!(error instanceof RangeError)) throw error;
-        problems.push({ where, path: "", message: error.message });
-      }
-    }
-  };
-  const set = (where: string, path: readonly string[], value: unknown) => {
-    if (value !== undefined) assignments.push({ path, value, where });
-  };
-  if (key === "ratelimits") {
-    const { maxInflight } = flags;
-    read("--rate", flags.rate ?? [], value => readRateOverride(value, "--rate"));
-    set("--rate-backend", ["backend", "kind"], flags.rateBackend);
-    set("--rate-dsn", ["backend", "dsn"], flags.rateDsn);
-    set(
-      "--max-inflight",
-      ["global", "max_inflight"],
-      typeof maxInflight === "string" ? parseScalar(maxInflight) : maxInflight,
-    );
-    read("--aimd", [flags.aimd], value => readFields(value, ["aimd"], "--aimd"));
-  } else {
-    read("--breaker", flags.breaker ?? [], value => readBreakerOverride(value, "--breaker"));
-    read("--breaker-role", flags.breakerRole ?? [], value => readBreakerRoleOverride(value, "--breaker-role"));
-    read("--breaker-resolver", flags.breakerResolver ?? [], value =>
-      readBreakerOverride(`resolver:${value}`, "--breaker-resolver"),
-    );
-    read("--breaker-rolling", [flags.breakerRolling], value =>
-      readFields(value, ["advanced", "rolling_window"], "--breaker-rolling"),
-    );
-  }
-  return { assignments, problems };
+/** The hosts and groups that the files list. */
+function knownNames(assignments: readonly Assignment[]): KnownNames {
+  const namesUnder = (key: string) =>
+    new Set(assignments.flatMap(({ path: [first, name] }) => (first === key && name !== undefined ? [name] : [])));
+  return { hosts: namesUnder("hosts"), groups: namesUnder("groups") };
 }

@@ -1,56 +1,87 @@
-/** The shape of `ratelimits.yaml` and of the same as an object; keys as users write them. */
+/** The schema of `ratelimits.yaml`. Its descriptions are those of `ratelimit-options.ts`, for editors. */
 import { z } from "zod";
 import { parseRates } from "../core/limits/rate.ts";
 import { canonicalHost } from "../core/text/host.ts";
-import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { DEFAULT_AIMD } from "./defaults.ts";
-import { assignmentsOf, canonicalHostIfValid } from "./layer.ts";
-import { problemsOf } from "./validation.ts";
+import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
+import { type Exact, extendsSchema, hostNameSchema, parsedBy, parseOptions, versionSchema } from "./parse-options.ts";
+import type { RatelimitsOptions } from "./ratelimit-options.ts";
 
-/** Runs a parser of the core and turns its RangeError into an issue at this place. */
-function parsedBy<Input, Output>(parse: (input: Input) => Output) {
-  return (input: Input, context: z.RefinementCtx): Output => {
-    try {
-      return parse(input);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      context.addIssue({ code: "custom", message: error.message });
-      return z.NEVER;
-    }
-  };
-}
+export type { HostLimits, RatelimitsOptions, RoleLimits } from "./ratelimit-options.ts";
 
-const rates = z
+const ratesSchema = z
   .union([z.string(), z.array(z.string()).readonly()], {
     error: "expected a rate such as 10/SECOND, or a list of rates",
   })
-  .describe("Windows such as 10/SECOND, 1/3SECOND or 300/min; a list, or joined by +")
-  .transform(parsedBy(parseRates));
-export const hostNameSchema = z.string().transform(parsedBy(canonicalHost));
+  .transform(parsedBy(parseRates))
+  .optional()
+  .describe(
+    "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once. Default: inherited; for total, no rate limit",
+  );
 
-/** Shadow: everything is computed and told, and nothing is held. */
-export const mode = z
+const modeSchema = z
   .enum(["enforce", "shadow"])
   .optional()
-  .describe("shadow computes and reports what would be held or refused, and lets it go; enforce");
+  .describe(
+    "enforce applies the limits; shadow only reports which calls would have waited or been refused, and sends them. The most specific key wins. Default: enforce",
+  );
 
 const budget = {
-  rates: rates.optional(),
-  max_concurrent: z.int().min(1).optional().describe("How many may be in flight at once"),
-  shared: z.boolean().optional().describe("Whether max_concurrent counts over all processes that share a store; false"),
-  guard_ms: z.number().min(0).max(60_000).optional().describe("Added to every window for the network's sake; 25"),
-  shape: z.enum(["burst", "smooth"]).optional().describe("smooth spaces sends evenly at (N - 2) / T"),
+  rates: ratesSchema,
+  max_concurrent: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("Maximum number of requests in flight, 1 or more. Default: inherited; otherwise no maximum"),
+  shared: z
+    .boolean()
+    .optional()
+    .describe("Whether max_concurrent counts over all processes that share a store. Default: false"),
+  guard_ms: z
+    .number()
+    .min(0)
+    .max(60_000)
+    .optional()
+    .describe("Milliseconds added to every window to absorb network jitter, 0 to 60000. Default: 25"),
+  shape: z
+    .enum(["burst", "smooth"])
+    .optional()
+    .describe(
+      "burst sends as soon as a window allows; smooth spaces requests evenly, at (N - 2) / T for a rate of N in T. Default: burst",
+    ),
 };
-const total = z.strictObject(budget);
-const role = z.strictObject({
+const budgetSchema = z.strictObject(budget);
+const roleSchema = z.strictObject({
   ...budget,
-  max_delay_ms: z.number().min(0).optional().describe("The longest wait for rates and cooldowns, judged on arrival"),
-  count_head: z.boolean().optional().describe("Whether HEAD requests spend tokens"),
-  mode,
+  max_delay_ms: z
+    .number()
+    .min(0)
+    .optional()
+    .describe(
+      "Longest wait for a rate limit or cooldown, in milliseconds, 0 or more. A call that would wait longer is refused at once. Default: inherited; otherwise 200 (metadata), 250 (landing), 2000 (artifact)",
+    ),
+  count_head: z
+    .boolean()
+    .optional()
+    .describe("Whether HEAD requests count toward the rate limits. Default: inherited; otherwise false"),
+  mode: modeSchema,
 });
-const roles = { metadata: role.optional(), landing: role.optional(), artifact: role.optional() };
+const roles = {
+  metadata: roleSchema
+    .optional()
+    .describe("Limits of requests for metadata: API calls and other small answers. Default: inherited"),
+  landing: roleSchema.optional().describe("Limits of requests for landing pages of articles. Default: inherited"),
+  artifact: roleSchema.optional().describe("Limits of requests for files. Default: inherited"),
+};
+const host = {
+  total: budgetSchema
+    .optional()
+    .describe(
+      "Budget over all roles together; a request needs a free slot in its role and in the total. Default: no total",
+    ),
+  ...roles,
+};
 
-const member = z.string().transform(
+const memberSchema = z.string().transform(
   parsedBy(text => {
     const slash = text.indexOf("/");
     if (slash < 0) return { host: canonicalHost(text), path: "" };
@@ -58,80 +89,122 @@ const member = z.string().transform(
   }),
 );
 
-export const ratelimitsSchema = z.strictObject({
-  version: z.literal(1).optional(),
-  /** Whether a file adds to the shipped one or stands alone. */
-  extends: z.enum(["default", "none"]).optional(),
-  mode,
-  defaults: z.strictObject(roles).prefault({}),
-  hosts: z.record(hostNameSchema, z.strictObject({ total: total.optional(), ...roles })).prefault({}),
-  groups: z
-    .record(
-      z.string().min(1),
-      z.strictObject({
-        members: z.array(member).min(1).optional(),
-        per_host: z.boolean().optional().describe("Each host that its calls go to has a budget of its own"),
-        total: total.optional(),
-        ...roles,
-      }),
-    )
-    .prefault({}),
-  aimd: z
-    .strictObject({
-      enabled: z.boolean().default(DEFAULT_AIMD.enabled),
-      window_s: z.number().positive().default(DEFAULT_AIMD.window_s),
-      high_429_ratio: z.number().gt(0).max(1).default(DEFAULT_AIMD.high_429_ratio),
-      increase_step_pct: z.number().min(0).max(100).default(DEFAULT_AIMD.increase_step_pct),
-      decrease_step_pct: z.number().min(0).lt(100).default(DEFAULT_AIMD.decrease_step_pct),
-      min_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.min_multiplier),
-      max_multiplier: z.number().gt(0).max(1).default(DEFAULT_AIMD.max_multiplier),
-    })
-    .refine(({ min_multiplier, max_multiplier }) => min_multiplier > 1 || min_multiplier <= max_multiplier, {
-      path: ["min_multiplier"],
-      message: "min_multiplier must not be above max_multiplier",
-    })
-    .prefault({}),
-  backend: z
-    .strictObject({
-      kind: z.enum(["memory", "multiprocess", "sqlite", "redis"]).default("memory"),
-      dsn: z.string().default(""),
-    })
-    .prefault({}),
-  global: z.strictObject({ max_inflight: z.int().min(1).optional() }).prefault({}),
+const groupSchema = z.strictObject({
+  members: z
+    .array(memberSchema)
+    .min(1)
+    .readonly()
+    .optional()
+    .describe("Hosts, or host/path for one part of a host; at least one, unless per_host is true. Default: none"),
+  per_host: z
+    .boolean()
+    .optional()
+    .describe(
+      "One budget for each host that the calls of this group go to. Calls select the group with the option service, and members must be absent. Default: false",
+    ),
+  ...host,
 });
 
-/** What a user may write. */
-export type RatelimitsOptions = z.input<typeof ratelimitsSchema>;
-/** What a user may write for one host, and for one of its roles. */
-export type HostLimits = NonNullable<RatelimitsOptions["hosts"]>[string];
-export type RoleLimits = NonNullable<HostLimits["metadata"]>;
-export type ParsedAimd = z.output<typeof ratelimitsSchema>["aimd"];
-export type ParsedBudgetLimits = z.output<typeof total>;
-export type ParsedRoleLimits = z.output<typeof role>;
-export type ParsedHostLimits = z.output<typeof ratelimitsSchema>["hosts"][string];
+const aimdSchema = z
+  .strictObject({
+    enabled: z.boolean().default(DEFAULT_AIMD.enabled).describe("Whether rates adapt. Default: false"),
+    window_s: z
+      .number()
+      .positive()
+      .default(DEFAULT_AIMD.window_s)
+      .describe("Length of one observation, in seconds, above 0. Default: 60"),
+    high_429_ratio: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(DEFAULT_AIMD.high_429_ratio)
+      .describe(
+        "Share of 429 responses in a window above which the rate is lowered, above 0 and at most 1. Default: 0.05",
+      ),
+    increase_step_pct: z
+      .number()
+      .min(0)
+      .max(100)
+      .default(DEFAULT_AIMD.increase_step_pct)
+      .describe("Percent of the configured rate added after a window without too many 429, 0 to 100. Default: 5"),
+    decrease_step_pct: z
+      .number()
+      .min(0)
+      .lt(100)
+      .default(DEFAULT_AIMD.decrease_step_pct)
+      .describe("Percent of the current rate taken away after a window with too many 429, 0 to below 100. Default: 20"),
+    min_multiplier: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(DEFAULT_AIMD.min_multiplier)
+      .describe("Lowest factor of the configured rate, above 0 and at most max_multiplier. Default: 0.3"),
+    max_multiplier: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(DEFAULT_AIMD.max_multiplier)
+      .describe("Highest factor of the configured rate, above 0 and at most 1. Default: 1"),
+  })
+  .refine(({ min_multiplier, max_multiplier }) => min_multiplier > 1 || min_multiplier <= max_multiplier, {
+    path: ["min_multiplier"],
+    message: "min_multiplier must not be above max_multiplier",
+  });
 
-/** Reads the limits, or throws a ConfigError that lists everything wrong with them. */
-export function parseRatelimits(options: RatelimitsOptions, where: string): z.output<typeof ratelimitsSchema> {
+const backendSchema = z.strictObject({
+  kind: z
+    .enum(["memory", "multiprocess", "sqlite", "redis"])
+    .default(DEFAULT_BACKEND.kind)
+    .describe(
+      "memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that use the same file; redis: all processes that use the same server. Default: memory",
+    ),
+  dsn: z
+    .string()
+    .default(DEFAULT_BACKEND.dsn)
+    .describe("File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. Default: empty"),
+});
+
+const globalSchema = z.strictObject({
+  max_inflight: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      "Maximum number of requests in flight over all hosts, 1 or more. Default: no maximum; the shipped file sets 500",
+    ),
+});
+
+export const ratelimitsSchema = z.strictObject({
+  version: versionSchema,
+  extends: extendsSchema,
+  mode: modeSchema,
+  defaults: z
+    .strictObject(roles)
+    .prefault({})
+    .describe("Limits of hosts that are not listed, and of fields that a host does not set. Default: built-in limits"),
+  hosts: z
+    .record(hostNameSchema, z.strictObject(host))
+    .prefault({})
+    .describe("Limits by host; a port belongs to the name only if the policy names it. Default: none"),
+  groups: z
+    .record(z.string().min(1), groupSchema)
+    .prefault({})
+    .describe("Hosts or paths that share one budget, by the name of the group. Default: none"),
+  aimd: aimdSchema
+    .prefault({})
+    .describe("Adaptive rate: lowers the rate of a host that answers 429, and raises it again. Default: off"),
+  backend: backendSchema.prefault({}).describe("Store of the limits. Default: memory"),
+  global: globalSchema.prefault({}).describe("Limits over all hosts. Default: none"),
+});
+
+true satisfies Exact<z.input<typeof ratelimitsSchema>, RatelimitsOptions>;
+
+export type ParsedRatelimits = z.output<typeof ratelimitsSchema>;
+export type ParsedAimd = ParsedRatelimits["aimd"];
+export type ParsedBudgetLimits = z.output<typeof budgetSchema>;
+export type ParsedRoleLimits = z.output<typeof roleSchema>;
+
+/** Parses the limits. Throws a ConfigError that lists every problem. */
+export function parseRatelimits(options: RatelimitsOptions, where: string): ParsedRatelimits {
   return parseOptions(ratelimitsSchema, options, where);
-}
-
-/** Reads options by a schema, or throws a ConfigError that lists everything wrong with them. */
-export function parseOptions<Schema extends z.ZodType>(
-  schema: Schema,
-  options: unknown,
-  where: string,
-): z.output<Schema> {
-  const problems = [...problemsOf(schema, assignmentsOf(options, where), where), ...duplicateHosts(options, where)];
-  if (problems.length > 0) throw new ConfigError(problems);
-  return schema.parse(options);
-}
-
-/** A host that is listed twice, in two spellings, would lose one of its entries. */
-function duplicateHosts(options: unknown, where: string): readonly ConfigProblem[] {
-  const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
-  if (typeof hosts !== "object" || hosts === null) return [];
-  const names = Object.keys(hosts).map(canonicalHostIfValid);
-  const seen = new Set<string>();
-  const duplicates = names.filter(name => seen.size === seen.add(name).size);
-  return duplicates.map(name => ({ where, path: `hosts.${name}`, message: `${name} is listed twice` }));
 }

@@ -1,6 +1,7 @@
-/** What a request is for. Providers limit the three differently, and so do we. */
+/** What a request fetches. Providers limit the three differently, so each has its own limits and circuits. */
 export const ROLES = ["metadata", "landing", "artifact"] as const;
 
+/** `metadata`: API calls; `landing`: landing pages of articles; `artifact`: files. */
 export type Role = (typeof ROLES)[number];
 
 export function isRole(value: unknown): value is Role {
@@ -8,5 +9,5 @@ export function isRole(value: unknown): value is Role {
 }
 
 export function unknownRoleMessage(value: unknown): string {
-  return `${JSON.stringify(value)} is no role; the roles are ${ROLES.join(", ")}`;
+  return `unknown role ${JSON.stringify(value)}; expected ${ROLES.slice(0, -1).join(", ")} or ${ROLES.at(-1)}`;
 }

@@ -2,53 +2,68 @@ import type { z } from "zod";
 import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble, sourceOfPath } from "./layer.ts";
+import { valueAt } from "./precedence.ts";
+import { withoutCredentials } from "./redact.ts";
 
-/** Layers that were found to be right, by what they are to be: the shipped files are looked at once and not for each hub. */
+/** Layers without problems, by their schema: the shipped files are checked once, and not for each hub. */
 const validLayers = new WeakMap<readonly Assignment[], z.ZodType>();
 
-/** What is wrong with a layer by itself: each with its place, what was found, and what may have been meant. */
+export interface ValidationOptions {
+  /** Whether messages quote the value that was found. False for files that may contain secrets. @default true */
+  readonly quotesValues?: boolean | undefined;
+}
+
+/** The problems of one layer by itself: each with its source, the value that was found, and a suggestion. */
 export function problemsOf(
   schema: z.ZodType,
   assignments: readonly Assignment[],
   name: string,
+  options: ValidationOptions = {},
 ): readonly ConfigProblem[] {
   if (validLayers.get(assignments) === schema) return [];
-  const problems = findProblems(schema, assignments, name);
+  const problems = findProblems(schema, assignments, name, options);
   if (problems.length === 0) validLayers.set(assignments, schema);
   return problems;
 }
 
-function findProblems(schema: z.ZodType, assignments: readonly Assignment[], name: string): readonly ConfigProblem[] {
+function findProblems(
+  schema: z.ZodType,
+  assignments: readonly Assignment[],
+  name: string,
+  { quotesValues = true }: ValidationOptions,
+): readonly ConfigProblem[] {
   const document = assemble(assignments);
   const result = schema.safeParse(document);
   if (result.success) return [];
   const known = keysOf(schema);
   return result.error.issues.flatMap(issue => {
     const path = issue.path.map(String);
+    const where = sourceOfPath(assignments, path) ?? name;
     if (issue.code === "unrecognized_keys") {
       return issue.keys.map(key => ({
         where: sourceOfPath(assignments, [...path, key]) ?? name,
         path: [...path, key].join("."),
-        message: `unknown key${suggestion(key, known)}`,
+        message: unknownKeyMessage(key, known),
       }));
     }
     if (issue.code === "invalid_key") {
       const message = issue.issues.map(inner => inner.message).join("; ");
-      return [{ where: sourceOfPath(assignments, path) ?? name, path: path.join("."), message }];
+      return [{ where, path: path.join("."), message }];
     }
-    const found = isSecret(path) ? "(not shown)" : valueAt(document, path);
-    const message = issue.code === "custom" ? issue.message : `${plain(issue.message)}, found ${show(found)}`;
-    return [{ where: sourceOfPath(assignments, path) ?? name, path: path.join("."), message }];
+    const found = isStoreAddress(path) ? "(not shown)" : valueAt(document, path);
+    const quote = quotesValues ? `, found ${quoted(found)}` : "";
+    const message = issue.code === "custom" ? issue.message : `${plainMessage(issue.message)}${quote}`;
+    return [{ where, path: path.join("."), message }];
   });
 }
 
-function suggestion(key: string, known: ReadonlySet<string>): string {
-  if (known.has(key)) return ": it does not belong here";
-  const meant = nearest(key, known);
-  return meant === undefined ? "" : `; did you mean ${meant}?`;
+function unknownKeyMessage(key: string, known: ReadonlySet<string>): string {
+  if (known.has(key)) return "this key is not allowed at this place";
+  const suggested = nearest(key, known);
+  return suggested === undefined ? "unknown key" : `unknown key; did you mean ${suggested}?`;
 }
 
-/** Every key that stands anywhere in the schema: enough to suggest from. */
+/** Every key of the schema at any depth, for suggestions. */
 function keysOf(schema: z.ZodType): ReadonlySet<string> {
   const keys = new Set<string>();
   const walk = (value: unknown, seen: Set<unknown>): void => {
@@ -71,14 +86,8 @@ function keysOf(schema: z.ZodType): ReadonlySet<string> {
   return keys;
 }
 
-function valueAt(document: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (at, key) => (typeof at === "object" && at !== null ? (at as Record<string, unknown>)[key] : undefined),
-    document,
-  );
-}
-
-function plain(message: string): string {
+/** Without the parts of zod's messages that repeat what the rest of the problem says. */
+function plainMessage(message: string): string {
   return message
     .replace(/^Invalid input: |^Invalid option: /, "")
     .replace(/^Too (?:small|big): expected \w+ to (?:be|have) /, "expected ")
@@ -87,12 +96,12 @@ function plain(message: string): string {
     .replaceAll('"|"', '", "');
 }
 
-/** Where backends are named there may be passwords, even in the wrong place. */
-function isSecret(path: readonly string[]): boolean {
+/** A store's address may contain a password, and a user may write it under the wrong key of the store. */
+function isStoreAddress(path: readonly string[]): boolean {
   return path.includes("backend") || path.includes("cooldown_store");
 }
 
-function show(value: unknown): string {
-  const text = (JSON.stringify(value) ?? "nothing").replace(/\/\/[^/@\s"]*@/g, "//…@");
+function quoted(value: unknown): string {
+  const text = withoutCredentials(JSON.stringify(value) ?? "no value");
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

@@ -1,35 +1,30 @@
 import type { Rate } from "../core/limits/rate.ts";
-import { type BudgetPolicy, groupName, type RoleBudgetPolicy } from "./limits.ts";
+import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
+import { winningSource } from "./explanation.ts";
+import { isShippedSource } from "./file-layer.ts";
+import { groupOfName } from "./group-name.ts";
+import type { ScopeEntry } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
-import { groupRepresentatives } from "./policy-row.ts";
-import { ROLES } from "./roles.ts";
+import { roleLimitPaths, totalPlaces } from "./precedence.ts";
+import { ROLES, type Role } from "./roles.ts";
 
-/** What a call usually takes, to judge whether a concurrency cap can reach its rate. */
+/** Assumed duration of a call, to judge whether max_concurrent can reach the rate. */
 const TYPICAL_LATENCY_MS = 300;
 const MINUTE_US = 60_000_000;
 
-/** What is valid and yet will hardly do what its author wants. */
+/** Settings that are valid, and probably do not do what their author wants. */
 export function warningsOf(policy: LoadedPolicy): readonly string[] {
-  const { options, resolved } = policy.ratelimits;
-  const warnings: string[] = [];
-  const hosts = Object.keys(options.hosts ?? {});
-  const owners = [
-    ...hosts.map(host => ({ shown: host, host, path: undefined })),
-    ...groupRepresentatives(policy).map(({ group, host, path }) => ({ shown: groupName(group), host, path })),
-    { shown: "defaults", host: "unlisted.invalid", path: undefined },
-  ];
-  for (const { shown, host, path } of owners) {
-    for (const role of ROLES) {
-      const { roleBudget, above } = resolved.route(host, role, path);
-      warnings.push(
-        ...roleWarnings(
-          `${shown} ${role}`,
-          roleBudget,
-          above.map(budget => budget.policy),
-        ),
-      );
-    }
-  }
+  const { entries, routeOf } = policy.ratelimits.resolved;
+  const warnings = entries.flatMap(entry =>
+    ROLES.flatMap(role => {
+      const { roleBudget, above } = routeOf(entry, role);
+      const totals = above.map(budget => budget.policy);
+      return [
+        ...roleWarnings(`${entry.name ?? "defaults"} ${role}`, roleBudget, totals),
+        ...ineffectiveRates(policy, entry, role),
+      ];
+    }),
+  );
   return [...new Set(warnings)];
 }
 
@@ -41,12 +36,12 @@ function roleWarnings(name: string, roleBudget: RoleBudgetPolicy, above: readonl
       const spacingMs = rate.windowUs / rate.limit / 1000;
       if (rate.windowUs <= MINUTE_US && spacingMs > roleBudget.maxDelayMs) {
         warnings.push(
-          `${name}: max_delay_ms ${roleBudget.maxDelayMs} is shorter than the ${Math.ceil(spacingMs)} ms that a call takes at ${budget.labels[index]}: once the window is full, calls are refused instead of waiting`,
+          `${name}: max_delay_ms ${roleBudget.maxDelayMs} is less than the ${Math.ceil(spacingMs)} ms between calls at ${budget.labels[index]}: when the window is full, calls are refused instead of queued; raise max_delay_ms`,
         );
       }
       const implying = budget.rates.findIndex((other, at) => at !== index && implies(other, rate, at < index));
       if (implying >= 0)
-        warnings.push(`${name}: ${budget.labels[index]} never binds, ${budget.labels[implying]} is stricter`);
+        warnings.push(`${name}: ${budget.labels[index]} has no effect: ${budget.labels[implying]} is stricter`);
     }
   }
   const cap = Math.min(...budgets.map(budget => budget.maxConcurrent));
@@ -56,13 +51,50 @@ function roleWarnings(name: string, roleBudget: RoleBudgetPolicy, above: readonl
   const reachable = (cap * 1000) / TYPICAL_LATENCY_MS;
   if (reachable < perSecond) {
     warnings.push(
-      `${name}: max_concurrent ${cap} reaches about ${reachable.toFixed(1)}/s at ${TYPICAL_LATENCY_MS} ms a call, its rate is ${perSecond.toFixed(1)}/s`,
+      `${name}: max_concurrent ${cap} limits this to about ${reachable.toFixed(1)} calls/s (at ${TYPICAL_LATENCY_MS} ms per call), below its rate of ${perSecond.toFixed(1)}/s`,
     );
   }
   return warnings;
 }
 
-/** True when keeping `strict` keeps `loose` too. Of two that imply each other only the first counts. */
+/**
+ * Rates that the user set, and that a lower total above them makes ineffective. Inherited and shipped rates are left
+ * out: a host with a total usually keeps the rates of the defaults.
+ */
+function ineffectiveRates(policy: LoadedPolicy, entry: ScopeEntry, role: Role): readonly string[] {
+  const { scope, name = "defaults" } = entry;
+  const { roleBudget, above } = policy.ratelimits.resolved.routeOf(entry, role);
+  const totalPath = (owner: string) => totalPlaces(scope).filter(place => place.name === owner);
+  const budgets = [
+    {
+      shown: `${name} ${role}`,
+      budget: roleBudget as BudgetPolicy,
+      paths: roleLimitPaths("rates", role, scope).filter(([first]) => first !== "defaults"),
+    },
+    ...above.map(total => ({
+      shown: `${total.name} total`,
+      budget: total.policy,
+      paths: totalPath(total.name).map(({ path }) => [...path, "rates"]),
+    })),
+  ];
+  return budgets.flatMap(({ shown, budget, paths }, index) => {
+    const source = winningSource(policy, "ratelimits", paths);
+    if (source === undefined || isShippedSource(source)) return [];
+    return budget.rates.flatMap((rate, at) =>
+      above.slice(index).flatMap(total => {
+        const stricter = total.policy.rates.findIndex(other => implies(other, rate, false));
+        if (stricter < 0) return [];
+        const label = budget.labels[at];
+        const target = groupOfName(total.name) ?? total.name;
+        return [
+          `${shown}: ${label} (${source}) has no effect: the total of ${total.name} is ${total.policy.labels[stricter]}; raise it too, for example with --rate ${target}:total=rates:${label}`,
+        ];
+      }),
+    );
+  });
+}
+
+/** True when keeping `strict` keeps `loose` too. Of two rates that imply each other only the first counts. */
 function implies(strict: Rate, loose: Rate, isFirst: boolean): boolean {
   const most = strict.limit * Math.ceil(loose.windowUs / strict.windowUs);
   if (most > loose.limit) return false;

@@ -1,24 +1,19 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLMap } from "yaml";
 import type { ConfigProblem } from "../errors.ts";
-import { type Assignment, canonicalHostIfValid } from "./layer.ts";
+import { type Assignment, canonicalHostIfValid, type PolicyLayer } from "./layer.ts";
 
 const MAX_CHARACTERS = 1_000_000;
-/** Counts aliases each time they are followed, so that a few lines cannot stand for millions. */
+/** An alias counts each time it is used, so that a few lines cannot expand to millions of values. */
 const MAX_NODES = 250_000;
 const MAX_DEPTH = 12;
-/** Where the syntax is wrong once, much of what follows seems wrong, too. */
+/** One syntax error usually causes many others after it. */
 const MAX_SYNTAX_PROBLEMS = 5;
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
-export interface PolicyLayer {
-  readonly assignments: readonly Assignment[];
-  readonly problems: readonly ConfigProblem[];
-}
-
-/** Reads the text of a policy file: every value with its line, and everything that is wrong with it as YAML. */
+/** Reads the text of a policy file: every value with its line, and every problem of the YAML. */
 export function readYamlLayer(text: string, file: string): PolicyLayer {
   if (text.length > MAX_CHARACTERS) {
-    const message = `a policy of more than ${MAX_CHARACTERS} characters is refused`;
+    const message = `the file has more than ${MAX_CHARACTERS} characters`;
     return { assignments: [], problems: [{ where: file, path: "", message }] };
   }
   const lines = new LineCounter();
@@ -31,7 +26,7 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
     reader.addProblem(
       next.pos[0],
       [],
-      `and ${syntaxProblems.length - MAX_SYNTAX_PROBLEMS} more; is this a policy in YAML?`,
+      `and ${syntaxProblems.length - MAX_SYNTAX_PROBLEMS} more syntax errors; is this file YAML?`,
     );
   if (document.errors.length === 0) reader.read(document.contents, []);
   return reader;
@@ -58,12 +53,11 @@ class YamlReader implements PolicyLayer {
     if (!this.#count(at, path)) return;
     const held = this.#resolveAlias(node, path, at);
     if (path.length === 0 && !isMap(held)) {
-      // A file with nothing but comments says nothing, and that is fine.
-      if (held !== null)
-        this.addProblem(at, path, "expected a map: a policy is made of keys such as hosts and defaults");
+      // A file that contains only comments is valid and sets nothing.
+      if (held !== null) this.addProblem(at, path, "expected a map with keys such as hosts and defaults");
       return;
     }
-    // A map names its place, so that what is wrong with it can be told by its own line.
+    // A map is recorded too, so that a problem of the map itself has a line.
     const where = this.#sourceAt(isMap(held) ? offset : at);
     if (path.length > 0)
       this.assignments.push({ path, value: isMap(held) ? {} : this.#valueOf(held, path, at), where });
@@ -79,18 +73,18 @@ class YamlReader implements PolicyLayer {
         this.addProblem(
           keyOffset,
           path,
-          `${JSON.stringify(isScalar(key) ? key.value : "?")} cannot be a key; put quotes around what is meant as text`,
+          `invalid key ${JSON.stringify(isScalar(key) ? key.value : "?")}: keys are text; put it in quotes`,
         );
         continue;
       }
       const canonical = path.length === 1 && path[0] === "hosts" ? canonicalHostIfValid(name) : name;
-      if (seen.has(canonical)) this.addProblem(keyOffset, [...path, name], `${canonical} is listed twice`);
+      if (seen.has(canonical)) this.addProblem(keyOffset, [...path, name], `duplicate entry ${canonical}`);
       seen.add(canonical);
       this.read(value, [...path, canonical], keyOffset);
     }
   }
 
-  /** What an alias stands for. Anchors are noted as they are met: an alias can only mean an earlier one. */
+  /** The node of an alias. Anchors are collected on the way, because an alias refers to an earlier anchor. */
   #resolveAlias(node: unknown, path: readonly string[], at: number): unknown {
     if (!isAlias(node)) {
       const { anchor } = (node ?? {}) as { readonly anchor?: string };
@@ -98,28 +92,28 @@ class YamlReader implements PolicyLayer {
       return node;
     }
     if (!this.#anchors.has(node.source))
-      this.addProblem(at, path, `there is no anchor ${JSON.stringify(node.source)} before this`);
+      this.addProblem(at, path, `unknown anchor ${JSON.stringify(node.source)}: define it above this line`);
     return this.#anchors.get(node.source) ?? null;
   }
 
   #valueOf(node: unknown, path: readonly string[], at: number, depth = 0): unknown {
     if (depth > MAX_DEPTH || !this.#count(at, path)) {
-      if (depth > MAX_DEPTH) this.addProblem(at, path, `nested deeper than ${MAX_DEPTH}`);
+      if (depth > MAX_DEPTH) this.addProblem(at, path, `nested more than ${MAX_DEPTH} levels deep`);
       return null;
     }
     const held = this.#resolveAlias(node, path, at);
     if (isScalar(held)) return held.value;
     if (isSeq(held)) return held.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
-    // A map inside a list has no place in a policy; the schema says so.
+    // No policy has a map inside a list; the schema reports it.
     return isMap(held) ? {} : null;
   }
 
-  /** False beyond the limits; said once, because what is beyond them is not looked at. */
+  /** False beyond the limits. Reported once, because nothing beyond the limits is read. */
   #count(at: number, path: readonly string[]): boolean {
     this.#nodes += 1;
     if (this.#nodes <= MAX_NODES && path.length <= MAX_DEPTH) return true;
     if (!this.#isOverLimit)
-      this.addProblem(at, path, `more than ${MAX_NODES} values, or nested deeper than ${MAX_DEPTH}`);
+      this.addProblem(at, path, `more than ${MAX_NODES} values, or nested more than ${MAX_DEPTH} levels deep`);
     this.#isOverLimit = true;
     this.#nodes = MAX_NODES + 1;
     return false;

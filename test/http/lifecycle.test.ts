@@ -225,7 +225,7 @@ test("a call with options that make no sense is told so, and nothing is sent", a
   await assert.rejects(hub.request(server.origin, { deadlineMs: 0 }), /deadlineMs must be a number above 0/);
   await assert.rejects(hub.request(server.origin, { maxWaitMs: -1 }), /maxWaitMs must be 0 or more/);
   await assert.rejects(hub.request(server.origin, { weight: 1.5 }), /weight must be a whole number/);
-  await assert.rejects(hub.request(server.origin, { role: "nobody" as never }), /is no role/);
+  await assert.rejects(hub.request(server.origin, { role: "nobody" as never }), /unknown role/);
   await assert.rejects(hub.fetch("ftp://example.org/"));
   assert.equal(server.requests.length, 0);
   assert.equal(hub.snapshot().calls, 0);

@@ -48,7 +48,7 @@ export class FastestSchedule {
     const nowUs = this.#time.monotonicUs();
     this.#firstUs ??= nowUs;
     this.#lastUs = nowUs;
-    const route = this.#limits.named(event.key, event.role);
+    const route = this.#limits.routeByName(event.key, event.role);
     if (route === undefined) return;
     this.#count(`${event.key} ${event.role}`, route.roleBudget, event.weight, nowUs);
     for (const { name, policy } of route.above) this.#count(`${name} in all`, policy, event.weight, nowUs);

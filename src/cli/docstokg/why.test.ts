@@ -87,7 +87,7 @@ test("what was typed wrongly is named", async () => {
   for (const [argv, said] of [
     [["api.example.org"], /^docstokg: <url>: expected a whole URL/],
     [["ftp://x.example/"], /^docstokg: <url>: expected a whole URL/],
-    [["https://x.example/", "--role", "page"], /^docstokg: --role: "page" is no role/],
+    [["https://x.example/", "--role", "page"], /^docstokg: --role: unknown role "page"/],
     [["https://x.example/", "--cache", "memory"], /^docstokg: --cache: expected sqlite:<file>, not "memory"/],
   ] as const) {
     const { exitCode, stdout, stderr } = await runCli(["why", ...argv]);

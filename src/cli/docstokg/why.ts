@@ -76,15 +76,15 @@ function textOf({ url, role, policy, shared, cache, verdict }: Explanation, io: 
     ...processTexts(shared).map(text => ["process", text]),
     ["cache", cacheText(cache)],
   ];
-  const said = values.map(({ field, value, said: all }) => {
-    const { where = "", path = "" } = all.at(-1) ?? {};
+  const settings = values.map(({ field, value, sources }) => {
+    const { where = "", path = "" } = sources.at(-1) ?? {};
     return [field, Array.isArray(value) ? value.join(" + ") : String(value), `${where}${path ? `  ${path}` : ""}`];
   });
   return [
     `${url} (${role})\n`,
     `${painter(io)(COLOURS[verdict.kind], verdict.text)}\n\n`,
     facts.map(([name = "", text = ""]) => `${name.padEnd(9)}${text}\n`).join(""),
-    `\n${formatTable(["policy", "", "said by"], said, { columns: io.stdout.isTTY ? io.stdout.columns : undefined })}`,
+    `\n${formatTable(["setting", "value", "source"], settings, { columns: io.stdout.isTTY ? io.stdout.columns : undefined })}`,
   ].join("");
 }
 

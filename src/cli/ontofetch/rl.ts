@@ -91,7 +91,7 @@ async function keyReports(
   return [...sums.values()]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(usage => {
-      const route = ratelimits.resolved.named(`group ${usage.key}`, "metadata");
+      const route = ratelimits.resolved.routeByName(`group ${usage.key}`, "metadata");
       const above = (route?.above ?? []).filter(({ name }) => name !== `group ${usage.key}`);
       return {
         ...usage,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
-import { type IdentitySources, loadIdentities } from "../../policy/identities.ts";
+import { type IdentitySources, loadIdentities } from "../../policy/load-identities.ts";
 import { CallerIdentity } from "./caller-identity.ts";
 import type { HeaderFields, ResponseHead } from "./stage.ts";
 

@@ -1,5 +1,5 @@
 import { urlHost } from "../../core/text/host.ts";
-import type { Identities, IdentityField } from "../../policy/identities.ts";
+import type { Identities, IdentityField } from "../../policy/identity.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 

@@ -1,0 +1,58 @@
+import { evenSpacingUs } from "../core/limits/guard.ts";
+import { formatRates, type Rate } from "../core/limits/rate.ts";
+import { makeWindow, type Window } from "../core/limits/window-log.ts";
+import { DEFAULT_GUARD_MS } from "./defaults.ts";
+import type { ParsedBudgetLimits, ParsedRoleLimits } from "./ratelimit-schema.ts";
+
+/** The limits of one budget, complete and frozen. */
+export interface BudgetPolicy {
+  readonly rates: readonly Rate[];
+  readonly guardUs: number;
+  /** Shortest distance between two sends of a budget with `shape: smooth`; 0 for bursts. */
+  readonly spacingUs: number;
+  /** The rates with their guard, as the window log enforces them. */
+  readonly windows: readonly Window[];
+  /** The rates as text (`10/SECOND`), made once because every refusal quotes them. */
+  readonly labels: readonly string[];
+  /** Infinity for no cap. */
+  readonly maxConcurrent: number;
+  /** Whether the cap counts over all processes that share a store. */
+  readonly sharesSlots: boolean;
+}
+
+/** The budget of one role, and how its calls are treated. */
+export interface RoleBudgetPolicy extends BudgetPolicy {
+  readonly maxDelayMs: number;
+  readonly countsHead: boolean;
+  /** Calls that would wait or be refused are reported and sent. */
+  readonly isShadow: boolean;
+}
+
+export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], guardUs: 0 });
+
+/** The policy of a role's budget, from options that already contain what they inherit. */
+export function roleBudgetPolicy(options: ParsedRoleLimits): RoleBudgetPolicy {
+  const { max_delay_ms = 0, count_head = true, mode } = options;
+  return Object.freeze({
+    ...budgetPolicy(options),
+    maxDelayMs: max_delay_ms,
+    countsHead: count_head,
+    isShadow: mode === "shadow",
+  });
+}
+
+export function budgetPolicy(options: ParsedBudgetLimits): BudgetPolicy {
+  const guardUs = Math.round((options.guard_ms ?? DEFAULT_GUARD_MS) * 1000);
+  return freezeBudget(options, { rates: options.rates ?? [], guardUs });
+}
+
+function freezeBudget(
+  { max_concurrent = Number.POSITIVE_INFINITY, shared = false, shape }: ParsedBudgetLimits,
+  { rates, guardUs }: { readonly rates: readonly Rate[]; readonly guardUs: number },
+): BudgetPolicy {
+  const windows = rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + guardUs));
+  const spacingUs = shape === "smooth" ? evenSpacingUs(rates) : 0;
+  const labels = rates.map(rate => formatRates([rate]));
+  const sharesSlots = shared && Number.isFinite(max_concurrent);
+  return Object.freeze({ rates, guardUs, spacingUs, windows, labels, maxConcurrent: max_concurrent, sharesSlots });
+}

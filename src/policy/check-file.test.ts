@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { checkFile, checkPolicy } from "./check-file.ts";
+
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "docstokg-policy-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+test("a file is checked as the kind that its name or its keys show", async () => {
+  assert.deepEqual(await checkFile(await file("my-breakers.yaml", "defaults: { fail_max: 3 }\n")), {
+    key: "breakers",
+    problems: [],
+    warnings: [],
+  });
+  assert.equal((await checkFile(await file("mine.yaml", "resolvers: { lov: { fail_max: 3 } }\n"))).key, "breakers");
+  assert.equal(
+    (await checkFile(await file("mine2.yaml", "defaults: { metadata: { rate: 1/s } }\n"))).problems.length,
+    1,
+  );
+  const doubled = "groups:\n  a: { members: [x.example] }\n  b:\n    members: [x.example]\n";
+  const [problem] = (await checkFile(await file("doubled-ratelimits.yaml", doubled))).problems;
+  assert.match(
+    `${problem?.where} ${problem?.message}`,
+    /doubled-ratelimits\.yaml:4 x\.example is already a member of group a/,
+  );
+});
+
+test("one key that only breakers.yaml has is enough to recognise the file", async () => {
+  const mixed = "version: 1\ndefaults: { retry_after_cap_s: 5 }\nresolvers: { lov: { fail_max: 3 } }\n";
+  assert.deepEqual((await checkFile(await file("mixed.yaml", mixed))).problems, []);
+});
+
+test("a value on a line of its own has that line, and a list is quoted", async () => {
+  const text =
+    "hosts:\n  a.example:\n    metadata:\n      rates:\n        8/fortnight\n      max_delay_ms:\n        - {}\n        -\n";
+  const found = (await checkFile(await file("ratelimits.yaml", text))).problems;
+  assert.deepEqual(
+    found.map(({ where }) => where.split(":").at(-1)),
+    ["5", "7"],
+  );
+  assert.ok(found[1]?.message.endsWith("found [{},null]"), found[1]?.message);
+});
+
+test("a file gives the same warnings and problems as the same file in the environment", async () => {
+  const text = "hosts:\n  a.example:\n    metadata: { rates: 1/3SECOND, max_delay_ms: 150 }\n";
+  const path = await file("warned-ratelimits.yaml", text);
+  const env = { DOCSTOKG_RLIMTS: "x", DOCSTOKG_AIMD: "enabled:true" };
+  const { key, ...checked } = await checkFile(path, { env });
+  assert.equal(key, "ratelimits");
+  assert.deepEqual(checked, await checkPolicy({ env: { ...env, DOCSTOKG_RLIMITS_YAML: path } }));
+  assert.equal(checked.warnings.length, 2);
+  const overrides = { rate: ["nonsense"] };
+  assert.equal((await checkFile(path, { overrides })).problems.length, 1);
+});
+
+test("an identities file is recognised by its name or its keys", async () => {
+  const named = await file("my-identities.yaml", "hosts: {}\n");
+  assert.deepEqual(await checkFile(named), { key: "identities", problems: [], warnings: [] });
+  const keyed = await file("keyed.yaml", 'hosts:\n  a.example: { headers: { x: "{y}" } }\n');
+  const { key, problems } = await checkFile(keyed);
+  assert.equal(key, "identities");
+  assert.equal(problems.length, 1);
+});

@@ -1,0 +1,66 @@
+import { basename } from "node:path";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { unknownVariables } from "./environment.ts";
+import { readFileLayer } from "./file-layer.ts";
+import type { Assignment } from "./layer.ts";
+import { loadPolicy, type PolicySources } from "./load.ts";
+import { type IdentitySources, loadIdentities } from "./load-identities.ts";
+import { warningsOf } from "./warnings.ts";
+
+type FileKind = "ratelimits" | "breakers" | "identities";
+
+/** What `policy check` found. */
+export interface PolicyCheck {
+  readonly problems: readonly ConfigProblem[];
+  /** Settings that are valid, and probably do not do what their author wants. */
+  readonly warnings: readonly string[];
+}
+
+/** Keys that only breakers.yaml has. */
+const BREAKER_KEYS: ReadonlySet<string> = new Set([
+  "advanced",
+  "resolvers",
+  "fail_max",
+  "reset_timeout_s",
+  "classify",
+  "half_open",
+]);
+
+/** Checks the effective policy: files, environment and flags together. */
+export async function checkPolicy(sources: PolicySources & Pick<IdentitySources, "identities">): Promise<PolicyCheck> {
+  const { env = {}, identities } = sources;
+  const problems: ConfigProblem[] = [];
+  const collected = async <Value>(load: () => Promise<Value>): Promise<Value | undefined> => {
+    try {
+      return await load();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      problems.push(...error.problems);
+      return undefined;
+    }
+  };
+  const policy = await collected(() => loadPolicy(sources));
+  await collected(() => loadIdentities({ identities, env }));
+  return { problems, warnings: [...(policy === undefined ? [] : warningsOf(policy)), ...unknownVariables(env)] };
+}
+
+/** Checks the effective policy with this file in the place of the user's own file of its kind. */
+export async function checkFile(
+  file: string,
+  sources: PolicySources = {},
+): Promise<PolicyCheck & { readonly key: FileKind }> {
+  const { assignments } = await readFileLayer(file);
+  const key = kindOf(file, assignments);
+  return { key, ...(await checkPolicy({ ...sources, [key]: file })) };
+}
+
+/** By the file's name, or else by keys that only one kind of file has. */
+function kindOf(file: string, assignments: readonly Assignment[]): FileKind {
+  const name = basename(file);
+  if (/breaker/i.test(name)) return "breakers";
+  if (/ratelimit/i.test(name)) return "ratelimits";
+  if (/identit/i.test(name)) return "identities";
+  if (assignments.some(({ path: [first, , key] }) => first === "hosts" && (key === "query" || key === "headers")))
+    return "identities";
+  return assignments.some(({ path }) => path.some(key => BREAKER_KEYS.has(key))) ? "breakers" : "ratelimits";
+}

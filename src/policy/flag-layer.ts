@@ -1,0 +1,84 @@
+import type { ConfigProblem } from "../errors.ts";
+import type { Assignment, PolicyLayer } from "./layer.ts";
+import {
+  type KnownNames,
+  parseScalar,
+  readBreakerOverride,
+  readBreakerRoleOverride,
+  readFields,
+  readRateOverride,
+} from "./overrides.ts";
+
+/** The strongest layer of a policy: what command-line flags set. Each text has the form of its flag. */
+export interface PolicyOverrides {
+  /**
+   * Limits of a host and role, as `--rate` takes them: `api.example.org:metadata=rates:3/SECOND,max_delay_ms:500`. The
+   * role may be `total`; in place of the host a group of the policy, or `defaults`. @default none
+   */
+  readonly rate?: readonly string[] | undefined;
+  /** Where limits are stored: memory, multiprocess, sqlite or redis. @default from the policy */
+  readonly rateBackend?: string | undefined;
+  /** File (sqlite) or URL (redis) of that store. @default from the policy */
+  readonly rateDsn?: string | undefined;
+  /** Maximum number of requests in flight over all hosts, 1 or more. @default from the policy */
+  readonly maxInflight?: string | number | undefined;
+  /** Fields of `aimd`: `enabled:true,decrease:20`. @default from the policy */
+  readonly aimd?: string | undefined;
+  /** Breaker settings of a host, or of `defaults`: `api.example.org=fail_max:3,reset:60`. @default none */
+  readonly breaker?: readonly string[] | undefined;
+  /** Breaker settings of a host's role: `api.example.org:artifact=fail_max:2`. @default none */
+  readonly breakerRole?: readonly string[] | undefined;
+  /** Breaker settings of a resolver: `landing_page=fail_max:4`. @default none */
+  readonly breakerResolver?: readonly string[] | undefined;
+  /** Fields of the rolling window: `thresh:6,window:30,cooldown:60`. @default from the policy */
+  readonly breakerRolling?: string | undefined;
+}
+
+/** The values that flags set for the limits or for the breakers. */
+export function readFlags(section: "ratelimits" | "breakers", flags: PolicyOverrides, names: KnownNames): PolicyLayer {
+  const reader = new FlagReader();
+  if (section === "ratelimits") {
+    const { maxInflight } = flags;
+    const count = typeof maxInflight === "string" ? parseScalar(maxInflight) : maxInflight;
+    reader.read("--rate", flags.rate, (value, where) => readRateOverride(value, where, names));
+    reader.set("--rate-backend", ["backend", "kind"], flags.rateBackend);
+    reader.set("--rate-dsn", ["backend", "dsn"], flags.rateDsn);
+    reader.set("--max-inflight", ["global", "max_inflight"], count);
+    reader.read("--aimd", [flags.aimd], (value, where) => readFields(value, ["aimd"], where));
+  } else {
+    reader.read("--breaker", flags.breaker, (value, where) => readBreakerOverride(value, where, names));
+    reader.read("--breaker-role", flags.breakerRole, (value, where) => readBreakerRoleOverride(value, where, names));
+    reader.read("--breaker-resolver", flags.breakerResolver, (value, where) =>
+      readBreakerOverride(`resolver:${value}`, where, names),
+    );
+    reader.read("--breaker-rolling", [flags.breakerRolling], (value, where) =>
+      readFields(value, ["advanced", "rolling_window"], where),
+    );
+  }
+  return reader;
+}
+
+class FlagReader implements PolicyLayer {
+  readonly assignments: Assignment[] = [];
+  readonly problems: ConfigProblem[] = [];
+
+  read(
+    where: string,
+    values: readonly (string | undefined)[] | undefined,
+    parse: (value: string, where: string) => readonly Assignment[],
+  ): void {
+    for (const value of values ?? []) {
+      if (value === undefined) continue;
+      try {
+        this.assignments.push(...parse(value, where));
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        this.problems.push({ where, path: "", message: error.message });
+      }
+    }
+  }
+
+  set(where: string, path: readonly string[], value: unknown): void {
+    if (value !== undefined) this.assignments.push({ path, value, where });
+  }
+}

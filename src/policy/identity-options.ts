@@ -1,0 +1,32 @@
+/** The keys of `identities.yaml`, and of the same as an object. The schema has the same texts, and a test compares them. */
+
+/** A template for each field, by the field's name; null or false removes a field of the shipped file. */
+type FieldTemplates = Readonly<Record<string, string | null | false>>;
+
+/** How requests to one host are identified. */
+export interface HostIdentityOptions {
+  /** Applies only to this path and the paths below it; printable ASCII that begins with a slash. @default / */
+  readonly path?: string | undefined;
+  /**
+   * Query parameters, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a
+   * parameter without a value for each placeholder is not sent. null or false removes it. @default none
+   */
+  readonly query?: FieldTemplates | undefined;
+  /**
+   * Headers, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a header
+   * without a value for each placeholder is not sent. null or false removes it. @default none
+   */
+  readonly headers?: FieldTemplates | undefined;
+}
+
+/** How each host is told which program calls it: the content of `identities.yaml`. */
+export interface IdentitiesOptions {
+  /** Version of the file format: 1. @default 1 */
+  readonly version?: 1 | undefined;
+  /**
+   * default: the file changes single fields of the shipped file; none: the shipped file is ignored. @default default
+   */
+  readonly extends?: "default" | "none" | undefined;
+  /** Identification by host; null or false removes a host of the shipped file. @default none */
+  readonly hosts?: Readonly<Record<string, HostIdentityOptions | null | false>> | undefined;
+}

@@ -1,0 +1,63 @@
+/** Parts that the schemas of all policy files share. */
+import { z } from "zod";
+import { canonicalHost } from "../core/text/host.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { assignmentsOf, canonicalHostIfValid } from "./layer.ts";
+import { problemsOf } from "./validation.ts";
+
+/** Runs a parser of the core, and reports its RangeError as a problem of this value. */
+export function parsedBy<Input, Output>(parse: (input: Input) => Output) {
+  return (input: Input, context: z.RefinementCtx): Output => {
+    try {
+      return parse(input);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      context.addIssue({ code: "custom", message: error.message });
+      return z.NEVER;
+    }
+  };
+}
+
+export const hostNameSchema = z.string().transform(parsedBy(canonicalHost));
+
+export const versionSchema = z.literal(1).optional().describe("Version of the file format: 1. Default: 1");
+
+export const extendsSchema = z
+  .enum(["default", "none"])
+  .optional()
+  .describe(
+    "default: the file changes single fields of the shipped file; none: the shipped file is ignored. Default: default",
+  );
+
+/** Parses options by a schema. Throws a ConfigError that lists every problem. */
+export function parseOptions<Schema extends z.ZodType>(
+  schema: Schema,
+  options: unknown,
+  where: string,
+): z.output<Schema> {
+  const problems = [...problemsOf(schema, assignmentsOf(options, where), where), ...duplicateHosts(options, where)];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return schema.parse(options);
+}
+
+/** A host in two spellings would lose one of its entries. */
+function duplicateHosts(options: unknown, where: string): readonly ConfigProblem[] {
+  const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
+  if (typeof hosts !== "object" || hosts === null) return [];
+  const names = Object.keys(hosts).map(canonicalHostIfValid);
+  const seen = new Set<string>();
+  const duplicates = names.filter(name => seen.size === seen.add(name).size);
+  return duplicates.map(name => ({ where, path: `hosts.${name}`, message: `duplicate entry ${name}` }));
+}
+
+/**
+ * Compile-time check that a hand-written interface has exactly the keys and types of what a schema accepts:
+ * `isExact<A, B>()` compiles only if both have the same shape. Optional keys are compared, which assignability is not.
+ */
+export type Exact<A, B> = [Shape<A>] extends [Shape<B>] ? ([Shape<B>] extends [Shape<A>] ? true : never) : never;
+
+type Shape<Type> = Type extends readonly (infer Item)[]
+  ? { readonly items: Shape<Item> }
+  : Type extends object
+    ? { [Key in keyof Type]-?: Shape<Exclude<Type[Key], undefined>> }
+    : Type;

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { ConfigProblem } from "../errors.ts";
+import type { Environment } from "./environment.ts";
+import { IdentityField } from "./identity.ts";
+import { fillTemplate, isPrintable, isPublicPlaceholder, placeholdersOf } from "./identity-template.ts";
+
+const NOT_AN_ADDRESS = "expected an email address such as you@example.org, with an ASCII domain (value not shown)";
+const NOT_A_NAME = "expected a name in printable ASCII without spaces";
+const NOT_PRINTABLE =
+  "the value contains control characters, leading or trailing spaces, or non-ASCII characters (value not shown)";
+const ADDRESS_LENGTH_MAX = 254;
+
+/**
+ * The values of placeholders, and the problems of these values. An environment variable is read only when a template
+ * contains it, so that unrelated variables cannot cause problems.
+ */
+export class PlaceholderValues {
+  readonly problems: ConfigProblem[] = [];
+  readonly mailto: string | undefined;
+  readonly #tool: string | undefined;
+  readonly #env: Environment;
+  readonly #reported = new Set<string>();
+
+  constructor(mailto: string | undefined, tool: string, env: Environment) {
+    this.#env = env;
+    const isAddress = (text: string) => text.length <= ADDRESS_LENGTH_MAX && z.regexes.html5Email.test(text);
+    this.mailto =
+      mailto === undefined
+        ? this.#checked(env["DOCSTOKG_MAILTO"], "DOCSTOKG_MAILTO", isAddress, NOT_AN_ADDRESS)
+        : this.#checked(mailto, "mailto", isAddress, NOT_AN_ADDRESS);
+    this.#tool = this.#checked(tool, "tool", text => isPrintable(text) && !text.includes(" "), NOT_A_NAME);
+  }
+
+  /** The fields whose placeholders all have a value. */
+  fill(templates: Readonly<Record<string, string | null>> | undefined, path: string): readonly IdentityField[] {
+    return Object.entries(templates ?? {}).flatMap(([name, template]) => {
+      if (template === null) return [];
+      const names = placeholdersOf(template);
+      const values = new Map<string, string>();
+      for (const placeholder of names) {
+        const value = this.#valueOf(placeholder, `${path}.${name}`);
+        if (value === undefined) return [];
+        values.set(placeholder, value);
+      }
+      // A template without placeholders may be a key that was written into the file.
+      const isSecret = names.length === 0 || !names.every(isPublicPlaceholder);
+      const secrets = names.filter(placeholder => !isPublicPlaceholder(placeholder)).map(key => values.get(key) ?? "");
+      return [new IdentityField(name, fillTemplate(template, values), isSecret, secrets)];
+    });
+  }
+
+  #valueOf(placeholder: string, path: string): string | undefined {
+    if (placeholder === "mailto") return this.mailto;
+    if (placeholder === "tool") return this.#tool;
+    return this.#checked(this.#env[placeholder], placeholder, isPrintable, NOT_PRINTABLE, path);
+  }
+
+  /** An empty value counts as absent. Each invalid value is reported once, and never shown. */
+  #checked(
+    value: unknown,
+    where: string,
+    isValid: (text: string) => boolean,
+    message: string,
+    path = "",
+  ): string | undefined {
+    if (value === undefined || value === "") return undefined;
+    if (typeof value === "string" && isValid(value)) return value;
+    if (!this.#reported.has(where)) this.problems.push({ where, path, message });
+    this.#reported.add(where);
+    return undefined;
+  }
+}

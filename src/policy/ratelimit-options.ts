@@ -1,0 +1,128 @@
+/**
+ * The keys of `ratelimits.yaml`, and of the same as an object. The schema has the same texts, and a test compares them.
+ */
+
+/** The limits of one budget. */
+export interface BudgetLimits {
+  /**
+   * Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once.
+   * @default inherited; for total, no rate limit
+   */
+  readonly rates?: string | readonly string[] | undefined;
+  /** Maximum number of requests in flight, 1 or more. @default inherited; otherwise no maximum */
+  readonly max_concurrent?: number | undefined;
+  /** Whether max_concurrent counts over all processes that share a store. @default false */
+  readonly shared?: boolean | undefined;
+  /** Milliseconds added to every window to absorb network jitter, 0 to 60000. @default 25 */
+  readonly guard_ms?: number | undefined;
+  /**
+   * burst sends as soon as a window allows; smooth spaces requests evenly, at (N - 2) / T for a rate of N in T.
+   * @default burst
+   */
+  readonly shape?: "burst" | "smooth" | undefined;
+}
+
+/** The limits of one role. */
+export interface RoleLimits extends BudgetLimits {
+  /**
+   * Longest wait for a rate limit or cooldown, in milliseconds, 0 or more. A call that would wait longer is refused at
+   * once. @default inherited; otherwise 200 (metadata), 250 (landing), 2000 (artifact)
+   */
+  readonly max_delay_ms?: number | undefined;
+  /** Whether HEAD requests count toward the rate limits. @default inherited; otherwise false */
+  readonly count_head?: boolean | undefined;
+  /**
+   * enforce applies the limits; shadow only reports which calls would have waited or been refused, and sends them. The
+   * most specific key wins. @default enforce
+   */
+  readonly mode?: "enforce" | "shadow" | undefined;
+}
+
+/** Limits by role. A field that a role does not set is inherited: host from group, group from defaults. */
+export interface LimitsByRole {
+  /** Limits of requests for metadata: API calls and other small answers. @default inherited */
+  readonly metadata?: RoleLimits | undefined;
+  /** Limits of requests for landing pages of articles. @default inherited */
+  readonly landing?: RoleLimits | undefined;
+  /** Limits of requests for files. @default inherited */
+  readonly artifact?: RoleLimits | undefined;
+}
+
+/** The limits of one host. */
+export interface HostLimits extends LimitsByRole {
+  /** Budget over all roles together; a request needs a free slot in its role and in the total. @default no total */
+  readonly total?: BudgetLimits | undefined;
+}
+
+/** The limits of a group of hosts or paths that share one budget. */
+export interface GroupLimits extends HostLimits {
+  /** Hosts, or host/path for one part of a host; at least one, unless per_host is true. @default none */
+  readonly members?: readonly string[] | undefined;
+  /**
+   * One budget for each host that the calls of this group go to. Calls select the group with the option service, and
+   * members must be absent. @default false
+   */
+  readonly per_host?: boolean | undefined;
+}
+
+/** Adaptive rate: lowers the rate of a host that answers 429, and raises it again to the configured one. */
+export interface AimdOptions {
+  /** Whether rates adapt. @default false */
+  readonly enabled?: boolean | undefined;
+  /** Length of one observation, in seconds, above 0. @default 60 */
+  readonly window_s?: number | undefined;
+  /** Share of 429 responses in a window above which the rate is lowered, above 0 and at most 1. @default 0.05 */
+  readonly high_429_ratio?: number | undefined;
+  /** Percent of the configured rate added after a window without too many 429, 0 to 100. @default 5 */
+  readonly increase_step_pct?: number | undefined;
+  /** Percent of the current rate taken away after a window with too many 429, 0 to below 100. @default 20 */
+  readonly decrease_step_pct?: number | undefined;
+  /** Lowest factor of the configured rate, above 0 and at most max_multiplier. @default 0.3 */
+  readonly min_multiplier?: number | undefined;
+  /** Highest factor of the configured rate, above 0 and at most 1. @default 1 */
+  readonly max_multiplier?: number | undefined;
+}
+
+/** The store of the limits. */
+export interface BackendOptions {
+  /**
+   * memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that
+   * use the same file; redis: all processes that use the same server. @default memory
+   */
+  readonly kind?: "memory" | "multiprocess" | "sqlite" | "redis" | undefined;
+  /** File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. @default empty */
+  readonly dsn?: string | undefined;
+}
+
+/** Limits over all hosts. */
+export interface GlobalLimits {
+  /** Maximum number of requests in flight over all hosts, 1 or more. @default no maximum; the shipped file sets 500 */
+  readonly max_inflight?: number | undefined;
+}
+
+/** The rate limits of every host: the content of `ratelimits.yaml`. */
+export interface RatelimitsOptions {
+  /** Version of the file format: 1. @default 1 */
+  readonly version?: 1 | undefined;
+  /**
+   * default: the file changes single fields of the shipped file; none: the shipped file is ignored. @default default
+   */
+  readonly extends?: "default" | "none" | undefined;
+  /**
+   * enforce applies the limits; shadow only reports which calls would have waited or been refused, and sends them. The
+   * most specific key wins. @default enforce
+   */
+  readonly mode?: "enforce" | "shadow" | undefined;
+  /** Limits of hosts that are not listed, and of fields that a host does not set. @default built-in limits */
+  readonly defaults?: LimitsByRole | undefined;
+  /** Limits by host; a port belongs to the name only if the policy names it. @default none */
+  readonly hosts?: Readonly<Record<string, HostLimits>> | undefined;
+  /** Hosts or paths that share one budget, by the name of the group. @default none */
+  readonly groups?: Readonly<Record<string, GroupLimits>> | undefined;
+  /** Adaptive rate: lowers the rate of a host that answers 429, and raises it again. @default off */
+  readonly aimd?: AimdOptions | undefined;
+  /** Store of the limits. @default memory */
+  readonly backend?: BackendOptions | undefined;
+  /** Limits over all hosts. @default none */
+  readonly global?: GlobalLimits | undefined;
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readYamlLayer } from "./yaml-layer.ts";
+
+test("a few lines that expand to millions of values, and a huge file, are refused", () => {
+  const bomb = [
+    "a: &a { x: 1 }",
+    ...Array.from({ length: 12 }, (_, i) => {
+      const before = String.fromCharCode(97 + i);
+      const name = String.fromCharCode(98 + i);
+      return `${name}: &${name} { ${Array.from({ length: 9 }, (__, j) => `k${j}: *${before}`).join(", ")} }`;
+    }),
+  ].join("\n");
+  const { problems } = readYamlLayer(bomb, "bomb.yaml");
+  assert.equal(problems.length, 1);
+  assert.match(problems[0]?.message ?? "", /^more than 250000 values, or nested more than 12 levels deep$/);
+  const huge = readYamlLayer(`# ${"x".repeat(1_000_001)}\n`, "huge.yaml");
+  assert.deepEqual(huge.problems, [
+    { where: "huge.yaml", path: "", message: "the file has more than 1000000 characters" },
+  ]);
+});
+
+test("a file that is nested too deep has one problem", () => {
+  const deep = (name: string) => `${name}: ${"{ a: ".repeat(14)}1${" }".repeat(14)}\n`;
+  const { problems } = readYamlLayer(deep("x") + deep("y"), "deep.yaml");
+  assert.equal(problems.filter(({ message }) => message.includes("nested more than 12 levels")).length, 1);
+});
+
+test("an alias without an anchor, and a key that is not text, are problems with their line", () => {
+  const { problems } = readYamlLayer("hosts:\n  a.example: *missing\n  1: {}\n", "odd.yaml");
+  assert.deepEqual(
+    problems.map(({ where, message }) => `${where} ${message}`),
+    [
+      'odd.yaml:2 unknown anchor "missing": define it above this line',
+      "odd.yaml:3 invalid key 1: keys are text; put it in quotes",
+    ],
+  );
+});
