@@ -1,27 +1,36 @@
 import type { Command } from "commander";
-import type { PolicyOverrides, PolicySources } from "../../policy/load.ts";
+import type { PolicyOverrides } from "../../policy/flag-layer.ts";
+import type { PolicySources } from "../../policy/load.ts";
 import type { Io } from "../program.ts";
 
-/** The flags that override the policy, the same for every command that has one. */
+/** Declares the flags that override the policy. They are the same on every command that reads the policy. */
 export function addPolicyFlags(command: Command): void {
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
   command
     .option(
       "--rate <host:role=fields>",
-      "limits of a host and role, such as api.example.org:metadata=rates:3/SECOND",
+      "rate limits of a host (or group, or defaults) and role, e.g. api.example.org:metadata=rates:3/SECOND",
       collect,
     )
-    .option("--rate-backend <kind>", "where limits are kept: memory, multiprocess, sqlite or redis")
-    .option("--rate-dsn <dsn>", "the file or address of that")
-    .option("--max-inflight <count>", "the ceiling over all requests in flight")
-    .option("--aimd <fields>", "the adaptive pace, such as enabled:true,decrease:20")
-    .option("--breaker <host=fields>", "a host's breaker, such as api.example.org=fail_max:3,reset:60", collect)
-    .option("--breaker-role <host:role=fields>", "the breaker of a host's role", collect)
-    .option("--breaker-resolver <name=fields>", "a resolver's breaker", collect)
-    .option("--breaker-rolling <fields>", "the rolling window, such as thresh:6,window:30,cooldown:60");
+    .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite or redis")
+    .option("--rate-dsn <dsn>", "file or URL of that store")
+    .option("--max-inflight <count>", "maximum requests in flight, over all hosts")
+    .option("--aimd <fields>", "adaptive rate (AIMD), e.g. enabled:true,decrease:20")
+    .option(
+      "--breaker <host=fields>",
+      "breaker settings of a host (or defaults), e.g. api.example.org=fail_max:3,reset:60",
+      collect,
+    )
+    .option(
+      "--breaker-role <host:role=fields>",
+      "breaker settings of one role of a host, e.g. api.example.org:artifact=fail_max:2",
+      collect,
+    )
+    .option("--breaker-resolver <name=fields>", "breaker settings of a resolver, e.g. landing_page=fail_max:4", collect)
+    .option("--breaker-rolling <fields>", "rolling failure window, e.g. thresh:6,window:30,cooldown:60");
 }
 
-/** The three layers of a command: files and environment as the process has them, flags as they were given. */
+/** The sources of a command: the environment of the process (which names the files), and the flags. */
 export function policySources(options: Readonly<Record<string, unknown>>, { env }: Io): PolicySources {
   return { env, overrides: options as PolicyOverrides };
 }

@@ -12,13 +12,13 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true }));
 
-async function run(argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
+async function run(argv: readonly string[], env: Readonly<Record<string, string>> = {}, columns?: number) {
   let stdout = "";
   let stderr = "";
   const io = {
     argv,
     env,
-    stdout: { write: (text: string) => (stdout += text) },
+    stdout: { write: (text: string) => (stdout += text), isTTY: columns !== undefined, columns },
     stderr: { write: (text: string) => (stderr += text) },
   };
   const exitCode = await runProgram(docstokg, io);
@@ -31,18 +31,22 @@ async function file(name: string, text: string): Promise<string> {
   return path;
 }
 
-test("policy show prints a table that fits a terminal", async () => {
+test("policy show prints settings, limits, breakers and groups", async () => {
   const { exitCode, stdout } = await run(["policy", "show"]);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /^backend memory, aimd off, at most 500 in flight\n/);
-  assert.match(stdout, /^host +role +rates +max delay +HEAD +at once +fails \/ reset$/m);
-  assert.match(stdout, /^api\.crossref\.org +metadata +4\/SECOND \+ 10000\/HOUR +1000 ms +counts +1 +5 \/ 60 s$/m);
-  assert.match(stdout, /^group arxiv +export\.arxiv\.org, /m);
-  const table = stdout.slice(0, stdout.indexOf("\ngroup "));
-  assert.ok(Math.max(...table.split("\n").map(line => line.length)) <= 120);
+  assert.match(stdout, /^backend +memory\nin flight +at most 500 requests over all hosts\nAIMD +off\n/);
+  assert.match(stdout, /^rolling window +6 failures in 30 s start a cooldown of 60 s$/m);
+  assert.match(stdout, /^breaker store +same as backend$/m);
+  assert.match(stdout, /^limits +role +rates +max delay +HEAD +slots +mode$/m);
+  assert.match(stdout, /^api\.crossref\.org +metadata +4\/SECOND \+ 10000\/HOUR +1000 ms +counted +1 +enforce$/m);
+  assert.match(stdout, /^breakers +role +failures \/ reset +Retry-After cap +trial calls +mode$/m);
+  assert.match(stdout, /^api\.crossref\.org +metadata +5 \/ 60 s +900 s +1 +enforce$/m);
+  assert.match(stdout, /^resolver landing_page +4 \/ 45 s +1$/m);
+  assert.match(stdout, /^arxiv +export\.arxiv\.org, /m);
+  assert.equal(stdout.match(/^group arxiv /gm)?.length, 1);
 });
 
-test("policy show answers for one host, and for programs", async () => {
+test("policy show prints one host with --host, and JSON with --json", async () => {
   const { stdout } = await run([
     "policy",
     "show",
@@ -52,14 +56,20 @@ test("policy show answers for one host, and for programs", async () => {
     "--rate",
     "api.crossref.org:metadata=rates:1/s",
   ]);
-  const rows = JSON.parse(stdout);
+  const { settings, rows, breakers, groups } = JSON.parse(stdout);
   assert.deepEqual(rows.map(({ role, rates }: { role: string; rates: string }) => [role, rates]).slice(0, 1), [
     ["metadata", "1/SECOND"],
   ]);
   assert.equal(rows.length, 4);
+  assert.deepEqual(
+    breakers.map(({ role }: { role: string }) => role),
+    ["metadata", "landing", "artifact"],
+  );
+  assert.equal(settings.backend, "memory");
+  assert.deepEqual(groups, []);
 });
 
-test("policy explain names every layer that spoke, the last one marked", async () => {
+test("policy explain prints every source of a value, and marks the effective one", async () => {
   const yaml = await file("ratelimits.yaml", 'hosts: { api.crossref.org: { metadata: { rates: "3/s" } } }\n');
   const { exitCode, stdout } = await run(
     ["policy", "explain", "https://api.crossref.org/works/10.1/x", "--rate", "api.crossref.org:metadata=rates:1/s"],
@@ -68,8 +78,8 @@ test("policy explain names every layer that spoke, the last one marked", async (
   assert.equal(exitCode, 0);
   const lines = stdout.split("\n");
   const at = lines.findIndex(line => line.startsWith("rates "));
-  const said = lines.slice(at, at + 6).map(line => line.replace(folder, "").trim().replace(/ {2,}/g, " | "));
-  assert.deepEqual(said.slice(3), [
+  const sources = lines.slice(at, at + 6).map(line => line.replace(folder, "").trim().replace(/ {2,}/g, " | "));
+  assert.deepEqual(sources.slice(3), [
     "3/s | /ratelimits.yaml:1 | hosts.api.crossref.org.metadata.rates",
     "2/s | DOCSTOKG_RLIMITS | hosts.api.crossref.org.metadata.rates",
     "= | 1/s | --rate | hosts.api.crossref.org.metadata.rates",
@@ -88,17 +98,59 @@ test("a port counts only where the policy names it", async () => {
   );
 });
 
-test("policy explain knows groups, and splits a host by the path of a URL", async () => {
+test("policy explain finds the group of a host, and of a path in a URL", async () => {
   assert.match(
     (await run(["policy", "explain", "arxiv.org", "artifact"])).stdout,
-    /^arxiv\.org \(artifact\), as a member of group arxiv\n/,
+    /^arxiv\.org \(artifact\), member of group arxiv\n/,
   );
   const { stdout } = await run(["policy", "explain", "https://www.ebi.ac.uk/ols4/api", "--json"]);
   assert.equal(JSON.parse(stdout).host, "www.ebi.ac.uk");
   assert.match(stdout, /groups\.ols4/);
 });
 
-test("policy check finds the shipped policy without fault", async () => {
+test("policy explain explains a group, the defaults and a resolver", async () => {
+  const explained = async (target: string) => JSON.parse((await run(["policy", "explain", target, "--json"])).stdout);
+  const group = await explained("arxiv");
+  assert.deepEqual([group.group, group.role, group.host], ["arxiv", "metadata", undefined]);
+  assert.equal(group.values.at(-1).sources.at(-1).path, "groups.arxiv.total.guard_ms");
+  const { values } = await explained("defaults");
+  const rates = values.find(({ field }: { field: string }) => field === "rates");
+  assert.equal(rates.sources.at(-1).path, "defaults.metadata.rates");
+  const resolver = await explained("resolver:landing_page");
+  assert.equal(resolver.values[0].sources.at(-1).path, "resolvers.landing_page.fail_max");
+  assert.match(
+    (await run(["policy", "explain", "resolver:other"])).stdout,
+    /^resolver other, not listed: the defaults/,
+  );
+});
+
+test("policy show and policy explain fit 80 and 40 columns, and lose no value", async () => {
+  for (const columns of [80, 40]) {
+    for (const command of [
+      ["policy", "show"],
+      ["policy", "explain", "export.arxiv.org"],
+    ]) {
+      const { stdout } = await run(command, {}, columns);
+      const widest = Math.max(...stdout.split("\n").map(line => line.length));
+      assert.ok(widest <= columns, `${command.join(" ")}: ${widest} > ${columns}`);
+    }
+  }
+  const { stdout: shown } = await run(["policy", "show"], {}, 80);
+  assert.match(shown, /^limits\n {2}role +rates +max delay +HEAD +slots +mode\n\(all other hosts\)\n {2}metadata /m);
+  assert.match(shown, /^ {2}metadata +5\/SECOND \+ 5000\/HOUR \+ 80000\/DAY +1000 ms +counted +4 +enforce$/m);
+  const { stdout: long } = await run(["policy", "show"], {}, 40);
+  assert.match(
+    long,
+    /^limits: api\.crossref\.org\nrole: metadata\nrates: 4\/SECOND \+ 10000\/HOUR\nmax delay: 1000 ms\nHEAD: counted\nslots: 1\nmode: enforce\n/m,
+  );
+  const { stdout: explained } = await run(["policy", "explain", "export.arxiv.org"], {}, 80);
+  assert.match(
+    explained,
+    /^= 1\/3SECOND \+ 1000\/DAY\n {4}ratelimits\.yaml \(shipped\):\d+ {2}groups\.arxiv\.metadata\.rates$/m,
+  );
+});
+
+test("policy check has no problems and no warnings for the shipped policy", async () => {
   assert.deepEqual(await run(["policy", "check"]), { exitCode: 0, stdout: "0 problems, 0 warnings\n", stderr: "" });
 });
 
@@ -119,7 +171,7 @@ test("policy check lists every problem of a file and exits with 2", async () => 
   assert.equal(JSON.parse(json).problems.length, 2);
 });
 
-test("policy check warns of limits and variables that will not do what their author wants", async () => {
+test("policy check warns of settings that probably do not do what their author wants", async () => {
   const { exitCode, stdout, stderr } = await run(
     ["policy", "check", "--rate", "a.example:metadata=rates:1/3SECOND,max_delay_ms:150"],
     {
@@ -128,19 +180,48 @@ test("policy check warns of limits and variables that will not do what their aut
   );
   assert.equal(exitCode, 0);
   assert.equal(stdout, "0 problems, 2 warnings\n");
-  assert.match(stderr, /warning: a\.example metadata: max_delay_ms 150 is shorter than the 3000 ms/);
-  assert.match(stderr, /warning: DOCSTOKG_RLIMTS is no variable of ours; did you mean DOCSTOKG_RLIMITS\?/);
+  assert.match(stderr, /warning: a\.example metadata: max_delay_ms 150 is less than the 3000 ms between calls/);
+  assert.match(stderr, /warning: unknown environment variable DOCSTOKG_RLIMTS; did you mean DOCSTOKG_RLIMITS\?/);
+});
+
+test("policy check gives a file the same warnings as without a file, and checks the flags", async () => {
+  const text = "hosts:\n  a.example: { metadata: { rates: 1/3SECOND, max_delay_ms: 150 } }\n";
+  const path = await file("slow-ratelimits.yaml", text);
+  const named = await run(["policy", "check", path]);
+  const effective = await run(["policy", "check"], { DOCSTOKG_RLIMITS_YAML: path });
+  assert.equal(named.stderr, effective.stderr);
+  assert.match(named.stderr, /^warning: a\.example metadata: max_delay_ms 150/);
+  assert.equal(named.stdout, `${path}: ratelimits, ok\n${effective.stdout}`);
+  const { exitCode, stdout, stderr } = await run(["policy", "check", path, "--rate", "nonsense"]);
+  assert.equal(exitCode, 2);
+  assert.equal(stdout, `${path}: ratelimits, ok\n1 problem, 0 warnings\n`);
+  assert.match(stderr, /^--rate: "nonsense" has no "="/);
+});
+
+test("policy check warns of a raised rate that a lower total makes ineffective", async () => {
+  const { stderr } = await run(["policy", "check", "--rate", "api.crossref.org:metadata=rates:20/SECOND"]);
+  assert.match(stderr, /^warning: api\.crossref\.org metadata: 20\/SECOND \(--rate\) has no effect: the total of/m);
+});
+
+test("policy check without a file checks the variables that would be sent", async () => {
+  const { exitCode, stderr } = await run(["policy", "check"], { OSF_TOKEN: "pasted\n" });
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^OSF_TOKEN: hosts\.api\.osf\.io\.headers\.authorization: /);
+  assert.doesNotMatch(stderr, /pasted/);
 });
 
 test("a wrong role, host or flag is a clear message and exit code 2", async () => {
   for (const [argv, expected] of [
-    [["policy", "explain", "a.example", "metdata"], /"metdata" is no role; the roles are metadata, landing, artifact/],
+    [["policy", "explain", "a.example", "metdata"], /unknown role "metdata"; expected metadata, landing or artifact/],
     [["policy", "explain", "not a host"], /"not a host" is neither a host nor a URL/],
     [["policy", "explain", "ftp://a.example"], /ftp/],
     [["policy", "explain", "https://u:secret@bad host/"], /^(?!.*secret).*neither a host nor a URL/],
     [["policy", "show", "--rate-backend", "redis://u:secret@a.example"], /^(?!.*secret).*backend\.kind/],
-    [["policy", "show", "--breaker-role", "a.example=fail_max:3"], /--breaker-role: "a\.example" is not <host>:<role>/],
-    [["policy", "show", "--rate", "a.example=rates:1/s"], /--rate: "a\.example" is not <host>:<role>/],
+    [
+      ["policy", "show", "--breaker-role", "a.example=fail_max:3"],
+      /--breaker-role: "a\.example" names no role; expected <host>:<role>/,
+    ],
+    [["policy", "show", "--rate", "a.example=rates:1/s"], /--rate: "a\.example" names no role; expected <host>:<role>/],
     [
       ["policy", "show", "--rate", "a.example:metadata=rates:8"],
       /--rate: hosts\.a\.example\.metadata\.rates: "8" is not a rate/,
@@ -151,5 +232,26 @@ test("a wrong role, host or flag is a clear message and exit code 2", async () =
     const { exitCode, stderr } = await run(argv);
     assert.equal(exitCode, 2, argv.join(" "));
     assert.match(stderr, expected);
+  }
+});
+
+test("shadow mode is visible in policy show, policy explain and why", async () => {
+  const env = {
+    DOCSTOKG_RLIMITS_YAML: await file("shadow-ratelimits.yaml", "mode: shadow\n"),
+    DOCSTOKG_BREAKERS_YAML: await file("shadow-breakers.yaml", "hosts: { a.example: { mode: shadow } }\n"),
+  };
+  const { stdout: shown } = await run(["policy", "show", "--host", "a.example"], env);
+  assert.match(shown, /^a\.example +metadata +10\/SECOND .* shadow$/m);
+  assert.match(shown, /^a\.example +metadata +5 \/ 45 s .* shadow$/m);
+  const { stdout: json } = await run(["policy", "show", "--host", "a.example", "--json"], env);
+  const { rows } = JSON.parse(json);
+  assert.deepEqual([rows[0].mode, rows[0].breakerMode], ["shadow", "shadow"]);
+  for (const command of [
+    ["policy", "explain", "a.example"],
+    ["why", "https://a.example/x"],
+  ]) {
+    const { stdout } = await run(command, env);
+    assert.match(stdout, /(?:^mode|=) +shadow +\S*shadow-ratelimits\.yaml:1 +mode$/m);
+    assert.match(stdout, /(?:^breaker\.mode|=) +shadow +\S*shadow-breakers\.yaml:1 +hosts\.a\.example\.mode$/m);
   }
 });

@@ -1,140 +1,171 @@
 import { urlHost } from "../../core/text/host.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { unknownVariables } from "../../policy/environment.ts";
-import { explainPolicy } from "../../policy/explanation.ts";
-import { loadIdentities } from "../../policy/identities.ts";
-import { checkFile, type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
-import { hostPolicyRows, policyRows } from "../../policy/policy-row.ts";
-import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
-import { warningsOf } from "../../policy/warnings.ts";
+import { checkFile, checkPolicy } from "../../policy/check-file.ts";
+import {
+  type ExplainedValue,
+  explainCircuit,
+  explainLimits,
+  explainPolicy,
+  explainResolver,
+  explainSettings,
+} from "../../policy/explanation.ts";
+import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
+import { breakerRows, groupRows, hostBreakerRows, hostPolicyRows, policyRows } from "../../policy/policy-row.ts";
+import { withoutCredentials } from "../../policy/redact.ts";
+import { isRole, ROLES, type Role, unknownRoleMessage } from "../../policy/roles.ts";
 import { ExitCode } from "../exit-code.ts";
-import { formatTable, terminalWidth } from "../output/table.ts";
+import { terminalWidth } from "../output/table.ts";
 import type { CliCommand } from "../program.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
+import {
+  breakersTable,
+  groupsTable,
+  limitsTable,
+  policySettings,
+  settingsText,
+  sourcesTable,
+  textLines,
+} from "./policy-text.ts";
+
+const RESOLVER_PREFIX = "resolver:";
 
 const show: CliCommand = {
   name: "show",
-  summary: "print the limits and breakers that hold",
+  summary: "print the effective rate limits and breaker settings",
   configure: command => {
     command.option("--host <host>", "only this host, all its roles").option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (_, options, io) => {
-    const policy = await loadPolicy(policySources(options, io));
-    const host = options["host"];
-    const rows = typeof host === "string" ? hostPolicyRows(policy, listedTarget(policy, host)) : policyRows(policy);
+    const loaded = await loadPolicy(policySources(options, io));
+    const target = typeof options["host"] === "string" ? listedTarget(loaded, options["host"]) : undefined;
+    const settings = policySettings(loaded);
+    const rows = target === undefined ? policyRows(loaded) : hostPolicyRows(loaded, target);
+    const breakers = target === undefined ? breakerRows(loaded) : hostBreakerRows(loaded, target.host);
+    const groups = target === undefined ? groupRows(loaded) : [];
     if (options["json"]) {
-      io.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
+      io.stdout.write(`${JSON.stringify({ settings, rows, breakers, groups }, undefined, 2)}\n`);
       return ExitCode.ok;
     }
-    const header = ["host", "role", "rates", "max delay", "HEAD", "at once", "fails / reset"];
-    const cells = rows.map((row, index) => [
-      rows[index - 1]?.host === row.host ? "" : row.host,
-      row.role,
-      row.rates || "unlimited",
-      row.maxDelayMs === undefined ? "" : `${row.maxDelayMs} ms`,
-      row.countsHead === undefined ? "" : row.countsHead ? "counts" : "free",
-      row.maxConcurrent === undefined ? "" : String(row.maxConcurrent),
-      row.failMax === undefined ? "" : `${row.failMax} / ${row.resetS} s`,
-    ]);
-    const { aimd, maxInFlight } = policy.ratelimits.resolved;
-    const backend = policy.ratelimits.options.backend?.kind ?? "memory";
-    const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
-    io.stdout.write(`backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}\n\n`);
-    io.stdout.write(formatTable(header, cells, { columns: terminalWidth(io.stdout) }));
-    const groups = Object.entries(policy.ratelimits.options.groups ?? {});
-    if (host === undefined && groups.length > 0) {
-      const members = groups.map(([group, { members: list = [] }]) => [`group ${group}`, list.join(", ")]);
-      io.stdout.write(`\n${formatTable(["group", "members"], members)}`);
-    }
+    const columns = terminalWidth(io.stdout);
+    const parts = [settingsText(settings, columns), limitsTable(rows, columns), breakersTable(breakers, columns)];
+    if (groups.length > 0) parts.push(groupsTable(groups, columns));
+    io.stdout.write(parts.join("\n"));
     return ExitCode.ok;
   },
 };
 
 const explain: CliCommand = {
   name: "explain",
-  summary: "say where each value for a host came from",
+  summary: "print where each value for a host comes from",
   configure: command => {
     command
-      .argument("<host|url>")
+      .argument("<target>", "a host, a URL, a group, defaults, or resolver:<name>")
       .argument("[role]", `one of ${ROLES.join(", ")}`, "metadata")
       .option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async ([target = "", role = "metadata"], options, io) => {
-    if (!isRole(role)) throw wrong("[role]", unknownRoleMessage(role));
-    targetOf(target);
-    const policy = await loadPolicy(policySources(options, io));
-    const { host, path } = listedTarget(policy, target);
-    const explained = explainPolicy(policy, host, role, path);
+    if (!isRole(role)) throw usageError("[role]", unknownRoleMessage(role));
+    if (!target.startsWith(RESOLVER_PREFIX)) targetOf(target);
+    const loaded = await loadPolicy(policySources(options, io));
+    const { names, listing, values } = explanationOf(loaded, target, role);
+    const settings = explainSettings(loaded);
     if (options["json"]) {
-      io.stdout.write(`${JSON.stringify({ host, role, values: explained }, undefined, 2)}\n`);
+      io.stdout.write(`${JSON.stringify({ ...names, values, settings }, undefined, 2)}\n`);
       return ExitCode.ok;
     }
-    const { name } = policy.ratelimits.resolved.route(host, role, path);
-    const isListed = name !== host || policy.ratelimits.options.hosts?.[host] !== undefined;
-    const listingText =
-      name !== host ? `as a member of ${name}` : isListed ? "as listed" : "not listed: the defaults hold";
-    io.stdout.write(`${host} (${role}), ${listingText}\n`);
-    if (!isListed && policy.ratelimits.options.groups?.[host] !== undefined) {
-      io.stdout.write(
-        `There is a group of that name; its members are ${policy.ratelimits.options.groups[host]?.members?.join(", ")}.\n`,
-      );
-    }
-    io.stdout.write("\n");
-    const rows = explained.flatMap(({ field, said }) =>
-      said.map(({ where, path: place, value }, index) => {
-        const isLast = index === said.length - 1;
-        return [index === 0 ? field : "", isLast ? "=" : "", text(value), `${where}${place ? `  ${place}` : ""}`];
-      }),
-    );
-    io.stdout.write(formatTable(["value", "", "", "said by (the last one holds, marked =)"], rows));
+    const columns = terminalWidth(io.stdout);
+    io.stdout.write(`${textLines(listing, columns).join("\n")}\n\n${sourcesTable(values, columns)}`);
+    io.stdout.write(`\nfor all hosts\n\n${sourcesTable(settings, columns)}`);
     return ExitCode.ok;
   },
 };
 
 const check: CliCommand = {
   name: "check",
-  summary: "look for mistakes in the policy, or in files",
+  summary: "validate the effective policy, or the policy with these files in it",
   configure: command => {
     command.argument("[file...]").option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (files, options, io) => {
-    const problems: ConfigProblem[] = [];
-    const warnings: string[] = [];
+    const sources = policySources(options, io);
+    const problems = new Map<string, ConfigProblem>();
+    const warnings = new Set<string>();
+    const lines: string[] = [];
+    const add = (found: Awaited<ReturnType<typeof checkPolicy>>) => {
+      for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
+      for (const warning of found.warnings) warnings.add(warning);
+    };
+    if (files.length === 0) add(await checkPolicy(sources));
     for (const file of files) {
-      const { key, problems: found } = await checkFile(file);
-      problems.push(...found);
-      if (!options["json"])
-        io.stdout.write(`${file}: ${key}, ${found.length === 0 ? "ok" : count(found.length, "problem")}\n`);
+      const found = await checkFile(file, sources);
+      const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
+      lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : count(own.length, "problem")}`);
+      add(found);
     }
-    if (files.length === 0) {
-      try {
-        const policy = await loadPolicy(policySources(options, io));
-        await loadIdentities({ env: io.env });
-        warnings.push(...warningsOf(policy), ...unknownVariables(io.env));
-      } catch (error) {
-        if (!(error instanceof ConfigError)) throw error;
-        problems.push(...error.problems);
-      }
-    }
-    if (options["json"]) io.stdout.write(`${JSON.stringify({ problems, warnings }, undefined, 2)}\n`);
-    else {
-      if (problems.length > 0) io.stderr.write(`${new ConfigError(problems).message}\n`);
+    const all = [...problems.values()];
+    if (options["json"]) {
+      io.stdout.write(`${JSON.stringify({ problems: all, warnings: [...warnings] }, undefined, 2)}\n`);
+    } else {
+      if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
       for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`);
-      io.stdout.write(`${count(problems.length, "problem")}, ${count(warnings.length, "warning")}\n`);
+      lines.push(`${count(all.length, "problem")}, ${count(warnings.size, "warning")}`);
+      io.stdout.write(lines.map(line => `${line}\n`).join(""));
     }
-    return problems.length > 0 ? ExitCode.usage : ExitCode.ok;
+    return all.length > 0 ? ExitCode.usage : ExitCode.ok;
   },
 };
 
-/** `docstokg policy`: what holds, why, and whether it makes sense. */
+/** `docstokg policy`: which limits and breaker settings are effective, where they come from, and what is wrong with them. */
 export const policy: CliCommand = {
   name: "policy",
-  summary: "show, explain and check limits and breakers",
+  summary: "show, explain and check rate limits and breaker settings",
   commands: [show, explain, check],
 };
+
+interface PolicyExplanation {
+  /** What is explained, for JSON. */
+  readonly names: Readonly<Record<string, string>>;
+  /** One line of text: what is explained, and where the policy lists it. */
+  readonly listing: string;
+  readonly values: readonly ExplainedValue[];
+}
+
+/** The target is read as `--rate` reads it: a listed host, then a group, then a host that is not listed. */
+function explanationOf(loaded: LoadedPolicy, target: string, role: Role): PolicyExplanation {
+  const { options, resolved } = loaded.ratelimits;
+  if (target.startsWith(RESOLVER_PREFIX)) {
+    const resolver = target.slice(RESOLVER_PREFIX.length);
+    const isListed = Object.hasOwn(loaded.breakers.options.resolvers ?? {}, resolver);
+    const listing = `resolver ${resolver}, ${listedText(isListed)}`;
+    return { names: { resolver }, listing, values: explainResolver(loaded, resolver) };
+  }
+  if (target.toLowerCase() === "defaults") {
+    const values = [...explainLimits(loaded, {}, role), ...explainCircuit(loaded, undefined, role)];
+    return {
+      names: { target: "defaults", role },
+      listing: `defaults (${role}), for hosts that are not listed`,
+      values,
+    };
+  }
+  const { host, path } = listedTarget(loaded, target);
+  const isListedHost = Object.hasOwn(options.hosts ?? {}, host);
+  const group = Object.keys(options.groups ?? {}).find(name => name.toLowerCase() === target.toLowerCase());
+  if (group !== undefined && !isListedHost) {
+    const members = options.groups?.[group]?.members?.join(", ") ?? "each host separately";
+    const values = explainLimits(loaded, { group }, role);
+    return { names: { group, role }, listing: `group ${group} (${role}): ${members}`, values };
+  }
+  const { name } = resolved.route(host, role, path);
+  const listing = `${host} (${role}), ${name === host ? listedText(isListedHost) : `member of ${name}`}`;
+  return { names: { host, role }, listing, values: explainPolicy(loaded, host, role, path) };
+}
+
+function listedText(isListed: boolean): string {
+  return isListed ? "listed in the policy" : "not listed: the defaults apply";
+}
 
 /** A port counts only where the policy names it. */
 function listedTarget(
@@ -147,7 +178,7 @@ function listedTarget(
   return { host: hosts.some(listed => Object.hasOwn(listed, withPort)) ? withPort : host, path };
 }
 
-/** A host, with or without a path, or a whole URL. */
+/** A host, with or without a path, or a complete URL. */
 function targetOf(text: string): { readonly host: string; readonly port: string; readonly path: string | undefined } {
   const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
   try {
@@ -155,18 +186,14 @@ function targetOf(text: string): { readonly host: string; readonly port: string;
     return { host: urlHost(url).host, port: url.port, path: url.pathname === "/" ? undefined : url.pathname };
   } catch (error) {
     if (error instanceof TypeError)
-      throw wrong("<host|url>", `${JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@"))} is neither a host nor a URL`);
-    if (error instanceof RangeError) throw wrong("<host|url>", error.message);
+      throw usageError("<target>", `${JSON.stringify(withoutCredentials(text))} is neither a host nor a URL`);
+    if (error instanceof RangeError) throw usageError("<target>", error.message);
     throw error;
   }
 }
 
-function wrong(where: string, message: string): ConfigError {
+function usageError(where: string, message: string): ConfigError {
   return new ConfigError([{ where, path: "", message }]);
-}
-
-function text(value: unknown): string {
-  return Array.isArray(value) ? value.join(" + ") : String(value);
 }
 
 function count(number: number, noun: string): string {

@@ -1,0 +1,175 @@
+import type { ExplainedValue } from "../../policy/explanation.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import type { BreakerRow, GroupRow, PolicyRow } from "../../policy/policy-row.ts";
+import { withoutCredentials } from "../../policy/redact.ts";
+import { formatPairs, formatTable } from "../output/table.ts";
+
+/** Width of the terminal; undefined in a pipe or a file. */
+type Columns = number | undefined;
+
+/** The settings that hold for every host, for JSON. */
+export interface PolicySettings {
+  readonly backend: string;
+  /** Null for no maximum. */
+  readonly maxInFlight: number | null;
+  readonly aimd: boolean;
+  /** Null if it is disabled. */
+  readonly rollingWindow: {
+    readonly thresholdFailures: number;
+    readonly windowS: number;
+    readonly cooldownS: number;
+  } | null;
+  readonly jitterMs: number;
+  readonly adaptiveReset: boolean;
+  readonly failureStatuses: readonly number[];
+  readonly neutralStatuses: readonly number[];
+  /** `none` if breakers use the backend of the limits. */
+  readonly breakerStore: string;
+}
+
+export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySettings {
+  const { aimd, maxInFlight } = ratelimits.resolved;
+  const { rollingWindow, jitterMs, isAdaptive, rules } = breakers.resolved;
+  const { threshold, windowUs, cooldownMs } = rollingWindow;
+  const { kind = "memory", dsn = "" } = ratelimits.options.backend ?? {};
+  const { backend = "none", dsn: storeDsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
+  return {
+    backend: storeText(kind, dsn),
+    maxInFlight: Number.isFinite(maxInFlight) ? maxInFlight : null,
+    aimd: aimd.enabled,
+    rollingWindow: rollingWindow.enabled
+      ? { thresholdFailures: threshold, windowS: windowUs / 1e6, cooldownS: cooldownMs / 1000 }
+      : null,
+    jitterMs,
+    adaptiveReset: isAdaptive,
+    failureStatuses: [...rules.failureStatuses],
+    neutralStatuses: [...rules.neutralStatuses],
+    breakerStore: storeText(backend, storeDsn),
+  };
+}
+
+export function settingsText(settings: PolicySettings, columns: Columns): string {
+  const { maxInFlight, rollingWindow, breakerStore } = settings;
+  const rolling =
+    rollingWindow === null
+      ? "off"
+      : `${rollingWindow.thresholdFailures} failures in ${rollingWindow.windowS} s start a cooldown of ${rollingWindow.cooldownS} s`;
+  return formatPairs(
+    [
+      ["backend", settings.backend],
+      ["in flight", maxInFlight === null ? "not limited" : `at most ${maxInFlight} requests over all hosts`],
+      ["AIMD", onOff(settings.aimd)],
+      ["rolling window", rolling],
+      ["trial jitter", `up to ${settings.jitterMs} ms`],
+      ["adaptive reset", onOff(settings.adaptiveReset)],
+      ["failures", settings.failureStatuses.join(", ")],
+      ["neutral", settings.neutralStatuses.join(", ")],
+      ["breaker store", breakerStore === "none" ? "same as backend" : breakerStore],
+    ],
+    { columns },
+  );
+}
+
+export function limitsTable(rows: readonly PolicyRow[], columns: Columns): string {
+  const cells = rows.map(row => [
+    row.host,
+    row.role,
+    row.rates || "unlimited",
+    row.maxDelayMs === undefined ? "" : `${row.maxDelayMs} ms`,
+    row.countsHead === undefined ? "" : row.countsHead ? "counted" : "no",
+    row.maxConcurrent === undefined ? "" : String(row.maxConcurrent),
+    row.mode ?? "",
+  ]);
+  const header = ["limits", "role", "rates", "max delay", "HEAD", "slots", "mode"];
+  return sectionedTable(header, cells, columns);
+}
+
+export function breakersTable(rows: readonly BreakerRow[], columns: Columns): string {
+  const cells = rows.map(row => [
+    row.name,
+    row.role ?? "",
+    `${row.failMax} / ${row.resetS} s`,
+    row.retryAfterCapS === undefined ? "" : `${row.retryAfterCapS} s`,
+    String(row.trialCalls),
+    row.mode ?? "",
+  ]);
+  const header = ["breakers", "role", "failures / reset", "Retry-After cap", "trial calls", "mode"];
+  return sectionedTable(header, cells, columns);
+}
+
+export function groupsTable(groups: readonly GroupRow[], columns: Columns): string {
+  const cells = groups.map(({ name, members }) => [name, members.join(", ") || "each host separately (per_host)"]);
+  return formatTable(["group", "members"], cells, { columns });
+}
+
+/** Every source of every value, weakest first; the effective one is marked. */
+export function sourcesTable(values: readonly ExplainedValue[], columns: Columns): string {
+  const rows = values.flatMap(({ field, sources }) =>
+    sources.map(({ where, path, value }, index) => {
+      const mark = index === sources.length - 1 ? "=" : "";
+      return [field, mark, valueText(value), path === "" ? where : `${where}  ${path}`];
+    }),
+  );
+  const header = ["setting", "", "value", "source (= marks the effective value)"];
+  const table = formatTable(header, rows, { hidesRepeats: true });
+  return fits(table, columns) ? table : values.map(value => sourceLines(value, columns)).join("");
+}
+
+/** One value in lines, for terminals that are too narrow for the table. */
+function sourceLines({ field, sources }: ExplainedValue, columns = Number.POSITIVE_INFINITY): string {
+  const lines = sources.flatMap(({ where, path, value }, index) => {
+    const mark = index === sources.length - 1 ? "=" : " ";
+    const source = `${where}  ${path}`.trimEnd();
+    const places = source.length + 4 <= columns ? [source] : [where, path];
+    return [
+      ...textLines(valueText(value), columns - 2).map((text, line) => `${line === 0 ? mark : " "} ${text}`),
+      ...places.flatMap(place => textLines(place, columns - 4)).map(text => `    ${text}`),
+    ];
+  });
+  return [...textLines(field, columns), ...lines].map(line => `${line}\n`).join("");
+}
+
+/** Lines of at most `width` characters, broken after a space or a dot where there is one. */
+export function textLines(text: string, width = Number.POSITIVE_INFINITY): readonly string[] {
+  if (text.length <= width) return text === "" ? [] : [text];
+  const head = text.slice(0, Math.max(1, width));
+  const end = Math.max(head.lastIndexOf(" "), head.lastIndexOf(".")) + 1 || head.length;
+  return [text.slice(0, end).trimEnd(), ...textLines(text.slice(end).trimStart(), width)];
+}
+
+/**
+ * A table whose first column names the section of a row. If it is too wide, each section gets a line of its own above
+ * its rows; if that is too wide as well, the table takes its long form.
+ */
+function sectionedTable(header: readonly string[], rows: readonly (readonly string[])[], columns: Columns): string {
+  const table = formatTable(header, rows, { hidesRepeats: true });
+  if (fits(table, columns)) return table;
+  const [title = "", ...inner] = header;
+  const [innerHeader = "", ...lines] = formatTable(
+    inner,
+    rows.map(([, ...cells]) => cells),
+  ).split("\n");
+  const sections = rows.flatMap(([section = ""], index) => [
+    ...(rows[index - 1]?.[0] === section ? [] : [section]),
+    `  ${lines[index]}`,
+  ]);
+  const sectioned = [title, `  ${innerHeader}`, ...sections].map(line => `${line}\n`).join("");
+  return fits(sectioned, columns) ? sectioned : formatTable(header, rows, { columns });
+}
+
+function fits(text: string, columns: Columns): boolean {
+  return columns === undefined || text.split("\n").every(line => line.length <= columns);
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.join(typeof value[0] === "number" ? ", " : " + ");
+  return value === "" ? "(empty)" : String(value);
+}
+
+function storeText(kind: string, dsn: string): string {
+  return dsn === "" ? kind : `${kind} ${withoutCredentials(dsn)}`;
+}
+
+function onOff(isOn: boolean): string {
+  return isOn ? "on" : "off";
+}
