@@ -23,6 +23,19 @@ export {
   RejectedError,
 } from "./errors.ts";
 export type { Listener } from "./listeners.ts";
-export type { BreakersOptions } from "./policy/breaker-schema.ts";
+export type {
+  AdaptiveResetOptions,
+  AdvancedBreakerOptions,
+  BreakerDefaults,
+  BreakersOptions,
+  CircuitOptions,
+  CircuitsByRole,
+  ClassifyOptions,
+  CooldownStoreOptions,
+  HalfOpenOptions,
+  HostBreakerOptions,
+  RollingWindowOptions,
+  TrialCallOptions,
+} from "./policy/breaker-options.ts";
 export type { Role } from "./policy/roles.ts";
 export type { Time, Timer } from "./time/time.ts";

@@ -20,6 +20,16 @@ export type { Refusal } from "./limiter/grant.ts";
 export type { KeySnapshot } from "./limiter/key-snapshot.ts";
 export type { LimiterEvent } from "./limiter/limiter-events.ts";
 export type { Listener } from "./listeners.ts";
-export type { HostLimits, RatelimitsOptions, RoleLimits } from "./policy/ratelimit-schema.ts";
+export type {
+  AimdOptions,
+  BackendOptions,
+  BudgetLimits,
+  GlobalLimits,
+  GroupLimits,
+  HostLimits,
+  LimitsByRole,
+  RatelimitsOptions,
+  RoleLimits,
+} from "./policy/ratelimit-options.ts";
 export type { Role } from "./policy/roles.ts";
 export type { Time, Timer } from "./time/time.ts";

@@ -1,0 +1,46 @@
+import type { BreakersOptions } from "./breaker-options.ts";
+import { configHash } from "./config-hash.ts";
+import { type ExplainedValue, explainPolicy, explainSettings } from "./explanation.ts";
+import { loadPolicy as loadInternalPolicy, type PolicySources } from "./load.ts";
+import { type PolicyRow, policyRows } from "./policy-row.ts";
+import type { RatelimitsOptions } from "./ratelimit-options.ts";
+import type { Role } from "./roles.ts";
+import { warningsOf } from "./warnings.ts";
+
+/** A policy that was loaded and checked: files, environment and flags together. */
+export interface Policy {
+  /** The merged rate limits, in the shape of `ratelimits.yaml`; `new RateLimiter()` accepts `options`. */
+  readonly ratelimits: { readonly options: RatelimitsOptions };
+  /** The merged breaker settings, in the shape of `breakers.yaml`; `new BreakerRegistry()` accepts `options`. */
+  readonly breakers: { readonly options: BreakersOptions };
+  /** Sixteen hexadecimal digits; equal policies have equal ones. Events carry it as `config_hash`. */
+  readonly configHash: string;
+  /** The effective settings of every listed host and group, and of all other hosts: `docstokg policy show`. */
+  rows(): readonly PolicyRow[];
+  /**
+   * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a group that splits
+   * the host. Throws a RangeError when the text is not a host.
+   */
+  explain(host: string, role?: Role, path?: string): readonly ExplainedValue[];
+  /** Settings that are valid, and probably do not do what their author wants: `docstokg policy check`. */
+  warnings(): readonly string[];
+}
+
+/**
+ * Loads the policy: shipped files, then the user's files or objects, then environment, then flags; a later source wins,
+ * field by field. Rejects with one ConfigError that lists every problem of every source.
+ */
+export async function loadPolicy(sources: PolicySources = {}): Promise<Policy> {
+  const loaded = await loadInternalPolicy(sources);
+  return {
+    ratelimits: { options: loaded.ratelimits.options },
+    breakers: { options: loaded.breakers.options },
+    configHash: configHash(loaded),
+    rows: () => policyRows(loaded),
+    explain: (host, role = "metadata", path) => [
+      ...explainPolicy(loaded, host, role, path),
+      ...explainSettings(loaded),
+    ],
+    warnings: () => warningsOf(loaded),
+  };
+}
