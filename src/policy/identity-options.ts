@@ -19,7 +19,7 @@ export interface HostIdentityOptions {
   readonly headers?: FieldTemplates | undefined;
 }
 
-/** How each host is told which program calls it: the content of `identities.yaml`. */
+/** The identification of requests to each host: the content of `identities.yaml`. */
 export interface IdentitiesOptions {
   /** Version of the file format: 1. @default 1 */
   readonly version?: 1 | undefined;

@@ -32,7 +32,7 @@ async function problems(sources: IdentitySources): Promise<readonly ConfigProble
   return error.problems.map(problem => ({ ...problem, where: problem.where.replace(`${folder}/`, "") }));
 }
 
-/** What a host would be told, as an object. */
+/** The fields that are sent to a host, as an object. */
 function fieldsOf(identities: Identities, name: string, port = 443) {
   const identity = identities.of(name, port);
   if (identity === undefined) return undefined;
@@ -41,7 +41,7 @@ function fieldsOf(identities: Identities, name: string, port = 443) {
   return { query: plain(identity.query), headers: plain(identity.headers) };
 }
 
-/** Every variable that the shipped file asks for, with a value that names it. */
+/** Every variable that the shipped file uses, with a value that contains its name. */
 async function everyKey(): Promise<Readonly<Record<string, string>>> {
   const text = await readFile(new URL("../../configs/networking/identities.yaml", import.meta.url), "utf8");
   const { hosts } = parse(text) as { hosts: unknown };

@@ -20,7 +20,7 @@ export interface IdentitySources {
 }
 
 /**
- * Loads how hosts are told which program calls: the shipped file, then the user's file or object, field by field, with
+ * Loads the identification of requests: the shipped file, then the user's file or object, field by field, with
  * placeholders filled in. Throws one ConfigError with every problem; no message contains a value.
  */
 export async function loadIdentities(sources: IdentitySources = {}): Promise<Identities> {

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { assignmentsOf } from "./layer.ts";
+import { problemsOf } from "./validation.ts";
+
+const schema = z.strictObject({
+  name: z.string().optional(),
+  key: z.string().regex(/^x/, "expected a text that begins with x").optional(),
+  backend: z.strictObject({ kind: z.enum(["memory", "redis"]).optional() }).optional(),
+});
+
+function messages(options: object, quotesValues?: boolean): readonly string[] {
+  const layer = assignmentsOf(options, "test.yaml:1");
+  return problemsOf(schema, layer, "test", { quotesValues }).map(({ path, message }) => `${path}: ${message}`);
+}
+
+test("a problem quotes the value that was found, unless the file may contain secrets", () => {
+  const wrong = { name: 12_345, key: "secret" };
+  assert.deepEqual(messages(wrong), [
+    "name: expected string, found 12345",
+    'key: expected a text that begins with x, found "secret"',
+  ]);
+  assert.deepEqual(messages(wrong, false), ["name: expected string", "key: expected a text that begins with x"]);
+});
+
+test("the address of a store is never quoted, and other URLs lose their credentials", () => {
+  assert.deepEqual(messages({ backend: { kind: "redis://u:secret@a.example" } }), [
+    'backend.kind: expected one of "memory", "redis", found "(not shown)"',
+  ]);
+  assert.deepEqual(messages({ key: "redis://u:secret@a.example" }), [
+    'key: expected a text that begins with x, found "redis://…@a.example"',
+  ]);
+});
+
+test("an unknown key has a suggestion, and a known key at the wrong place is reported as such", () => {
+  assert.deepEqual(messages({ nmae: "x", kind: "memory" }), [
+    "nmae: unknown key; did you mean name?",
+    "kind: this key is not allowed at this place",
+  ]);
+});
