@@ -34,8 +34,8 @@ test("the address of a store is never quoted, and other URLs lose their credenti
 });
 
 test("an unknown key has a suggestion, and a known key at the wrong place is reported as such", () => {
-  assert.deepEqual(messages({ nmae: "x", kind: "memory" }), [
-    "nmae: unknown key; did you mean name?",
+  assert.deepEqual(messages({ bakend: {}, kind: "memory" }), [
+    "bakend: unknown key; did you mean backend?",
     "kind: this key is not allowed at this place",
   ]);
 });
