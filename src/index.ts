@@ -7,7 +7,7 @@ export * from "./limiter.ts";
 export type { Environment } from "./policy/environment.ts";
 export type { ExplainedValue, ValueSource } from "./policy/explanation.ts";
 export type { PolicyOverrides } from "./policy/flag-layer.ts";
-export type { HostIdentityOptions, IdentitiesOptions } from "./policy/identity-options.ts";
+export type { HostIdentityOptions, IdentitiesOptions, IdentityTemplates } from "./policy/identity-options.ts";
 export type { PolicySources } from "./policy/load.ts";
 export type { PolicyMode, PolicyRow } from "./policy/policy-row.ts";
 export { loadPolicy, type Policy } from "./policy/public-policy.ts";

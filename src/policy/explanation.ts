@@ -25,11 +25,13 @@ export interface ValueSource {
   readonly where: string;
   /** The key that is set, such as `hosts.api.example.org.metadata.rates`; empty for a built-in default. */
   readonly path: string;
+  /** The value as it is written there; the credentials of a store's address are removed. */
   readonly value: unknown;
 }
 
 /** One value of the effective policy, and every place that sets it. */
 export interface ExplainedValue {
+  /** The name of the value, such as `rates`, `total.max_concurrent` or `breaker.fail_max`. */
   readonly field: string;
   /** The effective value: that of the last source. */
   readonly value: unknown;

@@ -1,7 +1,7 @@
 /** The keys of `identities.yaml`, and of the same as an object. The schema has the same texts, and a test compares them. */
 
 /** A template for each field, by the field's name; null or false removes a field of the shipped file. */
-type FieldTemplates = Readonly<Record<string, string | null | false>>;
+export type IdentityTemplates = Readonly<Record<string, string | null | false>>;
 
 /** How requests to one host are identified. */
 export interface HostIdentityOptions {
@@ -11,12 +11,12 @@ export interface HostIdentityOptions {
    * Query parameters, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a
    * parameter without a value for each placeholder is not sent. null or false removes it. @default none
    */
-  readonly query?: FieldTemplates | undefined;
+  readonly query?: IdentityTemplates | undefined;
   /**
    * Headers, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a header
    * without a value for each placeholder is not sent. null or false removes it. @default none
    */
-  readonly headers?: FieldTemplates | undefined;
+  readonly headers?: IdentityTemplates | undefined;
 }
 
 /** The identification of requests to each host: the content of `identities.yaml`. */

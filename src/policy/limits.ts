@@ -127,8 +127,9 @@ export function limitPoliciesFrom(options: RatelimitsOptions, where: string): Co
     scopeOf: (text, path = "") => (budgetsFor(canonicalHost(text), path) ?? defaults).scope,
     route(text, role, path = "") {
       const host = canonicalHost(text);
-      const { name, rolePolicies, above } = budgetsFor(host, path) ?? { ...defaults, name: host };
-      return { name, roleBudget: rolePolicies[role], above };
+      const budgets = budgetsFor(host, path) ?? defaults;
+      const name = budgets === defaults ? host : budgets.name;
+      return { name, roleBudget: budgets.rolePolicies[role], above: budgets.above };
     },
     routeOf({ scope, name }, role) {
       const budgets = name === undefined ? defaults : (groups.get(name) ?? budgetsFor(scope.host ?? "", ""));

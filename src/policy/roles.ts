@@ -1,8 +1,10 @@
-/** What a request fetches. Providers limit the three differently, so each has its own limits and circuits. */
-export const ROLES = ["metadata", "landing", "artifact"] as const;
+/**
+ * What a request fetches. `metadata`: API calls; `landing`: landing pages of articles; `artifact`: files. Providers limit
+ * the three differently, so each has its own limits and circuits.
+ */
+export type Role = "metadata" | "landing" | "artifact";
 
-/** `metadata`: API calls; `landing`: landing pages of articles; `artifact`: files. */
-export type Role = (typeof ROLES)[number];
+export const ROLES = ["metadata", "landing", "artifact"] as const satisfies readonly Role[];
 
 export function isRole(value: unknown): value is Role {
   return (ROLES as readonly unknown[]).includes(value);
