@@ -153,3 +153,12 @@ test("a wrong role, host or flag is a clear message and exit code 2", async () =
     assert.match(stderr, expected);
   }
 });
+
+test("a file that is not YAML has a handful of problems, not hundreds", async () => {
+  const path = await file("readme.yaml", "# A title\n\n**text**: [a](b), `c`: d\n".repeat(40));
+  const { exitCode, stdout, stderr } = await run(["policy", "check", path]);
+  assert.equal(exitCode, 2);
+  const lines = (stdout + stderr).split("\n").filter(line => line.startsWith(`${path}:`));
+  assert.ok(lines.length <= 8, lines.join("\n"));
+  assert.match(stdout + stderr, /and \d+ more; is this a policy in YAML\?/);
+});

@@ -9,10 +9,10 @@ import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
 import { warningsOf } from "../../policy/warnings.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
-import type { CliCommand } from "../program.ts";
+import type { CommandModule, Subcommand } from "../program.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 
-const show: CliCommand = {
+const show: Subcommand = {
   name: "show",
   summary: "print the limits and breakers that hold",
   configure: command => {
@@ -51,7 +51,7 @@ const show: CliCommand = {
   },
 };
 
-const explain: CliCommand = {
+const explain: Subcommand = {
   name: "explain",
   summary: "say where each value for a host came from",
   configure: command => {
@@ -93,7 +93,7 @@ const explain: CliCommand = {
   },
 };
 
-const check: CliCommand = {
+const check: Subcommand = {
   name: "check",
   summary: "look for mistakes in the policy, or in files",
   configure: command => {
@@ -130,11 +130,7 @@ const check: CliCommand = {
 };
 
 /** `docstokg policy`: what holds, why, and whether it makes sense. */
-export const policy: CliCommand = {
-  name: "policy",
-  summary: "show, explain and check limits and breakers",
-  commands: [show, explain, check],
-};
+export const policy: CommandModule = { commands: [show, explain, check] };
 
 /** A port counts only where the policy names it. */
 function listedTarget(

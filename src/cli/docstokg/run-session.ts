@@ -9,64 +9,67 @@ import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
-import type { Io } from "../program.ts";
+import type { Flags, Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { RunCounts } from "./run-counts.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
-/** What is done while a run is open: listing works, and telling of lines that name none. */
+/** What the listing of works may use while the run is open. */
 export interface Feed {
   readonly hub: Hub;
   readonly run: HarvestRun;
   readonly tally: RunCounts;
-  /** A line for whoever watches. */
+  /** Prints a line above the progress. */
   log(text: string): void;
-  /** The run was interrupted: no more works are wanted. */
+  /** Aborted by an interrupt: no more works are added. */
   readonly signal: AbortSignal;
 }
 
 export interface SessionOptions {
   readonly settings: RunSettings;
-  /** As they were given, for the policy's flags. */
-  readonly options: Readonly<Record<string, unknown>>;
+  /** The policy flags are read from these. */
+  readonly flags: Flags;
   readonly io: Io;
-  /** As the manifest keeps it. */
+  /** The command line that the manifest records. */
   readonly command: string;
-  /** Lists works. Resolves to false when the list is not to be worked on. */
+  /** Adds works to the run. Resolves to false if the list was rejected. */
   readonly feed: (feed: Feed) => Promise<boolean>;
-  /** Lists everything before the first request goes out. */
+  /** Sends no request before all works are listed. @default false */
   readonly isListedFirst?: boolean | undefined;
-  /** What the hub is told beside what the settings say. */
+  /** Hub options in addition to those of the settings. */
   readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry"> | undefined;
   readonly time?: Time | undefined;
 }
 
 export interface SessionOutcome {
   readonly tally: RunCounts;
-  /** What the manifest says of the works that this run wanted. */
+  /** The manifest, restricted to the works of this run. */
   readonly report: ManifestReport;
   readonly elapsedMs: number;
   readonly wasInterrupted: boolean;
-  /** Nothing was done, because the list was refused. */
+  /** A strict list was rejected; nothing was done. */
   readonly wasRefused: boolean;
 }
 
-/** One run from its first line to its last: hub, manifest, pipeline, progress and interrupts. */
+/** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
 export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
   const { settings, io, command, feed, isListedFirst = false, time = systemTime } = session;
   const tally = new RunCounts();
   const resolvers = settings.resolvers.filter(({ name, needs }) => {
     const missing = needs.filter(variable => !isSet(variable, settings, io));
-    if (missing.length > 0) io.stderr.write(`${name} is left out: it needs ${missing.join(" and ")}\n`);
+    if (missing.length > 0)
+      io.stderr.write(
+        `resolver ${name} skipped: ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set\n`,
+      );
     return missing.length === 0;
   });
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
   const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
   const telemetry = [tally.listener, ...listeners, ...(session.hub?.telemetry ?? [])];
   const hub = await createHub({
-    ...policySources(session.options, io),
+    ...policySources(session.flags, io),
     policy: session.hub?.policy,
     mailto: settings.mailto,
     cache: settings.cache,
@@ -77,7 +80,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
       ...(settings.ca === undefined ? {} : { tls: { ca: settings.ca } }),
       ...session.hub?.network,
     },
-    // The pipeline comes again by itself, when the host is free, and does other things meanwhile.
+    // The pipeline retries: it works on other hosts until this one is free.
     retry: false,
   }).catch(async error => {
     await telemetrySession?.close();
@@ -94,7 +97,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
       order: work => orderFor(work, resolvers),
       onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
       onDeferred: () => {
-        tally.putOff += 1;
+        tally.deferred += 1;
       },
     });
     const startedUs = time.monotonicUs();
@@ -106,11 +109,11 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
       isQuiet: settings.isQuiet,
       hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
     });
-    if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} of an interrupted run put in place`);
+    if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
     const interrupts = new Interrupts(time, {
       onFirst: () => {
         const inFlight = formatCount(run.pipeline.inFlight, "request");
-        progress.log(`Finishing ${inFlight} under way; Ctrl-C again to stop at once.`);
+        progress.log(`Waiting for ${inFlight} in flight; press Ctrl-C again to stop now.`);
         run.pipeline.drain();
       },
       onAgain: () => run.pipeline.stop(),
@@ -122,7 +125,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
       let listingError: unknown;
       const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
         .catch(error => {
-          // What is under way is brought to its end first; what is done is kept.
+          // Requests in flight finish and completed works are kept; the error is thrown after that.
           listingError = error;
           run.pipeline.drain();
           return false;

@@ -7,11 +7,11 @@ function setUp(isTTY: boolean) {
   let text = "";
   const time = new FakeTime();
   const stderr = { isTTY, write: (piece: string) => (text += piece) };
-  const io = { argv: [], env: {}, stdout: { write: () => assert.fail("stdout is for results") }, stderr };
+  const io = { argv: [], env: {}, stdout: { write: () => assert.fail("stdout is only for results") }, stderr };
   return { progress: new ProgressLine(io, time), time, written: () => text };
 }
 
-test("on a terminal one line is painted over, not more than ten times a second, and cleared before anything else", async () => {
+test("on a terminal one line is repainted at most ten times per second, and cleared before other output", async () => {
   const { progress, time, written } = setUp(true);
   progress.bytes("hp", 500_000, 2_000_000);
   progress.bytes("hp", 600_000, 2_000_000);
@@ -26,7 +26,7 @@ test("on a terminal one line is painted over, not more than ten times a second, 
   assert.equal(written().length, length);
 });
 
-test("elsewhere nothing is painted", () => {
+test("in a pipe no progress is printed", () => {
   const { progress, written } = setUp(false);
   progress.bytes("hp", 1, 2);
   progress.done("hp");

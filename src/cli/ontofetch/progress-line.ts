@@ -1,13 +1,13 @@
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
+import { formatBytes } from "../output/format.ts";
 import type { Io } from "../program.ts";
-import { formatSize } from "./settings-flags.ts";
 
-/** Ten times a second is as often as anybody reads. */
+/** At most ten repaints per second. */
 const REPAINT_US = 100_000;
 const WIDTH = 100;
 
-/** What is under way, in one line that is painted over, on a terminal; nothing elsewhere: results have lines of their own. */
+/** On a terminal, one line with the downloads in progress, repainted in place. Elsewhere nothing is printed. */
 export class ProgressLine {
   readonly #write: ((text: string) => void) | undefined;
   readonly #time: Time;
@@ -25,8 +25,8 @@ export class ProgressLine {
     if (this.#write === undefined) return;
     const part =
       totalBytes === undefined
-        ? formatSize(bytes)
-        : `${Math.floor((100 * bytes) / Math.max(1, totalBytes))} % of ${formatSize(totalBytes)}`;
+        ? formatBytes(bytes)
+        : `${Math.floor((100 * bytes) / Math.max(1, totalBytes))} % of ${formatBytes(totalBytes)}`;
     this.#files.set(id, part);
     const nowUs = this.#time.monotonicUs();
     if (nowUs - this.#paintedUs < REPAINT_US) return;
@@ -41,7 +41,7 @@ export class ProgressLine {
     this.clear();
   }
 
-  /** Before anything else is printed. */
+  /** Must be called before anything else is printed on the terminal. */
   clear(): void {
     if (this.#isShown) this.#write?.("\r\u001b[K");
     this.#isShown = false;

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters, styleText } from "node:util";
 import fc from "fast-check";
-import { formatTable } from "./table.ts";
+import { formatPairs, formatTable } from "./table.ts";
 
-test("columns line up, and no line ends in blanks", () => {
+const rows = [["api.example.org", "a long reason with several words", "x"]];
+
+test("columns are aligned, and no line ends in spaces", () => {
   assert.equal(
     formatTable(
       ["a", "b"],
@@ -17,39 +19,78 @@ test("columns line up, and no line ends in blanks", () => {
   );
 });
 
-test("what is too wide for a terminal ends in an ellipsis, the widest column first", () => {
-  const rows = [["api.example.org", "a".repeat(40), "x"]];
-  const [header, line] = formatTable(["host", "why", ""], rows, { columns: 40 }).split("\n");
-  assert.equal(header, "host             why");
-  assert.equal(line, `api.example.org  ${"a".repeat(19)}…  x`);
+test("a table that is too wide wraps its widest column at spaces", () => {
+  assert.equal(
+    formatTable(["host", "why", ""], rows, { columns: 40 }),
+    "host             why\napi.example.org  a long reason with    x\n                 several words\n",
+  );
 });
 
-test("a table is never wider than its terminal, unless every column is as narrow as can be", () => {
+test("if wrapping would break a word, each row becomes lines of heading and value", () => {
+  assert.equal(
+    formatTable(["host", "why", "n"], [...rows, ["b.example", "", "2"]], { columns: 22 }),
+    "host: api.example.org\nwhy: a long reason\n  with several words\nn: x\n\nhost: b.example\nn: 2\n",
+  );
+});
+
+test("no line is wider than the terminal, and no text is lost", () => {
+  const words = (text: string) => text.replace(/[\s:]/g, "").replace(/a|b|c/g, "");
   fc.assert(
     fc.property(
-      fc.array(fc.array(fc.string({ maxLength: 60 }), { minLength: 3, maxLength: 3 })),
-      fc.integer({ min: 28, max: 150 }),
-      (rows, columns) => {
-        const lines = formatTable(["a", "b", "c"], rows, { columns }).split("\n");
-        for (const line of lines) assert.ok(line.length <= columns, line);
-        assert.equal(lines.length, rows.length + 2);
+      fc.array(fc.array(fc.string({ unit: "grapheme-ascii", maxLength: 60 }), { minLength: 3, maxLength: 3 })),
+      fc.integer({ min: 20, max: 150 }),
+      (cells, columns) => {
+        const text = formatTable(["a", "b", "c"], cells, { columns });
+        for (const line of text.split("\n")) assert.ok(line.length <= columns, line);
+        const sorted = (value: string) => [...words(value)].sort().join("");
+        assert.equal(sorted(text), sorted(cells.flat().join("")));
       },
     ),
   );
 });
 
-test("colour takes no room", () => {
-  const rows = [
+test("a repeated first cell is left out of the table, and printed in the long form", () => {
+  const repeated = [
+    ["api.example.org", "1"],
+    ["api.example.org", "2"],
+  ];
+  assert.equal(
+    formatTable(["host", "n"], repeated, { hidesRepeats: true }),
+    "host             n\napi.example.org  1\n                 2\n",
+  );
+  assert.equal(
+    formatTable(["host", "processes"], repeated, { hidesRepeats: true, columns: 25 }),
+    "host: api.example.org\nprocesses: 1\n\nhost: api.example.org\nprocesses: 2\n",
+  );
+});
+
+test("colour does not change the width", () => {
+  const states = [
     ["open", "x"],
     ["closed", "y"],
   ];
   const paint = (text: string, _: number, column: number) =>
     column === 0 ? styleText("red", text, { validateStream: false }) : text;
-  const painted = formatTable(["state", ""], rows, { paint });
-  assert.notEqual(painted, stripVTControlCharacters(painted));
-  assert.equal(stripVTControlCharacters(painted), formatTable(["state", ""], rows));
+  for (const columns of [80, 8]) {
+    const painted = formatTable(["state", ""], states, { paint, columns });
+    assert.notEqual(painted, stripVTControlCharacters(painted));
+    assert.equal(stripVTControlCharacters(painted), formatTable(["state", ""], states, { columns }));
+  }
 });
 
-test("a cell cannot command the terminal", () => {
+test("control characters of a cell do not reach the terminal", () => {
   assert.equal(formatTable(["a"], [["\x1b[2Jgone\n"]]), "a\n\u{fffd}[2Jgone\u{fffd}\n");
+});
+
+test("names and values are aligned without a heading, and become lines of name and value if that is too wide", () => {
+  const pairs = [
+    ["waits", "p50 250 ms, p95 400 ms, max 1 s"],
+    ["time saved", "0 ms"],
+  ] as const;
+  assert.equal(formatPairs(pairs), "waits       p50 250 ms, p95 400 ms, max 1 s\ntime saved  0 ms\n");
+  assert.equal(
+    formatPairs(pairs, { columns: 40 }),
+    "waits       p50 250 ms, p95 400 ms, max\n            1 s\ntime saved  0 ms\n",
+  );
+  assert.equal(formatPairs(pairs, { columns: 30 }), "waits: p50 250 ms, p95 400\n  ms, max 1 s\ntime saved: 0 ms\n");
 });

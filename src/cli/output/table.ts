@@ -1,61 +1,160 @@
 import type { Output } from "../program.ts";
 
-/** How a table is shown, beyond its text. */
 export interface TableOptions {
-  /** As wide as it may be; what is too long for that ends in an ellipsis. @default as wide as it is */
+  /** Maximum width. A table that does not fit is printed in its long form. @default unlimited */
   readonly columns?: number | undefined;
-  /** Colours a cell, which is given as it stands; `row` counts from 0, without the header. */
+  /** Colours a piece of a cell; `row` counts from 0, without the header. */
   readonly paint?: ((text: string, row: number, column: number) => string) | undefined;
+  /** Leaves the first cell of a row empty if it equals that of the row above. The long form repeats it. */
+  readonly hidesRepeats?: boolean | undefined;
 }
 
-/** Cut to fit a terminal, and whole in a pipe or a file. */
+type Row = readonly string[];
+type Paint = NonNullable<TableOptions["paint"]>;
+
+const GAP = "  ";
+/** A word up to this length is never broken in a table: hosts, dates and rates stay readable. */
+const UNBROKEN_CHARS = 24;
+/** Text in a narrower column than this is hard to read. */
+const MIN_TEXT_WIDTH = 10;
+/** The same for the values of pairs, which are sentences. */
+const MIN_VALUE_WIDTH = 24;
+
+/** The width that output must fit: that of the terminal; undefined in a pipe or a file. */
 export function terminalWidth({ isTTY, columns }: Pick<Output, "isTTY" | "columns">): number | undefined {
   return isTTY ? columns : undefined;
 }
 
-const GAP = "  ";
-/** A column that is cut down to less says nothing any more. */
-const WIDTH_MIN = 8;
-
-/** Columns that line up, two spaces apart, nothing at the end of a line. */
+/**
+ * Aligned columns, two spaces apart. If the table is too wide, its cells wrap; if that would break words, each row
+ * becomes a block of `heading: value` lines. No cell is cut and no column is dropped.
+ */
 export function formatTable(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  { columns = Number.POSITIVE_INFINITY, paint = text => text }: TableOptions = {},
+  header: Row,
+  rows: readonly Row[],
+  { columns = Number.POSITIVE_INFINITY, paint = text => text, hidesRepeats = false }: TableOptions = {},
 ): string {
-  const all = [header, ...rows].map(row => row.map(printable));
-  const widths = header.map((_, column) => Math.max(...all.map(row => (row[column] ?? "").length)));
-  fit(widths, columns);
-  return all
-    .map((row, index) =>
-      row
-        .map((cell, column) => {
-          const text = cut(cell, widths[column] ?? 0);
-          const blanks = " ".repeat((widths[column] ?? 0) - text.length);
-          return (index === 0 ? text : paint(text, index - 1, column)) + blanks;
-        })
-        .join(GAP)
-        .trimEnd(),
-    )
-    .map(line => `${line}\n`)
-    .join("");
+  const headings = header.map(printable);
+  const cells = rows.map(row => row.map(printable));
+  const natural = headings.map((_, column) => widest([headings, ...cells], column, ({ length }) => length));
+  const least = headings.map((heading, column) => Math.max(longestWord(heading), widest(cells, column, leastWidth)));
+  const widths = fittingWidths(natural, least, columns);
+  if (widths === undefined) return longForm(headings, cells, columns, paint);
+  const shown = hidesRepeats ? cells.map((row, index) => withoutRepeat(row, cells[index - 1])) : cells;
+  const lines = [
+    ...rowLines(headings, widths, text => text),
+    ...shown.flatMap((row, index) => rowLines(row, widths, (text, column) => paint(text, index, column))),
+  ];
+  return lines.map(line => `${line}\n`).join("");
 }
 
-/** Takes from the widest, one by one, until all of them fit or none can be made narrower. */
-function fit(widths: number[], columns: number): void {
-  let surplus = widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1) - columns;
-  for (; surplus > 0; surplus -= 1) {
-    const widest = Math.max(...widths);
-    if (widest <= WIDTH_MIN) return;
-    widths[widths.indexOf(widest)] = widest - 1;
-  }
+/** Names and values without a heading, such as the figures of a report. */
+export function formatPairs(
+  pairs: readonly (readonly [name: string, value: string])[],
+  { columns = Number.POSITIVE_INFINITY }: Pick<TableOptions, "columns"> = {},
+): string {
+  const natural = [0, 1].map(column => widest(pairs, column, ({ length }) => length));
+  const [nameWidth = 0, valueWidth = 0] = natural;
+  const widths = fittingWidths(natural, [nameWidth, Math.min(valueWidth, MIN_VALUE_WIDTH)], columns);
+  const lines =
+    widths === undefined
+      ? pairs.flatMap(([name, value]) => wrapIndented(`${name}: ${printable(value)}`, columns))
+      : pairs.flatMap(pair => rowLines(pair.map(printable), widths, text => text));
+  return lines.map(line => `${line}\n`).join("");
 }
 
-function cut(text: string, width: number): string {
-  return text.length > width ? `${text.slice(0, width - 1)}…` : text;
-}
-
-/** What came through a store may be anybody's text, and a terminal obeys some of it. */
+/** Replaces control characters: a cell may be text from a store or a server, and a terminal would obey it. */
 function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, "\u{fffd}");
+}
+
+function withoutRepeat(row: Row, above: Row | undefined): Row {
+  return above !== undefined && above[0] === row[0] ? ["", ...row.slice(1)] : row;
+}
+
+function widest(rows: readonly Row[], column: number, width: (cell: string) => number): number {
+  return Math.max(0, ...rows.map(row => width(row[column] ?? "")));
+}
+
+function leastWidth(cell: string): number {
+  return Math.max(longestWord(cell), Math.min(cell.length, MIN_TEXT_WIDTH));
+}
+
+/** Narrows the widest columns first. Undefined if the columns do not fit although each has its least width. */
+function fittingWidths(
+  natural: readonly number[],
+  least: readonly number[],
+  columns: number,
+): readonly number[] | undefined {
+  const widths = [...natural];
+  const gaps = GAP.length * (widths.length - 1);
+  let surplus = widths.reduce((sum, width) => sum + width, gaps) - columns;
+  for (; surplus > 0; surplus -= 1) {
+    const narrowable = widths.map((width, column) => (width > (least[column] ?? 0) ? width : 0));
+    const width = Math.max(0, ...narrowable);
+    if (width === 0) return undefined;
+    widths[narrowable.indexOf(width)] = width - 1;
+  }
+  return widths;
+}
+
+function longestWord(text: string): number {
+  return Math.max(...text.split(" ").map(word => Math.min(word.length, UNBROKEN_CHARS)));
+}
+
+function rowLines(
+  row: Row,
+  widths: readonly number[],
+  paint: (text: string, column: number) => string,
+): readonly string[] {
+  const wrapped = widths.map((width, column) => wrap(row[column] ?? "", width));
+  const height = Math.max(1, ...wrapped.map(({ length }) => length));
+  return Array.from({ length: height }, (_, line) =>
+    widths
+      .map((width, column) => {
+        const text = wrapped[column]?.[line] ?? "";
+        return (text === "" ? text : paint(text, column)) + " ".repeat(width - text.length);
+      })
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+function longForm(header: Row, rows: readonly Row[], columns: number, paint: Paint): string {
+  const blocks = rows.map((row, index) =>
+    row.flatMap((value, column) => {
+      if (value === "") return [];
+      const name = header[column] ?? "";
+      const prefix = name === "" ? "" : `${name}: `;
+      const [first = "", ...rest] = wrapIndented(`${prefix}${value}`, columns);
+      // The value is coloured, its heading is not.
+      const head = first.length > prefix.length ? prefix + paint(first.slice(prefix.length), index, column) : first;
+      return [head, ...rest.map(text => paint(text, index, column))].map(text => `${text}\n`);
+    }),
+  );
+  return blocks.map(block => block.join("")).join("\n");
+}
+
+function wrapIndented(text: string, width: number): readonly string[] {
+  const indent = "  ";
+  if (text.length <= width) return [text];
+  return wrap(text, width - indent.length).map((line, index) => (index === 0 ? line : indent + line));
+}
+
+/** Lines of at most `width` characters, broken at spaces; a longer word is broken where the line ends. */
+function wrap(text: string, width: number): readonly string[] {
+  if (text.length <= width) return [text];
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    let rest = word;
+    if (line !== "" && line.length + 1 + rest.length <= width) {
+      line += ` ${rest}`;
+      continue;
+    }
+    if (line !== "") lines.push(line);
+    for (; rest.length > width; rest = rest.slice(width)) lines.push(rest.slice(0, width));
+    line = rest;
+  }
+  return [...lines, line];
 }
