@@ -29,7 +29,7 @@ function policyHead(policy: LoadedPolicy): string {
 function hostCells(rows: readonly PolicyRow[]): readonly (readonly string[])[] {
   const hosts = Map.groupBy(rows, ({ host }) => host);
   return [...hosts].map(([host, ofHost]) => {
-    const roles = ROLES.flatMap(role => ofHost.filter(row => row.role === role));
+    const roles = ROLES.flatMap(role => ofHost.find(row => row.role === role) ?? []);
     const total = ofHost.find(({ role }) => role.startsWith("total"));
     const [metadata] = roles;
     return [
