@@ -141,7 +141,10 @@ test("prune keeps the newest and whatever is locked", async t => {
   await writeFile(join(folder, "ontologies.lock.json"), locked);
   assert.equal((await run("prune --keep nothing")).exitCode, 2);
   assert.equal((await run("prune")).exitCode, 2);
-  assert.match((await run("prune --keep 2 --dry-run")).stdout, /^x 2026-11-02: would be removed, 80 B\n1 version, 80 B\n$/);
+  assert.match(
+    (await run("prune --keep 2 --dry-run")).stdout,
+    /^x 2026-11-02: would be removed, 80 B\n1 version, 80 B\n$/,
+  );
   assert.match((await run("prune --keep 2")).stdout, /^x 2026-11-02: removed, 80 B\n1 version, 80 B\n$/);
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
 });

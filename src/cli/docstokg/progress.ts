@@ -2,6 +2,7 @@ import type { HostQueueStatus } from "../../harvest/host-queue-key.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes } from "../output/format.ts";
+import { TerminalFrame } from "../output/terminal-frame.ts";
 import type { Output } from "../program.ts";
 import type { RunCounts } from "./run-counts.ts";
 
@@ -26,12 +27,13 @@ const BAR_CELLS = 24;
 export class Progress {
   readonly #options: ProgressOptions;
   readonly #startedUs: number;
+  readonly #frame: TerminalFrame;
   #timer: Timer | undefined;
-  #drawnLines = 0;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
     this.#startedUs = options.time.monotonicUs();
+    this.#frame = new TerminalFrame(options.out, options.out.isTTY === true);
   }
 
   start(): void {
@@ -40,7 +42,7 @@ export class Progress {
 
   /** Prints a line that is not redrawn. */
   log(text: string): void {
-    this.#erase();
+    this.#frame.clear();
     this.#options.out.write(`${text}\n`);
     if (this.#timer !== undefined && this.#isTerminal) this.#draw();
   }
@@ -48,7 +50,7 @@ export class Progress {
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#erase();
+    this.#frame.clear();
   }
 
   get #isTerminal(): boolean {
@@ -63,23 +65,10 @@ export class Progress {
   }
 
   #draw(): void {
-    const { out, tally, queues, time, hasColour } = this.#options;
-    const elapsedMs = (time.monotonicUs() - this.#startedUs) / 1000;
-    if (!this.#isTerminal) {
-      out.write(`${headline(tally, elapsedMs)}\n`);
-      return;
-    }
-    const width = (out.columns ?? 80) - 1;
-    const lines = [`${bar(tally, hasColour)} ${headline(tally, elapsedMs)}`, ...hostQueueLines(queues())];
-    this.#erase();
-    // The first line is not cut: its colour codes count as characters but take no columns.
-    out.write(lines.map((line, index) => `${index === 0 ? line : line.slice(0, width)}\n`).join(""));
-    this.#drawnLines = lines.length;
-  }
-
-  #erase(): void {
-    if (this.#drawnLines > 0) this.#options.out.write(`\u001b[${this.#drawnLines}A\u001b[J`);
-    this.#drawnLines = 0;
+    const { tally, queues, time, hasColour } = this.#options;
+    const text = headline(tally, (time.monotonicUs() - this.#startedUs) / 1000);
+    const lines = this.#isTerminal ? [`${bar(tally, hasColour)} ${text}`, ...hostQueueLines(queues())] : [text];
+    this.#frame.show(lines.map(line => `${line}\n`).join(""));
   }
 }
 

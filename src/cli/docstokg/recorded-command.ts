@@ -5,7 +5,7 @@ const VALUE_CHARS_MAX = 200;
 /** The command line that the manifest records: the flags, without works and without private values. */
 export function recordedCommand(name: string, options: Readonly<Record<string, unknown>>): string {
   const flags = Object.entries(options).flatMap(([key, value]) => {
-    // The only flag whose presence is `false`.
+    // `--no-telemetry` is parsed as `telemetry: false`; without the flag it is true.
     if (key === "telemetry") return value === false ? ["--no-telemetry"] : [];
     if (REDACTED_FLAGS.has(key) || value === undefined || value === false) return [];
     const flag = `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;

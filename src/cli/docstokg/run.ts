@@ -59,7 +59,7 @@ export const run: CommandModule = {
   },
 };
 
-/** Refuses flags without an effect: the user expects one. */
+/** Throws a ConfigError that lists every flag without an effect. */
 function checkFlags(flags: Flags, hasList: boolean): void {
   const problems: ConfigProblem[] = [];
   const add = (where: string, message: string) => problems.push({ where, path: "", message });

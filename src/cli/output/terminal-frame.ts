@@ -31,6 +31,12 @@ export class TerminalFrame {
     this.#rows = rows;
   }
 
+  /** Erases the text on a terminal, so that other lines can be printed. */
+  clear(): void {
+    if (this.#rows > 0) this.#output.write(`\r\x1b[${this.#rows}A\x1b[J`);
+    this.#rows = 0;
+  }
+
   /** Lines that have scrolled out of the terminal cannot be written over, so the text must fit its height. */
   #fitting(lines: readonly string[]): { readonly rows: number; readonly lines: readonly string[] } {
     const { columns = 80, rows: maxRows = 24 } = this.#output;
