@@ -55,104 +55,119 @@ export interface SessionOutcome {
 
 /** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
 export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
-  const { settings, io, command, feed, isListedFirst = false, time = systemTime } = session;
+  const { settings, io, command, time = systemTime } = session;
   const tally = new RunCounts();
-  const resolvers = settings.resolvers.filter(({ name, needs }) => {
-    const missing = needs.filter(variable => !isSet(variable, settings, io));
-    if (missing.length > 0)
-      io.stderr.write(
-        `resolver ${name} skipped: ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set\n`,
-      );
-    return missing.length === 0;
-  });
+  const resolvers = usableResolvers(settings, io);
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
-  const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
-  const telemetry = [tally.listener, ...listeners, ...(session.hub?.telemetry ?? [])];
-  const hub = await createHub({
-    ...policySources(session.flags, io),
-    policy: session.hub?.policy,
+  try {
+    const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
+    const hub = await openHub(session, [tally.listener, ...listeners]);
+    telemetrySession?.telemetry.watch(hub);
+    try {
+      const run = await openRun({
+        ...settings,
+        hub,
+        time,
+        command,
+        resolvers,
+        order: work => orderFor(work, resolvers),
+        onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
+        onDeferred: () => {
+          tally.deferred += 1;
+        },
+      });
+      return await download(session, { hub, run, tally });
+    } finally {
+      await hub.destroy();
+    }
+  } finally {
+    await telemetrySession?.close();
+  }
+}
+
+/** The resolvers of the settings, without those that need an environment variable that is not set. */
+function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"] {
+  return settings.resolvers.filter(({ name, needs }) => {
+    const missing = needs.filter(variable => !isSet(variable, settings, io));
+    if (missing.length === 0) return true;
+    const verb = missing.length === 1 ? "is" : "are";
+    io.stderr.write(`resolver ${name} skipped: ${missing.join(" and ")} ${verb} not set\n`);
+    return false;
+  });
+}
+
+function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOptions["telemetry"] = []): Promise<Hub> {
+  return createHub({
+    ...policySources(flags, io),
+    policy: hub?.policy,
     mailto: settings.mailto,
     cache: settings.cache,
-    telemetry,
+    telemetry: [...listeners, ...(hub?.telemetry ?? [])],
     network: {
       allowPrivate: settings.allowPrivate,
       connectTo: settings.connectTo,
       ...(settings.ca === undefined ? {} : { tls: { ca: settings.ca } }),
-      ...session.hub?.network,
+      ...hub?.network,
     },
     // The pipeline retries: it works on other hosts until this one is free.
     retry: false,
-  }).catch(async error => {
-    await telemetrySession?.close();
-    throw error;
   });
-  telemetrySession?.telemetry.watch(hub);
+}
+
+/** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
+async function download(
+  { settings, io, feed, isListedFirst = false, time = systemTime }: SessionOptions,
+  { hub, run, tally }: Pick<Feed, "hub" | "run" | "tally">,
+): Promise<SessionOutcome> {
+  const startedUs = time.monotonicUs();
+  const progress = new Progress({
+    out: io.stderr,
+    time,
+    tally,
+    queues: () => run.pipeline.queues(),
+    isQuiet: settings.isQuiet,
+    hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
+  });
+  if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
+  const interrupts = new Interrupts(time, {
+    onFirst: () => {
+      const inFlight = formatCount(run.pipeline.inFlight, "request");
+      progress.log(`Waiting for ${inFlight} in flight; press Ctrl-C again to stop now.`);
+      run.pipeline.drain();
+    },
+    onAgain: () => run.pipeline.stop(),
+  });
+  const stopListening = io.onInterrupt?.(interrupts.receive);
+  let state: "ended" | "interrupted" = "interrupted";
   try {
-    const run = await openRun({
-      ...settings,
-      hub,
-      time,
-      command,
-      resolvers,
-      order: work => orderFor(work, resolvers),
-      onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
-      onDeferred: () => {
-        tally.deferred += 1;
-      },
-    });
-    const startedUs = time.monotonicUs();
-    const progress = new Progress({
-      out: io.stderr,
-      time,
-      tally,
-      queues: () => run.pipeline.queues(),
-      isQuiet: settings.isQuiet,
-      hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
-    });
-    if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
-    const interrupts = new Interrupts(time, {
-      onFirst: () => {
-        const inFlight = formatCount(run.pipeline.inFlight, "request");
-        progress.log(`Waiting for ${inFlight} in flight; press Ctrl-C again to stop now.`);
+    progress.start();
+    let listingError: unknown;
+    const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
+      .catch(error => {
+        // Requests in flight finish and completed works are kept; the error is thrown after that.
+        listingError = error;
         run.pipeline.drain();
-      },
-      onAgain: () => run.pipeline.stop(),
-    });
-    const stopListening = io.onInterrupt?.(interrupts.receive);
-    let state: "ended" | "interrupted" = "interrupted";
-    try {
-      progress.start();
-      let listingError: unknown;
-      const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
-        .catch(error => {
-          // Requests in flight finish and completed works are kept; the error is thrown after that.
-          listingError = error;
-          run.pipeline.drain();
-          return false;
-        })
-        .finally(() => run.pipeline.inputEnded());
-      const listed = Promise.race([listing, interrupts.first.then(() => false)]);
-      const isWanted = isListedFirst ? await listed : true;
-      if (isWanted) {
-        await run.pipeline.run();
-        await listed;
-      } else run.manifest.rollbackList();
-      if (listingError !== undefined) throw listingError;
-      state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
-      const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
-      const report = reportOf(run.manifest.db, run.id);
-      const wasInterrupted = interrupts.signal.aborted;
-      return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isWanted && !wasInterrupted };
-    } catch (error) {
-      throw manifestError(error);
-    } finally {
-      stopListening?.();
-      progress.stop();
-      run.close(state);
-    }
+        return false;
+      })
+      .finally(() => run.pipeline.inputEnded());
+    const listed = Promise.race([listing, interrupts.first.then(() => false)]);
+    const isAccepted = isListedFirst ? await listed : true;
+    if (isAccepted) {
+      await run.pipeline.run();
+      await listed;
+    } else run.manifest.rollbackList();
+    if (listingError !== undefined) throw listingError;
+    const wasInterrupted = interrupts.signal.aborted;
+    state = wasInterrupted || !isAccepted ? "interrupted" : "ended";
+    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
+    const report = reportOf(run.manifest.db, run.id);
+    return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
+  } catch (error) {
+    throw manifestError(error);
   } finally {
-    await hub.destroy();
-    await telemetrySession?.close();
+    stopListening?.();
+    progress.stop();
+    run.close(state);
   }
 }
 
