@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { type CommandModule, type Io, type Program, runProgram } from "../../src/cli/program.ts";
@@ -29,6 +30,8 @@ export interface Terminal {
   readonly columns?: number;
   /** Whether stdout is a terminal. @default false, a pipe */
   readonly isTTY?: boolean;
+  /** Text on stdin. */
+  readonly input?: string;
   readonly onInterrupt?: Io["onInterrupt"];
 }
 
@@ -41,7 +44,7 @@ export function runCli(argv: readonly string[], terminal: Terminal = {}) {
 export async function runIn(
   program: Program,
   argv: readonly string[],
-  { env = {}, isTTY = false, columns = 200, onInterrupt }: Terminal = {},
+  { env = {}, isTTY = false, columns = 200, input, onInterrupt }: Terminal = {},
 ) {
   let stdout = "";
   let stderr = "";
@@ -50,6 +53,7 @@ export async function runIn(
     env,
     stdout: { write: text => (stdout += text), isTTY, columns },
     stderr: { write: text => (stderr += text) },
+    stdin: input === undefined ? undefined : Readable.from([input]),
     onInterrupt,
   };
   const exitCode = await runProgram(program, io);

@@ -1,28 +1,16 @@
-/** `docstokg report`, as a user calls it. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runCli } from "../../../test/cli/kit.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
 import { acquire, at, call, folderFor, RUN } from "../../../test/telemetry/kit.ts";
 import { syntheticRun } from "../../../test/telemetry/synthetic-run.ts";
 import type { TelemetryEvent } from "../../telemetry/events.ts";
 import { openRunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { sqliteSink } from "../../telemetry/sinks/sqlite-sink.ts";
-import { docstokg } from "../docstokg.ts";
-import { runProgram } from "../program.ts";
 
-async function report(...argv: readonly string[]) {
-  let stdout = "";
-  let stderr = "";
-  const exitCode = await runProgram(docstokg, {
-    argv: ["report", ...argv],
-    env: {},
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-  });
-  return { exitCode, stdout, stderr };
-}
+const report = (...argv: readonly string[]) => runCli(["report", ...argv]);
 
 function writeRun(file: string, events: readonly TelemetryEvent[]): void {
   writeFileSync(file, events.map(event => `${JSON.stringify(event)}\n`).join(""));
