@@ -1,4 +1,4 @@
 #!/usr/bin/env node
 "use strict";
 
-require("./node-floor.cjs")("docstokg", () => import("../dist/cli/docstokg.js"));
+require("./node-version.cjs")("docstokg", () => import("../dist/cli/docstokg.js"));

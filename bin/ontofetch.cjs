@@ -1,4 +1,4 @@
 #!/usr/bin/env node
 "use strict";
 
-require("./node-floor.cjs")("ontofetch", () => import("../dist/cli/ontofetch.js"));
+require("./node-version.cjs")("ontofetch", () => import("../dist/cli/ontofetch.js"));

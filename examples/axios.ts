@@ -1,6 +1,6 @@
 /**
- * axios over a hub, by its fetch adapter: the adapter it takes by default in Node is no fetch. It signs with a
- * `User-Agent` of its own, which tells nobody whom to write to; `false` leaves the name to the hub.
+ * axios through a hub. axios must use its fetch adapter: its default adapter in Node uses `node:http`, which bypasses
+ * the hub. `"User-Agent": false` removes the header of axios, so that the hub sends its own with a contact address.
  *
  *     node examples/axios.ts [origin]
  */

@@ -1,5 +1,6 @@
 /**
- * Plain fetch, politely: fifteen calls at once to a service that takes five in a second, and none is refused.
+ * fetch within a rate limit: fifteen calls start together, and the hub sends five per second. The service, which
+ * accepts five per second, refuses none.
  *
  *     node examples/fetch.ts [origin]
  */
@@ -18,7 +19,7 @@ const calls = Array.from({ length: 15 }, async (_, offset) => {
   return response.status;
 });
 
-// Who has no time to wait is told when to come back. Nothing was sent, and nothing counted.
+// A call that may not wait is refused with the time of the next free slot. No request is sent, and no limit is charged.
 try {
   await hub.fetch(`${origin}/works?rows=1&offset=15`, { maxWaitMs: 0 });
 } catch (error) {

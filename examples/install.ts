@@ -1,5 +1,5 @@
 /**
- * A hub for the whole process: every fetch passes it, also those of libraries that know nothing of it.
+ * A hub for the whole process: every fetch goes through it, also the calls of libraries that are not written for it.
  *
  *     node examples/install.ts [origin]
  */
@@ -27,6 +27,6 @@ for (const time of ["first", "second"]) {
   console.log(`the ${time} time: ${response.headers.get("cache-status")}`);
 }
 
-// From here on fetch is Node's own again.
+// After this, fetch is the original fetch of Node again.
 uninstall();
 await hub.close();

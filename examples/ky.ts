@@ -1,6 +1,6 @@
 /**
- * ky over a hub. The hub has a pace, a cache and retries of its own, so ky's retries and its timeout of ten seconds,
- * which would run while a call waits for its turn, are switched off.
+ * ky through a hub. The hub retries by itself, so the retries of ky are switched off. Its timeout of ten seconds is
+ * switched off too: it would also count the time that a call waits in the queue.
  *
  *     node examples/ky.ts [origin]
  */

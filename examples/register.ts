@@ -1,5 +1,5 @@
 /**
- * A program that knows nothing of docstokg. How it is run makes it polite:
+ * A program without any docstokg code. The --import flag sends its fetch calls through a hub:
  *
  *     DOCSTOKG_RLIMITS="api.crossref.org:metadata=rates:5/SECOND" \
  *       node --import docstokg/register examples/register.ts [origin]

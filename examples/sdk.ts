@@ -1,12 +1,12 @@
 /**
- * An SDK that takes a `fetch`, over a hub. What the SDK cannot say, because its methods have no place for it, is said
- * around the call: `hub.with` reaches every request of it, however deep inside.
+ * An SDK that accepts a `fetch` function, through a hub. The methods of the SDK cannot pass options of the hub, so
+ * `hub.with` sets them for every request that is made inside its callback.
  *
  *     node examples/sdk.ts [origin]
  */
 import { createHub } from "docstokg";
 
-/** Stands for the client of some service. */
+/** A stand-in for the SDK of a service. */
 class LibraryClient {
   readonly #options: { readonly baseUrl: string; readonly fetch: typeof fetch };
 
@@ -16,7 +16,7 @@ class LibraryClient {
 
   async get(path: string): Promise<unknown> {
     const response = await this.#options.fetch(`${this.#options.baseUrl}${path}`);
-    if (!response.ok) throw new Error(`the library answered with ${response.status}`);
+    if (!response.ok) throw new Error(`request failed with status ${response.status}`);
     return response.json();
   }
 }

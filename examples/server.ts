@@ -1,9 +1,9 @@
 /**
- * A service that takes five requests in any second and answers 429 to the others, for the examples to call.
+ * A service for the examples. It accepts five requests in any second and answers 429 to the others.
  *
  *     node examples/server.ts [port]
  *
- * `/works` is never the same twice; `/types` may be kept for a minute.
+ * `/works` may not be cached; `/types` may be cached for a minute.
  */
 import { type StrictServer, startStrictServer } from "docstokg/testing";
 

@@ -34,6 +34,14 @@ for (const [file, text] of texts) {
   }
 }
 
+// A module that is imported when it is needed: `(await import("./run.ts")).run`.
+for (const [file, text] of texts) {
+  for (const [, from = "", name = ""] of text.matchAll(/\(await import\("(\.[^"]+)"\)\)\.(\w+)/g)) {
+    const target = relative(root, resolve(root, file, "..", from));
+    importedNames.set(target, (importedNames.get(target) ?? new Set()).add(name));
+  }
+}
+
 const unused: string[] = [];
 for (const [file, text] of texts) {
   if (!file.startsWith("src/") || entries.has(file) || importedNamespaces.has(file)) continue;

@@ -31,3 +31,9 @@ export const hub = await createHub({ ...proxies(), cache: cacheFrom(process.env[
   throw error;
 });
 hub.install();
+
+// NODE_DEBUG=docstokg prints the policy. Only then are the modules that format it loaded.
+if (process.env["NODE_DEBUG"] !== undefined) {
+  const { printDebugPolicy } = await import("./cli/docstokg/debug-policy.ts");
+  await printDebugPolicy(process, async () => ({ env: process.env }));
+}

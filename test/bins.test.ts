@@ -13,7 +13,7 @@ function bin(name: string, args: readonly string[], nodeOptions: readonly string
 }
 
 for (const name of ["docstokg", "ontofetch"]) {
-  test(`${name} runs as a process: help on stdout, mistakes on stderr with exit code 2`, () => {
+  test(`${name} runs as a process: help on stdout, usage errors on stderr with exit code 2`, () => {
     const help = bin(name, ["--help"]);
     assert.equal(help.status, 0);
     assert.match(help.stdout, new RegExp(`^Usage: ${name}`));
@@ -23,7 +23,7 @@ for (const name of ["docstokg", "ontofetch"]) {
     assert.match(nonsense.stderr, new RegExp(`^${name}: unknown command 'nonsense'\n`));
   });
 
-  test(`${name} below the floor of Node says one sentence and exits with 2`, () => {
+  test(`${name} on a Node version that is too old prints one line and exits with 2`, () => {
     const older = `data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "22.18.9" } })`;
     const { status, stdout, stderr } = bin(name, ["--help"], ["--import", older]);
     assert.equal(stderr, `${name} needs Node 22.19 or newer; this is Node 22.18.9.\n`);
@@ -31,12 +31,12 @@ for (const name of ["docstokg", "ontofetch"]) {
     assert.equal(status, 2);
   });
 
-  test(`${name} at the floor of Node starts`, () => {
-    const floor = `data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "22.19.0" } })`;
-    assert.equal(bin(name, ["--version"], ["--import", floor]).status, 0);
+  test(`${name} starts on the oldest supported Node version`, () => {
+    const oldest = `data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "22.19.0" } })`;
+    assert.equal(bin(name, ["--version"], ["--import", oldest]).status, 0);
   });
 
-  test(`${name} in a clone that is not built says what to run`, t => {
+  test(`${name} in a clone that is not built prints the command to run`, t => {
     const clone = realpathSync(mkdtempSync(join(tmpdir(), "docstokg-clone-")));
     t.after(() => rmSync(clone, { recursive: true }));
     cpSync(join(root, "bin"), join(clone, "bin"), { recursive: true });

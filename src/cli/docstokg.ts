@@ -1,18 +1,57 @@
-import { breaker } from "./docstokg/breaker.ts";
-import { demo } from "./docstokg/demo.ts";
-import { limits } from "./docstokg/limits.ts";
-import { policy } from "./docstokg/policy.ts";
-import { report } from "./docstokg/report.ts";
-import { retry } from "./docstokg/retry.ts";
-import { run } from "./docstokg/run.ts";
-import { status } from "./docstokg/status.ts";
-import { why } from "./docstokg/why.ts";
-import { type Program, runAsProcess } from "./program.ts";
+import type { Program } from "./program.ts";
+import { runAsProcess } from "./run-as-process.ts";
 
 export const docstokg: Program = {
   name: "docstokg",
-  summary: "A polite, resilient way out to the network.",
-  commands: [run, status, retry, demo, report, policy, breaker, limits, why],
+  summary:
+    "Outbound HTTP with per-host rate limits, circuit breakers and a cache; downloads works by DOI, arXiv id or URL.",
+  commands: [
+    {
+      name: "run",
+      summary: "download the files of works (DOIs, arXiv ids, PMCIDs, URLs or a search) into a folder with a manifest",
+      load: async () => (await import("./docstokg/run.ts")).run,
+    },
+    {
+      name: "status",
+      summary: "print the works, files and failures of a manifest, or export it as JSONL",
+      load: async () => (await import("./docstokg/status.ts")).status,
+    },
+    {
+      name: "retry",
+      summary: "continue the unfinished works of a manifest; with --failed, retry failed works too",
+      load: async () => (await import("./docstokg/retry.ts")).retry,
+    },
+    {
+      name: "demo",
+      summary: "run against a simulated internet on this machine, without network access",
+      load: async () => (await import("./docstokg/demo.ts")).demo,
+    },
+    {
+      name: "report",
+      summary: "summarise the telemetry of a run",
+      load: async () => (await import("./docstokg/report.ts")).report,
+    },
+    {
+      name: "policy",
+      summary: "show, explain and check rate limits and breaker settings",
+      load: async () => (await import("./docstokg/policy.ts")).policy,
+    },
+    {
+      name: "breaker",
+      summary: "show, open and close the circuits of running processes",
+      load: async () => (await import("./docstokg/breaker.ts")).breaker,
+    },
+    {
+      name: "limits",
+      summary: "show the rate limits of running processes",
+      load: async () => (await import("./docstokg/limits.ts")).limits,
+    },
+    {
+      name: "why",
+      summary: "explain what would happen to a request now (served from the cache, sent, delayed or refused) and why",
+      load: async () => (await import("./docstokg/why.ts")).why,
+    },
+  ],
 };
 
 export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(docstokg, process);

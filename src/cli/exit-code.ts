@@ -1,11 +1,11 @@
-/** What a command tells the shell. */
+/** The exit codes of both programs. */
 export const ExitCode = {
   ok: 0,
-  /** The work was done in part: some of it failed. */
+  /** Some of the work failed; what succeeded is kept. */
   partial: 1,
-  /** The command line or the configuration is wrong; nothing was done. */
+  /** A usage or configuration error; nothing was done. */
   usage: 2,
-  /** Ctrl-C, as shells count it: 128 and the number of the signal. */
+  /** Ctrl-C or SIGTERM: 128 and the number of SIGINT, as shells report it. */
   interrupted: 130,
 } as const;
 

@@ -1,16 +1,19 @@
+import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
+import { ExitCode } from "./exit-code.ts";
+import type { Io } from "./program.ts";
 
-/** A wrapper such as npx passes the signal on that the process has already received: two this close together are one. */
+/** A wrapper such as npx forwards a signal that the process has already received: two this close together are one. */
 const SAME_INTERRUPT_MS = 500;
 
 export interface InterruptHandlers {
-  /** The first interrupt: requests in flight may finish. */
+  /** Called at the first interrupt: requests in flight may finish. */
   readonly onFirst: () => void;
-  /** Every later one: stop at once. */
+  /** Called at every later interrupt: stop now. */
   readonly onAgain: () => void;
 }
 
-/** Tells the first Ctrl-C from the second. */
+/** Distinguishes the first Ctrl-C from later ones. */
 export class Interrupts {
   readonly #time: Time;
   readonly #handlers: InterruptHandlers;
@@ -42,4 +45,24 @@ export class Interrupts {
       this.#first.resolve();
     } else if (nowUs - this.#firstUs > SAME_INTERRUPT_MS * 1000) this.#handlers.onAgain();
   };
+}
+
+/**
+ * Runs work that the first Ctrl-C aborts through its signal; the result is then exit code 130. A second Ctrl-C ends the
+ * process without waiting for the work.
+ */
+export async function interruptible(io: Io, work: (signal: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
+  const interrupts = new Interrupts(io.time ?? systemTime, {
+    onFirst: () => undefined,
+    onAgain: () => io.exit?.(ExitCode.interrupted),
+  });
+  const stopListening = io.onInterrupt?.(interrupts.receive);
+  try {
+    return await work(interrupts.signal);
+  } catch (error) {
+    if (interrupts.signal.aborted) return ExitCode.interrupted;
+    throw error;
+  } finally {
+    stopListening?.();
+  }
 }

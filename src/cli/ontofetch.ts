@@ -1,18 +1,56 @@
-import { demo } from "./ontofetch/demo.ts";
-import { doctor } from "./ontofetch/doctor.ts";
-import { init } from "./ontofetch/init.ts";
-import { plan } from "./ontofetch/plan.ts";
-import { prune } from "./ontofetch/prune.ts";
-import { pull } from "./ontofetch/pull.ts";
-import { rl } from "./ontofetch/rl.ts";
-import { show } from "./ontofetch/show.ts";
-import { validate } from "./ontofetch/validate.ts";
-import { type Program, runAsProcess } from "./program.ts";
+import type { Program } from "./program.ts";
+import { runAsProcess } from "./run-as-process.ts";
 
 export const ontofetch: Program = {
   name: "ontofetch",
-  summary: "Ontologies, planned, fetched politely, checked and locked.",
-  commands: [init, plan, pull, show, validate, prune, doctor, rl, demo],
+  summary: "Plans, fetches, validates and locks ontologies within the rate limits of their services.",
+  commands: [
+    {
+      name: "init",
+      summary: "write an example sources.yaml",
+      load: async () => (await import("./ontofetch/init.ts")).init,
+    },
+    {
+      name: "plan",
+      summary: "print what would be fetched: versions, sizes, licences",
+      load: async () => (await import("./ontofetch/plan.ts")).plan,
+    },
+    {
+      name: "pull",
+      summary: "fetch new versions, validate, store and lock them",
+      load: async () => (await import("./ontofetch/pull.ts")).pull,
+    },
+    {
+      name: "show",
+      summary: "list stored versions, and which of them are locked",
+      load: async () => (await import("./ontofetch/show.ts")).show,
+    },
+    {
+      name: "validate",
+      summary: "validate stored files: hash, completeness, syntax",
+      load: async () => (await import("./ontofetch/validate.ts")).validate,
+    },
+    {
+      name: "prune",
+      summary: "remove old versions; locked versions are kept",
+      load: async () => (await import("./ontofetch/prune.ts")).prune,
+    },
+    {
+      name: "doctor",
+      summary: "check environment, API keys, disk space and store",
+      load: async () => (await import("./ontofetch/doctor.ts")).doctor,
+    },
+    {
+      name: "rl",
+      summary: "rate limits of services",
+      load: async () => (await import("./ontofetch/rl.ts")).rl,
+    },
+    {
+      name: "demo",
+      summary: "plan and pull against a simulated internet, without network access",
+      load: async () => (await import("./ontofetch/demo.ts")).demo,
+    },
+  ],
 };
 
 export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(ontofetch, process);

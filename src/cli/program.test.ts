@@ -1,39 +1,55 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError } from "../errors.ts";
+import { allCommands, runCli, runIn } from "../../test/cli/kit.ts";
 import { docstokg } from "./docstokg.ts";
 import { ExitCode } from "./exit-code.ts";
 import { ontofetch } from "./ontofetch.ts";
-import { type CliCommand, type Program, runProgram } from "./program.ts";
+import type { CommandModule, Program } from "./program.ts";
+import { usageError } from "./usage-error.ts";
 
-async function run(program: Program, ...argv: readonly string[]) {
-  let stdout = "";
-  let stderr = "";
-  const io = {
-    argv,
-    env: {},
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-  };
-  const exitCode = await runProgram(program, io);
-  return { exitCode, stdout, stderr };
-}
-
-const greet: CliCommand = {
-  name: "greet",
-  summary: "greet somebody",
-  configure: command => command.argument("<name>").option("--loud", "shout"),
-  run: async ([name], options, io) => {
-    if (name === "nobody") throw new ConfigError([{ where: "--name", path: "", message: "nobody is not a name" }]);
-    io.stdout.write(`hello ${options["loud"] ? name?.toUpperCase() : name}\n`);
+const greet: CommandModule = {
+  configure: command => {
+    command.argument("<name>").option("--loud", "print in capitals");
+  },
+  run: async ([name = ""], flags, io) => {
+    if (name === "42") throw usageError("<name>", "42 is not a name");
+    io.stdout.write(`hello ${flags["loud"] ? name.toUpperCase() : name}\n`);
     return name === "half" ? ExitCode.partial : ExitCode.ok;
   },
 };
-const example: Program = { name: "example", summary: "An example.", commands: [greet] };
+
+/** Counts how often each command is loaded. */
+function exampleProgram() {
+  const loads = { greet: 0, wave: 0 };
+  const program: Program = {
+    name: "example",
+    summary: "An example.",
+    commands: [
+      {
+        name: "greet",
+        summary: "print a greeting",
+        load: async () => {
+          loads.greet += 1;
+          return greet;
+        },
+      },
+      {
+        name: "wave",
+        summary: "print a wave",
+        load: async () => {
+          loads.wave += 1;
+          return { commands: [{ name: "back", summary: "print a wave back", run: async () => ExitCode.ok }] };
+        },
+      },
+    ],
+  };
+  return { program, loads };
+}
+const { program: example } = exampleProgram();
 
 for (const program of [docstokg, ontofetch]) {
-  test(`${program.name} --help answers with usage, commands and exit codes`, async () => {
-    const { exitCode, stdout, stderr } = await run(program, "--help");
+  test(`${program.name} --help prints usage, commands and exit codes`, async () => {
+    const { exitCode, stdout, stderr } = await runIn(program, ["--help"]);
     assert.equal(exitCode, 0);
     assert.equal(stderr, "");
     assert.match(stdout, new RegExp(`^Usage: ${program.name} `));
@@ -41,66 +57,95 @@ for (const program of [docstokg, ontofetch]) {
     for (const code of Object.values(ExitCode)) assert.match(stdout, new RegExp(`^ {2}${code} `, "m"));
   });
 
-  test(`${program.name} --version prints the version of the package alone`, async () => {
-    const { exitCode, stdout } = await run(program, "--version");
+  test(`${program.name} --version prints only the version of the package`, async () => {
+    const { exitCode, stdout } = await runIn(program, ["--version"]);
     assert.equal(exitCode, 0);
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
   });
 
-  test(`${program.name} answers an unknown command on stderr with exit code 2 and what to do`, async () => {
-    const { exitCode, stdout, stderr } = await run(program, "nonsense");
+  test(`an unknown command of ${program.name} is an error on stderr, with exit code 2 and a hint`, async () => {
+    const { exitCode, stdout, stderr } = await runIn(program, ["nonsense"]);
     assert.equal(exitCode, 2);
     assert.equal(stdout, "");
-    assert.equal(
-      stderr,
-      `${program.name}: unknown command 'nonsense'\nRun "${program.name} --help" to see what there is.\n`,
-    );
+    assert.equal(stderr, `${program.name}: unknown command 'nonsense'\nRun "${program.name} --help" for usage.\n`);
   });
 }
 
-test("a command that was nearly hit is suggested", async () => {
-  const { exitCode, stderr } = await run(example, "geret", "world");
+test("a mistyped command gets a suggestion", async () => {
+  const { exitCode, stderr } = await runIn(example, ["geret", "world"]);
   assert.equal(exitCode, 2);
   assert.match(stderr, /unknown command 'geret'\n\(Did you mean greet\?\)/);
 });
 
-test("no command at all prints the help and is a wrong use", async () => {
-  const { exitCode, stderr } = await run(example);
+test("a program without a command prints its help and exits with 2", async () => {
+  const { exitCode, stderr } = await runIn(example, []);
   assert.equal(exitCode, 2);
   assert.match(stderr, /^Usage: example /);
 });
 
-test("a command gets its arguments and options, and its exit code is the program's", async () => {
-  assert.deepEqual(await run(example, "greet", "world", "--loud"), {
+test("a command receives its arguments and flags, and its exit code is that of the program", async () => {
+  assert.deepEqual(await runIn(example, ["greet", "world", "--loud"]), {
     exitCode: 0,
     stdout: "hello WORLD\n",
     stderr: "",
   });
-  assert.equal((await run(example, "greet", "half")).exitCode, 1);
+  assert.equal((await runIn(example, ["greet", "half"])).exitCode, 1);
 });
 
-test("a missing argument and an unknown option are wrong uses, the latter with a suggestion", async () => {
-  assert.deepEqual((await run(example, "greet")).exitCode, 2);
-  const { exitCode, stderr } = await run(example, "greet", "world", "--lod");
+test("a missing argument and an unknown flag exit with 2, and the flag gets a suggestion", async () => {
+  assert.deepEqual((await runIn(example, ["greet"])).exitCode, 2);
+  const { exitCode, stderr } = await runIn(example, ["greet", "world", "--lod"]);
   assert.equal(exitCode, 2);
   assert.match(stderr, /unknown option '--lod'\n\(Did you mean --loud\?\)/);
 });
 
-test("help for one command describes that command", async () => {
-  const { exitCode, stdout } = await run(example, "help", "greet");
+test("help with the name of a command prints the help of that command", async () => {
+  const { exitCode, stdout } = await runIn(example, ["help", "greet"]);
   assert.equal(exitCode, 0);
   assert.match(stdout, /^Usage: example greet \[options\] <name>/);
-  assert.match((await run(example, "help")).stdout, /^Usage: example \[options\]/);
+  assert.match((await runIn(example, ["help"])).stdout, /^Usage: example \[options\]/);
 });
 
-test("help for a command that does not exist is a wrong use", async () => {
-  const { exitCode, stderr } = await run(example, "help", "geret");
+test("help for an unknown command exits with 2", async () => {
+  const { exitCode, stderr } = await runIn(example, ["help", "geret"]);
   assert.equal(exitCode, 2);
-  assert.match(stderr, /there is no command 'geret'/);
+  assert.match(stderr, /unknown command 'geret'/);
 });
 
 test("a configuration error is a message and exit code 2, not a stack trace", async () => {
-  const { exitCode, stderr } = await run(example, "greet", "nobody");
+  const { exitCode, stderr } = await runIn(example, ["greet", "42"]);
   assert.equal(exitCode, 2);
-  assert.equal(stderr, "example: --name: nobody is not a name\n");
+  assert.equal(stderr, "example: <name>: 42 is not a name\n");
+});
+
+test("only the command that is called, or whose help is printed, is loaded", async () => {
+  for (const [argv, expected] of [
+    [["--version"], { greet: 0, wave: 0 }],
+    [["--help"], { greet: 0, wave: 0 }],
+    [["greet", "world"], { greet: 1, wave: 0 }],
+    [["greet", "--help"], { greet: 1, wave: 0 }],
+    [["help", "wave", "back"], { greet: 0, wave: 1 }],
+    [["--", "wave", "back"], { greet: 0, wave: 1 }],
+  ] as const) {
+    const { program, loads } = exampleProgram();
+    assert.equal((await runIn(program, argv)).exitCode, 0, argv.join(" "));
+    assert.deepEqual(loads, expected, argv.join(" "));
+  }
+});
+
+test("the help of every command fits 80 columns, and --help prints the same as the help command", async () => {
+  for (const program of [docstokg, ontofetch]) {
+    for (const { path } of await allCommands(program)) {
+      const help = await runIn(program, [...path, "--help"]);
+      assert.equal(help.exitCode, 0);
+      for (const line of help.stdout.split("\n")) assert.ok(line.length <= 80, `${path.join(" ")}: ${line}`);
+      assert.deepEqual(await runIn(program, ["help", ...path]), help);
+    }
+  }
+});
+
+test("help for an unknown subcommand names the whole path", async () => {
+  const { exitCode, stderr } = await runCli(["help", "policy", "shwo"]);
+  assert.equal(exitCode, 2);
+  assert.equal(stderr, "docstokg: unknown command 'policy shwo'\nRun \"docstokg policy --help\" for usage.\n");
 });

@@ -4,17 +4,19 @@ import { isDocstokgError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 
-/** What a command may touch of the process, handed in so that tests can call it. */
+/** What a command uses of its process. It is passed in, so that tests can run a command without a process. */
 export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Read only by commands that were told to. */
+  /** Read only by a command whose arguments ask for it. */
   readonly stdin?: AsyncIterable<Uint8Array | string> | undefined;
-  /** Calls back at each Ctrl-C, or request to end, until told to stop. */
+  /** Calls the listener at each SIGINT or SIGTERM, until the returned function is called. */
   readonly onInterrupt?: ((listener: () => void) => () => void) | undefined;
-  /** Aborted when whoever read the output has gone away. */
+  /** Ends the process without waiting for the command: a second Ctrl-C. */
+  readonly exit?: ((code: ExitCode) => void) | undefined;
+  /** Aborted when the reader of stdout has closed it. */
   readonly outputClosed?: AbortSignal | undefined;
   /** @default the clocks of this machine */
   readonly time?: Time | undefined;
@@ -27,15 +29,29 @@ export interface Output {
   readonly rows?: number | undefined;
 }
 
-/** One command: a file of its own, its options and arguments, and what it does. */
+/** The parsed flags of a command, by their names in camelCase. */
+export type Flags = Readonly<Record<string, unknown>>;
+
+/** A command of a program. Its module is imported when the command is called, or when its help is asked for. */
 export interface CliCommand {
   readonly name: string;
   readonly summary: string;
-  /** Declares arguments and options on a fresh commander command. */
+  readonly load: () => Promise<CommandModule>;
+}
+
+/** What the module of a command contains. */
+export interface CommandModule {
+  /** Declares arguments and flags on a new commander command. */
   readonly configure?: (command: Command) => void;
-  /** What it does; absent where it only gathers the commands below it. */
-  readonly run?: (args: readonly string[], options: Readonly<Record<string, unknown>>, io: Io) => Promise<ExitCode>;
-  readonly commands?: readonly CliCommand[];
+  /** Absent if the command only groups its subcommands. */
+  readonly run?: (args: readonly string[], flags: Flags, io: Io) => Promise<ExitCode>;
+  readonly commands?: readonly Subcommand[];
+}
+
+/** A command below a command, in the same module. */
+export interface Subcommand extends CommandModule {
+  readonly name: string;
+  readonly summary: string;
 }
 
 export interface Program {
@@ -46,119 +62,120 @@ export interface Program {
 
 const EXIT_CODES = `
 Exit codes:
-  ${ExitCode.ok}    all done
-  ${ExitCode.partial}    done in part: some of the work failed
-  ${ExitCode.usage}    the command line or the configuration is wrong; nothing was done
-  ${ExitCode.interrupted}  interrupted
+  ${ExitCode.ok}    success
+  ${ExitCode.partial}    partial failure: some of the work failed
+  ${ExitCode.usage}    usage or configuration error; nothing was done
+  ${ExitCode.interrupted}  interrupted by Ctrl-C or SIGTERM
 `;
 
-/** Runs a command line and answers with its exit code; never throws for what a user typed or configured. */
+/** Runs a command line and returns its exit code. Usage and configuration errors are messages, never exceptions. */
 export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
-  let exitCode: ExitCode = ExitCode.ok;
-  const root = new Command(program.name)
-    .description(program.summary)
-    .version(packageVersion(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "print this help")
-    .helpCommand(false)
-    // Long flags leave less than commander would wrap into; a terminal would break the lines anyhow, and anywhere.
-    .configureHelp({ minWidthToWrap: 24 })
-    .addHelpText("after", EXIT_CODES)
-    .showHelpAfterError(`Run "${program.name} --help" to see what there is.`)
-    .exitOverride()
-    .configureOutput({
-      writeOut: text => io.stdout.write(text),
-      writeErr: text => io.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error:/, `${program.name}:`)),
-    });
-  const add = (to: Command, { name, summary, configure, run, commands = [] }: CliCommand, path: string[]) => {
-    const command = to.command(name).description(summary).helpCommand(false);
-    path.push(name);
-    command.showHelpAfterError(`Run "${path.join(" ")} --help" to see what there is.`);
-    configure?.(command);
-    for (const inner of commands) add(command, inner, [...path]);
-    if (run === undefined) return;
-    command.action(async () => {
-      exitCode = await run(command.args, command.optsWithGlobals(), io);
-    });
-  };
-  for (const command of program.commands) add(root, command, [program.name]);
-  // A command like the others, so that the list of commands, and what is suggested from it, is never empty.
-  root
-    .command("help [command...]")
-    .description("print this help, or that of a command")
-    .action((names: readonly string[]) => {
-      let command = root;
-      for (const name of names) {
-        const inner = command.commands.find(candidate => candidate.name() === name);
-        if (inner === undefined) return command.error(`error: there is no command '${names.join(" ")}'`);
-        command = inner;
-      }
-      return command.help();
-    });
+  const commandLine = new CommandLine(program, io);
   try {
-    await root.parseAsync([...io.argv], { from: "user" });
-    return exitCode;
+    return await commandLine.run();
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
-    if (isDocstokgError(error) && error.code === "DOCSTOKG_CONFIG") {
-      io.stderr.write(`${program.name}: ${error.message}\n`);
-      return ExitCode.usage;
-    }
-    // A disk that is full, a list or a store that cannot be had: what was done until then is kept.
-    if (isDocstokgError(error) && (error.code === "DOCSTOKG_DOWNLOAD" || error.code === "DOCSTOKG_STORE")) {
-      io.stderr.write(`${program.name}: ${error.message}\n`);
-      return ExitCode.partial;
-    }
-    if (isSystemError(error)) {
-      io.stderr.write(`${program.name}: ${error.message}\n`);
-      return ExitCode.partial;
-    }
-    throw error;
+    const code = exitCodeOfError(error);
+    if (code === undefined) throw error;
+    io.stderr.write(`${program.name}: ${(error as Error).message}\n`);
+    return code;
   }
 }
 
-/** A full disk, a folder that may not be written to: nothing that a list of our functions would help with. */
-function isSystemError(error: unknown): error is Error {
-  return error instanceof Error && "syscall" in error && "code" in error;
+/** Undefined for a defect of the program, whose stack trace is needed. */
+function exitCodeOfError(error: unknown): ExitCode | undefined {
+  if (isDocstokgError(error)) {
+    if (error.code === "DOCSTOKG_CONFIG") return ExitCode.usage;
+    // What was done before the failure is kept.
+    if (error.code === "DOCSTOKG_DOWNLOAD" || error.code === "DOCSTOKG_STORE") return ExitCode.partial;
+  }
+  // A full disk or a missing permission: the message of the operating system is enough.
+  const isSystemError = error instanceof Error && "syscall" in error && "code" in error;
+  return isSystemError ? ExitCode.partial : undefined;
 }
 
-/** Runs a program as this process. A reader that goes away (`… | head`) is no failure. */
-export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
-  const outputClosed = new AbortController();
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return outputClosed.abort();
-    process.stderr.write(`${program.name}: the output cannot be written (${error.code ?? error.message})\n`);
-    process.exitCode = ExitCode.partial;
-  });
-  // Whoever watched has gone (`… 2>&1 | head`); what is done goes on without being watched.
-  process.stderr.on("error", () => undefined);
-  const { stdout, stderr, argv, env } = process;
-  let input: NodeJS.ReadStream | undefined;
-  const io: Io = {
-    argv: argv.slice(2),
-    env,
-    stdout,
-    stderr,
-    get stdin() {
-      input = process.stdin;
-      return input;
-    },
-    outputClosed: outputClosed.signal,
-    onInterrupt: listener => {
-      for (const signal of INTERRUPT_SIGNALS) process.on(signal, listener);
-      return () => {
-        for (const signal of INTERRUPT_SIGNALS) process.off(signal, listener);
-      };
-    },
-  };
-  process.exitCode = await runProgram(program, io);
-  // Whoever was interrupted while reading would wait for the end of it for ever.
-  input?.destroy();
+/** The commander tree of a program. Commands are listed by name and summary until one of them is loaded. */
+class CommandLine {
+  readonly #io: Io;
+  readonly #root: Command;
+  readonly #unloaded = new Map<Command, CliCommand>();
+  #exitCode: ExitCode = ExitCode.ok;
+
+  constructor(program: Program, io: Io) {
+    this.#io = io;
+    this.#root = new Command(program.name)
+      .description(program.summary)
+      .version(packageVersion(), "-V, --version", "print the version")
+      .helpOption("-h, --help", "print this help")
+      .helpCommand(false)
+      // Descriptions wrap at 80 columns even beside long flags, where commander would stop wrapping.
+      .configureHelp({ minWidthToWrap: 24 })
+      .addHelpText("after", EXIT_CODES)
+      .showHelpAfterError(usageHint([program.name]))
+      .exitOverride()
+      .configureOutput({
+        writeOut: text => io.stdout.write(text),
+        writeErr: text => io.stderr.write(text),
+        outputError: (text, write) => write(text.replace(/^error:/, `${program.name}:`)),
+      })
+      .hook("preSubcommand", (_, command) => this.#load(command));
+    for (const command of program.commands) {
+      this.#unloaded.set(this.#add(this.#root, command), command);
+    }
+    // The built-in help command of commander is missing from the list of known commands, and so from suggestions.
+    this.#root
+      .command("help [command...]")
+      .description("print help for the program or for one command")
+      .action((names: readonly string[]) => this.#help(names));
+  }
+
+  async run(): Promise<ExitCode> {
+    await this.#root.parseAsync([...this.#io.argv], { from: "user" });
+    return this.#exitCode;
+  }
+
+  async #help(names: readonly string[]): Promise<void> {
+    let command = this.#root;
+    for (const name of names) {
+      const inner = command.commands.find(candidate => candidate.name() === name);
+      if (inner === undefined) return command.error(`error: unknown command '${names.join(" ")}'`);
+      await this.#load(inner);
+      command = inner;
+    }
+    command.help();
+  }
+
+  async #load(command: Command): Promise<void> {
+    const unloaded = this.#unloaded.get(command);
+    if (unloaded === undefined) return;
+    this.#unloaded.delete(command);
+    this.#define(command, await unloaded.load());
+  }
+
+  #add(parent: Command, { name, summary }: Pick<CliCommand, "name" | "summary">): Command {
+    const command = parent.command(name).description(summary).helpCommand(false);
+    return command.showHelpAfterError(usageHint(pathOf(command)));
+  }
+
+  #define(command: Command, { configure, run, commands = [] }: CommandModule): void {
+    configure?.(command);
+    for (const subcommand of commands) this.#define(this.#add(command, subcommand), subcommand);
+    if (run === undefined) return;
+    command.action(async () => {
+      this.#exitCode = await run(command.args, command.optsWithGlobals(), this.#io);
+    });
+  }
 }
 
-const INTERRUPT_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+function pathOf(command: Command): readonly string[] {
+  return command.parent === null ? [command.name()] : [...pathOf(command.parent), command.name()];
+}
 
-/** Read at run time: the same file is true for the sources and for the installed package. */
+function usageHint(path: readonly string[]): string {
+  return `Run "${path.join(" ")} --help" for usage.`;
+}
+
+/** Read at run time: the path is the same from `src/` and from the installed `dist/`. */
 function packageVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   return version;

@@ -1,9 +1,9 @@
-/** A program that never ends by itself: it fetches, says what came of it, and fetches again. */
+/** A program that fetches in an endless loop and prints each status or error code. */
 import { setTimeout } from "node:timers/promises";
 import { createHub } from "../../src/http/create-hub.ts";
 
 const [store = "", origin = ""] = process.argv.slice(2);
-// Nobody is left behind when the test is over, however it ends.
+// The process ends with its parent, even if the test fails.
 process.stdin.on("end", () => process.exit()).resume();
 const hub = await createHub({
   env: {},
@@ -16,13 +16,13 @@ const hub = await createHub({
   },
 });
 for (let n = 1; ; n += 1) {
-  const said = await hub.fetch(`${origin}/${n}`).then(
+  const result = await hub.fetch(`${origin}/${n}`).then(
     async response => {
       await response.arrayBuffer();
       return response.status;
     },
     error => error.code,
   );
-  process.stdout.write(`${said}\n`);
+  process.stdout.write(`${result}\n`);
   await setTimeout(20);
 }

@@ -12,7 +12,7 @@ import { createStoreFile, runCli, temporaryFolder } from "./kit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Two terminals: in one a program runs against a server, the other is ours. */
+/** A program that calls a server in another process, and operator commands in this one. */
 async function startScenario(t: TestContext) {
   const { store } = await temporaryFolder(t);
   const server = { status: 200 };
@@ -25,8 +25,8 @@ async function startScenario(t: TestContext) {
     program.stdin.end();
     if (program.exitCode === null) await once(program, "exit");
   });
-  /** Reads on until the program says so. */
-  const says = async (wanted: string) => {
+  /** Reads the output of the program up to this line. */
+  const waitForLine = async (wanted: string) => {
     for (;;) {
       const { value, done } = await lines.next();
       assert.ok(!done, "the program has ended");
@@ -38,51 +38,51 @@ async function startScenario(t: TestContext) {
     assert.equal(answer.exitCode, 0, answer.stderr);
     return answer.stdout;
   };
-  return { store, server, says, operate };
+  return { store, server, waitForLine, operate };
 }
 
-test("a running program's open circuit is seen from outside, falls by the second, and is closed from there", async t => {
-  const { server, says, operate } = await startScenario(t);
-  await says("200");
+test("an open circuit of a running program is shown with its time left, and closed by an operator", async t => {
+  const { server, waitForLine, operate } = await startScenario(t);
+  await waitForLine("200");
   server.status = 503;
-  await says("DOCSTOKG_BREAKER_OPEN");
+  await waitForLine("DOCSTOKG_BREAKER_OPEN");
 
   const shown = async () => JSON.parse(await operate("breaker", "show", "--open-only", "--json"))[0];
   const first = await shown();
   assert.deepEqual([first.name, first.state, first.reason], ["127.0.0.1", "open", "failures"]);
   assert.ok(first.remainingMs > 0 && first.remainingMs <= 45_000);
-  // Its refusals come one by one, and each takes a while.
-  await says("DOCSTOKG_BREAKER_OPEN");
+  // Time passes until the program reports its next refusal.
+  await waitForLine("DOCSTOKG_BREAKER_OPEN");
   assert.ok((await shown()).remainingMs < first.remainingMs);
   assert.match(await operate("breaker", "show"), /^127\.0\.0\.1 +open +metadata +\S+Z +\d+ s +\d+ +0 +failures$/m);
 
   server.status = 200;
-  assert.match(await operate("breaker", "close", "127.0.0.1"), /^127\.0\.0\.1 is closed\.\n/);
-  await says("200");
+  assert.match(await operate("breaker", "close", "127.0.0.1"), /^circuit of 127\.0\.0\.1: closed\n/);
+  await waitForLine("200");
   assert.deepEqual(JSON.parse(await operate("breaker", "show", "--open-only", "--json")), []);
 });
 
-test("an operator cuts a host off in a running program, whose server is well", async t => {
-  const { says, operate } = await startScenario(t);
-  await says("200");
+test("an operator opens the circuit of a working host in a running program", async t => {
+  const { waitForLine, operate } = await startScenario(t);
+  await waitForLine("200");
   await operate("breaker", "open", "127.0.0.1", "--seconds", "300");
-  await says("DOCSTOKG_BREAKER_OPEN");
+  await waitForLine("DOCSTOKG_BREAKER_OPEN");
   await operate("breaker", "close", "127.0.0.1");
-  await says("200");
+  await waitForLine("200");
 });
 
-test("limits show --watch moves with a running program, until Ctrl-C", async t => {
-  const { store, says } = await startScenario(t);
-  await says("200");
+test("limits show --watch follows a running program, until Ctrl-C", async t => {
+  const { store, waitForLine } = await startScenario(t);
+  await waitForLine("200");
   const acquired: number[] = [];
-  let interrupt: () => void = () => assert.fail("nobody listens");
+  let interrupt: () => void = () => assert.fail("no listener");
   const io: Io = {
     argv: ["limits", "show", "--watch", "--json", "--store", store],
     env: {},
     stdout: {
       write: line => {
-        const [seen] = JSON.parse(line);
-        if (seen?.lanes[0] !== undefined) acquired.push(seen.lanes[0].acquired);
+        const [row] = JSON.parse(line);
+        if (row?.keys[0] !== undefined) acquired.push(row.keys[0].acquired);
         if (new Set(acquired).size === 3) interrupt();
       },
     },
@@ -92,13 +92,13 @@ test("limits show --watch moves with a running program, until Ctrl-C", async t =
       return () => undefined;
     },
   };
-  // The program must not stop for want of a reader.
-  const reading = says("never").catch(() => undefined);
+  // Output that is not read would fill the pipe and stop the program.
+  const reading = waitForLine("never").catch(() => undefined);
   assert.equal(await runProgram(docstokg, io), 130);
   assert.deepEqual(
     acquired.toSorted((a, b) => a - b),
     acquired,
-    "it only rises",
+    "the count never falls",
   );
   void reading;
 });
@@ -121,21 +121,21 @@ test("Ctrl-C ends a watch with 130", async t => {
   assert.deepEqual(await once(child, "exit"), [130, null]);
 });
 
-test("a reader that goes away ends a watch, and that is no failure", async t => {
+test("a watch whose reader closes the pipe ends with 0", async t => {
   const child = await watching(t);
   (child.stdout as unknown as { destroy(): void }).destroy();
   assert.deepEqual(await once(child, "exit"), [0, null]);
 });
 
-test("a redis server is a meeting place like a file, and one that stops is told of", {
+test("a Redis server works as a shared store, and one that stops is an error", {
   skip: whyNoRedis(),
 }, async t => {
   const redis = await RedisServer.start();
   t.after(() => redis.stop());
   const opened = await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url]);
-  assert.match(opened.stdout, /^a\.example is open until /);
+  assert.match(opened.stdout, /^circuit of a\.example: open until /);
   const shown = await runCli(["breaker", "show", "--store", redis.url]);
-  assert.match(shown.stdout, /^a\.example +open +all .* cli-open:operator$/m);
+  assert.match(shown.stdout, /^a\.example +open +all .* opened by operator: operator$/m);
   await runCli(["breaker", "close", "a.example", "--store", redis.url]);
   assert.equal((await runCli(["breaker", "show", "--open-only", "--json", "--store", redis.url])).stdout, "[]\n");
   await redis.stop();

@@ -18,7 +18,7 @@ test("Ctrl-C lets what is under way finish and exits with 130; retry goes on fro
   first.child.kill("SIGINT");
   const { code, stdout, stderr } = await first.ended;
   assert.equal(code, 130, stderr);
-  assert.match(stderr, /Finishing \d+ requests? under way; Ctrl-C again to stop at once\./);
+  assert.match(stderr, /Waiting for \d+ requests? in flight; press Ctrl-C again to stop now\./);
   const summary = JSON.parse(stdout);
   assert.equal(summary.wasInterrupted, true);
   assert.ok(summary.works.pending > 0);

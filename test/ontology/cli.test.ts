@@ -48,7 +48,7 @@ test("init writes a file that is valid, and never over one that is there", async
   const before = await readFile(sources, "utf8");
   const refused = await run("init");
   assert.equal(refused.exitCode, 2);
-  assert.match(refused.stderr, /it is there already, and is left alone/);
+  assert.match(refused.stderr, /already exists, not overwritten/);
   assert.equal(await readFile(sources, "utf8"), before);
 
   const other = join(folder, "other.yaml");
@@ -62,7 +62,7 @@ test("plan, pull, show and validate, for people and for programs", async t => {
   const { folder, run, state, url } = await setUp(t);
   const plan = await run("plan");
   assert.equal(plan.exitCode, 0);
-  assert.match(plan.stdout, /^id +resolver +format +version +size +licence +from\nx +direct +obo +\? +\? +\? +http:/);
+  assert.match(plan.stdout, /^id +resolver +format +version +size +licence +url\nx +direct +obo +\? +\? +\? +http:/);
   const { plan: items } = JSON.parse((await run("plan --json")).stdout);
   assert.deepEqual([items[0].id, items[0].url, items[0].etag], ["x", url, '"2026-11-01"']);
   assert.match((await run("plan diff")).stdout, /\nx +added\n$/);
@@ -74,7 +74,7 @@ test("plan, pull, show and validate, for people and for programs", async t => {
     stderr: "",
   });
   assert.equal((await run("pull")).stdout, "x: unchanged, version 2026-11-01, 80 B of obo\n");
-  assert.equal((await run("pull --frozen")).stdout, "x: as locked, version 2026-11-01, 80 B of obo\n");
+  assert.equal((await run("pull --frozen")).stdout, "x: already stored, as locked, version 2026-11-01, 80 B of obo\n");
   assert.deepEqual(JSON.parse((await run("plan diff --exit-code --json")).stdout).changes, [
     { id: "x", change: "same", fields: [] },
   ]);
@@ -90,13 +90,13 @@ test("plan, pull, show and validate, for people and for programs", async t => {
 
   assert.deepEqual(await run("validate"), {
     exitCode: 0,
-    stdout: "x 2026-11-08: sound\nx 2026-11-01: sound\n",
+    stdout: "x 2026-11-08: valid\nx 2026-11-01: valid\n",
     stderr: "",
   });
   await truncate(join(folder, "ontologies", "x", "2026-11-08", "x.obo"), 40);
   const damaged = await run("validate x");
   assert.equal(damaged.exitCode, 1);
-  assert.match(damaged.stderr, /^x 2026-11-08: its bytes have changed: sha256 is [0-9a-f]{64}, and the manifest says /);
+  assert.match(damaged.stderr, /^x 2026-11-08: content changed: sha256 is [0-9a-f]{64}, the manifest has /);
 });
 
 test("a page instead of a file is refused, and what is stored stays", async t => {
@@ -141,7 +141,10 @@ test("prune keeps the newest and whatever is locked", async t => {
   await writeFile(join(folder, "ontologies.lock.json"), locked);
   assert.equal((await run("prune --keep nothing")).exitCode, 2);
   assert.equal((await run("prune")).exitCode, 2);
-  assert.match((await run("prune --keep 2 --dry-run")).stdout, /^x 2026-11-02: would go, 80 B\n1 version, 80 B\n$/);
+  assert.match(
+    (await run("prune --keep 2 --dry-run")).stdout,
+    /^x 2026-11-02: would be removed, 80 B\n1 version, 80 B\n$/,
+  );
   assert.match((await run("prune --keep 2")).stdout, /^x 2026-11-02: removed, 80 B\n1 version, 80 B\n$/);
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
 });
@@ -158,7 +161,7 @@ test("doctor tells what is missing, and no secret", async t => {
   );
   const without = await run("doctor");
   assert.equal(without.exitCode, 1);
-  assert.match(without.stdout, /^key +problem +bioportal needs a key in BIOPORTAL_API_KEY$/m);
+  assert.match(without.stdout, /^key +problem +bioportal needs an API key: set BIOPORTAL_API_KEY$/m);
   const keyed = await run("doctor --json", { BIOPORTAL_API_KEY: "0123-secret" });
   assert.equal(keyed.exitCode, 0);
   assert.doesNotMatch(keyed.stdout, /0123-secret/);

@@ -1,43 +1,43 @@
 import type { CircuitState } from "../../breaker/breaker-events.ts";
 import type { RunningProcess, SharedBreakerStatus, SharedCircuitStatus } from "../../http/operator.ts";
 
-/** One host, or resolver, as `breaker show` tells of it. */
+/** One host or resolver in the output of `breaker show`. */
 export interface BreakerRow {
   readonly kind: "host" | "resolver";
   readonly name: string;
   readonly state: CircuitState;
   readonly reason: string | null;
-  /** ISO 8601, in UTC. */
+  /** ISO 8601 in UTC; null if it is not open. */
   readonly openUntil: string | null;
   readonly remainingMs: number;
-  /** The most that any process has counted in its rolling window. Each counts for itself. */
+  /** The highest count of any process in its rolling window: each process counts its own failures. */
   readonly windowFailures: number;
-  /** Trial calls under way, of all processes together. */
+  /** Trial calls in flight, in all processes. */
   readonly probes: number;
-  /** `all` where a cooldown shuts every role; else those that are not closed. */
+  /** `all` if a cooldown applies, which refuses every role; otherwise the roles whose circuit is not closed. */
   readonly roles: readonly string[];
   readonly circuits: readonly SharedCircuitStatus[];
 }
 
 const WORST_FIRST: readonly CircuitState[] = ["open", "half_open", "closed"];
 
-/** `windowUs`: how long a failure counts. A process that said nothing for so long has none left. */
+/** `windowUs` is the length of the rolling window: a status that is older than that has no failures left to count. */
 export function breakerRows(
-  reports: readonly SharedBreakerStatus[],
+  statuses: readonly SharedBreakerStatus[],
   processes: readonly RunningProcess[],
   { wallMs, windowUs }: { readonly wallMs: number; readonly windowUs: number },
 ): readonly BreakerRow[] {
   const failures = windowFailures(processes.filter(({ writtenMs }) => wallMs - writtenMs < windowUs / 1000));
-  const known = new Set(reports.filter(({ kind }) => kind === "host").map(({ name }) => name));
-  // What processes count has not opened anything yet, and is in no shared note.
-  const failingHosts = [...failures.keys()].filter(name => !known.has(name)).map(closedReport);
-  return [...reports, ...failingHosts]
-    .map(report => rowOf(report, report.kind === "host" ? (failures.get(report.name) ?? 0) : 0, wallMs))
+  const known = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
+  // Failures that have not opened a circuit yet are in the status of a process, but not in a shared record.
+  const failingHosts = [...failures.keys()].filter(name => !known.has(name)).map(closedStatus);
+  return [...statuses, ...failingHosts]
+    .map(status => rowOf(status, status.kind === "host" ? (failures.get(status.name) ?? 0) : 0, wallMs))
     .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || (a.name < b.name ? -1 : 1));
 }
 
-function rowOf(report: SharedBreakerStatus, failures: number, wallMs: number): BreakerRow {
-  const { kind, name, state, reason = null, remainingMs, cooldownMs, circuits } = report;
+function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): BreakerRow {
+  const { kind, name, state, reason = null, remainingMs, cooldownMs, circuits } = status;
   const open = circuits.filter(circuit => circuit.state !== "closed");
   return {
     kind,
@@ -53,7 +53,7 @@ function rowOf(report: SharedBreakerStatus, failures: number, wallMs: number): B
   };
 }
 
-function closedReport(name: string): SharedBreakerStatus {
+function closedStatus(name: string): SharedBreakerStatus {
   return { kind: "host", name, state: "closed", reason: undefined, remainingMs: 0, cooldownMs: 0, circuits: [] };
 }
 

@@ -7,31 +7,32 @@ import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.
 import { docstokg } from "../docstokg.ts";
 import { type Io, runProgram } from "../program.ts";
 
-test("open for 300 seconds, show, close: each tells what is so", async t => {
+test("a circuit is opened for 300 seconds, shown and closed again", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   const opened = await runCli(["breaker", "open", "API.example.org", "--seconds", "300", "--store", store]);
   assert.equal(opened.exitCode, 0);
   assert.match(
     opened.stdout,
-    /^api\.example\.org is open until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(300 s\), cli-open:operator\.\n/,
+    /^circuit of api\.example\.org: open until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(300 s\), opened by operator: operator\n/,
   );
 
   const shown = await runCli(["breaker", "show", "--store", store]);
   assert.equal(shown.exitCode, 0);
-  assert.match(shown.stdout, /^host +state +roles +open until \(UTC\) +remaining +window +probes +reason$/m);
-  const row = /^api\.example\.org +open +all +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +(\d+) s +0 +0 +cli-open:operator$/m;
+  assert.match(shown.stdout, /^host +state +roles +open until \(UTC\) +remaining +failures +trial calls +reason$/m);
+  const row =
+    /^api\.example\.org +open +all +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +(\d+) s +0 +0 +opened by operator: operator$/m;
   const remainingS = Number(row.exec(shown.stdout)?.[1]);
   assert.ok(remainingS > 0 && remainingS <= 300, shown.stdout);
 
   const closed = await runCli(["breaker", "close", "api.example.org", "--store", store]);
   assert.equal(closed.exitCode, 0);
-  assert.match(closed.stdout, /^api\.example\.org is closed\.\n/);
+  assert.match(closed.stdout, /^circuit of api\.example\.org: closed\n/);
   const after = await runCli(["breaker", "show", "--store", store]);
   assert.match(after.stdout, /^api\.example\.org +closed +0 +0$/m);
 });
 
-test("programs get the same as JSON, with times in UTC", async t => {
+test("--json prints the same with times in UTC", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   const opened = await runCli(["breaker", "open", "a.example", "--seconds", "300", "--json", "--store", store]);
@@ -46,7 +47,7 @@ test("programs get the same as JSON, with times in UTC", async t => {
   assert.deepEqual([row.state, row.reason, row.windowFailures, row.probes], ["open", "cli-open:operator", 0, 0]);
 });
 
-test("--open-only leaves out what is closed", async t => {
+test("--open-only leaves out closed circuits", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   for (const host of ["a.example", "b.example"]) {
@@ -57,52 +58,42 @@ test("--open-only leaves out what is closed", async t => {
     const { stdout } = await runCli(["breaker", "show", "--json", ...flags, "--store", store]);
     return JSON.parse(stdout).map(({ name }: { name: string }) => name);
   };
-  assert.deepEqual(await names(), ["b.example", "a.example"], "the worst first");
+  assert.deepEqual(await names(), ["b.example", "a.example"], "open circuits come first");
   assert.deepEqual(await names("--open-only"), ["b.example"]);
 });
 
-test("with nothing to show it says so", async t => {
+test("without open circuits and cooldowns show prints that there are none", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   const { exitCode, stdout } = await runCli(["breaker", "show", "--store", store]);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /\nNothing is held against any host\.\n$/);
+  assert.match(stdout, /\nNo open circuits and no cooldowns\.\n$/);
 });
 
-test("a shorter order does not end a longer one, and says so", async t => {
+test("a shorter open does not end a longer one, and prints that", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store]);
   const { stdout } = await runCli(["breaker", "open", "a.example", "--seconds", "10", "--store", store]);
-  assert.match(stdout, /^It was cut off for longer than that already, and the later end counts\.\n/);
-  assert.match(stdout, /cli-open:pause/);
+  assert.match(stdout, /^The circuit was already open for longer; the later end applies\.\n/);
+  assert.match(stdout, /opened by operator: pause/);
 });
 
-test("a port counts only where the policy names it, as for requests", async t => {
+test("a host keeps its port only if the policy lists it with that port, as for requests", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
-  const open = async (target: string, ...flags: string[]) => {
-    const { stdout } = await runCli([
-      "breaker",
-      "open",
-      target,
-      "--seconds",
-      "9",
-      "--json",
-      "--store",
-      store,
-      ...flags,
-    ]);
-    return JSON.parse(stdout).host;
+  const open = async (target: string, env: Record<string, string> = {}) => {
+    const argv = ["breaker", "open", target, "--seconds", "9", "--json", "--store", store];
+    return JSON.parse((await runCli(argv, { env })).stdout).host;
   };
-  const named = ["--breaker", "a.example:8443=fail_max:3"];
+  const listed = { DOCSTOKG_BREAKERS: "a.example:8443=fail_max:3" };
   assert.equal(await open("a.example:8443"), "a.example");
-  assert.equal(await open("a.example:8443", ...named), "a.example:8443");
-  assert.equal(await open("https://a.example:8443/path", ...named), "a.example:8443");
+  assert.equal(await open("a.example:8443", listed), "a.example:8443");
+  assert.equal(await open("https://a.example:8443/path", listed), "a.example:8443");
   assert.equal(await open("https://A.example/path?key=x"), "a.example");
 });
 
-test("without a shared store every command fails with a hint, and pretends nothing", async () => {
+test("without a shared store every command fails with a hint, and prints no result", async () => {
   for (const argv of [
     ["breaker", "show"],
     ["breaker", "open", "a.example", "--seconds", "9"],
@@ -112,22 +103,24 @@ test("without a shared store every command fails with a hint, and pretends nothi
     const { exitCode, stdout, stderr } = await runCli(argv);
     assert.equal(exitCode, 2);
     assert.equal(stdout, "");
-    assert.match(stderr, /^docstokg: store: every process keeps .* in its own memory/);
+    assert.match(stderr, /^docstokg: store: no shared store: each process keeps .* in its own memory/);
     assert.match(stderr, /DOCSTOKG_RLIMIT_BACKEND=multiprocess.* --store/);
   }
 });
 
-test("the store is where the policy says, in its layers", async t => {
+test("the store is that of the policy and the environment", async t => {
   const { folder, store } = await temporaryFolder(t);
   await createStoreFile(store);
   const file = join(folder, "shared.db");
-  const places: readonly (readonly [string[], Record<string, string>])[] = [
-    [["--rate-backend", "sqlite", "--rate-dsn", file], {}],
-    [[], { DOCSTOKG_RLIMIT_BACKEND: "sqlite", DOCSTOKG_RLIMIT_DSN: file }],
-    [[], { DOCSTOKG_BREAKER_COOLDOWN_BACKEND: "sqlite", DOCSTOKG_BREAKER_COOLDOWN_DSN: file }],
+  const yaml = join(folder, "ratelimits.yaml");
+  await writeFile(yaml, `backend: { kind: sqlite, dsn: ${JSON.stringify(file)} }\n`);
+  const environments: readonly Record<string, string>[] = [
+    { DOCSTOKG_RLIMITS_YAML: yaml },
+    { DOCSTOKG_RLIMIT_BACKEND: "sqlite", DOCSTOKG_RLIMIT_DSN: file },
+    { DOCSTOKG_BREAKER_COOLDOWN_BACKEND: "sqlite", DOCSTOKG_BREAKER_COOLDOWN_DSN: file },
   ];
-  for (const [flags, env] of places) {
-    const { exitCode, stdout } = await runCli(["breaker", "show", ...flags], { env });
+  for (const env of environments) {
+    const { exitCode, stdout } = await runCli(["breaker", "show"], { env });
     assert.equal(exitCode, 0);
     assert.ok(stdout.includes(`  sqlite:${file}\n`));
   }
@@ -138,16 +131,16 @@ test("multiprocess is the file in the user's runtime folder", async t => {
   const env = { DOCSTOKG_RLIMIT_BACKEND: "multiprocess", XDG_RUNTIME_DIR: folder };
   const { exitCode, stderr } = await runCli(["breaker", "show"], { env });
   assert.equal(exitCode, 2);
-  assert.ok(stderr.includes(`there is no file ${join(folder, "docstokg", "limits.db")}`), stderr);
+  assert.ok(stderr.includes(`file not found: ${join(folder, "docstokg", "limits.db")}`), stderr);
   await createStoreFile(`sqlite:${join(folder, "docstokg", "limits.db")}`);
   assert.equal((await runCli(["breaker", "show"], { env })).exitCode, 0);
 });
 
-test("a watch does not make the file anew that somebody has deleted, and goes on when it is back", async t => {
+test("a watch does not create a deleted file again, and continues when the file is back", async t => {
   const { folder, store } = await temporaryFolder(t);
   await createStoreFile(store);
   const stderrTexts: string[] = [];
-  let interrupt: () => void = () => assert.fail("nobody listens");
+  let interrupt: () => void = () => assert.fail("no listener");
   const io: Io = {
     argv: ["breaker", "show", "--watch", "--json", "--store", store],
     env: {},
@@ -172,21 +165,21 @@ test("a watch does not make the file anew that somebody has deleted, and goes on
     },
   };
   assert.equal(await runProgram(docstokg, io), 130);
-  assert.match(stderrTexts[0] ?? "", /^there is no file .*shared\.db/);
+  assert.match(stderrTexts[0] ?? "", /^file not found: .*shared\.db/);
 });
 
-test("a file that is not there is not made, and one that is no store is left as it is", async t => {
+test("a missing file is not created, and a file that is not a store is not changed", async t => {
   const { folder, store } = await temporaryFolder(t);
   const missing = await runCli(["breaker", "open", "a.example", "--seconds", "9", "--store", store]);
   assert.equal(missing.exitCode, 2);
-  assert.match(missing.stderr, /^docstokg: store: there is no file .*shared\.db: no program has used it yet\n$/);
+  assert.match(missing.stderr, /^docstokg: store: file not found: .*shared\.db \(no process has used it yet\)\n$/);
   assert.deepEqual(await readdir(folder), []);
 
   const notes = join(folder, "notes.txt");
   await writeFile(notes, "dear diary");
   const wrong = await runCli(["breaker", "show", "--store", `sqlite:${notes}`]);
   assert.equal(wrong.exitCode, 2);
-  assert.match(wrong.stderr, /notes\.txt is damaged, or no SQLite file/);
+  assert.match(wrong.stderr, /notes\.txt is damaged or not a SQLite database/);
   assert.deepEqual(await readdir(folder), ["notes.txt"]);
   assert.equal(await readFile(notes, "utf8"), "dear diary");
 
@@ -194,14 +187,14 @@ test("a file that is not there is not made, and one that is no store is left as 
   assert.match((await runCli(["breaker", "show", "--store", `sqlite:${notes}`])).stderr, /notes\.txt is empty/);
 });
 
-test("a server that is away is a failure of one line, without what is secret in its address", async () => {
+test("a server that cannot be reached is an error of one line, without its password", async () => {
   const { exitCode, stdout, stderr } = await runCli(["breaker", "show", "--store", "redis://me:secret@127.0.0.1:1"]);
   assert.equal(exitCode, 1);
   assert.equal(stdout, "");
   assert.match(stderr, /^docstokg: redis at 127\.0\.0\.1:1: .*\n$/);
 });
 
-test("what was typed wrongly is named, with what would be right", async t => {
+test("an invalid argument is named, with the values that are valid", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   const wrong = async (...argv: string[]) => {
@@ -214,17 +207,17 @@ test("what was typed wrongly is named, with what would be right", async t => {
   for (const seconds of ["0", "-1", "soon", "Infinity", "1e9", "99999999"]) {
     assert.match(
       await wrong("open", "a.example", "--seconds", seconds),
-      /^docstokg: --seconds: .* expected a number above 0/,
+      /^docstokg: --seconds: .* expected seconds, more than 0/,
     );
   }
   assert.match(await wrong("open", "a.example", "--seconds", "9", "--reason", "a\nb"), /--reason: expected one line/);
   assert.match(await wrong("close", "not a host"), /<host\|url>: "not a host" is not a host/);
   assert.match(await wrong("close", "ftp://a.example"), /<host\|url>: cannot send to a "ftp:" URL/);
   const { stderr } = await runCli(["breaker", "show", "--store", "mysql://me:secret@x"]);
-  assert.match(stderr, /--store: "mysql:\/\/…@x" is no store; expected multiprocess/);
+  assert.match(stderr, /--store: unknown store "mysql:\/\/…@x"; expected multiprocess/);
 });
 
-test("colour is for terminals that want it", async t => {
+test("colour is printed only on terminals, and not with NO_COLOR or TERM=dumb", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", store]);
@@ -237,5 +230,35 @@ test("colour is for terminals that want it", async t => {
     [true, { TERM: "dumb" }],
   ] as const) {
     assert.ok(!(await shown(isTTY, env)).includes("\x1b"));
+  }
+});
+
+test("policy flags are refused: they have no effect on the circuits of running processes", async () => {
+  for (const argv of [
+    ["breaker", "show"],
+    ["breaker", "close", "a.example"],
+    ["limits", "show"],
+  ]) {
+    for (const flag of ["--rate", "--rate-backend", "--max-inflight", "--breaker", "--breaker-rolling"]) {
+      const { exitCode, stderr } = await runCli([...argv, flag, "x"]);
+      assert.equal(exitCode, 2);
+      assert.ok(stderr.startsWith(`docstokg: unknown option '${flag}'`), stderr);
+    }
+  }
+});
+
+test("the table of open circuits fits terminals of 80 and 40 columns, with every value", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const host = "api.example.org";
+  await runCli(["breaker", "open", host, "--seconds", "60", "--reason", "the provider asked for it", "--store", store]);
+  for (const columns of [80, 40]) {
+    const terminal = { isTTY: true, columns, env: { NO_COLOR: "1" } };
+    const { stdout } = await runCli(["breaker", "show", "--store", store], terminal);
+    const table = stdout.split("\n").slice(2);
+    for (const line of table) assert.ok(line.length <= columns, line);
+    const text = table.map(line => line.trim()).join(" ");
+    assert.match(text, /host: api\.example\.org state: open roles: all open until \(UTC\): /);
+    assert.match(text, /reason: opened by operator: the provider asked for it/);
   }
 });

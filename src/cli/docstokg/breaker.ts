@@ -1,5 +1,4 @@
 import { canonicalHost } from "../../core/text/host.ts";
-import { ConfigError } from "../../errors.ts";
 import { HostNames } from "../../http/host-names.ts";
 import type { SharedBreakerStatus } from "../../http/operator.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
@@ -7,95 +6,94 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Colour, painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
-import { formatTable } from "../output/table.ts";
-import { addWatchFlags, show } from "../output/watch.ts";
-import type { CliCommand, Io } from "../program.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
+import { addWatchFlags, showView } from "../output/watch.ts";
+import type { CommandModule, Flags, Io, Subcommand } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { breakerReasonText } from "./breaker-reason.ts";
 import { type BreakerRow, breakerRows } from "./breaker-rows.ts";
-import { addStoreFlags, type StoreConnection, withStoreConnection } from "./store-connection.ts";
+import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const COLOURS = { open: "red", half_open: "yellow", closed: "green" } as const satisfies Record<string, Colour>;
 const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
 
-const showCommand: CliCommand = {
+const show: Subcommand = {
   name: "show",
-  summary: "print which hosts are cut off, in all running processes together",
+  summary: "print open circuits and cooldowns of all running processes",
   configure: command => {
-    command.option("--open-only", "leave out those that are closed");
+    command.option("--open-only", "only circuits that are open or half-open");
     addWatchFlags(command);
-    addStoreFlags(command);
+    addStoreFlag(command);
   },
-  run: (_, options, io) =>
-    withStoreConnection(options, io, connection =>
-      show(options, io, {
-        see: async () => {
-          const rows = await readRows(connection, io);
-          return options["openOnly"] ? rows.filter(({ state }) => state !== "closed") : rows;
-        },
-        text: rows => table(rows, connection, io),
-      }),
-    ),
-};
-
-const open: CliCommand = {
-  name: "open",
-  summary: "cut a host off, for all processes, until the time is over or somebody closes it",
-  configure: command => {
-    command
-      .argument("<host|url>")
-      .requiredOption("--seconds <number>", "for how long")
-      .option("--reason <text>", "why, for whoever is refused or looks", "operator")
-      .option("--json", "print JSON");
-    addStoreFlags(command);
-  },
-  run: async ([target = ""], options, io) => {
-    const seconds = secondsOf(options["seconds"]);
-    const reason = reasonOf(options["reason"]);
-    return withStoreConnection(options, io, async ({ policy, place, operator }) => {
-      const host = hostOf(policy, target);
-      const report = await operator.open(host, seconds, reason);
-      if (!options["json"] && report.remainingMs > seconds * 1000)
-        io.stdout.write(`It was cut off for longer than that already, and the later end counts.\n`);
-      return printReport(report, options, io, `Processes that share ${place} keep to it with their next request.`);
+  run: async (_, flags, io) => {
+    await using connection = await openStoreConnection(flags, io);
+    return await showView(flags, io, {
+      read: async () => {
+        const rows = await readRows(connection, io);
+        return flags["openOnly"] ? rows.filter(({ state }) => state !== "closed") : rows;
+      },
+      text: rows => table(rows, connection, io),
     });
   },
 };
 
-const close: CliCommand = {
-  name: "close",
-  summary: "let a host be called again: what is held against it is forgotten, in all processes",
+const open: Subcommand = {
+  name: "open",
+  summary: 'force a host\'s circuit open in all processes, until the time is over or "breaker close"',
   configure: command => {
-    command.argument("<host|url>").option("--json", "print JSON");
-    addStoreFlags(command);
+    command
+      .argument("<host|url>")
+      .requiredOption("--seconds <number>", "how long the circuit stays open")
+      .option("--reason <text>", 'reason, shown in errors and in "breaker show"', "operator")
+      .option("--json", "print JSON");
+    addStoreFlag(command);
   },
-  run: ([target = ""], options, io) =>
-    withStoreConnection(options, io, async ({ policy, place, operator }) => {
-      const report = await operator.close(hostOf(policy, target));
-      return printReport(report, options, io, `Processes that share ${place} let their next request through.`);
-    }),
+  run: async ([target = ""], flags, io) => {
+    const seconds = secondsOf(flags["seconds"]);
+    const reason = reasonOf(flags["reason"]);
+    await using connection = await openStoreConnection(flags, io);
+    const { policy, storeName, operator } = connection;
+    const status = await operator.open(hostOf(policy, target), seconds, reason);
+    if (!flags["json"] && status.remainingMs > seconds * 1000)
+      io.stdout.write("The circuit was already open for longer; the later end applies.\n");
+    const effect = `Processes that share ${storeName} refuse requests to this host from now on.`;
+    return printStatus(status, flags, io, effect);
+  },
 };
 
-/** `docstokg breaker`: what running processes hold against hosts, and an operator's word on it (law S6). */
-export const breaker: CliCommand = {
-  name: "breaker",
-  summary: "show, open and close the circuits of running processes",
-  commands: [showCommand, open, close],
+const close: Subcommand = {
+  name: "close",
+  summary: "close a host's circuits in all processes; cooldowns and failure counts are cleared",
+  configure: command => {
+    command.argument("<host|url>").option("--json", "print JSON");
+    addStoreFlag(command);
+  },
+  run: async ([target = ""], flags, io) => {
+    await using connection = await openStoreConnection(flags, io);
+    const { policy, storeName, operator } = connection;
+    const status = await operator.close(hostOf(policy, target));
+    return printStatus(status, flags, io, `Processes that share ${storeName} send requests to this host again.`);
+  },
 };
+
+/** `docstokg breaker`: reads and changes the circuits of running processes through their shared store (law S6). */
+export const breaker: CommandModule = { commands: [show, open, close] };
 
 async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {
   const { operator, policy } = connection;
   await connection.checkStoreFile();
-  const [reports, processes] = await Promise.all([operator.hosts(), operator.processes()]);
+  const [statuses, processes] = await Promise.all([operator.hosts(), operator.processes()]);
   const { windowUs } = policy.breakers.resolved.rollingWindow;
-  return breakerRows(reports, processes, { wallMs: time.wallMs(), windowUs });
+  return breakerRows(statuses, processes, { wallMs: time.wallMs(), windowUs });
 }
 
-function table(rows: readonly BreakerRow[], { place }: StoreConnection, io: Io): string {
+function table(rows: readonly BreakerRow[], { storeName }: StoreConnection, io: Io): string {
   const { time = systemTime, stdout } = io;
-  const head = `${formatUtc(time.wallMs())}  ${place}\n\n`;
-  if (rows.length === 0) return `${head}Nothing is held against any host.\n`;
+  const head = `${formatUtc(time.wallMs())}  ${storeName}\n\n`;
+  if (rows.length === 0) return `${head}No open circuits and no cooldowns.\n`;
   const paint = painter(io);
-  const header = ["host", "state", "roles", "open until (UTC)", "remaining", "window", "probes", "reason"];
+  const header = ["host", "state", "roles", "open until (UTC)", "remaining", "failures", "trial calls", "reason"];
   const cells = rows.map(row => [
     row.kind === "host" ? row.name : `resolver ${row.name}`,
     row.state,
@@ -104,57 +102,54 @@ function table(rows: readonly BreakerRow[], { place }: StoreConnection, io: Io):
     row.remainingMs > 0 ? `${Math.ceil(row.remainingMs / 1000)} s` : "",
     String(row.windowFailures),
     String(row.probes),
-    row.reason ?? "",
+    row.reason === null ? "" : breakerReasonText(row.reason),
   ]);
   const tableOptions = {
-    columns: stdout.isTTY ? stdout.columns : undefined,
+    columns: terminalWidth(stdout),
     paint: (text: string, row: number, column: number) =>
       column === 1 ? paint(COLOURS[rows[row]?.state ?? "closed"], text) : text,
   };
   return head + formatTable(header, cells, tableOptions);
 }
 
-function printReport(
-  report: SharedBreakerStatus,
-  options: Readonly<Record<string, unknown>>,
-  io: Io,
-  what: string,
-): ExitCode {
-  const { name, state, remainingMs, reason } = report;
+function printStatus(status: SharedBreakerStatus, flags: Flags, io: Io, effect: string): ExitCode {
+  const { name, state, remainingMs, reason } = status;
   const untilMs = (io.time ?? systemTime).wallMs() + remainingMs;
-  if (options["json"]) {
+  if (flags["json"]) {
     const openUntil = remainingMs > 0 ? new Date(untilMs).toISOString() : null;
     io.stdout.write(`${JSON.stringify({ host: name, state, reason: reason ?? null, openUntil, remainingMs })}\n`);
     return ExitCode.ok;
   }
-  const since = remainingMs > 0 ? ` until ${formatUtc(untilMs)} (${formatWait(remainingMs)}), ${reason}` : "";
-  io.stdout.write(`${name} is ${painter(io)(COLOURS[state], state)}${since}.\n${what}\n`);
+  const until =
+    remainingMs > 0
+      ? ` until ${formatUtc(untilMs)} (${formatWait(remainingMs)}), ${breakerReasonText(reason ?? "")}`
+      : "";
+  io.stdout.write(`circuit of ${name}: ${painter(io)(COLOURS[state], state)}${until}\n${effect}\n`);
   return ExitCode.ok;
 }
 
-/** By the name that requests to it are charged to: with a port only where the policy names it so. */
+/** The host that requests are charged to: with a port only if the policy lists the host with that port. */
 function hostOf(policy: LoadedPolicy, target: string): string {
   try {
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) return new HostNames(policy).of(target);
     const host = canonicalHost(target);
-    // The scheme is of no matter where a port is given, and without one there is nothing to look up.
+    // Any scheme will do here: it only decides the default port, and the port is given.
     return /:\d+$/.test(host) ? new HostNames(policy).of(`http://${host}`) : host;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new ConfigError([{ where: "<host|url>", path: "", message: error.message }]);
+    throw usageError("<host|url>", error.message);
   }
 }
 
 function secondsOf(value: unknown): number {
   const seconds = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
   if (seconds > 0 && seconds <= SECONDS_MAX) return seconds;
-  const message = `${JSON.stringify(value)} is not a time; expected a number above 0 and up to ${SECONDS_MAX} (a year)`;
-  throw new ConfigError([{ where: "--seconds", path: "", message }]);
+  const expected = `expected seconds, more than 0 and at most ${SECONDS_MAX} (one year)`;
+  throw usageError("--seconds", `${JSON.stringify(value)} is not a valid duration; ${expected}`);
 }
 
 function reasonOf(value: unknown): string {
   const reason = String(value).trim();
   if (reason !== "" && reason.length <= REASON_CHARS_MAX && !/\p{Cc}/u.test(reason)) return reason;
-  const message = `expected one line of 1 to ${REASON_CHARS_MAX} characters`;
-  throw new ConfigError([{ where: "--reason", path: "", message }]);
+  throw usageError("--reason", `expected one line of 1 to ${REASON_CHARS_MAX} characters`);
 }

@@ -1,9 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../../errors.ts";
 import { workOf } from "../../harvest/identifiers/identifiers.ts";
-import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { BreakersOptions } from "../../policy/breaker-schema.ts";
@@ -11,27 +9,29 @@ import { loadPolicy } from "../../policy/load.ts";
 import type { RatelimitsOptions } from "../../policy/ratelimit-schema.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { reportOn } from "../../telemetry/report/run-report.ts";
-import type { SimulatedWork } from "../../testing/internet/catalogue.ts";
 import { LIMITS } from "../../testing/internet/limits.ts";
 import type { ScriptStep } from "../../testing/internet/script-runner.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
-import type { CliCommand, Io } from "../program.ts";
-import { demoText, type FileComparison, reportFile } from "./demo-summary.ts";
+import { terminalWidth } from "../output/table.ts";
+import type { CommandModule, Io } from "../program.ts";
+import { wholeNumberFlag } from "../usage-error.ts";
+import { demoJson, demoText, reportFile } from "./demo-summary.ts";
 import { FastestSchedule } from "./fastest-schedule.ts";
+import { compareFiles } from "./file-comparison.ts";
 import { runSession } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 const WORKS_DEFAULT = 62;
-/** More would take longer than anybody watches. */
+/** More works take several minutes, and one machine serves both sides. */
 const WORKS_MAX = 2000;
-/** What befalls two of the publishers: one is down for some seconds, one asks for a pause. */
+/** One publisher is down for six seconds, another answers 429 with Retry-After. */
 const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", act: "outage", fromMs: 2000, untilMs: 8000 },
   { host: "journals.harbourpress.example", act: "throttle", retryAfterS: 3, skip: 2, times: 1 },
 ];
-/** Circuits come back sooner than by the shipped numbers, because nobody watches a demo for two minutes. */
+/** Circuits close sooner than with the shipped settings, which would make the demo last two minutes. */
 const BREAKERS: BreakersOptions = {
   defaults: {
     roles: {
@@ -42,28 +42,26 @@ const BREAKERS: BreakersOptions = {
   },
   advanced: { rolling_window: { cooldown_s: 3 } },
 };
-/** Client and servers share the cores of one machine, and whichever is kept waiting looks like a jitter of the network. */
+/** Client and servers share the cores of one machine: a process that waits for a core looks like network jitter. */
 const GUARD_MS = 150;
 
-/** `docstokg demo`: the main job, against an internet of our own. */
-export const demo: CliCommand = {
-  name: "demo",
-  summary: "watch a run against a simulated internet on this machine; nothing leaves it",
+/** `docstokg demo`: a run against a simulated internet. */
+export const demo: CommandModule = {
   configure: command => {
     command
-      .option("--works <count>", "how many works there are", String(WORKS_DEFAULT))
-      .option("--seed <number>", "another internet", "1")
-      .option("--keep", "keep the folder with files and manifest")
+      .option("--works <count>", "number of works", String(WORKS_DEFAULT))
+      .option("--seed <number>", "seed of the simulated internet", "1")
+      .option("--keep", "keep the output folder (files, manifest, HTML report)")
       .option("--json", "print the summary as JSON");
   },
-  run: async (_, options, io) => {
-    const works = wholeNumber("--works", options["works"], 1, WORKS_MAX);
-    const seed = wholeNumber("--seed", options["seed"], 0, Number.MAX_SAFE_INTEGER);
+  run: async (_, flags, io) => {
+    const works = wholeNumberFlag("--works", flags["works"], 1, WORKS_MAX);
+    const seed = wholeNumberFlag("--seed", flags["seed"], 0);
     const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
     const internet = await startInternet({ seed, works, script: SCENARIO });
-    let isKept = options["keep"] === true;
+    let isKept = flags["keep"] === true;
     try {
-      return await runDemo({ internet, folder, isKept, isJson: options["json"] === true }, io);
+      return await runDemo({ internet, folder, isKept, isJson: flags["json"] === true }, io);
     } catch (error) {
       isKept = false;
       throw error;
@@ -82,7 +80,7 @@ interface DemoOptions {
 }
 
 async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io): Promise<ExitCode> {
-  // What is set for the real internet does not concern this one.
+  // The environment configures requests to the real internet, so the demo ignores it.
   const env = { DOCSTOKG_MAILTO: "demo@example.org", NO_COLOR: io.env["NO_COLOR"] };
   const demoIo: Io = { ...io, env, onInterrupt: io.onInterrupt };
   const settings: RunSettings = {
@@ -105,12 +103,13 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
   const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers: BREAKERS };
   const fastest = new FastestSchedule(ratelimits.resolved, systemTime);
   io.stderr.write(
-    `${internet.works.length} works on a simulated internet of ${internet.hosts.length} hosts, each with the limits that ` +
-      "its original documents.\nOne publisher will be down for six seconds, another will ask for a pause.\n\n",
+    `${internet.works.length} works on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
+      "rate limits that the real service documents.\n" +
+      "One publisher is down for six seconds, another answers 429 with Retry-After.\n\n",
   );
   const outcome = await runSession({
     settings,
-    options: {},
+    flags: {},
     io: demoIo,
     command: "demo",
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
@@ -122,16 +121,16 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
     },
   });
   if (outcome.wasInterrupted) return ExitCode.interrupted;
-  const delivery = await checkDelivery(internet, settings);
+  const comparison = await compareFiles(internet.works, settings);
   if (isKept) await writeReport(folder);
   const ledger = await internet.ledger();
-  const facts = { outcome, delivery, ledger, bound: fastest.bound(), folder: isKept ? folder : undefined };
-  io.stdout.write(demoText(facts, isJson));
-  const isSuccess = ledger.rejected === 0 && ledger.blocked === 0 && delivery.missing.length === 0;
+  const facts = { outcome, comparison, ledger, bound: fastest.bound(), folder: isKept ? folder : undefined };
+  io.stdout.write(isJson ? demoJson(facts) : demoText(facts, terminalWidth(io.stdout)));
+  const isSuccess = ledger.rejected === 0 && ledger.blocked === 0 && comparison.missing.length === 0;
   return isSuccess ? ExitCode.ok : ExitCode.partial;
 }
 
-/** The shipped limits with a wider guard, where a server of the simulated internet counts. */
+/** Overrides that widen the guard of every host and group whose requests a simulated server counts. */
 function withWiderGuard({ hosts = {}, groups = {} }: RatelimitsOptions): RatelimitsOptions {
   const counted = new Set(LIMITS.flatMap(({ at }) => at.map(hostIn)));
   const wider = { total: { guard_ms: GUARD_MS } };
@@ -152,11 +151,12 @@ function withWiderGuard({ hosts = {}, groups = {} }: RatelimitsOptions): Ratelim
   };
 }
 
-function hostIn(place: string): string {
-  return place.split("/")[0] ?? place;
+/** The host of `host` or `host/path`. */
+function hostIn(member: string): string {
+  return member.split("/")[0] ?? member;
 }
 
-/** The page of charts, beside the files. */
+/** Writes the HTML report beside the files. */
 async function writeReport(folder: string): Promise<void> {
   const file = await openTelemetryFile(folder);
   try {
@@ -165,33 +165,4 @@ async function writeReport(folder: string): Promise<void> {
   } finally {
     file.close();
   }
-}
-
-/** What the manifest has, beside what there is: the bytes of each file are compared with those that its server holds. */
-async function checkDelivery({ works }: Internet, settings: RunSettings): Promise<FileComparison> {
-  const manifest = await openManifest(settings.manifest, systemTime);
-  const asked = new Set(settings.resolvers.map(({ name }) => name));
-  try {
-    const rows = manifest.db.prepare("SELECT key, sha256 FROM works WHERE state = 'done'").all();
-    const got = new Map(rows.map(row => [String(row["key"]), String(row["sha256"])]));
-    const named = works.map(work => ({ work, key: workOf(work.ids).key }));
-    // A copy that only services with keys know of is none for us.
-    const isDue = ({ copies }: SimulatedWork) =>
-      copies.some(({ isGood, via }) => isGood && via.some(name => asked.has(name)));
-    const due = named.filter(({ work }) => isDue(work));
-    return {
-      due: due.length,
-      right: due.filter(({ work, key }) => got.get(key) === work.file.sha256).length,
-      missing: due.filter(({ key }) => !got.has(key)).map(({ key }) => key),
-    };
-  } finally {
-    manifest.close();
-  }
-}
-
-function wholeNumber(flag: string, value: unknown, least: number, most: number): number {
-  const number = Number(value);
-  if (Number.isSafeInteger(number) && number >= least && number <= most && String(value).trim() !== "") return number;
-  const message = `${JSON.stringify(value)} is no whole number from ${least} to ${most}`;
-  throw new ConfigError([{ where: flag, path: "", message }]);
 }

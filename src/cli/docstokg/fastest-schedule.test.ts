@@ -6,7 +6,7 @@ import { limitPoliciesFrom } from "../../policy/limits.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { FastestSchedule, fastestUs } from "./fastest-schedule.ts";
 
-test("so many requests take so long at best, under every window at once", () => {
+test("the least time of a number of requests obeys every window", () => {
   assert.equal(fastestUs(0, parseRates("1/SECOND")), 0);
   assert.equal(fastestUs(1, parseRates("1/SECOND")), 0);
   assert.equal(fastestUs(10, parseRates("10/SECOND")), 0);
@@ -15,7 +15,7 @@ test("so many requests take so long at best, under every window at once", () => 
   assert.equal(fastestUs(100, []), 0);
 });
 
-test("the budget that takes longest is the bound, shared ones counted over all who share them", async () => {
+test("the budget that needs longest is the bound, and a shared budget counts all its members", async () => {
   const time = new FakeTime();
   const limits = limitPoliciesFrom(
     {
@@ -44,6 +44,6 @@ test("the budget that takes longest is the bound, shared ones counted over all w
   await time.advance(2500);
   granted("group g", "artifact");
   const bound = fastest.bound();
-  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["group g in all", 3, "1/SECOND"]);
+  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["group g total", 3, "1/SECOND"]);
   assert.deepEqual([bound?.fastestMs, bound?.tookMs, bound?.runMs], [2000, 2500, 2500]);
 });

@@ -1,7 +1,7 @@
 /**
- * How fast a run could have been at most. Each budget, a host's or what several share, has let so many requests through;
- * under its windows they take a certain time from the first of them to the last, whatever anybody does. The longest such
- * stretch is a bound for the whole, however the rest is arranged.
+ * The shortest time that a run could have taken. The windows of a budget (of a host, or shared by a group) need a certain
+ * time for the number of requests that they have granted. The longest such time over all budgets is a lower bound for
+ * the run.
  */
 import type { Rate } from "../../core/limits/rate.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
@@ -9,14 +9,14 @@ import type { LimitPolicies } from "../../policy/limits.ts";
 import type { Time } from "../../time/time.ts";
 
 export interface ScheduleBound {
-  /** Whose limit binds: `api.example.org metadata`. */
+  /** The budget that decides: `api.example.org metadata`. */
   readonly budget: string;
   readonly rates: string;
-  /** How many passed it. */
+  /** Requests that it granted. */
   readonly requests: number;
-  /** From the first of them to the last, at best; the whole run cannot be faster. */
+  /** The least time from the first of them to the last. */
   readonly fastestMs: number;
-  /** The same as it was. */
+  /** The time that they took. */
   readonly tookMs: number;
   /** From the first request of the run to the last. */
   readonly runMs: number;
@@ -51,10 +51,10 @@ export class FastestSchedule {
     const route = this.#limits.routeByName(event.key, event.role);
     if (route === undefined) return;
     this.#count(`${event.key} ${event.role}`, route.roleBudget, event.weight, nowUs);
-    for (const { name, policy } of route.above) this.#count(`${name} in all`, policy, event.weight, nowUs);
+    for (const { name, policy } of route.above) this.#count(`${name} total`, policy, event.weight, nowUs);
   };
 
-  /** Undefined when nothing was sent. */
+  /** Undefined if no request was granted. */
   bound(): ScheduleBound | undefined {
     const startUs = this.#firstUs;
     if (startUs === undefined) return undefined;
@@ -85,7 +85,7 @@ export class FastestSchedule {
   }
 }
 
-/** From the first of so many requests to the last, each as early as the windows permit. */
+/** The time from the first request to the last, if each is sent as early as the windows permit. */
 export function fastestUs(requests: number, rates: readonly Rate[]): number {
   const sentUs: number[] = [];
   for (let index = 0; index < requests; index += 1) {

@@ -5,11 +5,11 @@ import { serve } from "../../../test/http/kit.ts";
 import { createHub } from "../../http/create-hub.ts";
 import { systemTime } from "../../time/system-time.ts";
 
-/** A hub at work: one call is on its way, two wait for a minute that will not come. */
+/** A hub with one call in flight and two that wait for the next minute. */
 async function busyHub(t: TestContext, limits: object = {}) {
   const { store } = await temporaryFolder(t);
-  const { promise: isEnough, resolve: enough } = Promise.withResolvers<void>();
-  const { origin } = await serve(t, (_, response) => void isEnough.then(() => response.end("slow")));
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { origin } = await serve(t, (_, response) => void released.then(() => response.end("slow")));
   const metadata = { rates: "1/MINUTE", max_delay_ms: 200_000, ...limits };
   const hub = await createHub({
     env: {},
@@ -20,63 +20,77 @@ async function busyHub(t: TestContext, limits: object = {}) {
   });
   const calls = [1, 2, 3].map(n => hub.fetch(`${origin}/${n}`).then(response => response.status, String));
   t.after(async () => {
-    enough();
+    release();
     await hub.destroy();
     await Promise.all(calls);
   });
   return { store, hub };
 }
 
-/** The lanes of the first process that has said something, once there is one. */
+/** The processes in the store, as soon as one has published its status. */
 async function waitForProcesses(store: string, ...flags: string[]) {
   for (;;) {
     const { stdout } = await runCli(["limits", "show", "--json", "--store", store, ...flags]);
-    // Until the hub has opened its store there is no file to look at, and nothing is printed.
+    // Until the hub has opened its store there is no file, and nothing is printed.
     const processes = stdout === "" ? [] : JSON.parse(stdout);
     if (processes.length > 0) return processes;
     await systemTime.sleep(50);
   }
 }
 
-test("limits show tells of a hub at work: used, in flight, queue, when and what holds it", async t => {
+test("limits show prints used units, calls in flight, the queue, the next free slot and the limiting window", async t => {
   const { store } = await busyHub(t);
-  const [seen] = await waitForProcesses(store);
-  assert.equal(seen.pid, process.pid);
-  assert.deepEqual([seen.calls, seen.inFlight, seen.waiting], [3, 1, 2]);
-  const [lane] = seen.lanes;
-  assert.deepEqual([lane.host, lane.role, lane.waiting, lane.inFlight], ["127.0.0.1", "metadata", 2, 1]);
-  assert.deepEqual(lane.constraint, { kind: "window", owner: "127.0.0.1", limit: "1/MINUTE" });
+  const [row] = await waitForProcesses(store);
+  assert.equal(row.pid, process.pid);
+  assert.deepEqual([row.calls, row.inFlight, row.waiting], [3, 1, 2]);
+  const [key] = row.keys;
+  assert.deepEqual([key.host, key.role, key.waiting, key.inFlight], ["127.0.0.1", "metadata", 2, 1]);
+  assert.deepEqual(key.constraint, { kind: "window", owner: "127.0.0.1", limit: "1/MINUTE" });
 
   const { exitCode, stdout } = await runCli(["limits", "show", "--store", store]);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /^process +program +machine +calls +in flight +waiting +seen$/m);
+  assert.match(stdout, /^pid +program +machine +calls +in flight +queued +updated$/m);
   assert.match(stdout, new RegExp(`^${process.pid} +\\S+ +\\S+ +3 +1 +2 +\\S+ m?s ago$`, "m"));
-  assert.match(stdout, /^lane +pid +used +flight +queue +free in +newcomer +pace +guard +held by$/m);
+  assert.match(stdout, /^key +pid +used +in flight +queued +next free +new call +pace +guard +limited by$/m);
   assert.match(
     stdout,
     new RegExp(`^127\\.0\\.0\\.1 metadata +${process.pid} +1/1 MINUTE +1 +2 +\\d+ s +\\d+ s +1 +25 ms +1/MINUTE$`, "m"),
   );
 });
 
-test("a cap on slots is shown beside those taken, and named when it is what is in the way", async t => {
+test("max_concurrent is shown beside the calls in flight, and named if it is the limit", async t => {
   const { store } = await busyHub(t, { rates: "100/SECOND", max_concurrent: 1 });
   await waitForProcesses(store);
   const { stdout } = await runCli(["limits", "show", "--store", store]);
   assert.match(stdout, / 1\/1 +2 +now +now +1 +25 ms +max_concurrent 1$/m);
 });
 
-test("--host leaves out the lanes of others", async t => {
+test("--host prints only the keys of that host", async t => {
   const { store } = await busyHub(t);
-  const [seen] = await waitForProcesses(store, "--host", "other.example");
-  assert.deepEqual(seen.lanes, []);
+  const [row] = await waitForProcesses(store, "--host", "other.example");
+  assert.deepEqual(row.keys, []);
   const { stdout } = await runCli(["limits", "show", "--host", "other.example", "--store", store]);
-  assert.match(stdout, /\nNo lane has been used\.\n$/);
+  assert.match(stdout, /\nNo rate limit of other\.example has been used\.\n$/);
 });
 
-test("where nobody is at work it says so", async t => {
+test("without a running process show prints that there is none", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   const { exitCode, stdout } = await runCli(["limits", "show", "--store", store]);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /\nNo process has said anything here in the last minute\.\n$/);
+  assert.match(stdout, /\nNo process has published its status in this store in the last minute\.\n$/);
+});
+
+test("the tables fit terminals of 80 and 40 columns", async t => {
+  const { store } = await busyHub(t);
+  await waitForProcesses(store);
+  for (const columns of [80, 40]) {
+    const { stdout } = await runCli(["limits", "show", "--store", store], {
+      isTTY: true,
+      columns,
+      env: { NO_COLOR: "1" },
+    });
+    for (const line of stdout.split("\n").slice(2)) assert.ok(line.length <= columns, line);
+    assert.match(stdout, /1\/MINUTE/);
+  }
 });

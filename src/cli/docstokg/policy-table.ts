@@ -4,34 +4,73 @@ import { ROLES } from "../../policy/roles.ts";
 import { formatTable } from "../output/table.ts";
 
 /**
- * The limits that hold, one line for each host: the short form, for the start of a run. Where it is wider than
- * `columns` it could not be read, and a line says where it is to be had.
+ * The effective policy with one line per host, for the start of a run. If that is wider than `columns`, only the
+ * defaults are printed: a table of every host in its long form would fill several screens before the run starts.
  */
 export function compactPolicy(policy: LoadedPolicy, columns = Number.POSITIVE_INFINITY): string {
-  const hosts = new Map<string, Map<string, PolicyRow>>();
-  for (const row of policyRows(policy)) {
-    const roles = hosts.get(row.host) ?? new Map<string, PolicyRow>();
-    roles.set(row.role, row);
-    hosts.set(row.host, roles);
-  }
-  const rows = [...hosts].map(([host, roles]) => {
-    const [total] = [...roles].flatMap(([role, row]) => (role.startsWith("total") ? [row] : []));
-    const atOnce = roles.get("artifact")?.maxConcurrent;
-    const { failMax, resetS } = roles.get("metadata") ?? {};
-    return [
-      host,
-      ...ROLES.map(role => roles.get(role)?.rates || "unlimited"),
-      total?.rates ?? "",
-      atOnce === undefined ? "" : String(atOnce),
-      failMax === undefined ? "" : `${failMax} / ${resetS} s`,
-    ];
-  });
+  const rows = policyRows(policy);
+  const header = ["host", ...ROLES, "total", "max delay", "HEAD", "concurrent", "failures / reset"];
+  const table = formatTable(header, hostCells(rows));
+  const widest = Math.max(...table.split("\n").map(line => line.length));
+  if (widest <= columns) return `${policyHead(policy)}\n\n${table}\n`;
+  return `${policyHead(policy)}\n\n${defaultsTable(rows, columns)}\nFor the limits of each host run: docstokg policy show\n\n`;
+}
+
+/** `backend memory, AIMD off, at most 500 requests in flight`. */
+function policyHead(policy: LoadedPolicy): string {
   const { aimd, maxInFlight } = policy.ratelimits.resolved;
   const backend = policy.ratelimits.options.backend?.kind ?? "memory";
-  const ceiling = Number.isFinite(maxInFlight) ? `at most ${maxInFlight} in flight` : "no ceiling in flight";
-  const header = ["host", ...ROLES, "together", "at once", "fails / reset"];
-  const head = `backend ${backend}, aimd ${aimd.enabled ? "on" : "off"}, ${ceiling}`;
-  const table = formatTable(header, rows);
-  if (Math.max(...table.split("\n").map(line => line.length)) <= columns) return `${head}\n\n${table}\n`;
-  return `${head}\nThe limits of each host: docstokg policy show\n`;
+  const inFlight = Number.isFinite(maxInFlight)
+    ? `at most ${maxInFlight} requests in flight`
+    : "requests in flight not limited";
+  return `backend ${backend}, AIMD ${aimd.enabled ? "on" : "off"}, ${inFlight}`;
+}
+
+function hostCells(rows: readonly PolicyRow[]): readonly (readonly string[])[] {
+  const hosts = Map.groupBy(rows, ({ host }) => host);
+  return [...hosts].map(([host, ofHost]) => {
+    const roles = ROLES.flatMap(role => ofHost.find(row => row.role === role) ?? []);
+    const total = ofHost.find(({ role }) => role.startsWith("total"));
+    const [metadata] = roles;
+    return [
+      host,
+      ...roles.map(({ rates }) => rates || "unlimited"),
+      total?.rates ?? "",
+      byRole(roles.map(delayText)),
+      byRole(roles.map(headText)),
+      byRole(roles.map(({ maxConcurrent }) => (maxConcurrent === undefined ? "unlimited" : String(maxConcurrent)))),
+      metadata === undefined ? "" : breakerText(metadata),
+    ];
+  });
+}
+
+function defaultsTable(rows: readonly PolicyRow[], columns: number): string {
+  const defaults = rows.filter(({ host }) => host === rows[0]?.host);
+  const header = ["defaults", "rates", "max delay", "HEAD", "concurrent", "failures / reset"];
+  const cells = defaults.map(row => [
+    row.role,
+    row.rates || "unlimited",
+    delayText(row),
+    headText(row),
+    row.maxConcurrent === undefined ? "unlimited" : String(row.maxConcurrent),
+    breakerText(row),
+  ]);
+  return formatTable(header, cells, { columns });
+}
+
+/** One value if all roles have the same; otherwise one per role, in the order of the role columns. */
+function byRole(values: readonly string[]): string {
+  return new Set(values).size === 1 ? (values[0] ?? "") : values.join(" / ");
+}
+
+function delayText({ maxDelayMs }: PolicyRow): string {
+  return maxDelayMs === undefined ? "" : `${maxDelayMs} ms`;
+}
+
+function headText({ countsHead }: PolicyRow): string {
+  return countsHead === undefined ? "" : countsHead ? "counted" : "not counted";
+}
+
+function breakerText({ failMax, resetS }: PolicyRow): string {
+  return failMax === undefined ? "by host" : `${failMax} / ${resetS} s`;
 }

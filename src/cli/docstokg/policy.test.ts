@@ -255,3 +255,12 @@ test("shadow mode is visible in policy show, policy explain and why", async () =
     assert.match(stdout, /(?:^breaker\.mode|=) +shadow +\S*shadow-breakers\.yaml:1 +hosts\.a\.example\.mode$/m);
   }
 });
+
+test("a file that is not YAML has a handful of problems, not hundreds", async () => {
+  const path = await file("readme.yaml", "# A title\n\n**text**: [a](b), `c`: d\n".repeat(40));
+  const { exitCode, stdout, stderr } = await run(["policy", "check", path]);
+  assert.equal(exitCode, 2);
+  const lines = (stdout + stderr).split("\n").filter(line => line.startsWith(`${path}:`));
+  assert.ok(lines.length <= 8, lines.join("\n"));
+  assert.match(stdout + stderr, /and \d+ more syntax errors; is this file YAML\?/);
+});

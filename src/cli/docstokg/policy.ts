@@ -14,8 +14,11 @@ import { breakerRows, groupRows, hostBreakerRows, hostPolicyRows, policyRows } f
 import { withoutCredentials } from "../../policy/redact.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../../policy/roles.ts";
 import { ExitCode } from "../exit-code.ts";
+import { formatCount } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
 import { terminalWidth } from "../output/table.ts";
-import type { CliCommand } from "../program.ts";
+import type { CommandModule, Subcommand } from "../program.ts";
+import { usageError } from "../usage-error.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 import {
   breakersTable,
@@ -29,7 +32,7 @@ import {
 
 const RESOLVER_PREFIX = "resolver:";
 
-const show: CliCommand = {
+const show: Subcommand = {
   name: "show",
   summary: "print the effective rate limits and breaker settings",
   configure: command => {
@@ -44,7 +47,7 @@ const show: CliCommand = {
     const breakers = target === undefined ? breakerRows(loaded) : hostBreakerRows(loaded, target.host);
     const groups = target === undefined ? groupRows(loaded) : [];
     if (options["json"]) {
-      io.stdout.write(`${JSON.stringify({ settings, rows, breakers, groups }, undefined, 2)}\n`);
+      printJson(io, { settings, rows, breakers, groups });
       return ExitCode.ok;
     }
     const columns = terminalWidth(io.stdout);
@@ -55,7 +58,7 @@ const show: CliCommand = {
   },
 };
 
-const explain: CliCommand = {
+const explain: Subcommand = {
   name: "explain",
   summary: "print where each value for a host comes from",
   configure: command => {
@@ -72,7 +75,7 @@ const explain: CliCommand = {
     const { names, listing, values } = explanationOf(loaded, target, role);
     const settings = explainSettings(loaded);
     if (options["json"]) {
-      io.stdout.write(`${JSON.stringify({ ...names, values, settings }, undefined, 2)}\n`);
+      printJson(io, { ...names, values, settings });
       return ExitCode.ok;
     }
     const columns = terminalWidth(io.stdout);
@@ -82,7 +85,7 @@ const explain: CliCommand = {
   },
 };
 
-const check: CliCommand = {
+const check: Subcommand = {
   name: "check",
   summary: "validate the effective policy, or the policy with these files in it",
   configure: command => {
@@ -102,16 +105,16 @@ const check: CliCommand = {
     for (const file of files) {
       const found = await checkFile(file, sources);
       const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
-      lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : count(own.length, "problem")}`);
+      lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
       add(found);
     }
     const all = [...problems.values()];
     if (options["json"]) {
-      io.stdout.write(`${JSON.stringify({ problems: all, warnings: [...warnings] }, undefined, 2)}\n`);
+      printJson(io, { problems: all, warnings: [...warnings] });
     } else {
       if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
       for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`);
-      lines.push(`${count(all.length, "problem")}, ${count(warnings.size, "warning")}`);
+      lines.push(`${formatCount(all.length, "problem")}, ${formatCount(warnings.size, "warning")}`);
       io.stdout.write(lines.map(line => `${line}\n`).join(""));
     }
     return all.length > 0 ? ExitCode.usage : ExitCode.ok;
@@ -119,11 +122,7 @@ const check: CliCommand = {
 };
 
 /** `docstokg policy`: which limits and breaker settings are effective, where they come from, and what is wrong with them. */
-export const policy: CliCommand = {
-  name: "policy",
-  summary: "show, explain and check rate limits and breaker settings",
-  commands: [show, explain, check],
-};
+export const policy: CommandModule = { commands: [show, explain, check] };
 
 interface PolicyExplanation {
   /** What is explained, for JSON. */
@@ -190,12 +189,4 @@ function targetOf(text: string): { readonly host: string; readonly port: string;
     if (error instanceof RangeError) throw usageError("<target>", error.message);
     throw error;
   }
-}
-
-function usageError(where: string, message: string): ConfigError {
-  return new ConfigError([{ where, path: "", message }]);
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

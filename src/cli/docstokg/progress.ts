@@ -1,6 +1,8 @@
 import type { HostQueueStatus } from "../../harvest/host-queue-key.ts";
 import type { Time, Timer } from "../../time/time.ts";
-import { formatBytes, formatDuration } from "../output/format.ts";
+import { formatDuration } from "../output/duration.ts";
+import { formatBytes } from "../output/format.ts";
+import { TerminalFrame } from "../output/terminal-frame.ts";
 import type { Output } from "../program.ts";
 import type { RunCounts } from "./run-counts.ts";
 
@@ -9,37 +11,38 @@ export interface ProgressOptions {
   readonly time: Time;
   readonly tally: RunCounts;
   readonly queues: () => readonly HostQueueStatus[];
-  /** Nothing is drawn; what is logged is. */
+  /** No progress is drawn; logged lines are still printed. */
   readonly isQuiet: boolean;
-  /** Colours are for terminals whose owner has not said otherwise. */
+  /** False if stderr is not a terminal, or if NO_COLOR is set. */
   readonly hasColour: boolean;
 }
 
-/** On a terminal often enough to look alive, elsewhere seldom enough for a log. */
+/** A terminal is redrawn often; a log file gets a line every five seconds. */
 const TERMINAL_MS = 200;
 const LOG_MS = 5000;
 const HOST_QUEUES_SHOWN = 6;
 const BAR_CELLS = 24;
 
-/** How far a run is: a few lines that are drawn over on a terminal, one line now and then elsewhere. */
+/** The progress of a run: on a terminal a few lines that are redrawn in place, elsewhere one line every five seconds. */
 export class Progress {
   readonly #options: ProgressOptions;
   readonly #startedUs: number;
+  readonly #frame: TerminalFrame;
   #timer: Timer | undefined;
-  #drawnLines = 0;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
     this.#startedUs = options.time.monotonicUs();
+    this.#frame = new TerminalFrame(options.out, options.out.isTTY === true);
   }
 
   start(): void {
     if (!this.#options.isQuiet) this.#arm();
   }
 
-  /** A line that stays. */
+  /** Prints a line that is not redrawn. */
   log(text: string): void {
-    this.#erase();
+    this.#frame.clear();
     this.#options.out.write(`${text}\n`);
     if (this.#timer !== undefined && this.#isTerminal) this.#draw();
   }
@@ -47,7 +50,7 @@ export class Progress {
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#erase();
+    this.#frame.clear();
   }
 
   get #isTerminal(): boolean {
@@ -62,23 +65,10 @@ export class Progress {
   }
 
   #draw(): void {
-    const { out, tally, queues, time, hasColour } = this.#options;
-    const elapsedMs = (time.monotonicUs() - this.#startedUs) / 1000;
-    if (!this.#isTerminal) {
-      out.write(`${headline(tally, elapsedMs)}\n`);
-      return;
-    }
-    const width = (out.columns ?? 80) - 1;
-    const lines = [`${bar(tally, hasColour)} ${headline(tally, elapsedMs)}`, ...hostQueueLines(queues())];
-    this.#erase();
-    // The bar's colour takes no room.
-    out.write(lines.map((line, index) => `${index === 0 ? line : line.slice(0, width)}\n`).join(""));
-    this.#drawnLines = lines.length;
-  }
-
-  #erase(): void {
-    if (this.#drawnLines > 0) this.#options.out.write(`\u001b[${this.#drawnLines}A\u001b[J`);
-    this.#drawnLines = 0;
+    const { tally, queues, time, hasColour } = this.#options;
+    const text = headline(tally, (time.monotonicUs() - this.#startedUs) / 1000);
+    const lines = this.#isTerminal ? [`${bar(tally, hasColour)} ${text}`, ...hostQueueLines(queues())] : [text];
+    this.#frame.show(lines.map(line => `${line}\n`).join(""));
   }
 }
 
@@ -100,6 +90,6 @@ function bar({ done, failed, wanted }: RunCounts, hasColour: boolean): string {
 function hostQueueLines(queues: readonly HostQueueStatus[]): readonly string[] {
   return queues.slice(0, HOST_QUEUES_SHOWN).map(({ host, role, inFlightRequests, waiting, freeInMs }) => {
     const next = waiting > 0 && freeInMs > 0 ? `, next in ${formatDuration(freeInMs)}` : "";
-    return `  ${host} ${role}: ${inFlightRequests} under way, ${waiting} waiting${next}`;
+    return `  ${host} ${role}: ${inFlightRequests} in flight, ${waiting} queued${next}`;
   });
 }

@@ -1,11 +1,11 @@
-/** Not for a record that outlives the command: whom to write to, and the address of a store, which may hold its password. */
+/** Left out of the record: a contact address, a private file, and the URL of a store, which may contain a password. */
 const REDACTED_FLAGS: ReadonlySet<string> = new Set(["mailto", "ca", "rateDsn"]);
 const VALUE_CHARS_MAX = 200;
 
-/** A command as the manifest keeps it: its flags, without the list of works, and without whom services may write to. */
+/** The command line that the manifest records: the flags, without works and without private values. */
 export function recordedCommand(name: string, options: Readonly<Record<string, unknown>>): string {
   const flags = Object.entries(options).flatMap(([key, value]) => {
-    // The one flag that is there to be denied.
+    // `--no-telemetry` is parsed as `telemetry: false`; without the flag it is true.
     if (key === "telemetry") return value === false ? ["--no-telemetry"] : [];
     if (REDACTED_FLAGS.has(key) || value === undefined || value === false) return [];
     const flag = `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;

@@ -1,28 +1,16 @@
-/** `docstokg report`, as a user calls it. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runCli } from "../../../test/cli/kit.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
 import { acquire, at, call, folderFor, RUN } from "../../../test/telemetry/kit.ts";
 import { syntheticRun } from "../../../test/telemetry/synthetic-run.ts";
 import type { TelemetryEvent } from "../../telemetry/events.ts";
 import { openRunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { sqliteSink } from "../../telemetry/sinks/sqlite-sink.ts";
-import { docstokg } from "../docstokg.ts";
-import { runProgram } from "../program.ts";
 
-async function report(...argv: readonly string[]) {
-  let stdout = "";
-  let stderr = "";
-  const exitCode = await runProgram(docstokg, {
-    argv: ["report", ...argv],
-    env: {},
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-  });
-  return { exitCode, stdout, stderr };
-}
+const report = (...argv: readonly string[]) => runCli(["report", ...argv]);
 
 function writeRun(file: string, events: readonly TelemetryEvent[]): void {
   writeFileSync(file, events.map(event => `${JSON.stringify(event)}\n`).join(""));
@@ -36,7 +24,7 @@ const small: readonly TelemetryEvent[] = [
   at(60_000, "run_ended", {}),
 ];
 
-test("a run's folder is enough, and the table says what the run came to", async t => {
+test("the report of a folder prints the summary of its latest run", async t => {
   const folder = folderFor(t);
   writeRun(join(folder, "telemetry.jsonl"), small);
   const { exitCode, stdout, stderr } = await report(folder);
@@ -45,27 +33,27 @@ test("a run's folder is enough, and the table says what the run came to", async 
     stdout,
     `run-1: docstokg run 1.2.3, 2023-11-14 22:13:20 UTC, for 1 min
 
-calls          2: 1 answered, 1 cached, 0 throttled, 0 failed, 0 refused
-cache          50 % hits (1, 0 of them stale), 0 revalidated, 0 coalesced
-429/503        0 % of 1 attempts: 0 and 0
-waits          p50 250 ms, p95 250 ms, longest 250 ms
-limiter        0 acquired, 1 blocked, 0 HEADs free
-breakers       0 denied, 0 opened (0.0 an hour)
-after opening  nothing tried
-time saved     0 ms
-most delayed   a.example 250 ms
-most blocked   a.example 1
+calls         2: 1 answered, 1 cached, 0 throttled, 0 failed, 0 refused
+cache         50 % hits (1, 0 of them stale), 0 revalidated, 0 coalesced
+429/503       0 % of 1 attempt: 0 and 0
+waits         p50 250 ms, p95 250 ms, max 250 ms
+limiter       0 acquired, 1 blocked, 0 HEAD requests not counted
+breakers      0 calls refused, 0 circuits opened (0.0 per hour)
+after open    no trial calls
+time saved    0 ms
+most delayed  a.example 250 ms
+most blocked  a.example 1
 
 host       role      calls  cached  failed  refused  429/503  wait p50  p95
 a.example  metadata  2      1       0       0        0 %      250 ms    250 ms
 
-budget     role      acquired  blocked  free HEADs  AIMD
+key        role      acquired  blocked  HEAD not counted  AIMD multiplier
 a.example  metadata  0         1        0
 `,
   );
 });
 
-test("JSONL and SQLite come to the same numbers", async t => {
+test("JSONL and SQLite telemetry give the same numbers", async t => {
   const folder = folderFor(t);
   const events = syntheticRun();
   writeRun(join(folder, "run.jsonl"), events);
@@ -80,7 +68,7 @@ test("JSONL and SQLite come to the same numbers", async t => {
   assert.deepEqual(JSON.parse(tables.stdout), summary);
 });
 
-test("of several runs in one place the latest is told, or the one whose id is given, or begins so", async t => {
+test("of several runs the latest is reported, or the one with the given id or prefix", async t => {
   const folder = folderFor(t);
   const file = join(folder, "telemetry.jsonl");
   const run = (run_id: string, ms: number) => ({ ...call(ms, `${run_id}.example`), run_id });
@@ -91,39 +79,39 @@ test("of several runs in one place the latest is told, or the one whose id is gi
   assert.equal(await idOf("20261102-c", "--telemetry", folder), "20261102-c");
   const ambiguous = await report("20261102", "--telemetry", file);
   assert.equal(ambiguous.exitCode, 2);
-  assert.match(ambiguous.stderr, /several runs begin with "20261102"/);
+  assert.match(ambiguous.stderr, /several run ids start with "20261102"; give a longer prefix/);
   const unknown = await report("nope", "--telemetry", file);
   assert.equal(unknown.exitCode, 2);
-  assert.match(unknown.stderr, /there is no run "nope"; the latest are 20261101-a, 20261102-c, 20261102-b/);
-  assert.match((await report(folder)).stdout, /^2 more in the same place: name one by its id$/m);
+  assert.match(unknown.stderr, /run "nope" not found; latest runs: 20261101-a, 20261102-c, 20261102-b/);
+  assert.match((await report(folder)).stdout, /^2 more runs in this telemetry; pass a run id to choose one$/m);
 });
 
-test("what is missing is an error that says what would be there", async t => {
+test("missing telemetry is an error that names what is missing", async t => {
   const folder = folderFor(t);
   const empty = await report(folder);
   assert.equal(empty.exitCode, 2);
   assert.match(empty.stderr, /no telemetry in this folder: neither telemetry\.jsonl nor telemetry\.db/);
   writeFileSync(join(folder, "telemetry.jsonl"), "");
-  assert.match((await report(folder)).stderr, /there are no events in it/);
+  assert.match((await report(folder)).stderr, /contains no events/);
   writeRun(join(folder, "telemetry.jsonl"), small);
   const unwritable = await report(folder, "--html", join(folder, "no", "such", "report.html"));
   assert.equal(unwritable.exitCode, 2);
   assert.match(unwritable.stderr, /--html: .*report\.html cannot be written: /);
 });
 
-test("--html writes the page whole, over what was there, and leaves nothing else behind", async t => {
+test("--html replaces the page atomically, and leaves no temporary file", async t => {
   const folder = folderFor(t);
   writeRun(join(folder, "telemetry.jsonl"), syntheticRun());
   const page = join(folder, "report.html");
   writeFileSync(page, "old");
   const { exitCode, stdout } = await report(folder, "--html", page);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /The page is in .*report\.html\n$/);
+  assert.match(stdout, /HTML report: .*report\.html\n$/);
   assert.match(readFileSync(page, "utf8"), /^<!doctype html>.*<\/html>\n$/s);
   assert.deepEqual(readdirSync(folder).toSorted(), ["report.html", "telemetry.jsonl"]);
 });
 
-test("torn lines, unknown events and dropped ones are said, for people and for programs", async t => {
+test("unreadable lines, unknown events and dropped events are counted in text and JSON", async t => {
   const folder = folderFor(t);
   const file = join(folder, "telemetry.jsonl");
   writeRun(file, [...small.slice(0, 3), at(40, "telemetry_dropped", { sink: "jsonl", dropped: 1234 })]);
@@ -132,15 +120,15 @@ test("torn lines, unknown events and dropped ones are said, for people and for p
     `${readFileSync(file, "utf8")}{"ts":1,"event_type":"from_the_future","run_id":"${RUN}","config_hash":""}\n{"ts":17`,
   );
   const { stdout } = await report(folder);
-  assert.match(stdout, /so far$/m);
+  assert.match(stdout, /\(still running\)$/m);
   assert.match(stdout, /^warning: 1,234 events were dropped/m);
-  assert.match(stdout, /^warning: 1 lines could not be read$/m);
-  assert.match(stdout, /^warning: 1 events are of types that this version does not know$/m);
+  assert.match(stdout, /^warning: 1 line could not be read$/m);
+  assert.match(stdout, /^warning: 1 event of types unknown to this version$/m);
   const json = JSON.parse((await report(folder, "--json")).stdout);
   assert.deepEqual([json.dropped, json.unreadableLines, json.unknownEvents], [1234, 1, 1]);
 });
 
-test("a name from a file moves no cursor of a terminal", async t => {
+test("control characters in a name do not reach the terminal", async t => {
   const folder = folderFor(t);
   writeRun(join(folder, "telemetry.jsonl"), [call(0, "\u001b[2Jevil\u0007.example\u202e")]);
   const { stdout } = await report(folder);
@@ -149,7 +137,7 @@ test("a name from a file moves no cursor of a terminal", async t => {
 });
 
 for (const format of ["jsonl", "sqlite"] as const) {
-  test(`the telemetry of a run of a hub is kept in its folder (${format}), served, and reported`, async t => {
+  test(`the telemetry of a hub is recorded in its folder (${format}), served as metrics, and reported`, async t => {
     const folder = join(folderFor(t), "runs", "one");
     mkdirSync(folder, { recursive: true });
     const server = await serve(t, (_, response) => response.end("ok"));
@@ -175,3 +163,9 @@ for (const format of ["jsonl", "sqlite"] as const) {
     assert.ok(file.startsWith(folder));
   });
 }
+
+test("a run that does not exist is named in the error", async () => {
+  const { exitCode, stderr } = await report("no-such-folder");
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^docstokg: no-such-folder: no such file or folder/);
+});

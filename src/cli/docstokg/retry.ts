@@ -1,58 +1,53 @@
-import { existsSync } from "node:fs";
 import { nearest } from "../../core/text/nearest.ts";
-import { ConfigError } from "../../errors.ts";
 import { isReason, REASONS, type Reason } from "../../harvest/reason.ts";
-import type { CliCommand } from "../program.ts";
+import type { CommandModule } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { checkManifestExists } from "./path-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
 import { addRunFlags, runSettingsOf } from "./run-settings.ts";
-import { exitCodeOf, summaryJson, summaryText } from "./run-summary.ts";
+import { exitCodeOf, printSummary } from "./run-summary.ts";
 
-/** `docstokg retry`: what an earlier run left. */
-export const retry: CliCommand = {
-  name: "retry",
-  summary: "go on with what is unfinished in a manifest, and with what failed",
+/** `docstokg retry`: continues the works of an earlier run. */
+export const retry: CommandModule = {
   configure: command => {
     command
-      .option("--failed", "also works that failed")
-      .option("--reason <code>", "of those that failed, only these: no-copy, breaker-open, …");
-    addRunFlags(command);
+      .option("--failed", "also retry failed works")
+      .option("--reason <code>", "also retry failed works with this reason, e.g. no-copy, breaker-open");
+    addRunFlags(command, "do not print the progress");
   },
-  run: async (_, options, io) => {
-    const settings = runSettingsOf(options);
-    const reason = reasonOf(options["reason"] as string | undefined);
-    if (!existsSync(settings.manifest)) throw missingManifestError(settings.manifest);
-    const includesFailed = options["failed"] === true || reason !== undefined;
+  run: async (_, flags, io) => {
+    const settings = runSettingsOf(flags);
+    const reason = reasonOf(flags["reason"] as string | undefined);
+    if (flags["failed"] === true && reason !== undefined)
+      throw usageError("--failed", "has no effect with --reason, which already selects failed works");
+    checkManifestExists(settings.manifest);
+    const includesFailed = flags["failed"] === true || reason !== undefined;
     const outcome = await runSession({
       settings,
-      options,
+      flags,
       io,
-      command: recordedCommand("retry", options),
+      command: recordedCommand("retry", flags),
       feed: async ({ run, tally }) => {
         tally.wanted += run.addUnfinished(includesFailed ? { reason } : undefined);
         return true;
       },
     });
     if (outcome.tally.wanted === 0) io.stderr.write(nothingToDoText(includesFailed, reason));
-    io.stdout.write(settings.isJson ? summaryJson(outcome, settings) : summaryText(outcome, settings));
+    printSummary(outcome, settings, io);
     return exitCodeOf(outcome);
   },
 };
 
 function nothingToDoText(includesFailed: boolean, reason: Reason | undefined): string {
-  if (!includesFailed) return "Nothing is unfinished; --failed tries again what failed.\n";
-  return `Nothing is unfinished, and nothing has failed${reason === undefined ? "" : ` as ${reason}`}.\n`;
-}
-
-export function missingManifestError(path: string): ConfigError {
-  const message = `there is no manifest ${path}; name its folder with --out, or the file with --manifest`;
-  return new ConfigError([{ where: "--manifest", path: "", message }]);
+  if (!includesFailed) return "No unfinished works; --failed retries failed works.\n";
+  return `No unfinished works, and no failed works${reason === undefined ? "" : ` with reason ${reason}`}.\n`;
 }
 
 function reasonOf(text: string | undefined): Reason | undefined {
   if (text === undefined || isReason(text)) return text;
   const all = Object.keys(REASONS);
   const near = nearest(text, all);
-  const message = `${JSON.stringify(text)} is none of ${all.join(", ")}${near === undefined ? "" : `; did you mean ${near}?`}`;
-  throw new ConfigError([{ where: "--reason", path: "", message }]);
+  const hint = near === undefined ? "" : `; did you mean ${near}?`;
+  throw usageError("--reason", `${JSON.stringify(text)} is not one of ${all.join(", ")}${hint}`);
 }

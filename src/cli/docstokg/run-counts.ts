@@ -1,24 +1,24 @@
 import type { Reason } from "../../harvest/reason.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 
-/** What happened in a run, counted as it happens. */
+/** The counts of a run, updated while it runs. */
 export class RunCounts {
   done = 0;
   failed = 0;
   bytes = 0;
-  /** Done before, their files in place. */
+  /** Already downloaded by an earlier run. */
   present = 0;
-  /** Failed before, and left alone. */
+  /** Failed in an earlier run, not retried. */
   failedBefore = 0;
-  /** To be done in this run, as far as they are listed. */
+  /** To be downloaded in this run, as far as listed. */
   wanted = 0;
-  /** Lines of the list that name no work. */
+  /** Invalid lines of the list. */
   problems = 0;
-  /** Requests that were sent. */
+  /** Requests sent. */
   requests = 0;
   cached = 0;
-  /** Times that a request was put off because its host was full or cut off. */
-  putOff = 0;
+  /** Requests deferred by a rate limit, an open circuit or a cooldown. */
+  deferred = 0;
   throttled = 0;
   opened = 0;
   readonly reasons = new Map<Reason, number>();

@@ -9,147 +9,165 @@ import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
-import type { Io } from "../program.ts";
+import type { Flags, Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { RunCounts } from "./run-counts.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
-/** What is done while a run is open: listing works, and telling of lines that name none. */
+/** What the listing of works may use while the run is open. */
 export interface Feed {
   readonly hub: Hub;
   readonly run: HarvestRun;
   readonly tally: RunCounts;
-  /** A line for whoever watches. */
+  /** Prints a line above the progress. */
   log(text: string): void;
-  /** The run was interrupted: no more works are wanted. */
+  /** Aborted by an interrupt: no more works are added. */
   readonly signal: AbortSignal;
 }
 
 export interface SessionOptions {
   readonly settings: RunSettings;
-  /** As they were given, for the policy's flags. */
-  readonly options: Readonly<Record<string, unknown>>;
+  /** The policy flags are read from these. */
+  readonly flags: Flags;
   readonly io: Io;
-  /** As the manifest keeps it. */
+  /** The command line that the manifest records. */
   readonly command: string;
-  /** Lists works. Resolves to false when the list is not to be worked on. */
+  /** Adds works to the run. Resolves to false if the list was rejected. */
   readonly feed: (feed: Feed) => Promise<boolean>;
-  /** Lists everything before the first request goes out. */
+  /** Sends no request before all works are listed. @default false */
   readonly isListedFirst?: boolean | undefined;
-  /** What the hub is told beside what the settings say. */
+  /** Hub options in addition to those of the settings. */
   readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry"> | undefined;
   readonly time?: Time | undefined;
 }
 
 export interface SessionOutcome {
   readonly tally: RunCounts;
-  /** What the manifest says of the works that this run wanted. */
+  /** The manifest, restricted to the works of this run. */
   readonly report: ManifestReport;
   readonly elapsedMs: number;
   readonly wasInterrupted: boolean;
-  /** Nothing was done, because the list was refused. */
+  /** A strict list was rejected; nothing was done. */
   readonly wasRefused: boolean;
 }
 
-/** One run from its first line to its last: hub, manifest, pipeline, progress and interrupts. */
+/** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
 export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
-  const { settings, io, command, feed, isListedFirst = false, time = systemTime } = session;
+  const { settings, io, command, time = systemTime } = session;
   const tally = new RunCounts();
-  const resolvers = settings.resolvers.filter(({ name, needs }) => {
-    const missing = needs.filter(variable => !isSet(variable, settings, io));
-    if (missing.length > 0) io.stderr.write(`${name} is left out: it needs ${missing.join(" and ")}\n`);
-    return missing.length === 0;
-  });
+  const resolvers = usableResolvers(settings, io);
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
-  const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
-  const telemetry = [tally.listener, ...listeners, ...(session.hub?.telemetry ?? [])];
-  const hub = await createHub({
-    ...policySources(session.options, io),
-    policy: session.hub?.policy,
+  try {
+    const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
+    const hub = await openHub(session, [tally.listener, ...listeners]);
+    telemetrySession?.telemetry.watch(hub);
+    try {
+      const run = await openRun({
+        ...settings,
+        hub,
+        time,
+        command,
+        resolvers,
+        order: work => orderFor(work, resolvers),
+        onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
+        onDeferred: () => {
+          tally.deferred += 1;
+        },
+      });
+      return await download(session, { hub, run, tally });
+    } finally {
+      await hub.destroy();
+    }
+  } finally {
+    await telemetrySession?.close();
+  }
+}
+
+/** The resolvers of the settings, without those that need an environment variable that is not set. */
+function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"] {
+  return settings.resolvers.filter(({ name, needs }) => {
+    const missing = needs.filter(variable => !isSet(variable, settings, io));
+    if (missing.length === 0) return true;
+    const verb = missing.length === 1 ? "is" : "are";
+    io.stderr.write(`resolver ${name} skipped: ${missing.join(" and ")} ${verb} not set\n`);
+    return false;
+  });
+}
+
+function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOptions["telemetry"] = []): Promise<Hub> {
+  return createHub({
+    ...policySources(flags, io),
+    policy: hub?.policy,
     mailto: settings.mailto,
     cache: settings.cache,
-    telemetry,
+    telemetry: [...listeners, ...(hub?.telemetry ?? [])],
     network: {
       allowPrivate: settings.allowPrivate,
       connectTo: settings.connectTo,
       ...(settings.ca === undefined ? {} : { tls: { ca: settings.ca } }),
-      ...session.hub?.network,
+      ...hub?.network,
     },
-    // The pipeline comes again by itself, when the host is free, and does other things meanwhile.
+    // The pipeline retries: it works on other hosts until this one is free.
     retry: false,
-  }).catch(async error => {
-    await telemetrySession?.close();
-    throw error;
   });
-  telemetrySession?.telemetry.watch(hub);
+}
+
+/** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
+async function download(
+  { settings, io, feed, isListedFirst = false, time = systemTime }: SessionOptions,
+  { hub, run, tally }: Pick<Feed, "hub" | "run" | "tally">,
+): Promise<SessionOutcome> {
+  const startedUs = time.monotonicUs();
+  const progress = new Progress({
+    out: io.stderr,
+    time,
+    tally,
+    queues: () => run.pipeline.queues(),
+    isQuiet: settings.isQuiet,
+    hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
+  });
+  if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
+  const interrupts = new Interrupts(time, {
+    onFirst: () => {
+      const inFlight = formatCount(run.pipeline.inFlight, "request");
+      progress.log(`Waiting for ${inFlight} in flight; press Ctrl-C again to stop now.`);
+      run.pipeline.drain();
+    },
+    onAgain: () => run.pipeline.stop(),
+  });
+  const stopListening = io.onInterrupt?.(interrupts.receive);
+  let state: "ended" | "interrupted" = "interrupted";
   try {
-    const run = await openRun({
-      ...settings,
-      hub,
-      time,
-      command,
-      resolvers,
-      order: work => orderFor(work, resolvers),
-      onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
-      onDeferred: () => {
-        tally.putOff += 1;
-      },
-    });
-    const startedUs = time.monotonicUs();
-    const progress = new Progress({
-      out: io.stderr,
-      time,
-      tally,
-      queues: () => run.pipeline.queues(),
-      isQuiet: settings.isQuiet,
-      hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
-    });
-    if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} of an interrupted run put in place`);
-    const interrupts = new Interrupts(time, {
-      onFirst: () => {
-        const inFlight = formatCount(run.pipeline.inFlight, "request");
-        progress.log(`Finishing ${inFlight} under way; Ctrl-C again to stop at once.`);
+    progress.start();
+    let listingError: unknown;
+    const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
+      .catch(error => {
+        // Requests in flight finish and completed works are kept; the error is thrown after that.
+        listingError = error;
         run.pipeline.drain();
-      },
-      onAgain: () => run.pipeline.stop(),
-    });
-    const stopListening = io.onInterrupt?.(interrupts.receive);
-    let state: "ended" | "interrupted" = "interrupted";
-    try {
-      progress.start();
-      let listingError: unknown;
-      const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
-        .catch(error => {
-          // What is under way is brought to its end first; what is done is kept.
-          listingError = error;
-          run.pipeline.drain();
-          return false;
-        })
-        .finally(() => run.pipeline.inputEnded());
-      const listed = Promise.race([listing, interrupts.first.then(() => false)]);
-      const isWanted = isListedFirst ? await listed : true;
-      if (isWanted) {
-        await run.pipeline.run();
-        await listed;
-      } else run.manifest.rollbackList();
-      if (listingError !== undefined) throw listingError;
-      state = interrupts.signal.aborted || !isWanted ? "interrupted" : "ended";
-      const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
-      const report = reportOf(run.manifest.db, run.id);
-      const wasInterrupted = interrupts.signal.aborted;
-      return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isWanted && !wasInterrupted };
-    } catch (error) {
-      throw manifestError(error);
-    } finally {
-      stopListening?.();
-      progress.stop();
-      run.close(state);
-    }
+        return false;
+      })
+      .finally(() => run.pipeline.inputEnded());
+    const listed = Promise.race([listing, interrupts.first.then(() => false)]);
+    const isAccepted = isListedFirst ? await listed : true;
+    if (isAccepted) {
+      await run.pipeline.run();
+      await listed;
+    } else run.manifest.rollbackList();
+    if (listingError !== undefined) throw listingError;
+    const wasInterrupted = interrupts.signal.aborted;
+    state = wasInterrupted || !isAccepted ? "interrupted" : "ended";
+    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
+    const report = reportOf(run.manifest.db, run.id);
+    return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
+  } catch (error) {
+    throw manifestError(error);
   } finally {
-    await hub.destroy();
-    await telemetrySession?.close();
+    stopListening?.();
+    progress.stop();
+    run.close(state);
   }
 }
 

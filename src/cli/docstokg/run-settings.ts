@@ -1,25 +1,25 @@
 import { mkdirSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
 import { isLayout, LAYOUTS, type Layout } from "../../harvest/downloads/layout.ts";
-import { INPUT_FORMATS, type InputFormat } from "../../harvest/inputs/inputs.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
+import type { Flags } from "../program.ts";
+import { usageError, wholeNumberProblem } from "../usage-error.ts";
+import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths } from "./path-flags.ts";
 import { addPolicyFlags } from "./policy-flags.ts";
 
 const PORT_MAX = 65_535;
 const FORMATS: readonly FileKind[] = ["pdf", "xml", "html"];
 
-/** What a run is told on its command line, checked. */
-export interface RunSettings {
-  readonly folder: string;
-  readonly manifest: string;
+/** The checked flags of `run` and `retry`. */
+export interface RunSettings extends RunPaths {
   readonly layout: Layout;
   readonly formats: readonly FileKind[];
   readonly resolvers: readonly Resolver[];
@@ -31,56 +31,46 @@ export interface RunSettings {
   readonly connectTo: readonly string[];
   readonly ca: string | undefined;
   readonly cache: HubOptions["cache"];
-  /** Whether what happens is kept for `docstokg report`. */
+  /** Whether telemetry is recorded for `docstokg report`. */
   readonly keepsTelemetry: boolean;
-  /** A port of loopback where metrics are served. */
+  /** The port of 127.0.0.1 that serves Prometheus metrics; undefined for none. */
   readonly metricsPort: number | undefined;
   readonly isQuiet: boolean;
   readonly isJson: boolean;
 }
 
-/** The flags of everything that gets files; those of the policy among them. */
-export function addRunFlags(command: Command): void {
+/** The flags that `run` and `retry` share, policy flags included. `quiet` describes what `--quiet` leaves out. */
+export function addRunFlags(command: Command, quiet: string): void {
   const { workers, maxBytes, maxBreakerWaitMs } = RUN_DEFAULTS;
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
-  addPathFlags(command);
+  const patience = "how long a work waits for open circuits and cooldowns";
+  addFolderFlag(command);
+  addManifestFlag(command);
   command
-    .option("--layout <layout>", `how files are named: ${LAYOUTS.join(", ")}`, RUN_DEFAULTS.layout)
-    .option("--formats <list>", `which files are wanted, the best first: ${FORMATS.join(", ")}`, "pdf,xml")
-    .option("--resolvers <list>", "whom to ask, by name; all unless given")
-    .option("--workers <count>", "requests under way at a time", String(workers))
-    .option("--max-bytes <count>", "the largest file that is taken", String(maxBytes))
-    .option("--patience <seconds>", "how long a work waits for hosts that are cut off", String(maxBreakerWaitMs / 1000))
-    .option("--mailto <address>", "whom services may write to; DOCSTOKG_MAILTO otherwise")
-    .option("--cache <place>", "what services answered: memory, off or sqlite:<file>", "memory")
-    .option("--allow-private", "also fetch from addresses of private networks")
-    .option("--connect-to <host:port:address:port>", "connect there instead, as curl does", collect)
-    .option("--ca <file>", "a certificate to trust, as PEM")
-    .option("--no-telemetry", "keep no record of requests, waits and cut-offs for docstokg report")
-    .option("--metrics-port <port>", "serve metrics for Prometheus on this port of 127.0.0.1, 0 for any")
-    .option("-q, --quiet", "print neither the policy nor the progress")
+    .option("--layout <layout>", `file naming: ${LAYOUTS.join(", ")}`, RUN_DEFAULTS.layout)
+    .option("--formats <list>", `file formats, in order of preference: ${FORMATS.join(", ")}`, "pdf,xml")
+    .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
+    .option("--workers <count>", "maximum concurrent requests", String(workers))
+    .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
+    .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
+    .option("--mailto <address>", "contact e-mail address sent to services (default: DOCSTOKG_MAILTO)")
+    .option("--cache <cache>", "HTTP cache: memory, off or sqlite:<file>", "memory")
+    .option("--allow-private", "allow requests to private network addresses")
+    .option(
+      "--connect-to <host:port:address:port>",
+      "connect to address:port instead of host:port, as curl does; repeatable",
+      collect,
+    )
+    .option("--ca <file>", "PEM file with an additional CA certificate")
+    .option("--no-telemetry", "do not record telemetry for docstokg report")
+    .option("--metrics-port <port>", "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port")
+    .option("-q, --quiet", quiet)
     .option("--json", "print the summary as JSON");
   addPolicyFlags(command);
 }
 
-/** Where things are; the same for `status`. */
-export function addPathFlags(command: Command): void {
-  command
-    .option("-o, --out <folder>", "where files go", "papers")
-    .option("--manifest <file>", "the record of everything; manifest.sqlite in the folder unless given");
-}
-
-export function pathsOf(options: Readonly<Record<string, unknown>>): {
-  readonly folder: string;
-  readonly manifest: string;
-} {
-  const folder = resolve(String(options["out"]));
-  const manifest = options["manifest"];
-  return { folder, manifest: typeof manifest === "string" ? resolve(manifest) : join(folder, "manifest.sqlite") };
-}
-
-/** Makes the folders of a run, before anything else is done. */
-export function makeFolders({ folder, manifest }: Pick<RunSettings, "folder" | "manifest">): void {
+/** Creates the folders of a run. A path that cannot be a folder must fail before the first request. */
+export function makeFolders({ folder, manifest }: RunPaths): void {
   for (const [flag, path] of [
     ["--out", folder],
     ["--manifest", dirname(manifest)],
@@ -89,56 +79,48 @@ export function makeFolders({ folder, manifest }: Pick<RunSettings, "folder" | "
       mkdirSync(path, { recursive: true });
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      const isInTheWay = code === "EEXIST" || code === "ENOTDIR";
-      const message = isInTheWay ? `${path} is no folder` : `the folder ${path} cannot be made (${code})`;
-      throw new ConfigError([{ where: flag, path: "", message }], { cause: error });
+      const isFile = code === "EEXIST" || code === "ENOTDIR";
+      const message = isFile ? `${path} is not a folder` : `cannot create folder ${path} (${code})`;
+      throw usageError(flag, message, { cause: error });
     }
   }
 }
 
-/** Throws a ConfigError that lists everything wrong. */
-export function runSettingsOf(options: Readonly<Record<string, unknown>>): RunSettings {
+/** Throws one ConfigError that lists every invalid flag. */
+export function runSettingsOf(flags: Flags): RunSettings {
   const problems: ConfigProblem[] = [];
   const addProblem = (where: string, message: string) => problems.push({ where, path: "", message });
-  const whole = (flag: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number => {
-    const number = Number(value);
-    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
-    if (!Number.isSafeInteger(number) || number < least || number > most || String(value).trim() === "")
-      addProblem(flag, `${JSON.stringify(value)} is no whole number ${range}`);
-    return number;
+  const whole = (flag: string, value: unknown, min: number, max?: number): number => {
+    const problem = wholeNumberProblem(value, min, max);
+    if (problem !== undefined) addProblem(flag, problem);
+    return Number(value);
   };
-  const layout = String(options["layout"]);
-  if (!isLayout(layout)) addProblem("--layout", `${JSON.stringify(layout)} is none of ${LAYOUTS.join(", ")}`);
+  const layout = String(flags["layout"]);
+  if (!isLayout(layout)) addProblem("--layout", `${JSON.stringify(layout)} is not one of ${LAYOUTS.join(", ")}`);
   const settings: RunSettings = {
-    ...pathsOf(options),
+    ...pathsOf(flags),
     layout: layout as Layout,
-    formats: chosen("--formats", String(options["formats"]), FORMATS, each => each, addProblem),
+    formats: chosen("--formats", String(flags["formats"]), FORMATS, each => each, addProblem),
     resolvers:
-      options["resolvers"] === undefined
+      flags["resolvers"] === undefined
         ? RESOLVERS
-        : chosen("--resolvers", String(options["resolvers"]), RESOLVERS, ({ name }) => name, addProblem),
-    workers: whole("--workers", options["workers"], 1),
-    maxBytes: whole("--max-bytes", options["maxBytes"], 1),
-    maxBreakerWaitMs: whole("--patience", options["patience"], 0) * 1000,
-    mailto: options["mailto"] as string | undefined,
-    allowPrivate: options["allowPrivate"] === true,
-    connectTo: mappings((options["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
-    ca: certificate(options["ca"] as string | undefined, addProblem),
-    cache: cacheOf(String(options["cache"]), addProblem),
-    keepsTelemetry: options["telemetry"] !== false,
+        : chosen("--resolvers", String(flags["resolvers"]), RESOLVERS, ({ name }) => name, addProblem),
+    workers: whole("--workers", flags["workers"], 1),
+    maxBytes: whole("--max-bytes", flags["maxBytes"], 1),
+    maxBreakerWaitMs: whole("--patience", flags["patience"], 0) * 1000,
+    mailto: flags["mailto"] as string | undefined,
+    allowPrivate: flags["allowPrivate"] === true,
+    connectTo: mappings((flags["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
+    ca: certificate(flags["ca"] as string | undefined, addProblem),
+    cache: cacheOf(String(flags["cache"]), addProblem),
+    keepsTelemetry: flags["telemetry"] !== false,
     metricsPort:
-      options["metricsPort"] === undefined ? undefined : whole("--metrics-port", options["metricsPort"], 0, PORT_MAX),
-    isQuiet: options["quiet"] === true,
-    isJson: options["json"] === true,
+      flags["metricsPort"] === undefined ? undefined : whole("--metrics-port", flags["metricsPort"], 0, PORT_MAX),
+    isQuiet: flags["quiet"] === true,
+    isJson: flags["json"] === true,
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return settings;
-}
-
-export function inputFormatOf(text: string | undefined): InputFormat | undefined {
-  if (text === undefined || (INPUT_FORMATS as readonly string[]).includes(text)) return text as InputFormat | undefined;
-  const message = `${JSON.stringify(text)} is none of ${INPUT_FORMATS.join(", ")}`;
-  throw new ConfigError([{ where: "--input-format", path: "", message }]);
 }
 
 function chosen<Item>(
@@ -155,7 +137,7 @@ function chosen<Item>(
     const near = nearest(name, all.map(nameOf));
     addProblem(
       flag,
-      `${JSON.stringify(name)} is none of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`,
+      `${JSON.stringify(name)} is not one of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`,
     );
     return [];
   });
@@ -174,7 +156,7 @@ function certificate(
   }
 }
 
-/** Looked at here, so that nothing is begun with one that leads nowhere. */
+/** Parsed here too, so that an invalid mapping is reported with the other flags, before the run starts. */
 function mappings(entries: readonly string[], addProblem: (where: string, message: string) => void): readonly string[] {
   for (const entry of entries) {
     try {
@@ -190,6 +172,6 @@ function mappings(entries: readonly string[], addProblem: (where: string, messag
 function cacheOf(text: string, addProblem: (where: string, message: string) => void): HubOptions["cache"] {
   if (text === "off") return false;
   if (text === "memory" || /^sqlite:./.test(text)) return text as "memory" | `sqlite:${string}`;
-  addProblem("--cache", `${JSON.stringify(text)} is none of memory, off, sqlite:<file>`);
+  addProblem("--cache", `${JSON.stringify(text)} is not one of memory, off, sqlite:<file>`);
   return undefined;
 }

@@ -3,91 +3,69 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { runCli } from "../../../test/cli/kit.ts";
 import { folderFor, pdf } from "../../../test/harvest/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
 import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
-import { docstokg } from "../docstokg.ts";
-import { runProgram } from "../program.ts";
 
-interface CliResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function cli(args: readonly string[], input?: string): Promise<CliResult> {
-  let stdout = "";
-  let stderr = "";
-  const code = await runProgram(docstokg, {
-    argv: args,
-    env: {},
-    stdout: { write: text => (stdout += text) },
-    stderr: { write: text => (stderr += text) },
-    stdin: (async function* () {
-      yield input ?? "";
-    })(),
-  });
-  return { code, stdout, stderr };
-}
-
-/** A publisher whose pages name their files, as search engines want it. */
+/** A publisher whose article pages name their PDF in `citation_pdf_url`. */
 async function publisher(t: TestContext): Promise<string> {
   const server = await serve(t, (request, response) => {
-    const [, room = "", name = ""] = (request.url ?? "").split("/");
+    const [, folder = "", name = ""] = (request.url ?? "").split("/");
     response.setHeader("content-type", "text/html");
-    if (room === "robots.txt") response.end("User-agent: *\nDisallow: /private/\n");
-    else if (room === "articles" && name !== "none")
+    if (folder === "robots.txt") response.end("User-agent: *\nDisallow: /private/\n");
+    else if (folder === "articles" && name !== "none")
       response.end(`<!doctype html><html><head><meta name="citation_pdf_url" content="/pdf/${name}"></head></html>`);
-    else if (room === "pdf") response.end(pdf(name));
+    else if (folder === "pdf") response.end(pdf(name));
     else response.end("<!doctype html><html><title>Nothing here</title></html>");
   });
   return server.origin;
 }
 
-test("run, status and retry: from a list to files, and what the manifest says of it", async t => {
+test("run downloads the works of a list, and status and retry read its manifest", async t => {
   const origin = await publisher(t);
   const out = join(folderFor(t), "papers");
   const list = `${origin}/articles/a\nnonsense!\n${origin}/articles/none # no copy\n${origin}/private/x\n`;
   const flags = ["--out", out, "--allow-private", "--resolvers", "landing_page"];
-  const ran = await cli(["run", "--input", "-", ...flags], list);
-  assert.equal(ran.code, 1, ran.stderr);
-  assert.match(ran.stderr, /^backend memory, aimd off/);
+  const ran = await runCli(["run", "--input", "-", ...flags], { input: list });
+  assert.equal(ran.exitCode, 1, ran.stderr);
+  assert.match(ran.stderr, /^backend memory, AIMD off/);
   assert.match(ran.stderr, /stdin:2: .*nonsense!.* is no name we know/);
-  assert.match(ran.stdout, /^1 of 3 works done, 2 failed, 1 line not understood, in /);
-  assert.match(ran.stdout, /docstokg retry --failed tries them again/);
+  assert.match(ran.stdout, /^1 of 3 works done, 2 failed, 1 invalid line, in /);
+  assert.match(ran.stdout, /docstokg retry --failed retries them/);
   const [file = ""] = readdirSync(out).filter(name => name.endsWith(".pdf"));
   assert.deepEqual(readFileSync(join(out, file)), pdf("a"));
 
-  const status = await cli(["status", "--out", out]);
-  assert.equal(status.code, 0);
-  assert.match(status.stdout, /^3 works: 1 done, 2 failed, 0 not finished\n1 file, 400 B\n/);
+  const status = await runCli(["status", "--out", out]);
+  assert.equal(status.exitCode, 0);
+  assert.match(status.stdout, /^3 works: 1 done, 2 failed, 0 unfinished\n1 file, 400 B\n/);
   assert.match(status.stdout, /failed\s+robots\s+1/);
-  const json = JSON.parse((await cli(["status", "--out", out, "--json"])).stdout);
+  const json = JSON.parse((await runCli(["status", "--out", out, "--json"])).stdout);
   assert.deepEqual(json.works, { total: 3, done: 1, failed: 2, pending: 0 });
 
   const target = join(out, "export.jsonl");
-  assert.equal((await cli(["status", "--out", out, "--export", target])).code, 0);
+  assert.equal((await runCli(["status", "--out", out, "--export", target])).exitCode, 0);
   const lines = readFileSync(target, "utf8").trimEnd().split("\n");
   assert.equal(lines.length, 3);
-  assert.equal((await cli(["status", "--out", out, "--export", "-"])).stdout, readFileSync(target, "utf8"));
+  assert.equal((await runCli(["status", "--out", out, "--export", "-"])).stdout, readFileSync(target, "utf8"));
   assert.deepEqual(
     lines.map(line => JSON.parse(line).reason),
     ["ok", "no-copy", "robots"],
   );
 
-  const idle = await cli(["retry", ...flags, "--json", "--quiet"]);
+  const idle = await runCli(["retry", ...flags, "--json", "--quiet"]);
   assert.equal(JSON.parse(idle.stdout).works.total, 0);
-  const again = await cli(["retry", "--reason", "no-copy", ...flags, "--json", "--quiet"]);
-  assert.deepEqual([again.code, JSON.parse(again.stdout).works.failed, again.stderr], [1, 1, ""]);
+  const again = await runCli(["retry", "--reason", "no-copy", ...flags, "--json", "--quiet"]);
+  assert.deepEqual([again.exitCode, JSON.parse(again.stdout).works.failed, again.stderr], [1, 1, ""]);
 });
 
-test("a list that a strict run refuses changes nothing of what the manifest had", async t => {
+test("a list that a strict run rejects leaves the manifest unchanged", async t => {
   const origin = await publisher(t);
   const folder = folderFor(t);
   const out = join(folder, "papers");
-  // Nobody listens there: what is not on this machine is not asked for, and not waited for.
+  // Port 9 is closed: requests to doi.org fail at once.
   const nowhere = ["--connect-to", "doi.org:443:127.0.0.1:9", "--patience", "0"];
   const flags = [
     "--out",
@@ -99,17 +77,19 @@ test("a list that a strict run refuses changes nothing of what the manifest had"
     "landing_page",
     ...nowhere,
   ];
-  assert.equal((await cli(["run", `${origin}/articles/a`, ...flags])).code, 0);
-  // What an earlier run has listed and not come to.
+  assert.equal((await runCli(["run", `${origin}/articles/a`, ...flags])).exitCode, 0);
+  // A work that an earlier run has listed but not tried.
   const manifest = await openManifest(join(out, "manifest.sqlite"), systemTime);
   manifest.addWorks(manifest.beginRun("earlier"), [workOf({ doi: "10.5555/listed" })], () => true);
   manifest.close();
-  const before = (await cli(["status", "--out", out, "--export", "-"])).stdout;
+  const before = (await runCli(["status", "--out", out, "--export", "-"])).stdout;
   const list = `${origin}/articles/a\n10.5555/listed\n10.5555/new\nnonsense!\n`;
-  const refused = await cli(["run", "--input", "-", "--strict", "--refresh", ...flags], list);
-  assert.deepEqual([refused.code, refused.stdout], [2, ""]);
-  assert.equal((await cli(["status", "--out", out, "--export", "-"])).stdout, before);
-  const taken = await cli(["run", "--input", "-", "--strict", "--json", ...flags], list.replace("nonsense!", ""));
+  const refused = await runCli(["run", "--input", "-", "--strict", "--refresh", ...flags], { input: list });
+  assert.deepEqual([refused.exitCode, refused.stdout], [2, ""]);
+  assert.equal((await runCli(["status", "--out", out, "--export", "-"])).stdout, before);
+  const taken = await runCli(["run", "--input", "-", "--strict", "--json", ...flags], {
+    input: list.replace("nonsense!", ""),
+  });
   assert.deepEqual(JSON.parse(taken.stdout).works, {
     total: 3,
     done: 1,
@@ -120,46 +100,75 @@ test("a list that a strict run refuses changes nothing of what the manifest had"
   });
 });
 
-test("a strict run does nothing when a line is wrong", async t => {
+test("a strict run does nothing if one line is invalid", async t => {
   const origin = await publisher(t);
   const folder = folderFor(t);
   const out = join(folder, "papers");
   writeFileSync(join(folder, "list.csv"), `title,url\nA,${origin}/articles/a\nB,nonsense\n`);
   const args = ["run", "--input", join(folder, "list.csv"), "--out", out, "--allow-private", "--quiet"];
-  const strict = await cli([...args, "--strict", "--resolvers", "landing_page"]);
-  assert.deepEqual([strict.code, strict.stdout], [2, ""]);
+  const strict = await runCli([...args, "--strict", "--resolvers", "landing_page"]);
+  assert.deepEqual([strict.exitCode, strict.stdout], [2, ""]);
   assert.match(strict.stderr, /list\.csv:3: .*nonsense/);
-  assert.match((await cli(["status", "--out", out])).stdout, /^0 works/);
-  const lenient = await cli([...args, "--resolvers", "landing_page"]);
-  assert.equal(lenient.code, 1);
-  assert.match(lenient.stdout, /^1 of 1 work done, 1 line not understood/);
+  assert.match((await runCli(["status", "--out", out])).stdout, /^0 works/);
+  const lenient = await runCli([...args, "--resolvers", "landing_page"]);
+  assert.equal(lenient.exitCode, 1);
+  assert.match(lenient.stdout, /^1 of 1 work done, 1 invalid line/);
 });
 
-test("what is wrong with the flags is said at once, all of it, before anything is touched", async t => {
+test("all invalid flags are reported together, before a file is written", async t => {
   const out = join(folderFor(t), "papers");
   const bad = ["--layout", "piles", "--formats", "pdf,doc", "--resolvers", "crosref", "--workers", "none"];
-  const { code, stderr } = await cli(["run", "10.1234/a", "--out", out, ...bad]);
-  assert.equal(code, 2);
-  assert.match(stderr, /--layout: "piles" is none of flat, by-doi, content-addressed/);
-  assert.match(stderr, /--formats: "doc" is none of pdf, xml, html/);
-  assert.match(stderr, /--resolvers: "crosref" is none of .*; did you mean crossref\?/);
-  assert.match(stderr, /--workers: "none" is no whole number from 1/);
+  const { exitCode, stderr } = await runCli(["run", "10.1234/a", "--out", out, ...bad]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /--layout: "piles" is not one of flat, by-doi, content-addressed/);
+  assert.match(stderr, /--formats: "doc" is not one of pdf, xml, html/);
+  assert.match(stderr, /--resolvers: "crosref" is not one of .*; did you mean crossref\?/);
+  assert.match(stderr, /--workers: "none" is not a whole number from 1/);
   assert.equal(existsSync(out), false);
-  assert.match((await cli(["run", "--out", out])).stderr, /nothing to get; name works, or give --input or --query/);
-  assert.match((await cli(["status", "--out", out])).stderr, /there is no manifest/);
-  assert.equal((await cli(["retry", "--out", out])).code, 2);
+  assert.match((await runCli(["run", "--out", out])).stderr, /no works given: pass identifiers, --input or --query/);
+  assert.match((await runCli(["status", "--out", out])).stderr, /manifest not found: /);
+  assert.equal((await runCli(["retry", "--out", out])).exitCode, 2);
   assert.match(
-    (await cli(["run", "--input", join(out, "none.txt"), "--out", out, "-q"])).stderr,
-    /--input: there is no file .*none\.txt/,
+    (await runCli(["run", "--input", join(out, "none.txt"), "--out", out, "-q"])).stderr,
+    /--input: file not found: .*none\.txt/,
   );
   assert.equal(existsSync(out), false);
 });
 
-test("a resolver that lacks its key is left out, and that is said once", async t => {
+test("flags without an effect are refused, each with the flag that it needs", async t => {
+  const folder = folderFor(t);
+  const out = join(folder, "papers");
+  const idle = ["--from-year", "2020", "--open-only", "--max", "5", "--column", "doi"];
+  const { exitCode, stderr } = await runCli(["run", "10.1234/a", "--out", out, ...idle]);
+  assert.equal(exitCode, 2);
+  for (const flag of ["--from-year", "--open-only", "--max"])
+    assert.match(stderr, new RegExp(`${flag}: has no effect without --query`));
+  assert.match(stderr, /--column: has no effect without --input/);
+  const year = await runCli(["run", "--query", "x", "--from-year", "last", "--out", out]);
+  assert.deepEqual([year.exitCode, year.stderr], [2, 'docstokg: --from-year: "last" is not a whole number from 0\n']);
+  const strict = await runCli(["run", "--query", "x", "--strict", "--out", out]);
+  assert.match(strict.stderr, /--strict: has no effect without a list/);
+  const list = join(folder, "list.txt");
+  writeFileSync(list, "10.1234/a\n");
+  const column = await runCli(["run", "--input", list, "--column", "doi", "--out", out]);
+  assert.match(column.stderr, /--column: has no effect on a list with one work per line/);
+  assert.equal(existsSync(out), false);
+});
+
+test("an empty list is reported", async t => {
+  const folder = folderFor(t);
+  const list = join(folder, "list.txt");
+  writeFileSync(list, "# no works\n");
+  const flags = ["--out", join(folder, "papers"), "-q", "--resolvers", "landing_page", "--json"];
+  const { exitCode, stdout, stderr } = await runCli(["run", "--input", list, ...flags]);
+  assert.deepEqual([exitCode, stderr, JSON.parse(stdout).works.total], [0, "The list contains no works.\n", 0]);
+});
+
+test("a resolver without its API key is skipped, with one message", async t => {
   const origin = await publisher(t);
   const out = join(folderFor(t), "papers");
   const works = [`${origin}/articles/a`, `${origin}/articles/b`];
-  const { stderr, code } = await cli([
+  const { stderr, exitCode } = await runCli([
     "run",
     ...works,
     "--out",
@@ -169,12 +178,12 @@ test("a resolver that lacks its key is left out, and that is said once", async t
     "--resolvers",
     "core,landing_page",
   ]);
-  assert.equal(code, 0);
-  assert.equal(stderr, "core is left out: it needs CORE_API_KEY\n");
+  assert.equal(exitCode, 0);
+  assert.equal(stderr, "resolver core skipped: CORE_API_KEY is not set\n");
 });
 
-test("the demo keeps its promises, leaves nothing behind unless told to, and says where it is then", async t => {
-  // A place of our own: somebody else on this machine may be at a demo, too.
+test("the demo downloads every file within the limits, and deletes its folder unless --keep is set", async t => {
+  // A temporary folder of this test: another demo may run on this machine.
   const { TMPDIR } = process.env;
   process.env["TMPDIR"] = folderFor(t);
   t.after(() => {
@@ -182,16 +191,16 @@ test("the demo keeps its promises, leaves nothing behind unless told to, and say
     else process.env["TMPDIR"] = TMPDIR;
   });
   const left = () => readdirSync(tmpdir()).filter(name => name.startsWith("docstokg-demo-")).length;
-  const gone = await cli(["demo", "--works", "6", "--seed", "5", "--json"]);
-  assert.equal(gone.code, 0, gone.stdout);
-  const facts = JSON.parse(gone.stdout);
-  assert.deepEqual([facts.servers.rejected, facts.servers.blocked, facts.delivery.missing], [0, 0, []]);
-  assert.equal(facts.delivery.right, facts.delivery.due);
+  const deleted = await runCli(["demo", "--works", "6", "--seed", "5", "--json"]);
+  assert.equal(deleted.exitCode, 0, deleted.stdout);
+  const facts = JSON.parse(deleted.stdout);
+  assert.deepEqual([facts.servers.rejected, facts.servers.blocked, facts.comparison.missing], [0, 0, []]);
+  assert.equal(facts.comparison.matching, facts.comparison.expected);
   assert.ok(facts.bound.fastestMs <= facts.bound.runMs);
   assert.equal(left(), 0);
-  const kept = await cli(["demo", "--works", "3", "--keep"]);
-  const [, folder = ""] = /The files and the manifest are in (.*)\n/.exec(kept.stdout) ?? [];
+  const kept = await runCli(["demo", "--works", "3", "--keep"]);
+  const [, folder = ""] = /Files and manifest: (.*)\n/.exec(kept.stdout) ?? [];
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   assert.ok(existsSync(join(folder, "manifest.sqlite")), kept.stdout);
-  assert.equal((await cli(["demo", "--works", "none"])).code, 2);
+  assert.equal((await runCli(["demo", "--works", "none"])).exitCode, 2);
 });

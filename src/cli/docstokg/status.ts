@@ -1,40 +1,40 @@
-import { existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { exportLines, failedWorks, type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
-import { formatTable } from "../output/table.ts";
-import type { CliCommand, Io } from "../program.ts";
-import { missingManifestError } from "./retry.ts";
-import { addPathFlags, pathsOf } from "./run-settings.ts";
+import { printJson } from "../output/json.ts";
+import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
+import type { CommandModule, Flags, Io } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { addManifestOnlyFlags, checkManifestExists, pathsOf } from "./path-flags.ts";
 
-const FAILED_SHOWN = 20;
+const MAX_FAILED_SHOWN = 20;
 
-/** `docstokg status`: what a manifest says. A run may be at work on it meanwhile. */
-export const status: CliCommand = {
-  name: "status",
-  summary: "say what a manifest holds: works, files, failures; or export all of it as JSONL",
+/** `docstokg status`: prints a manifest. A run may write to it at the same time. */
+export const status: CommandModule = {
   configure: command => {
-    addPathFlags(command);
+    addManifestOnlyFlags(command);
     command
-      .option("--export <file>", "write every work with its attempts as a line of JSON, - for stdout")
+      .option("--export <file>", "export every work with its attempts as JSONL; - for stdout")
       .option("--json", "print JSON");
   },
-  run: async (_, options, io) => {
-    const { manifest: path } = pathsOf(options);
-    if (!existsSync(path)) throw missingManifestError(path);
+  run: async (_, flags, io) => {
+    checkFlags(flags);
+    const { manifest: path } = pathsOf(flags);
+    checkManifestExists(path);
     const manifest = await openManifest(path, systemTime);
     try {
-      const target = options["export"];
-      if (typeof target === "string") await exportTo(target, exportLines(manifest.db), io);
-      else if (options["json"] === true) {
-        const failed = failedWorks(manifest.db, FAILED_SHOWN);
-        io.stdout.write(
-          `${JSON.stringify({ ...reportOf(manifest.db), lastFailed: failed, manifest: path }, undefined, 2)}\n`,
-        );
-      } else io.stdout.write(statusText(reportOf(manifest.db), failedWorks(manifest.db, FAILED_SHOWN)));
+      const target = flags["export"];
+      if (typeof target === "string") {
+        await exportTo(target, exportLines(manifest.db), io);
+        return ExitCode.ok;
+      }
+      const report = reportOf(manifest.db);
+      const lastFailed = failedWorks(manifest.db, MAX_FAILED_SHOWN);
+      if (flags["json"] === true) printJson(io, { ...report, lastFailed, manifest: path });
+      else io.stdout.write(statusText(report, lastFailed, { columns: terminalWidth(io.stdout) }));
       return ExitCode.ok;
     } finally {
       manifest.close();
@@ -42,30 +42,36 @@ export const status: CliCommand = {
   },
 };
 
-function statusText({ works, reasons, files, runs }: ManifestReport, failed: ReturnType<typeof failedWorks>): string {
+function checkFlags(flags: Flags): void {
+  if (flags["out"] !== undefined && flags["manifest"] !== undefined)
+    throw usageError("--out", "has no effect with --manifest, which names the file");
+  if (flags["json"] !== undefined && flags["export"] !== undefined)
+    throw usageError("--json", "has no effect with --export, which writes JSONL");
+}
+
+function statusText(
+  { works, reasons, files, runs }: ManifestReport,
+  failed: ReturnType<typeof failedWorks>,
+  tableOptions: TableOptions,
+): string {
   const [last] = runs;
   const parts = [
-    `${formatCount(works.total, "work")}: ${works.done} done, ${works.failed} failed, ${works.pending} not finished`,
+    `${formatCount(works.total, "work")}: ${works.done} done, ${works.failed} failed, ${works.pending} unfinished`,
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}`,
     ...(last === undefined
       ? []
       : [`last run: ${new Date(last.startedMs).toISOString()}, ${last.state} (${last.command})`]),
   ];
-  const table = formatTable(
-    ["state", "reason", "works"],
-    reasons.map(row => [row.state, row.reason, String(row.works)]),
-  );
-  const list =
-    failed.length === 0
-      ? ""
-      : `\n${formatTable(
-          [`failed${works.failed > failed.length ? `, the last ${failed.length}` : ""}`, "reason", ""],
-          failed.map(({ key, reason, message = "" }) => [key, reason, message]),
-        )}`;
-  return `${parts.join("\n")}\n\n${table}${list}`;
+  const reasonCells = reasons.map(row => [row.state, row.reason, String(row.works)]);
+  const table = formatTable(["state", "reason", "works"], reasonCells, tableOptions);
+  if (failed.length === 0) return `${parts.join("\n")}\n\n${table}`;
+  const heading = works.failed > failed.length ? `failed (last ${failed.length})` : "failed";
+  const failedCells = failed.map(({ key, reason, message = "" }) => [key, reason, message]);
+  const list = formatTable([heading, "reason", "message"], failedCells, tableOptions);
+  return `${parts.join("\n")}\n\n${table}\n${list}`;
 }
 
-/** Whole or not at all: whoever reads the file never finds half of it. */
+/** The file appears under its name only when it is complete. */
 async function exportTo(target: string, lines: Iterable<string>, io: Io): Promise<void> {
   if (target === "-") {
     for (const line of lines) io.stdout.write(line);

@@ -1,19 +1,19 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { ConfigError } from "../../errors.ts";
 import { serveMetrics } from "../../telemetry/metrics-server.ts";
 import { openRunTelemetry, type RunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { prometheusSink } from "../../telemetry/sinks/prometheus-sink.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import type { Io } from "../program.ts";
+import { usageError } from "../usage-error.ts";
 import type { RunSettings } from "./run-settings.ts";
 
-/** What a run needs of its telemetry, whether there is a file of it or not. */
+/** The telemetry of a run, with or without a telemetry file. */
 export type TelemetrySession = Pick<RunTelemetry, "telemetry" | "metricsUrl" | "close">;
 
 /**
- * The telemetry of a run, beside its manifest, for `docstokg report`. A run whose telemetry cannot be kept goes on
- * without it, and says so; a port for metrics that cannot be had is a mistake of whoever asked for it.
+ * Records telemetry beside the manifest, for `docstokg report`. If it cannot be recorded, the run continues without it
+ * and prints why. If the metrics port cannot be opened, the run fails with a ConfigError.
  */
 export async function openTelemetrySession(
   settings: RunSettings,
@@ -28,17 +28,17 @@ export async function openTelemetrySession(
     const session = await (keepsTelemetry
       ? openRunTelemetry(folder, { program, metricsPort })
       : metricsOnly(program, metricsPort));
-    if (session.metricsUrl !== undefined) io.stderr.write(`Metrics are at ${session.metricsUrl}\n`);
+    if (session.metricsUrl !== undefined) io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
     return session;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    if (metricsPort !== undefined) throw new ConfigError([{ where: "--metrics-port", path: "", message: why }]);
-    io.stderr.write(`There will be no telemetry of this run: ${why}\n`);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (metricsPort !== undefined) throw usageError("--metrics-port", reason);
+    io.stderr.write(`Telemetry is not recorded for this run: ${reason}\n`);
     return undefined;
   }
 }
 
-/** For who wants to be watched and to leave no record. */
+/** `--no-telemetry --metrics-port`: metrics are served, nothing is recorded. */
 async function metricsOnly(program: string, port = 0): Promise<TelemetrySession> {
   const prometheus = await prometheusSink();
   const server = await serveMetrics({ from: prometheus, port });

@@ -1,4 +1,4 @@
-import { ConfigError, type Constraint, isDocstokgError } from "../../errors.ts";
+import { type Constraint, isDocstokgError } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
@@ -8,25 +8,28 @@ import type { Route } from "../../policy/limits.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { Time } from "../../time/time.ts";
-import { processRow } from "./limits.ts";
-import { type NoStoreConnection, type StoreConnection, sqliteFileProblem } from "./store-connection.ts";
+import { usageError } from "../usage-error.ts";
+import { processRow } from "./process-row.ts";
+import { sqliteFileProblem } from "./sqlite-file-problem.ts";
+import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
-/** Where a request belongs, and what the policy says of it. */
+/** The settings of the policy that apply to a request. */
 export interface PolicyFacts {
   readonly host: string;
   readonly route: Route;
-  /** Found under its own name, or its group's. */
+  /** The policy lists the host or a group that contains it. */
   readonly isListed: boolean;
   readonly trialCalls: number;
   readonly values: readonly ExplainedValue[];
 }
 
-/** How one running process stands where the request would go, by its own last word. */
+/** The status that one running process has published about the key of the request. */
 export interface ProcessFacts {
   readonly pid: number;
   readonly program: string;
+  /** Time since the status was published. */
   readonly ageMs: number;
-  /** From now. */
+  /** Estimated wait of a new call, from now. */
   readonly readyMs: number;
   readonly constraint: Constraint | undefined;
   readonly waiting: number;
@@ -34,19 +37,19 @@ export interface ProcessFacts {
   readonly windowFailures: number;
 }
 
-/** What running processes say; or why nothing is known of any. */
+/** What the shared store says about the host, or the reason why it cannot be read. */
 export type SharedFacts =
   | {
-      readonly kind: "met";
-      readonly place: string;
+      readonly kind: "connected";
+      readonly store: string;
       readonly report: SharedBreakerStatus;
       readonly processes: readonly ProcessFacts[];
     }
-  | { readonly kind: "unknown"; readonly because: string };
+  | { readonly kind: "unknown"; readonly reason: string };
 
 export type CacheFacts =
-  | { readonly kind: "not-looked-at"; readonly because: string }
-  | { readonly kind: "looked"; readonly found: readonly CacheInspection[] };
+  | { readonly kind: "unread"; readonly reason: string }
+  | { readonly kind: "read"; readonly found: readonly CacheInspection[] };
 
 export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyFacts {
   const { ratelimits, breakers } = policy;
@@ -63,39 +66,40 @@ export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyF
 }
 
 export async function sharedFacts(
-  met: StoreConnection | NoStoreConnection,
+  connection: StoreConnection | NoStoreConnection,
   { host, route }: PolicyFacts,
   role: Role,
   wallMs: number,
 ): Promise<SharedFacts> {
-  if ("problem" in met) return { kind: "unknown", because: met.problem };
+  if ("problem" in connection) return { kind: "unknown", reason: connection.problem };
+  const { operator, storeName } = connection;
   try {
-    const [report, running] = await Promise.all([met.operator.host(host), met.operator.processes()]);
-    const processes = running.flatMap(one => {
-      const { pid, program, ageMs, lanes } = processRow(one, wallMs);
-      const lane = lanes.find(candidate => candidate.host === route.name && candidate.role === role);
-      const windowFailures = one.snapshot.hosts.find(status => status.host === host)?.windowFailures ?? 0;
-      if (lane === undefined) return [];
-      const { estimatedWaitMs, constraint, waiting, inFlight } = lane;
+    const [report, running] = await Promise.all([operator.host(host), operator.processes()]);
+    const processes = running.flatMap(process => {
+      const { pid, program, ageMs, keys } = processRow(process, wallMs);
+      const key = keys.find(candidate => candidate.host === route.name && candidate.role === role);
+      const windowFailures = process.snapshot.hosts.find(status => status.host === host)?.windowFailures ?? 0;
+      if (key === undefined) return [];
+      const { estimatedWaitMs, constraint, waiting, inFlight } = key;
       const readyMs = Math.max(0, estimatedWaitMs - ageMs);
       return [{ pid, program, ageMs, readyMs, constraint, waiting, inFlight, windowFailures }];
     });
-    return { kind: "met", place: met.place, report, processes: processes.sort((a, b) => a.readyMs - b.readyMs) };
+    processes.sort((a, b) => a.readyMs - b.readyMs);
+    return { kind: "connected", store: storeName, report, processes };
   } catch (error) {
     if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
-    return { kind: "unknown", because: error.message };
+    return { kind: "unknown", reason: error.message };
   }
 }
 
-/** `name` is what `--cache` says. */
+/** `name` is the value of `--cache`. */
 export async function cacheFacts(name: unknown, url: URL, role: Role, time: Time): Promise<CacheFacts> {
-  if (role === "artifact") return { kind: "not-looked-at", because: "files are not cached" };
-  if (name === undefined) return { kind: "not-looked-at", because: "say with --cache sqlite:<file> where it is" };
+  if (role === "artifact") return { kind: "unread", reason: "artifact responses are not cached" };
+  if (name === undefined) return { kind: "unread", reason: "name the cache with --cache sqlite:<file>" };
   const [, file] = /^sqlite:(.+)$/s.exec(String(name)) ?? [];
-  const message =
-    file === undefined ? `expected sqlite:<file>, not ${JSON.stringify(name)}` : await sqliteFileProblem(String(name));
-  if (file === undefined || message !== undefined)
-    throw new ConfigError([{ where: "--cache", path: "", message: message ?? "" }]);
+  if (file === undefined) throw usageError("--cache", `expected sqlite:<file>, not ${JSON.stringify(name)}`);
+  const problem = await sqliteFileProblem(String(name));
+  if (problem !== undefined) throw usageError("--cache", problem);
   let cacheError: string | undefined;
   const cache = await SqliteCache.open(file, {
     time,
@@ -105,7 +109,7 @@ export async function cacheFacts(name: unknown, url: URL, role: Role, time: Time
   });
   try {
     const found = inspectCache(cache, url, time.wallMs());
-    return cacheError === undefined ? { kind: "looked", found } : { kind: "not-looked-at", because: cacheError };
+    return cacheError === undefined ? { kind: "read", found } : { kind: "unread", reason: cacheError };
   } finally {
     cache.close();
   }

@@ -17,11 +17,14 @@ const policy: PolicyFacts = {
   trialCalls: 1,
   values: [],
 };
-const unread: CacheFacts = { kind: "not-looked-at", because: "" };
+const unread: CacheFacts = { kind: "unread", reason: "" };
 const window: Constraint = { kind: "window", owner: host, limit: "4/SECOND" };
 
-function met(report: Partial<SharedBreakerStatus> = {}, ...processes: readonly Partial<ProcessFacts>[]): SharedFacts {
-  const well = {
+function connected(
+  report: Partial<SharedBreakerStatus> = {},
+  ...processes: readonly Partial<ProcessFacts>[]
+): SharedFacts {
+  const closed = {
     kind: "host",
     name: host,
     state: "closed",
@@ -41,16 +44,16 @@ function met(report: Partial<SharedBreakerStatus> = {}, ...processes: readonly P
     windowFailures: 0,
   };
   return {
-    kind: "met",
-    place: "sqlite:x",
-    report: { ...well, ...report },
+    kind: "connected",
+    store: "sqlite:x",
+    report: { ...closed, ...report },
     processes: processes.map(one => ({ ...idle, ...one })),
   };
 }
 
 function stored(look: Partial<CacheInspection>): CacheFacts {
   const fresh = { status: 200, verdict: "fresh", ageMs: 0, freshMs: 5000, mayServeOnError: false, varies: [] } as const;
-  return { kind: "looked", found: [{ ...fresh, ...look }] };
+  return { kind: "read", found: [{ ...fresh, ...look }] };
 }
 
 function verdict(shared: SharedFacts, cache = unread) {
@@ -64,74 +67,74 @@ const circuit = (state: "open" | "half_open", remainingMs: number, probes = 0) =
   circuits: [{ name: "metadata", state, remainingMs, probes }],
 });
 
-test("with nothing in the way it is sent", () => {
-  assert.deepEqual(verdict(met()), ["send", 0, null]);
-  assert.deepEqual(verdict(met({}, {})), ["send", 0, null]);
+test("without a limit in the way the request is sent", () => {
+  assert.deepEqual(verdict(connected()), ["send", 0, null]);
+  assert.deepEqual(verdict(connected({}, {})), ["send", 0, null]);
 });
 
-test("without a shared store it is what a new process would do, and its steady rate", () => {
-  const alone = { kind: "unknown", because: "" } as const;
+test("without a shared store the verdict is that of a new process, with its steady rate", () => {
+  const alone = { kind: "unknown", reason: "" } as const;
   assert.deepEqual(verdict(alone), ["send", 0, null]);
   assert.equal(steadySpacingMs(policy.route), 500, "7200 in an hour is the slower one");
   assert.match(
     whyVerdict("metadata", policy, alone, unread).text,
-    /one each 500 ms .* Of running ones nothing is known/,
+    /one request every 500 ms .* The state of running processes is unknown/,
   );
 });
 
-test("a full window is waited for within the bound, and refused beyond it", () => {
-  assert.deepEqual(verdict(met({}, { readyMs: 1000, constraint: window })), ["wait", 1000, "window"]);
-  assert.deepEqual(verdict(met({}, { readyMs: 1001, constraint: window })), ["refuse", 1001, "window"]);
+test("a request waits for a full window up to max_delay_ms, and is refused beyond it", () => {
+  assert.deepEqual(verdict(connected({}, { readyMs: 1000, constraint: window })), ["wait", 1000, "window"]);
+  assert.deepEqual(verdict(connected({}, { readyMs: 1001, constraint: window })), ["refuse", 1001, "window"]);
 });
 
-test("when a slot is freed nobody knows", () => {
+test("the wait for a concurrency slot cannot be estimated", () => {
   const slots = { kind: "concurrency", owner: host, limit: "max_concurrent 1" } as const;
-  assert.deepEqual(verdict(met({}, { constraint: slots })), ["wait", null, "concurrency"]);
+  assert.deepEqual(verdict(connected({}, { constraint: slots })), ["wait", null, "concurrency"]);
 });
 
-test("the same for a cooldown, whichever role asks", () => {
-  assert.deepEqual(verdict(met(cooled(900))), ["wait", 900, "breaker"]);
-  assert.deepEqual(verdict(met(cooled(1001))), ["refuse", null, "breaker"]);
+test("a request waits for a cooldown up to max_delay_ms, and is refused beyond it", () => {
+  assert.deepEqual(verdict(connected(cooled(900))), ["wait", 900, "breaker"]);
+  assert.deepEqual(verdict(connected(cooled(1001))), ["refuse", null, "breaker"]);
 });
 
-test("of a cooldown and a full window the later one decides", () => {
-  assert.deepEqual(verdict(met(cooled(300), { readyMs: 400, constraint: window })), ["wait", 400, "window"]);
-  assert.deepEqual(verdict(met(cooled(500), { readyMs: 400, constraint: window })), ["wait", 500, "breaker"]);
+test("of a cooldown and a full window the one that ends later decides", () => {
+  assert.deepEqual(verdict(connected(cooled(300), { readyMs: 400, constraint: window })), ["wait", 400, "window"]);
+  assert.deepEqual(verdict(connected(cooled(500), { readyMs: 400, constraint: window })), ["wait", 500, "breaker"]);
 });
 
-test("an open circuit refuses its own role, and no other", () => {
-  const open = met(circuit("open", 45_000));
+test("an open circuit refuses its own role only", () => {
+  const open = connected(circuit("open", 45_000));
   assert.deepEqual(verdict(open), ["refuse", null, "breaker"]);
   assert.equal(whyVerdict("landing", policy, open, unread).kind, "send");
 });
 
-test("a half-open circuit takes it as a trial call, unless one is under way", () => {
-  assert.deepEqual(verdict(met(circuit("half_open", 0))), ["probe", 0, null]);
-  assert.deepEqual(verdict(met(circuit("half_open", 0, 1))), ["refuse", null, "breaker"]);
+test("a half-open circuit sends the request as a trial call, unless one is in flight", () => {
+  assert.deepEqual(verdict(connected(circuit("half_open", 0))), ["probe", 0, null]);
+  assert.deepEqual(verdict(connected(circuit("half_open", 0, 1))), ["refuse", null, "breaker"]);
 });
 
-test("what is fresh in the cache is served while its host is cut off", () => {
-  assert.deepEqual(verdict(met(cooled(60_000)), stored({})), ["cached", null, null]);
-  assert.deepEqual(verdict(met(cooled(60_000)), stored({ verdict: "stale-while-revalidate", freshMs: -1 })), [
+test("a fresh cached response is served while its host is in cooldown", () => {
+  assert.deepEqual(verdict(connected(cooled(60_000)), stored({})), ["cached", null, null]);
+  assert.deepEqual(verdict(connected(cooled(60_000)), stored({ verdict: "stale-while-revalidate", freshMs: -1 })), [
     "cached",
     null,
     null,
   ]);
 });
 
-test("what is stale is asked for, and served only where that fails and its server permits it", () => {
+test("a stale response is revalidated, and served only if the request is refused and the server permits it", () => {
   const stale = { verdict: "revalidate", freshMs: -1 } as const;
-  assert.deepEqual(verdict(met(), stored(stale)), ["send", 0, null]);
-  assert.deepEqual(verdict(met(cooled(60_000)), stored(stale)), ["refuse", null, "breaker"]);
-  assert.deepEqual(verdict(met(cooled(60_000)), stored({ ...stale, mayServeOnError: true })), [
+  assert.deepEqual(verdict(connected(), stored(stale)), ["send", 0, null]);
+  assert.deepEqual(verdict(connected(cooled(60_000)), stored(stale)), ["refuse", null, "breaker"]);
+  assert.deepEqual(verdict(connected(cooled(60_000)), stored({ ...stale, mayServeOnError: true })), [
     "cached",
     null,
     "breaker",
   ]);
 });
 
-test("an answer that depends on fields of the request is promised to nobody", () => {
-  const { kind, text } = whyVerdict("metadata", policy, met(), stored({ varies: ["accept"] }));
+test("a cached response that varies by request header is only mentioned", () => {
+  const { kind, text } = whyVerdict("metadata", policy, connected(), stored({ varies: ["accept"] }));
   assert.equal(kind, "send");
-  assert.match(text, /Or it is answered from the cache, if it has the same accept\.$/);
+  assert.match(text, /A request with the same accept is served from the cache\.$/);
 });

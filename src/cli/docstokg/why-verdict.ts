@@ -3,47 +3,49 @@ import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import type { SharedBreakerStatus } from "../../http/operator.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
+import { breakerReasonText } from "./breaker-reason.ts";
 import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
 
-/** What would become of a request now, and what decides it. */
+/** What would happen to a request now, and which limit decides. */
 export interface WhyVerdict {
   readonly kind: "cached" | "send" | "probe" | "wait" | "refuse";
-  /** From now; null for never, or nobody knows when. */
+  /** From now; null if the request is not sent, or if the wait cannot be estimated. */
   readonly sendInMs: number | null;
   readonly constraint: Constraint | null;
-  /** One sentence, for people. */
+  /** The sentences that are printed. */
   readonly text: string;
 }
 
-/** As the hub would go about it: cache, then breakers, then limits. */
+/** Checks in the order of the hub: cache, then breakers, then rate limits. */
 export function whyVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts, cache: CacheFacts): WhyVerdict {
-  const found = cache.kind === "looked" ? cache.found : [];
+  const found = cache.kind === "read" ? cache.found : [];
   const stored = found.find(({ varies }) => varies.length === 0);
   const verdict = sendVerdict(role, policy, shared);
   if (stored === undefined) return withVariants(verdict, found);
-  if (stored.verdict === "fresh")
-    return cached(`It is answered from the cache, fresh for ${formatWait(stored.freshMs)}.`);
+  if (stored.verdict === "fresh") return cached(`Served from the cache: fresh for ${formatWait(stored.freshMs)}.`);
   if (stored.verdict === "stale-while-revalidate")
-    return cached("It is answered from the cache, which is stale and asks for a new answer in the background.");
+    return cached("Served from the cache: stale, revalidated in the background.");
   if (verdict.kind !== "refuse" || !stored.mayServeOnError) return verdict;
-  return { ...verdict, kind: "cached", text: `It is answered from the cache, stale. ${verdict.text}` };
+  const text = `Served from the cache, stale, because a request would be refused. ${verdict.text}`;
+  return { ...verdict, kind: "cached", text };
 }
 
-/** Which fields a request will have is not known here. */
+/** Which stored variant a request gets depends on its header fields, which are unknown here. */
 function withVariants(verdict: WhyVerdict, found: readonly CacheInspection[]): WhyVerdict {
   const usable = found.find(({ verdict: kind }) => kind !== "revalidate");
   if (usable === undefined) return verdict;
-  const text = `${verdict.text} Or it is answered from the cache, if it has the same ${usable.varies.join(", ")}.`;
+  const text = `${verdict.text} A request with the same ${usable.varies.join(", ")} is served from the cache.`;
   return { ...verdict, text };
 }
 
-/** The role's own circuit, and the cooldown that shuts all of them. */
+/** The later end of the role's own circuit and of a cooldown, which refuses every role. */
 export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus, role: Role) {
   const circuit = circuits.find(({ name }) => name === role);
   const circuitMs = circuit?.remainingMs ?? 0;
   const remainingMs = Math.max(cooldownMs, circuitMs);
   return {
     state: remainingMs > 0 ? "open" : (circuit?.state ?? "closed"),
+    isCooldown: cooldownMs > 0 && cooldownMs >= circuitMs,
     remainingMs,
     reason: remainingMs === 0 ? undefined : cooldownMs >= circuitMs ? reason : "failures",
     probes: circuit?.probes ?? 0,
@@ -51,48 +53,57 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
 }
 
 function sendVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
+  if (shared.kind === "unknown") return newProcessVerdict(route);
   const { maxDelayMs } = route.roleBudget;
-  const bound = `max_delay_ms is ${maxDelayMs}, unless the call says otherwise`;
-  if (shared.kind === "unknown") {
-    const spacing =
-      steadySpacingMs(route) > 0 ? `, then one each ${formatWait(steadySpacingMs(route))} in the long run` : "";
-    return sent(`A new process would send it at once${spacing}. Of running ones nothing is known.`);
-  }
-  const { state, remainingMs, reason, probes } = roleState(shared.report, role);
+  const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
+  const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);
   const breaker: Constraint = { kind: "breaker", owner: host, limit: reason ?? "half-open" };
+  const reasonText = breakerReasonText(reason ?? "");
   if (remainingMs > maxDelayMs) {
-    const text = `It is refused: ${host} is cut off for another ${formatWait(remainingMs)} (${reason}); ${bound}.`;
-    return { kind: "refuse", sendInMs: null, constraint: breaker, text };
+    const what = isCooldown
+      ? `${host} is in cooldown (${reasonText}) for another ${formatWait(remainingMs)}`
+      : `circuit open for ${host} (${reasonText}), next trial in ${formatWait(remainingMs)}`;
+    return { kind: "refuse", sendInMs: null, constraint: breaker, text: `Refused: ${what}; ${bound}.` };
   }
   if (state === "half_open" && probes >= trialCalls) {
-    const text = `It is refused: ${host} is half-open, and ${probes} of ${trialCalls} trial calls are under way.`;
+    const text = `Refused: circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight.`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
   const { readyMs = 0, constraint, pid } = shared.processes[0] ?? {};
   if (constraint?.kind === "concurrency") {
-    const text = `It waits for a slot in process ${pid}: ${describeConstraint(constraint)}. When one is freed nobody knows.`;
+    const text = `Waits for a concurrency slot in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
     return { kind: "wait", sendInMs: null, constraint, text };
   }
   if (readyMs > maxDelayMs && constraint !== undefined) {
-    const text = `It is refused by process ${pid}: full for another ${formatWait(readyMs)}, ${describeConstraint(constraint)}; ${bound}.`;
+    const text = `Refused by process ${pid}: ${limitText(constraint)}, next slot in ${formatWait(readyMs)}; ${bound}.`;
     return { kind: "refuse", sendInMs: readyMs, constraint, text };
   }
   if (remainingMs > 0 && remainingMs >= readyMs) {
-    const text = `It waits ${formatWait(remainingMs)}: ${host} is cut off until then (${reason}).`;
+    const what = isCooldown ? `${host} is in cooldown` : `circuit open for ${host}`;
+    const text = `Waits ${formatWait(remainingMs)}: ${what} (${reasonText}).`;
     return { kind: "wait", sendInMs: remainingMs, constraint: breaker, text };
   }
   if (readyMs > 0 && constraint !== undefined) {
-    const text = `It waits ${formatWait(readyMs)} in process ${pid}: ${describeConstraint(constraint)}.`;
+    const text = `Waits ${formatWait(readyMs)} in process ${pid}: ${limitText(constraint)}.`;
     return { kind: "wait", sendInMs: readyMs, constraint, text };
   }
-  if (state === "half_open")
-    return {
-      kind: "probe",
-      sendInMs: 0,
-      constraint: null,
-      text: `It is sent at once, as a trial call: ${host} is half-open.`,
-    };
-  return sent("It is sent at once.");
+  if (state === "half_open") {
+    const text = `Sent at once as a trial call: circuit half-open for ${host}.`;
+    return { kind: "probe", sendInMs: 0, constraint: null, text };
+  }
+  return sent("Sent at once.");
+}
+
+/** Without a shared store only the policy is known. */
+function newProcessVerdict(route: PolicyFacts["route"]): WhyVerdict {
+  const spacingMs = steadySpacingMs(route);
+  const steady = spacingMs > 0 ? `, and one request every ${formatWait(spacingMs)} once its windows are full` : "";
+  return sent(`A new process sends it at once${steady}. The state of running processes is unknown.`);
+}
+
+function limitText(constraint: Constraint): string {
+  const text = describeConstraint(constraint);
+  return constraint.kind === "window" ? `rate limit ${text} reached` : text;
 }
 
 function cached(text: string): WhyVerdict {
@@ -103,7 +114,7 @@ function sent(text: string): WhyVerdict {
   return { kind: "send", sendInMs: 0, constraint: null, text };
 }
 
-/** How far apart requests are when the slowest window on the way is always full. */
+/** The time between two requests while the slowest window of the route is always full. */
 export function steadySpacingMs({ roleBudget, above }: PolicyFacts["route"]): number {
   const budgets = [roleBudget, ...above.map(({ policy }) => policy)];
   const spacings = budgets.flatMap(({ windows, spacingUs }) => [

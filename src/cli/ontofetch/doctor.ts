@@ -8,9 +8,11 @@ import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { OntologyStore } from "../../ontology/ontology-store.ts";
 import { RESOLVERS } from "../../ontology/resolvers/all.ts";
 import { ExitCode } from "../exit-code.ts";
-import { formatTable } from "../output/table.ts";
-import type { CliCommand, Io } from "../program.ts";
-import { addOntofetchFlags, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
+import { formatBytes } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
+import type { CommandModule, Io } from "../program.ts";
+import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
 interface CheckResult {
   readonly what: string;
@@ -18,25 +20,23 @@ interface CheckResult {
   readonly detail: string;
 }
 
-/** Less than this, and the larger ontologies do not fit. */
+/** The largest ontologies need this much disk space. */
 const MIN_FREE_BYTES = 5_000_000_000;
 
-/** `ontofetch doctor`: whether a pull could work here, without asking anybody anything. */
-export const doctor: CliCommand = {
-  name: "doctor",
-  summary: "look at environment, keys, disk and store",
+/** `ontofetch doctor`: checks whether a pull can work here. Sends no request. */
+export const doctor: CommandModule = {
   configure: command => {
     command.option("--json", "print JSON");
-    addOntofetchFlags(command);
+    addSettingsFlags(command, ["sources", "store", "lockfile", "sharedDir"]);
   },
-  run: async (_args, options, io) => {
+  run: async (_, flags, io) => {
     const findings: CheckResult[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
     try {
-      const settings = await ontofetchSettingsOf(options, io);
+      const settings = await ontofetchSettingsOf(flags, io);
       const { file, sources } = settings;
       const verdict = sources.length === 0 ? "warning" : "ok";
       findings.push({ what: "sources", verdict, detail: `${sources.length} in ${file}` });
-      findings.push(...keys(settings, io), ...(await folders(settings)), await locked(settings));
+      findings.push(...keys(settings, io), ...(await folders(settings)), await lockfileCheck(settings));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       for (const { where, path, message } of error.problems) {
@@ -47,25 +47,22 @@ export const doctor: CliCommand = {
         });
       }
     }
-    if (options["json"]) printJson(io, { findings });
-    else
-      io.stdout.write(
-        formatTable(
-          ["", "", ""],
-          findings.map(({ what, verdict, detail }) => [what, verdict, detail]),
-        ).trimStart(),
-      );
+    if (flags["json"]) printJson(io, { findings });
+    else {
+      const rows = findings.map(({ what, verdict, detail }) => [what, verdict, detail]);
+      io.stdout.write(formatTable(["check", "result", "details"], rows, { columns: terminalWidth(io.stdout) }));
+    }
     return findings.some(({ verdict }) => verdict === "problem") ? ExitCode.partial : ExitCode.ok;
   },
 };
 
-/** Names only: a value may be a secret. */
+/** Prints names only: a value may be a secret. */
 function environment({ env }: Io): CheckResult {
   const set = ONTOFETCH_VARIABLES.filter(name => env[name]);
   return {
     what: "environment",
     verdict: "ok",
-    detail: set.length === 0 ? "no variable of ours is set" : set.join(", "),
+    detail: set.length === 0 ? "no ONTOFETCH_* variable is set" : set.join(", "),
   };
 }
 
@@ -74,11 +71,11 @@ function keys({ sources }: OntofetchSettings, { env }: Io): readonly CheckResult
   const found = used.flatMap(({ name, keyVariable }): readonly CheckResult[] => {
     if (keyVariable === undefined) return [];
     const isSet = Boolean(env[keyVariable]);
-    const detail = isSet ? `${keyVariable} is set` : `${name} needs a key in ${keyVariable}`;
+    const detail = isSet ? `${keyVariable} is set` : `${name} needs an API key: set ${keyVariable}`;
     return [{ what: "key", verdict: isSet ? "ok" : "problem", detail }];
   });
   const mailto = Boolean(env["DOCSTOKG_MAILTO"]);
-  const detail = mailto ? "DOCSTOKG_MAILTO is set" : "DOCSTOKG_MAILTO is not set: services cannot write to you";
+  const detail = mailto ? "DOCSTOKG_MAILTO is set" : "DOCSTOKG_MAILTO is not set: services get no contact address";
   return [...found, { what: "contact", verdict: mailto ? "ok" : "warning", detail }];
 }
 
@@ -88,14 +85,14 @@ async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonl
     findings.push({
       what: "shared_dir",
       verdict: "warning",
-      detail: "not set: several processes would not share limits",
+      detail: "not set: processes do not share rate limits",
     });
   } else findings.push(await writable("shared_dir", sharedDir));
   if (findings[0]?.verdict !== "ok") return findings;
   const { bavail, bsize } = await statfs(store);
   const free = bavail * bsize;
   const verdict = free < MIN_FREE_BYTES ? "warning" : "ok";
-  return [...findings, { what: "disk", verdict, detail: `${formatSize(free)} free` }];
+  return [...findings, { what: "disk", verdict, detail: `${formatBytes(free)} free` }];
 }
 
 async function writable(what: string, folder: string): Promise<CheckResult> {
@@ -108,17 +105,17 @@ async function writable(what: string, folder: string): Promise<CheckResult> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    return { what, verdict: "problem", detail: `${folder} cannot be written to (${code})` };
+    return { what, verdict: "problem", detail: `cannot write to ${folder} (${code})` };
   }
 }
 
-async function locked({ lockfile, store: root, sources }: OntofetchSettings): Promise<CheckResult> {
+async function lockfileCheck({ lockfile, store: root, sources }: OntofetchSettings): Promise<CheckResult> {
   const lock = await readLock(lockfile);
   const store = new OntologyStore(root);
   const missing: string[] = [];
   for (const [id, { sha256 }] of lock) if ((await store.findByHash(id, sha256)) === undefined) missing.push(id);
   const unlocked = sources.filter(({ id }) => !lock.has(id)).map(({ id }) => id);
-  const notes = [
+  const details = [
     `${lock.size} locked`,
     ...(missing.length > 0 ? [`not in the store: ${missing.join(", ")}`] : []),
     ...(unlocked.length > 0 ? [`not locked yet: ${unlocked.join(", ")}`] : []),
@@ -126,6 +123,6 @@ async function locked({ lockfile, store: root, sources }: OntofetchSettings): Pr
   return {
     what: "lockfile",
     verdict: missing.length + unlocked.length > 0 ? "warning" : "ok",
-    detail: notes.join("; "),
+    detail: details.join("; "),
   };
 }

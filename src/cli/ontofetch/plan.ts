@@ -1,71 +1,68 @@
 import { readLock } from "../../ontology/lockfile.ts";
-import { Ontofetch } from "../../ontology/ontofetch.ts";
 import { diffPlan } from "../../ontology/plan-diff.ts";
 import type { PlanItem } from "../../ontology/planner.ts";
 import { ExitCode } from "../exit-code.ts";
+import { interruptible } from "../interrupts.ts";
+import { formatBytes } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
-import type { CliCommand, Io } from "../program.ts";
-import { interruptible } from "./interrupt.ts";
-import { addOntofetchFlags, chosenSources, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
+import type { CommandModule, Flags, Io, Subcommand } from "../program.ts";
+import { openOntofetch } from "./open-ontofetch.ts";
+import { addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
-const diff: CliCommand = {
+const diff: Subcommand = {
   name: "diff",
-  summary: "what a pull would change, against the lockfile",
+  summary: "compare the plan with the lockfile",
   configure: command => {
-    command
-      .argument("[id...]")
-      .option("--json", "print JSON")
-      .option("--exit-code", "exit with 1 where anything differs");
-    addOntofetchFlags(command);
+    command.argument("[id...]").option("--json", "print JSON").option("--exit-code", "exit with 1 if anything differs");
+    addSettingsFlags(command, ["sources", "store", "lockfile", ...RATE_FLAGS]);
   },
-  run: (ids, options, io) =>
-    planned(ids, options, io, async (items, lockfile) => {
+  run: (ids, flags, io) =>
+    withPlan(ids, flags, io, async (items, lockfile) => {
       const wholeLock = await readLock(lockfile);
       const lock = ids.length === 0 ? wholeLock : new Map([...wholeLock].filter(([id]) => ids.includes(id)));
       const changes = diffPlan(items, lock);
-      if (options["json"]) printJson(io, { changes });
+      if (flags["json"]) printJson(io, { changes });
       else {
         const rows = changes.map(({ id, change, fields, message = "" }) => [
           id,
           change,
           message || fields.map(({ field, locked, planned: now }) => `${field}: ${locked} -> ${now}`).join(", "),
         ]);
-        io.stdout.write(formatTable(["id", "change", "what"], rows, { columns: terminalWidth(io.stdout) }));
+        io.stdout.write(formatTable(["id", "change", "details"], rows, { columns: terminalWidth(io.stdout) }));
       }
       const differs = changes.some(({ change }) => change !== "same");
-      return options["exitCode"] && differs ? ExitCode.partial : ExitCode.ok;
+      return flags["exitCode"] && differs ? ExitCode.partial : ExitCode.ok;
     }),
 };
 
-/** `ontofetch plan`: what would be fetched, and from where; nothing is. */
-export const plan: CliCommand = {
-  name: "plan",
-  summary: "what would be fetched: versions, sizes, licences",
+/** `ontofetch plan`: asks the services which versions a pull would fetch, and fetches no file. */
+export const plan: CommandModule = {
   configure: command => {
     command.argument("[id...]").option("--json", "print JSON");
-    addOntofetchFlags(command);
+    addSettingsFlags(command, ["sources", "store", ...RATE_FLAGS]);
   },
   commands: [diff],
-  run: (ids, options, io) =>
-    planned(ids, options, io, async items => {
-      if (options["json"]) printJson(io, { plan: items.map(asJson) });
+  run: (ids, flags, io) =>
+    withPlan(ids, flags, io, async items => {
+      if (flags["json"]) printJson(io, { plan: items.map(asJson) });
       else printPlan(items, io);
       return items.some(({ kind }) => kind === "refused") ? ExitCode.partial : ExitCode.ok;
     }),
 };
 
-function planned(
+function withPlan(
   ids: readonly string[],
-  options: Readonly<Record<string, unknown>>,
+  flags: Flags,
   io: Io,
-  then: (items: readonly PlanItem[], lockfile: string) => Promise<ExitCode>,
+  print: (items: readonly PlanItem[], lockfile: string) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return interruptible(async signal => {
-    const settings = await ontofetchSettingsOf(options, io);
+  return interruptible(io, async signal => {
+    const settings = await ontofetchSettingsOf(flags, io);
     const sources = chosenSources(settings, ids);
-    const ontofetch = await Ontofetch.open(settings, { env: io.env, signal });
+    const ontofetch = await openOntofetch(settings, io, { signal });
     try {
-      return await then(await ontofetch.plan(sources), settings.lockfile);
+      return await print(await ontofetch.plan(sources), settings.lockfile);
     } finally {
       await ontofetch.close("plan");
     }
@@ -75,11 +72,11 @@ function planned(
 export function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): void {
   const rows = items.map(item => {
     const { id, resolver } = item.source;
-    if (item.kind === "refused") return [id, resolver, "-", "-", "-", "-", `not possible: ${item.message}`];
+    if (item.kind === "refused") return [id, resolver, "-", "-", "-", "-", `unavailable: ${item.message}`];
     const { format = "?", version = "?", bytes, licence = "?", url } = item;
-    return [id, resolver, format, version, formatSize(bytes), licence, url];
+    return [id, resolver, format, version, formatBytes(bytes), licence, url];
   });
-  const header = ["id", "resolver", "format", "version", "size", "licence", "from"];
+  const header = ["id", "resolver", "format", "version", "size", "licence", "url"];
   stdout.write(formatTable(header, rows, { columns: terminalWidth(stdout) }));
   for (const item of items) {
     if (item.kind === "fetch") for (const note of item.notes) stderr.write(`${item.source.id}: ${note}\n`);

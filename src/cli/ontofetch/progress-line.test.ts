@@ -7,26 +7,25 @@ function setUp(isTTY: boolean) {
   let text = "";
   const time = new FakeTime();
   const stderr = { isTTY, write: (piece: string) => (text += piece) };
-  const io = { argv: [], env: {}, stdout: { write: () => assert.fail("stdout is for results") }, stderr };
-  return { progress: new ProgressLine(io, time), time, written: () => text };
+  return { progress: new ProgressLine({ stderr }, time), time, written: () => text };
 }
 
-test("on a terminal one line is painted over, not more than ten times a second, and cleared before anything else", async () => {
+test("on a terminal one line is repainted at most ten times per second, and cleared before other output", async () => {
   const { progress, time, written } = setUp(true);
   progress.bytes("hp", 500_000, 2_000_000);
   progress.bytes("hp", 600_000, 2_000_000);
-  assert.equal(written(), "\r\u001b[Khp 25 % of 2.0 MB");
+  assert.equal(written(), "hp 25 % of 2.0 MB\x1b[K\n\x1b[J");
   await time.advance(100);
   progress.bytes("go", 1500, undefined);
-  assert.ok(written().endsWith("\r\u001b[Khp 30 % of 2.0 MB   go 1.5 kB"));
+  assert.ok(written().endsWith("\r\x1b[1Ahp 30 % of 2.0 MB   go 1.5 kB\x1b[K\n\x1b[J"));
   progress.done("hp");
-  assert.ok(written().endsWith("\r\u001b[K"));
+  assert.ok(written().endsWith("\r\x1b[1A\x1b[J"));
   const length = written().length;
   progress.clear();
   assert.equal(written().length, length);
 });
 
-test("elsewhere nothing is painted", () => {
+test("in a pipe no progress is printed", () => {
   const { progress, written } = setUp(false);
   progress.bytes("hp", 1, 2);
   progress.done("hp");

@@ -1,50 +1,49 @@
-import { Ontofetch, type PullResult } from "../../ontology/ontofetch.ts";
+import type { PullResult } from "../../ontology/ontofetch.ts";
 import { ExitCode } from "../exit-code.ts";
-import type { CliCommand } from "../program.ts";
-import { interruptible } from "./interrupt.ts";
+import { interruptible } from "../interrupts.ts";
+import { formatBytes } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
+import type { CommandModule } from "../program.ts";
+import { openOntofetch } from "./open-ontofetch.ts";
 import { ProgressLine } from "./progress-line.ts";
-import { addOntofetchFlags, chosenSources, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
+import { addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
-/** `ontofetch pull`: fetches what is new, checks it, stores it and locks it. */
-export const pull: CliCommand = {
-  name: "pull",
-  summary: "fetch what is new, check it, store it and lock it",
+/** `ontofetch pull`: fetches new versions, validates, stores and locks them. */
+export const pull: CommandModule = {
   configure: command => {
     command
       .argument("[id...]")
-      .option("--frozen", "exactly what the lockfile says, or fail")
+      .option("--frozen", "fetch exactly the locked versions, or fail")
       .option("--json", "print JSON");
-    addOntofetchFlags(command);
+    addSettingsFlags(command, ["sources", "store", "lockfile", "check", ...RATE_FLAGS]);
   },
-  run: (ids, options, io) =>
-    interruptible(async signal => {
-      const settings = await ontofetchSettingsOf(options, io);
+  run: (ids, flags, io) =>
+    interruptible(io, async signal => {
+      const settings = await ontofetchSettingsOf(flags, io);
       const sources = chosenSources(settings, ids);
       const progress = new ProgressLine(io);
-      const ontofetch = await Ontofetch.open(settings, {
-        env: io.env,
+      const ontofetch = await openOntofetch(settings, io, {
         signal,
         onBytes: (id, bytes, totalBytes) => progress.bytes(id, bytes, totalBytes),
         onResume: (id, bytes, totalBytes) => {
           progress.clear();
-          io.stderr.write(`${interruptedLine(id, bytes, totalBytes)}\n`);
+          io.stderr.write(`${resumeLine(id, bytes, totalBytes)}\n`);
         },
         onWait: id => {
           progress.clear();
-          io.stderr.write(`${id}: another process is at it; waiting for that\n`);
+          io.stderr.write(`${id}: another process is fetching it; waiting\n`);
         },
       });
       try {
         const results = await ontofetch.pull(sources, {
-          isFrozen: options["frozen"] === true,
+          isFrozen: flags["frozen"] === true,
           isAll: ids.length === 0,
           onResult: result => {
             progress.done(result.id);
-            if (!options["json"])
-              (result.outcome === "failed" ? io.stderr : io.stdout).write(`${resultLine(result)}\n`);
+            if (!flags["json"]) (result.outcome === "failed" ? io.stderr : io.stdout).write(`${resultLine(result)}\n`);
           },
         });
-        if (options["json"]) printJson(io, { results: results.map(resultJson) });
+        if (flags["json"]) printJson(io, { results: results.map(resultJson) });
         return results.some(({ outcome }) => outcome === "failed") ? ExitCode.partial : ExitCode.ok;
       } finally {
         progress.clear();
@@ -57,20 +56,20 @@ const OUTCOME_TEXTS = {
   fetched: "fetched",
   unchanged: "unchanged",
   shared: "fetched by another process",
-  kept: "as locked",
+  kept: "already stored, as locked",
 } as const;
 
-export function interruptedLine(id: string, bytes: number, totalBytes: number | undefined): string {
-  return `${id}: broke off after ${formatSize(bytes)} of ${formatSize(totalBytes)}; asking for the rest`;
+export function resumeLine(id: string, bytes: number, totalBytes: number | undefined): string {
+  return `${id}: connection lost after ${formatBytes(bytes)} of ${formatBytes(totalBytes)}; resuming`;
 }
 
 export function resultLine(result: PullResult): string {
   if (result.outcome === "failed") return `${result.id}: ${result.message}`;
   const { id, outcome, stored, requests, resumedBytes } = result;
   const { version, bytes, format } = stored.manifest;
-  const resumed = resumedBytes > 0 ? `, the last ${formatSize(bytes - resumedBytes)} of it after a break` : "";
+  const resumed = resumedBytes > 0 ? `, the last ${formatBytes(bytes - resumedBytes)} after resuming` : "";
   const tries = requests > 1 ? ` in ${requests} requests` : "";
-  return `${id}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${formatSize(bytes)} of ${format}${tries}${resumed}`;
+  return `${id}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${formatBytes(bytes)} of ${format}${tries}${resumed}`;
 }
 
 function resultJson(result: PullResult) {

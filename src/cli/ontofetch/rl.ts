@@ -6,66 +6,70 @@ import { type KeyUsage, readRateUsage } from "../../ontology/rate-usage.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { ExitCode } from "../exit-code.ts";
+import { formatCount } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
-import type { CliCommand, Io } from "../program.ts";
-import { addOntofetchFlags, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
+import type { CommandModule, Io, Subcommand } from "../program.ts";
+import { addSettingsFlags, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
-/** So many runs are recent. */
+/** The waits of this many last runs are added up. */
 const RECENT_RUNS = 50;
 
 interface KeyReport extends KeyUsage {
   readonly windows: string;
-  /** What the shipped policy allows the host in all, whoever asks. */
-  readonly above: string;
+  /** The limit of the host over all services, from the policy. */
+  readonly hostTotal: string;
 }
 
-const doctor: CliCommand = {
+const doctor: Subcommand = {
   name: "doctor",
-  summary: "keys and their windows, and how long recent runs waited for them",
+  summary: "print rate limit keys, their windows and the waits of recent runs",
   configure: command => {
     command.option("--json", "print JSON");
-    addOntofetchFlags(command);
+    addSettingsFlags(command, ["sources", "store", ...RATE_FLAGS]);
   },
-  run: async (_args, options, io) => {
-    const settings = await ontofetchSettingsOf(options, io);
+  run: async (_, flags, io) => {
+    const settings = await ontofetchSettingsOf(flags, io);
     const runs = await readRateUsage(rateUsageFile(settings), RECENT_RUNS);
     const keys = await keyReports(
       settings,
       io,
       runs.flatMap(run => run.keys),
     );
-    const shared = settings.sharedDir ?? null;
-    if (options["json"]) {
-      printJson(io, { shared_dir: shared, runs: runs.length, keys });
+    const sharedDir = settings.sharedDir ?? null;
+    if (flags["json"]) {
+      printJson(io, { sharedDir, runs: runs.length, keys });
       return ExitCode.ok;
     }
     io.stdout.write(
-      `limits are ${shared === null ? "each process's own: no shared_dir is set" : `shared in ${shared}`}\n`,
+      sharedDir === null
+        ? "rate limits are not shared between processes: shared_dir is not set\n"
+        : `rate limits are shared in ${sharedDir}\n`,
     );
-    io.stdout.write(`${runs.length} recent ${runs.length === 1 ? "run" : "runs"}\n\n`);
+    io.stdout.write(`${formatCount(runs.length, "recent run")}\n\n`);
     const rows = keys.map(key => [
       key.key,
       key.windows,
-      key.above,
+      key.hostTotal,
       String(key.granted),
       String(key.refused),
       String(Math.round(key.blockedMs)),
       String(Math.round(key.longestMs)),
       String(key.cooldowns),
     ]);
-    io.stdout.write(
-      formatTable(["key", "windows", "host in all", "sent", "put back", "blocked ms", "longest", "pauses"], rows, {
-        columns: terminalWidth(io.stdout),
-      }),
-    );
+    const header = [
+      ...["key", "windows", "host total", "granted", "refused"],
+      ...["waited ms", "max wait ms", "cooldowns"],
+    ];
+    io.stdout.write(formatTable(header, rows, { columns: terminalWidth(io.stdout) }));
     return ExitCode.ok;
   },
 };
 
 /** `ontofetch rl`: the rate limits of services. */
-export const rl: CliCommand = { name: "rl", summary: "rate limits of services", commands: [doctor] };
+export const rl: CommandModule = { commands: [doctor] };
 
-/** The services' own keys, whether used or not, and every host that recent runs have used. */
+/** One key per service, used or not, and every host that recent runs have called. */
 async function keyReports(
   settings: OntofetchSettings,
   { env }: Io,
@@ -96,7 +100,7 @@ async function keyReports(
       return {
         ...usage,
         windows: formatRates(route?.roleBudget.rates ?? []) || "unlimited",
-        above: above.map(({ policy }) => formatRates(policy.rates)).join(", "),
+        hostTotal: above.map(({ policy }) => formatRates(policy.rates)).join(", "),
       };
     });
 }

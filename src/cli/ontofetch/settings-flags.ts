@@ -7,57 +7,46 @@ import {
   type OntofetchSettings,
 } from "../../ontology/ontofetch-settings.ts";
 import type { Source } from "../../ontology/resolver.ts";
-import type { Io } from "../program.ts";
+import type { Flags, Io } from "../program.ts";
 
-/** The flags that override `sources.yaml`, the same for every command that reads it. */
-export function addOntofetchFlags(command: Command): void {
-  command
-    .option("--sources <file>", "what is wanted; sources.yaml")
-    .option("--store <folder>", "where files are kept")
-    .option("--lockfile <file>", "where versions and hashes are locked")
-    .option("--check <depth>", "how closely files are looked at: full, end or none")
-    .option("--rate <rate>", "the limit of services, such as 8/second")
-    .option("--rate-per-service <rates>", "limits by service, such as ols:4/second;bioportal:2/second")
-    .option("--shared-dir <folder>", "where limits are shared with other processes");
-}
+/** Flags that override sources.yaml. Each command adds those that have an effect on it. */
+export type SettingsFlag = keyof typeof SETTINGS_FLAGS;
 
-export function ontofetchSettingsOf(
-  options: Readonly<Record<string, unknown>>,
-  { env }: Io,
-): Promise<OntofetchSettings> {
-  return loadOntofetchSettings(options as OntofetchFlags, env, process.cwd());
-}
+const SETTINGS_FLAGS = {
+  sources: ["--sources <file>", "sources file (default: sources.yaml)"],
+  store: ["--store <folder>", "folder of the ontology store"],
+  lockfile: ["--lockfile <file>", "lockfile with versions and hashes"],
+  check: ["--check <depth>", "how files are validated: full, end or none"],
+  rate: ["--rate <rate>", "default rate limit per service, e.g. 8/second"],
+  ratePerService: ["--rate-per-service <rates>", "rate limits by service, e.g. ols:4/second;bioportal:2/second"],
+  sharedDir: ["--shared-dir <folder>", "folder through which processes share rate limits"],
+} as const;
 
-/** Those that were named, in the order of `sources.yaml`; all when none were. Throws a ConfigError for a stranger. */
-export function chosenSources({ sources, file }: OntofetchSettings, ids: readonly string[]): readonly Source[] {
-  if (sources.length === 0) {
-    throw new ConfigError([{ where: file, path: "sources", message: "there is no source in it yet" }]);
+/** The flags that decide how fast services are asked. */
+export const RATE_FLAGS = ["rate", "ratePerService", "sharedDir"] as const satisfies readonly SettingsFlag[];
+
+export function addSettingsFlags(command: Command, flags: readonly SettingsFlag[]): void {
+  for (const flag of flags) {
+    const [name, description] = SETTINGS_FLAGS[flag];
+    command.option(name, description);
   }
+}
+
+export function ontofetchSettingsOf(flags: Flags, { env }: Io): Promise<OntofetchSettings> {
+  return loadOntofetchSettings(flags as OntofetchFlags, env, process.cwd());
+}
+
+/** The named sources, in the order of sources.yaml; all of them without a name. Throws a ConfigError for an unknown id. */
+export function chosenSources({ sources, file }: OntofetchSettings, ids: readonly string[]): readonly Source[] {
+  if (sources.length === 0) throw new ConfigError([{ where: file, path: "sources", message: "no sources defined" }]);
   const known = sources.map(({ id }) => id);
   const problems = ids
     .filter(id => !known.includes(id))
     .map(id => {
-      const meant = nearest(id, known);
-      const hint = meant === undefined ? `there are ${known.join(", ")}` : `did you mean ${meant}?`;
-      return { where: "<id>", path: "", message: `${JSON.stringify(id)} is no source; ${hint}` };
+      const near = nearest(id, known);
+      const hint = near === undefined ? `known sources: ${known.join(", ")}` : `did you mean ${near}?`;
+      return { where: "<id>", path: "", message: `unknown source ${JSON.stringify(id)}; ${hint}` };
     });
   if (problems.length > 0) throw new ConfigError(problems);
   return ids.length === 0 ? sources : sources.filter(({ id }) => ids.includes(id));
-}
-
-export function printJson({ stdout }: Io, value: unknown): void {
-  stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
-}
-
-/** `34.1 MB`, as people compare sizes. */
-export function formatSize(bytes: number | undefined): string {
-  if (bytes === undefined) return "?";
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }

@@ -1,31 +1,33 @@
 import { readLock } from "../../ontology/lockfile.ts";
 import { OntologyStore } from "../../ontology/ontology-store.ts";
 import { ExitCode } from "../exit-code.ts";
+import { formatBytes } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
-import type { CliCommand } from "../program.ts";
-import { addOntofetchFlags, formatSize, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
+import type { CommandModule } from "../program.ts";
+import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
-/** `ontofetch show`: what lies in the store. */
-export const show: CliCommand = {
-  name: "show",
-  summary: "what lies in the store, and what of it is locked",
+/** `ontofetch show`: lists the versions in the store. */
+export const show: CommandModule = {
   configure: command => {
     command.argument("[id...]").option("--json", "print JSON");
-    addOntofetchFlags(command);
+    addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },
-  run: async (ids, options, io) => {
-    const settings = await ontofetchSettingsOf(options, io);
+  run: async (ids, flags, io) => {
+    const settings = await ontofetchSettingsOf(flags, io);
     const store = new OntologyStore(settings.store);
     const lock = await readLock(settings.lockfile);
     const all = await store.ids();
     const wanted = ids.length === 0 ? all : all.filter(id => ids.includes(id));
     const versions = (await Promise.all(wanted.map(id => store.versions(id)))).flat();
     const isLocked = (id: string, sha256: string) => lock.get(id)?.sha256 === sha256;
-    if (options["json"]) {
+    if (flags["json"]) {
       const found = versions.map(({ path, manifest }) => ({
+        id: manifest.id,
+        version: manifest.version,
+        isLocked: isLocked(manifest.id, manifest.sha256),
         path,
-        is_locked: isLocked(manifest.id, manifest.sha256),
-        ...manifest,
+        manifest,
       }));
       printJson(io, { versions: found });
     } else if (versions.length > 0) {
@@ -34,19 +36,19 @@ export const show: CliCommand = {
         manifest.version,
         isLocked(manifest.id, manifest.sha256) ? "locked" : "",
         manifest.format,
-        formatSize(manifest.bytes),
+        formatBytes(manifest.bytes),
         manifest.fetched_at.slice(0, 16).replace("T", " "),
         manifest.licence ?? "?",
         path,
       ]);
       io.stdout.write(
-        formatTable(["id", "version", "", "format", "size", "fetched (UTC)", "licence", "file"], rows, {
+        formatTable(["id", "version", "lock", "format", "size", "fetched (UTC)", "licence", "file"], rows, {
           columns: terminalWidth(io.stdout),
         }),
       );
     }
     if (versions.length === 0 && ids.length === 0)
-      io.stderr.write(`Nothing is in ${settings.store} yet; "ontofetch pull" fetches what sources.yaml names\n`);
+      io.stderr.write(`The store ${settings.store} is empty; "ontofetch pull" fetches the sources of sources.yaml\n`);
     const missing = ids.filter(id => !versions.some(version => version.id === id));
     for (const id of missing) io.stderr.write(`${id}: not in the store\n`);
     return missing.length > 0 ? ExitCode.partial : ExitCode.ok;

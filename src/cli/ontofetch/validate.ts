@@ -3,9 +3,10 @@ import { inspectFile } from "../../ontology/file-inspection.ts";
 import { type Lockfile, readLock } from "../../ontology/lockfile.ts";
 import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
 import { ExitCode } from "../exit-code.ts";
-import type { CliCommand } from "../program.ts";
-import { interruptible } from "./interrupt.ts";
-import { addOntofetchFlags, ontofetchSettingsOf, printJson } from "./settings-flags.ts";
+import { interruptible } from "../interrupts.ts";
+import { printJson } from "../output/json.ts";
+import type { CommandModule } from "../program.ts";
+import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
 interface VersionCheck {
   readonly id: string;
@@ -13,17 +14,15 @@ interface VersionCheck {
   readonly problems: readonly string[];
 }
 
-/** `ontofetch validate`: whether what lies in the store is what its manifests and the lockfile say. */
-export const validate: CliCommand = {
-  name: "validate",
-  summary: "look at stored files again: hashes, ends, and with a parser",
+/** `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them. */
+export const validate = {
   configure: command => {
     command.argument("[id...]").option("--json", "print JSON");
-    addOntofetchFlags(command);
+    addSettingsFlags(command, ["sources", "store", "lockfile", "check"]);
   },
-  run: (ids, options, io) =>
-    interruptible(async signal => {
-      const settings = await ontofetchSettingsOf(options, io);
+  run: (ids, flags, io) =>
+    interruptible(io, async signal => {
+      const settings = await ontofetchSettingsOf(flags, io);
       const store = new OntologyStore(settings.store);
       const lock = await readLock(settings.lockfile);
       const known = new Set([...(await store.ids()), ...lock.keys()]);
@@ -31,9 +30,9 @@ export const validate: CliCommand = {
       const verdicts: VersionCheck[] = [];
       const report = (verdict: VersionCheck) => {
         verdicts.push(verdict);
-        if (options["json"]) return;
+        if (flags["json"]) return;
         const { id, version, problems } = verdict;
-        if (problems.length === 0) io.stdout.write(`${id} ${version}: sound\n`);
+        if (problems.length === 0) io.stdout.write(`${id} ${version}: valid\n`);
         for (const problem of problems) io.stderr.write(`${[id, version].join(" ").trimEnd()}: ${problem}\n`);
       };
       for (const id of wanted) {
@@ -45,11 +44,11 @@ export const validate: CliCommand = {
         const absent = missingVersion(id, versions, lock);
         if (absent !== undefined) report(absent);
       }
-      if (options["json"]) printJson(io, { verdicts });
-      if (wanted.length === 0) io.stderr.write(`Nothing is in ${settings.store} yet, and nothing is locked\n`);
+      if (flags["json"]) printJson(io, { verdicts });
+      if (wanted.length === 0) io.stderr.write(`The store ${settings.store} and the lockfile are empty\n`);
       return verdicts.some(({ problems }) => problems.length > 0) ? ExitCode.partial : ExitCode.ok;
     }),
-};
+} satisfies CommandModule;
 
 async function problemsOf(
   { path, manifest }: StoredVersion,
@@ -57,20 +56,21 @@ async function problemsOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const sha256 = await hashFile(path, signal);
-  if (sha256 === undefined) return ["its file is gone"];
-  if (sha256 !== manifest.sha256)
-    return [`its bytes have changed: sha256 is ${sha256}, and the manifest says ${manifest.sha256}`];
+  if (sha256 === undefined) return ["file missing"];
+  if (sha256 !== manifest.sha256) return [`content changed: sha256 is ${sha256}, the manifest has ${manifest.sha256}`];
   const found = await inspectFile(path, check, signal);
   if (found.kind !== "valid") return [found.problem];
-  return found.format === manifest.format ? [] : [`it is ${found.format}, and the manifest says ${manifest.format}`];
+  return found.format === manifest.format ? [] : [`format is ${found.format}, the manifest has ${manifest.format}`];
 }
 
-/** What the lockfile names must be there. */
+/** A locked version must be in the store. */
 function missingVersion(id: string, versions: readonly StoredVersion[], lock: Lockfile): VersionCheck | undefined {
   const locked = lock.get(id);
   if (locked === undefined) {
-    return versions.length > 0 ? undefined : { id, version: "", problems: ["neither stored nor locked"] };
+    return versions.length > 0
+      ? undefined
+      : { id, version: "", problems: ["not in the store and not in the lockfile"] };
   }
   const isThere = versions.some(({ manifest }) => manifest.sha256 === locked.sha256);
-  return isThere ? undefined : { id, version: locked.version, problems: ["it is locked, and not in the store"] };
+  return isThere ? undefined : { id, version: locked.version, problems: ["locked, but not in the store"] };
 }

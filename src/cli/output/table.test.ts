@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters, styleText } from "node:util";
 import fc from "fast-check";
-import { formatPairs, formatTable } from "./table.ts";
+import { formatPairs, formatTable, terminalWidth } from "./table.ts";
 
 const rows = [["api.example.org", "a long reason with several words", "x"]];
 
@@ -30,6 +30,13 @@ test("if wrapping would break a word, each row becomes lines of heading and valu
   assert.equal(
     formatTable(["host", "why", "n"], [...rows, ["b.example", "", "2"]], { columns: 22 }),
     "host: api.example.org\nwhy: a long reason\n  with several words\nn: x\n\nhost: b.example\nn: 2\n",
+  );
+});
+
+test("a word that is longer than the terminal is broken behind a punctuation mark", () => {
+  assert.equal(
+    formatPairs([["url", "https://api.example.org/works/10.5555"]], { columns: 22 }),
+    "url:\n  https://api.example.\n  org/works/10.5555\n",
   );
 });
 
@@ -66,12 +73,12 @@ test("a repeated first cell is left out of the table, and printed in the long fo
 
 test("colour does not change the width", () => {
   const states = [
-    ["open", "x"],
-    ["closed", "y"],
+    ["open", "api.example.org"],
+    ["closed", "b.example"],
   ];
   const paint = (text: string, _: number, column: number) =>
     column === 0 ? styleText("red", text, { validateStream: false }) : text;
-  for (const columns of [80, 8]) {
+  for (const columns of [80, 20]) {
     const painted = formatTable(["state", ""], states, { paint, columns });
     assert.notEqual(painted, stripVTControlCharacters(painted));
     assert.equal(stripVTControlCharacters(painted), formatTable(["state", ""], states, { columns }));
@@ -93,4 +100,11 @@ test("names and values are aligned without a heading, and become lines of name a
     "waits       p50 250 ms, p95 400 ms, max\n            1 s\ntime saved  0 ms\n",
   );
   assert.equal(formatPairs(pairs, { columns: 30 }), "waits: p50 250 ms, p95 400\n  ms, max 1 s\ntime saved: 0 ms\n");
+});
+
+test("the width is that of the terminal, at least 20, and unlimited in a pipe or if it is unknown", () => {
+  assert.equal(terminalWidth({ isTTY: true, columns: 80 }), 80);
+  assert.equal(terminalWidth({ isTTY: true, columns: 5 }), 20);
+  assert.equal(terminalWidth({ isTTY: true, columns: 0 }), undefined);
+  assert.equal(terminalWidth({ isTTY: false, columns: 80 }), undefined);
 });

@@ -1,7 +1,7 @@
 import type { Output } from "../program.ts";
 
 export interface TableOptions {
-  /** Maximum width. A table that does not fit is printed in its long form. @default unlimited */
+  /** Maximum width, at least 20. A table that does not fit is printed in its long form. @default unlimited */
   readonly columns?: number | undefined;
   /** Colours a piece of a cell; `row` counts from 0, without the header. */
   readonly paint?: ((text: string, row: number, column: number) => string) | undefined;
@@ -20,9 +20,12 @@ const MIN_TEXT_WIDTH = 10;
 /** The same for the values of pairs, which are sentences. */
 const MIN_VALUE_WIDTH = 24;
 
-/** The width that output must fit: that of the terminal; undefined in a pipe or a file. */
+/** In a narrower terminal the lines of the long form would be mostly headings. */
+const MIN_COLUMNS = 20;
+
+/** The width that output must fit: that of the terminal; undefined in a pipe or a file, or if it is unknown (0). */
 export function terminalWidth({ isTTY, columns }: Pick<Output, "isTTY" | "columns">): number | undefined {
-  return isTTY ? columns : undefined;
+  return isTTY && columns ? Math.max(columns, MIN_COLUMNS) : undefined;
 }
 
 /**
@@ -141,20 +144,28 @@ function wrapIndented(text: string, width: number): readonly string[] {
   return wrap(text, width - indent.length).map((line, index) => (index === 0 ? line : indent + line));
 }
 
-/** Lines of at most `width` characters, broken at spaces; a longer word is broken where the line ends. */
+/** Lines of at most `width` characters, broken at spaces; a longer word is broken behind a punctuation mark. */
 function wrap(text: string, width: number): readonly string[] {
   if (text.length <= width) return [text];
   const lines: string[] = [];
   let line = "";
-  for (const word of text.split(" ")) {
-    let rest = word;
-    if (line !== "" && line.length + 1 + rest.length <= width) {
-      line += ` ${rest}`;
+  for (const word of text.split(/ +/)) {
+    if (line !== "" && line.length + 1 + word.length <= width) {
+      line += ` ${word}`;
       continue;
     }
     if (line !== "") lines.push(line);
-    for (; rest.length > width; rest = rest.slice(width)) lines.push(rest.slice(0, width));
-    line = rest;
+    line = word;
+    while (line.length > width) {
+      const end = breakPoint(line, width);
+      lines.push(line.slice(0, end));
+      line = line.slice(end);
+    }
   }
   return [...lines, line];
+}
+
+function breakPoint(word: string, width: number): number {
+  const [, head = ""] = /^(.*[./_,=&?-])/.exec(word.slice(0, width)) ?? [];
+  return head.length > width / 2 ? head.length : width;
 }

@@ -5,20 +5,20 @@ import { FakeTime } from "../../testing/fake-time.ts";
 import type { Io } from "../program.ts";
 import { watch } from "./watch.ts";
 
-/** A terminal of ten lines, and somebody at it. */
+/** A watch on a terminal with ten lines that can be interrupted. */
 function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
   const time = new FakeTime();
   const written: string[] = [];
   const stderrTexts: string[] = [];
   const listeners = new Set<() => void>();
-  const gone = new AbortController();
+  const closed = new AbortController();
   const io: Io = {
     argv: [],
     env: {},
     stdout: { write: text => written.push(text), isTTY, columns: 20, rows },
     stderr: { write: text => stderrTexts.push(text) },
     time,
-    outputClosed: gone.signal,
+    outputClosed: closed.signal,
     onInterrupt: listener => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -29,7 +29,7 @@ function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
     written,
     stderrTexts,
     listeners,
-    gone,
+    closed,
     begin: (render: () => Promise<string>) => watch(io, { render, isJson }),
     interrupt: () => {
       for (const listener of listeners) listener();
@@ -37,27 +37,27 @@ function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
   };
 }
 
-test("on a terminal each picture takes the place of the last, once a second, until Ctrl-C", async () => {
+test("on a terminal each text replaces the one before, every second, until Ctrl-C", async () => {
   const { time, written, begin, interrupt, listeners } = startScenario();
   let count = 0;
   const ended = begin(async () => {
     count += 1;
-    return `picture ${count}\nof two lines\n`;
+    return `text ${count}\nof two lines\n`;
   });
   await time.advance(0);
-  assert.deepEqual(written, ["picture 1\x1b[K\nof two lines\x1b[K\n\x1b[J"]);
+  assert.deepEqual(written, ["text 1\x1b[K\nof two lines\x1b[K\n\x1b[J"]);
   await time.advance(999);
   assert.equal(written.length, 1);
   await time.advance(1);
-  assert.deepEqual(written.slice(1), ["\r\x1b[2Apicture 2\x1b[K\nof two lines\x1b[K\n\x1b[J"]);
+  assert.deepEqual(written.slice(1), ["\r\x1b[2Atext 2\x1b[K\nof two lines\x1b[K\n\x1b[J"]);
   interrupt();
   assert.equal(await ended, 130);
-  assert.equal(written.length, 2, "nothing is left to put right");
+  assert.equal(written.length, 2, "nothing has to be restored");
   assert.equal(listeners.size, 0);
   assert.equal(time.armedTimers, 0);
 });
 
-test("a line that the terminal breaks counts as many as it takes", async () => {
+test("a line that the terminal wraps counts as the rows that it takes", async () => {
   const { time, written, begin, interrupt } = startScenario();
   const ended = begin(async () => `${"x".repeat(41)}\n`);
   await time.advance(1000);
@@ -66,7 +66,7 @@ test("a line that the terminal breaks counts as many as it takes", async () => {
   await ended;
 });
 
-test("what is higher than the terminal is cut, because it could not be written over", async () => {
+test("a text higher than the terminal is cut, because it could not be replaced", async () => {
   const { time, written, begin, interrupt } = startScenario({ rows: 6 });
   const ended = begin(async () => "1\n2\n3\n4\n5\n6\n7\n");
   await time.advance(1000);
@@ -76,7 +76,7 @@ test("what is higher than the terminal is cut, because it could not be written o
   await ended;
 });
 
-test("elsewhere one picture follows the other, and no terminal is commanded", async () => {
+test("in a pipe the texts follow each other, without control characters", async () => {
   const { time, written, begin, interrupt } = startScenario({ isTTY: false });
   const ended = begin(async () => "one\ntwo\n");
   await time.advance(1000);
@@ -85,7 +85,7 @@ test("elsewhere one picture follows the other, and no terminal is commanded", as
   assert.equal(await ended, 130);
 });
 
-test("programs get a line each time, on a terminal too", async () => {
+test("with JSON each refresh is one line, on a terminal too", async () => {
   const { time, written, begin, interrupt } = startScenario({ isJson: true });
   const ended = begin(async () => "[]\n");
   await time.advance(1000);
@@ -94,17 +94,17 @@ test("programs get a line each time, on a terminal too", async () => {
   await ended;
 });
 
-test("when nobody reads it any more it ends, and that is no failure", async () => {
-  const { time, written, begin, gone } = startScenario({ isTTY: false });
+test("a watch ends with 0 when its reader closes stdout", async () => {
+  const { time, written, begin, closed } = startScenario({ isTTY: false });
   const ended = begin(async () => "one\n");
   await time.advance(0);
-  gone.abort();
+  closed.abort();
   assert.equal(await ended, 0);
   assert.equal(written.length, 1);
   assert.equal(time.armedTimers, 0);
 });
 
-test("a store that is away is told of, and looked for again", async () => {
+test("a store error is printed, and the next refresh tries again", async () => {
   const { time, written, begin, interrupt } = startScenario({ isTTY: false });
   let isAway = true;
   const ended = begin(async () => {
@@ -119,7 +119,7 @@ test("a store that is away is told of, and looked for again", async () => {
   await ended;
 });
 
-test("programs are not told of it in place of what they read", async () => {
+test("with JSON a store error is printed on stderr", async () => {
   const { time, written, stderrTexts, begin, interrupt } = startScenario({ isJson: true });
   const ended = begin(async () => {
     throw new StoreError("redis is away");
@@ -130,11 +130,11 @@ test("programs are not told of it in place of what they read", async () => {
   await ended;
 });
 
-test("any other failure ends it", async () => {
+test("any other error ends the watch", async () => {
   const { begin, listeners } = startScenario();
   await assert.rejects(
     begin(async () => {
-      throw new RangeError("a mistake of ours");
+      throw new RangeError("a defect");
     }),
     RangeError,
   );

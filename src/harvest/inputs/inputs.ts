@@ -63,7 +63,8 @@ export function inputsOfStream(
   return format === "jsonl" ? inputsOfJsonl(texts, source, column) : inputsOfLines(texts, source);
 }
 
-function formatOf(path: string): InputFormat {
+/** By the file extension; `lines` for an unknown one. */
+export function formatOf(path: string): InputFormat {
   const extension = extname(path).toLowerCase();
   if (extension === ".csv" || extension === ".tsv") return "csv";
   return extension === ".jsonl" || extension === ".ndjson" ? "jsonl" : "lines";

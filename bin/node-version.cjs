@@ -1,14 +1,14 @@
 "use strict";
 
-// Plain old JavaScript on purpose: a Node below the floor must get as far as the sentence, not trip over the syntax.
+// ECMAScript 5 on purpose: an old Node must parse this file and print the message below.
 
-var FLOOR = [22, 19];
+var OLDEST_NODE = [22, 19];
 
 module.exports = function run(name, load) {
   var found = process.versions.node.split(".").map(Number);
-  if (found[0] < FLOOR[0] || (found[0] === FLOOR[0] && found[1] < FLOOR[1])) {
+  if (found[0] < OLDEST_NODE[0] || (found[0] === OLDEST_NODE[0] && found[1] < OLDEST_NODE[1])) {
     process.stderr.write(
-      name + " needs Node " + FLOOR.join(".") + " or newer; this is Node " + process.versions.node + ".\n",
+      name + " needs Node " + OLDEST_NODE.join(".") + " or newer; this is Node " + process.versions.node + ".\n",
     );
     process.exitCode = 2;
     return;
@@ -20,7 +20,7 @@ module.exports = function run(name, load) {
     function (error) {
       var fs = require("node:fs");
       var path = require("node:path");
-      // A clone whose scripts were not run (npm ci --ignore-scripts); what is missing inside of dist/ is a defect, and loud.
+      // Only a missing dist/ means "not built" (npm ci --ignore-scripts); a missing module inside dist/ is a defect.
       if (error.code !== "ERR_MODULE_NOT_FOUND" || fs.existsSync(path.join(__dirname, "../dist"))) throw error;
       process.stderr.write(name + " is not built yet: run npm run build in " + path.dirname(__dirname) + "\n");
       process.exitCode = 2;

@@ -1,0 +1,54 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import {
+  formatOf,
+  INPUT_FORMATS,
+  type Input,
+  type InputFormat,
+  inputsOfArguments,
+  inputsOfFile,
+  inputsOfStream,
+} from "../../harvest/inputs/inputs.ts";
+import type { Flags, Io } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+
+export function addListFlags(command: Command): void {
+  command
+    .option("-i, --input <file>", "file with works (one per line, CSV or JSONL); - for stdin")
+    .option("--input-format <format>", `${INPUT_FORMATS.join(", ")} (default: by file extension)`)
+    .option("--column <name>", "CSV column or JSONL field with the identifiers")
+    .option("--strict", "reject the whole list if one line is invalid");
+}
+
+/** The works of the arguments and of `--input`; undefined if there are neither. */
+export function listOf(args: readonly string[], flags: Flags, io: Io): AsyncIterable<Input> | undefined {
+  const file = flags["input"] as string | undefined;
+  const options = { format: formatFlagOf(flags), column: flags["column"] as string | undefined };
+  if (file === undefined && args.length === 0) return undefined;
+  return (async function* () {
+    yield* inputsOfArguments(args);
+    if (file === "-") yield* inputsOfStream(io.stdin ?? emptyStream(), "stdin", options);
+    else if (file !== undefined) yield* inputsOfFile(file, options);
+  })();
+}
+
+/** The problem of `--input`, and of `--column` for a format without columns. */
+export function inputFileProblems(flags: Flags): readonly (readonly [flag: string, message: string])[] {
+  const file = flags["input"] as string | undefined;
+  if (file === undefined) return [];
+  if (file !== "-" && !existsSync(file)) return [["--input", `file not found: ${resolve(file)}`]];
+  const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
+  if (flags["column"] === undefined || format !== "lines") return [];
+  return [["--column", "has no effect on a list with one work per line; set --input-format to csv or jsonl"]];
+}
+
+function formatFlagOf(flags: Flags): InputFormat | undefined {
+  const format = flags["inputFormat"] as string | undefined;
+  if (format === undefined || (INPUT_FORMATS as readonly string[]).includes(format)) return format as InputFormat;
+  throw usageError("--input-format", `${JSON.stringify(format)} is not one of ${INPUT_FORMATS.join(", ")}`);
+}
+
+async function* emptyStream(): AsyncGenerator<string> {
+  yield "";
+}

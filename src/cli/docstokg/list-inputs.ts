@@ -1,0 +1,78 @@
+import type { Input, InputProblem } from "../../harvest/inputs/inputs.ts";
+import type { Work } from "../../harvest/work.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Timer } from "../../time/time.ts";
+import type { Feed } from "./run-session.ts";
+
+/** Works are added to the manifest in transactions of this size. */
+const BATCH_WORKS = 200;
+/** A list that is typed or generated slowly is worked on while it is still being read. */
+const BATCH_DELAY_MS = 50;
+
+export interface ListOptions {
+  /** Rejects the whole list if one line is invalid. */
+  readonly isStrict: boolean;
+  /** Revalidates works that are already downloaded. */
+  readonly isRefresh: boolean;
+}
+
+/** Adds the works of a list to the manifest. False if a strict list was rejected: the manifest is then unchanged. */
+export async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, options: ListOptions): Promise<boolean> {
+  const { isStrict, isRefresh } = options;
+  const { manifest } = feed.run;
+  if (isStrict) manifest.beginList();
+  await addInBatches(inputs, feed, isRefresh);
+  if (!isStrict || feed.signal.aborted) return true;
+  const isValid = feed.tally.problems === 0;
+  if (isValid) manifest.commitList();
+  else manifest.rollbackList();
+  return isValid;
+}
+
+export function addWorks({ run, tally }: Feed, works: readonly Work[], isRefresh: boolean): void {
+  const { pending, present, failed } = run.addWorks(works, isRefresh);
+  tally.wanted += pending;
+  tally.present += present;
+  tally.failedBefore += failed;
+}
+
+async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh: boolean): Promise<void> {
+  let works: Work[] = [];
+  let timer: Timer | undefined;
+  const flushFailure = Promise.withResolvers<never>();
+  const flush = () => {
+    timer?.cancel();
+    timer = undefined;
+    // After an interrupt the manifest may be closed already.
+    if (works.length > 0 && !feed.signal.aborted) addWorks(feed, works, isRefresh);
+    works = [];
+  };
+  const flushLater = () => {
+    try {
+      flush();
+    } catch (error) {
+      flushFailure.reject(error);
+    }
+  };
+  const read = async () => {
+    for await (const input of inputs) {
+      if (feed.signal.aborted) return;
+      if ("problem" in input) {
+        feed.tally.problems += 1;
+        feed.log(problemText(input.problem));
+      } else works.push(input.work);
+      if (works.length >= BATCH_WORKS) flush();
+      else timer ??= systemTime.setTimer(BATCH_DELAY_MS, flushLater);
+    }
+    flush();
+  };
+  try {
+    await Promise.race([read(), flushFailure.promise]);
+  } finally {
+    timer?.cancel();
+  }
+}
+
+function problemText({ source, line, message }: InputProblem): string {
+  return `${source}:${line}: ${message}`;
+}

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadPolicy } from "../../policy/load.ts";
+import { compactPolicy } from "./policy-table.ts";
+
+const policy = await loadPolicy({ env: {} });
+
+test("the policy at the start of a run has one line per host, with max delay and HEAD counting", () => {
+  const text = compactPolicy(policy);
+  assert.match(text, /^backend memory, AIMD off, at most 500 requests in flight\n\n/);
+  assert.match(text, /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset$/m);
+  assert.match(text, /^group arxiv +1\/3SECOND .* 10000 ms +counted +1 +by host$/m);
+  assert.match(text, /^\(all other hosts\) .* 200 ms \/ 250 ms \/ 2000 ms +not counted +100 \/ 50 \/ 10 +5 \/ 45 s$/m);
+  assert.equal(compactPolicy(policy, 1000), text);
+});
+
+test("on a narrow terminal the defaults are printed, and the command that prints every host", () => {
+  for (const columns of [80, 40]) {
+    const text = compactPolicy(policy, columns);
+    for (const line of text.split("\n").slice(2, -4)) assert.ok(line.length <= columns, line);
+    assert.match(text, /200 ms/);
+    assert.match(text, /not counted/);
+    assert.match(text, /\nFor the limits of each host run: docstokg policy show\n\n$/);
+  }
+  assert.match(compactPolicy(policy, 40), /^defaults: metadata\nrates: 10\/SECOND \+ 5000\/HOUR\nmax delay: 200 ms\n/m);
+});

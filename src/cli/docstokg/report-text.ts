@@ -1,0 +1,146 @@
+import { countOf, durationOf, momentOf, percentOf, plainText } from "../../telemetry/report/number-text.ts";
+import type { RunReport } from "../../telemetry/report/run-report.ts";
+import type { RunSummary } from "../../telemetry/summary/run-summary.ts";
+import { formatPairs, formatTable } from "../output/table.ts";
+
+const MAX_ROWS = 25;
+
+/** The report as text; `otherRuns` counts the other runs in the same telemetry. */
+export function reportText({ summary, skipped }: RunReport, otherRuns: number, columns: number | undefined): string {
+  const sections = [
+    headLines(summary, skipped, otherRuns)
+      .map(line => `${line}\n`)
+      .join(""),
+    formatPairs(figures(summary), { columns }),
+    hostTable(summary, columns),
+    keyTable(summary, columns),
+  ];
+  return sections.filter(section => section !== "").join("\n");
+}
+
+function headLines(summary: RunSummary, skipped: RunReport["skipped"], otherRuns: number): readonly string[] {
+  const { runId, program, version, startedMs, durationMs, hasEnded, dropped } = summary;
+  const name = program === undefined ? "run" : `${plainText(program)} ${plainText(version ?? "")}`.trim();
+  const duration = `${durationOf(durationMs)}${hasEnded ? "" : " (still running)"}`;
+  const more = `${counted(otherRuns, "more run", "more runs")} in this telemetry; pass a run id to choose one`;
+  return [
+    `${plainText(runId)}: ${name}, ${momentOf(startedMs)} UTC, for ${duration}`,
+    ...(otherRuns > 0 ? [more] : []),
+    ...(dropped > 0
+      ? [`warning: ${counted(dropped, "event was", "events were")} dropped; the counts are too low`]
+      : []),
+    ...(skipped.unreadable > 0 ? [`warning: ${counted(skipped.unreadable, "line", "lines")} could not be read`] : []),
+    ...(skipped.unknown > 0
+      ? [`warning: ${counted(skipped.unknown, "event", "events")} of types unknown to this version`]
+      : []),
+  ];
+}
+
+function figures(summary: RunSummary): readonly (readonly [string, string])[] {
+  const { calls, outcomes, cache, throttles, delayMs, limiter, breaker, topByDelay, topByBlocks } = summary;
+  const outcomeCounts = Object.entries(outcomes).map(([outcome, count]) => `${countOf(count)} ${outcome}`);
+  const precision = delayMs.isExact ? "" : " (percentiles accurate to 1 %)";
+  return [
+    ["calls", `${countOf(calls)}: ${outcomeCounts.join(", ")}`],
+    [
+      "cache",
+      `${percentOf(cache.hitRate)} hits (${countOf(cache.hits)}, ${countOf(cache.stale)} of them stale), ` +
+        `${countOf(cache.revalidated)} revalidated, ${countOf(cache.coalesced)} coalesced`,
+    ],
+    [
+      "429/503",
+      `${percentOf(throttles.rate)} of ${counted(throttles.attempts, "attempt", "attempts")}: ` +
+        `${countOf(throttles.answers429)} and ${countOf(throttles.answers503)}`,
+    ],
+    [
+      "waits",
+      `p50 ${durationOf(delayMs.p50)}, p95 ${durationOf(delayMs.p95)}, max ${durationOf(delayMs.max)}${precision}`,
+    ],
+    [
+      "limiter",
+      `${countOf(limiter.acquired)} acquired, ${countOf(limiter.blocked)} blocked, ` +
+        `${counted(limiter.headSkipped, "HEAD request", "HEAD requests")} not counted`,
+    ],
+    ["breakers", breakerText(breaker)],
+    ["after open", afterOpenText(breaker)],
+    ["time saved", durationOf(breaker.timeSavedMs)],
+    ["most delayed", topHosts(topByDelay, durationOf)],
+    ["most blocked", topHosts(topByBlocks, countOf)],
+  ];
+}
+
+function breakerText({ denied, opens, opensPerHour, opensByReason }: RunSummary["breaker"]): string {
+  const reasons = Object.entries(opensByReason)
+    .filter(([, count]) => count > 0)
+    .map(([reason, count]) => `${countOf(count)} ${reason}`);
+  const opened = `${counted(opens, "circuit", "circuits")} opened (${opensPerHour.toFixed(1)} per hour)`;
+  const refused = `${counted(denied, "call", "calls")} refused`;
+  return `${refused}, ${opened}${reasons.length > 0 ? `: ${reasons.join(", ")}` : ""}`;
+}
+
+function afterOpenText({ afterOpen }: RunSummary["breaker"]): string {
+  const { succeeded, failed, successRate } = afterOpen;
+  const calls = succeeded + failed;
+  if (calls === 0) return "no trial calls";
+  return `${percentOf(successRate)} of first calls succeeded (${countOf(succeeded)} of ${countOf(calls)})`;
+}
+
+function topHosts(
+  top: readonly { readonly host: string; readonly value: number }[],
+  format: (value: number) => string,
+): string {
+  const hosts = top.slice(0, 3).map(({ host, value }) => `${plainText(host)} ${format(value)}`);
+  return hosts.join(", ") || "(none)";
+}
+
+function hostTable({ hosts }: RunSummary, columns: number | undefined): string {
+  const header = ["host", "role", "calls", "cached", "failed", "refused", "429/503", "wait p50", "p95"];
+  const rows = hosts
+    .slice(0, MAX_ROWS)
+    .map(row => [
+      plainText(row.host),
+      plainText(row.role),
+      countOf(row.calls),
+      countOf(row.outcomes.cached),
+      countOf(row.outcomes.failed + row.outcomes.throttled),
+      countOf(row.outcomes.refused),
+      percentOf(row.attempts === 0 ? 0 : (row.answers429 + row.answers503) / row.attempts),
+      durationOf(row.delayMs.p50),
+      durationOf(row.delayMs.p95),
+    ]);
+  return cutTable(header, rows, hosts.length, columns);
+}
+
+function keyTable({ lanes: keys }: RunSummary, columns: number | undefined): string {
+  const header = ["key", "role", "acquired", "blocked", "HEAD not counted", "AIMD multiplier"];
+  const rows = keys
+    .slice(0, MAX_ROWS)
+    .map(row => [
+      plainText(row.key),
+      plainText(row.role),
+      countOf(row.acquired),
+      countOf(row.blocked),
+      countOf(row.headSkipped),
+      row.multiplier === 1 && row.leastMultiplier === 1
+        ? ""
+        : `${row.multiplier.toFixed(2)} (min ${row.leastMultiplier.toFixed(2)})`,
+    ]);
+  return cutTable(header, rows, keys.length, columns);
+}
+
+function cutTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  total: number,
+  columns: number | undefined,
+): string {
+  if (rows.length === 0) return "";
+  const more = total - rows.length;
+  const note = more > 0 ? `… and ${counted(more, "more row", "more rows")}; --json prints all\n` : "";
+  return formatTable(header, rows, { columns }) + note;
+}
+
+/** `1 event`, `1,234 events`. */
+function counted(count: number, one: string, many: string): string {
+  return `${countOf(count)} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+
+test("retry prints that no works are left, and which flag selects failed works", async t => {
+  const { folder } = await temporaryFolder(t);
+  const flags = ["--out", join(folder, "papers"), "-q", "--no-telemetry", "--resolvers", "landing_page", "--json"];
+  // A rejected list leaves a manifest without works.
+  assert.equal((await runCli(["run", "not an identifier", "--strict", ...flags])).exitCode, 2);
+  const retried = await runCli(["retry", ...flags]);
+  assert.equal(retried.stderr, "No unfinished works; --failed retries failed works.\n");
+  const failed = await runCli(["retry", "--reason", "network", ...flags]);
+  assert.equal(failed.stderr, "No unfinished works, and no failed works with reason network.\n");
+});
+
+test("retry refuses an unknown reason, and --failed beside --reason", async t => {
+  const { folder } = await temporaryFolder(t);
+  const both = await runCli(["retry", "--failed", "--reason", "network", "--out", folder]);
+  assert.equal(both.exitCode, 2);
+  assert.match(both.stderr, /^docstokg: --failed: has no effect with --reason/);
+  const unknown = await runCli(["retry", "--reason", "netwrk", "--out", folder]);
+  assert.equal(unknown.exitCode, 2);
+  assert.match(unknown.stderr, /--reason: "netwrk" is not one of .*; did you mean network\?/);
+});

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+
+test("an output folder that is a file, and an invalid mapping or port, are messages with exit code 2", async t => {
+  const { folder } = await temporaryFolder(t);
+  const file = join(folder, "file");
+  await writeFile(file, "");
+  const run = ["run", "10.1234/a", "-q"];
+  assert.deepEqual(await runCli([...run, "--out", file]), {
+    exitCode: 2,
+    stdout: "",
+    stderr: `docstokg: --out: ${file} is not a folder\n`,
+  });
+  const below = await runCli([...run, "--out", join(folder, "papers"), "--manifest", join(file, "m.sqlite")]);
+  assert.deepEqual([below.exitCode, below.stderr], [2, `docstokg: --manifest: ${file} is not a folder\n`]);
+
+  const out = join(folder, "untouched");
+  const mapped = await runCli([...run, "--out", out, "--connect-to", "foo", "--metrics-port", "99999"]);
+  assert.equal(mapped.exitCode, 2);
+  assert.match(mapped.stderr, /--connect-to: "foo" is not a mapping: .* such as "example\.org:443:127\.0\.0\.1:8443"/);
+  assert.match(mapped.stderr, /--metrics-port: "99999" is not a whole number from 0 to 65535/);
+  assert.equal(existsSync(out), false);
+});

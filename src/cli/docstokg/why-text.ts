@@ -1,0 +1,89 @@
+import { describeConstraint } from "../../errors.ts";
+import type { Role } from "../../policy/roles.ts";
+import { painter } from "../output/colour.ts";
+import { formatWait } from "../output/duration.ts";
+import { formatCount } from "../output/format.ts";
+import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
+import type { Io } from "../program.ts";
+import { breakerReasonText } from "./breaker-reason.ts";
+import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
+import { roleState, type WhyVerdict } from "./why-verdict.ts";
+
+const COLOURS = { cached: "green", send: "green", probe: "yellow", wait: "yellow", refuse: "red" } as const;
+
+/** Everything that `docstokg why` prints. */
+export interface Explanation {
+  readonly url: string;
+  readonly role: Role;
+  readonly policy: PolicyFacts;
+  readonly shared: SharedFacts;
+  readonly cache: CacheFacts;
+  readonly verdict: WhyVerdict;
+}
+
+export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" | "env">): string {
+  const { url, role, policy, shared, cache, verdict } = explanation;
+  const columns = terminalWidth(io.stdout);
+  const facts = [
+    ["host", `${policy.host}, ${listingText(policy)}`],
+    ["breaker", breakerText(shared, role)],
+    ...processTexts(shared).map(text => ["process", text] as const),
+    ["cache", cacheText(cache)],
+  ] as const;
+  const sources = policy.values.map(({ field, value, sources: all }) => {
+    const { where = "", path = "" } = all.at(-1) ?? {};
+    return [field, Array.isArray(value) ? value.join(" + ") : String(value), `${where}${path ? `  ${path}` : ""}`];
+  });
+  return [
+    `${url} (${role})\n`,
+    `${painter(io)(COLOURS[verdict.kind], verdict.text)}\n\n`,
+    formatPairs(facts, { columns }),
+    `\n${formatTable(["setting", "value", "source"], sources, { columns })}`,
+  ].join("");
+}
+
+function listingText({ host, route, isListed }: PolicyFacts): string {
+  if (route.name !== host) return `member of ${route.name}`;
+  return isListed ? "listed in the policy" : "not listed: the defaults apply";
+}
+
+function breakerText(shared: SharedFacts, role: Role): string {
+  if (shared.kind === "unknown") return "unknown (no shared store)";
+  const { state, remainingMs, reason, probes } = roleState(shared.report, role);
+  const remaining =
+    remainingMs > 0 ? ` for another ${formatWait(remainingMs)} (${breakerReasonText(reason ?? "")})` : "";
+  const trials = probes > 0 ? `, ${formatCount(probes, "trial call")} in flight` : "";
+  return `${state}${remaining}${trials} (store ${shared.store})`;
+}
+
+function processTexts(shared: SharedFacts): readonly string[] {
+  if (shared.kind === "unknown") return [`unknown: ${shared.reason}`];
+  if (shared.processes.length === 0) return ["no process has called this host in the last minute"];
+  return shared.processes.map(process => {
+    const { pid, program, ageMs, waiting, inFlight, windowFailures } = process;
+    const failures = windowFailures > 0 ? `, ${formatCount(windowFailures, "failure")} in its rolling window` : "";
+    return `${pid} ${program}: ${slotText(process)}, ${inFlight} in flight, ${waiting} queued${failures}; updated ${formatWait(ageMs)} ago`;
+  });
+}
+
+function slotText({ readyMs, constraint }: ProcessFacts): string {
+  const limit = constraint === undefined ? "" : ` (${describeConstraint(constraint)})`;
+  if (readyMs > 0) return `next slot in ${formatWait(readyMs)}${limit}`;
+  return constraint?.kind === "concurrency" ? `waits for a concurrency slot${limit}` : "slot free";
+}
+
+function cacheText(cache: CacheFacts): string {
+  if (cache.kind === "unread") return `not read: ${cache.reason}`;
+  if (cache.found.length === 0) return "no stored response for this URL";
+  return cache.found
+    .map(({ status, verdict, freshMs, varies }) => {
+      const age =
+        verdict === "fresh"
+          ? `fresh for ${formatWait(freshMs)}`
+          : freshMs < 0
+            ? `stale for ${formatWait(-freshMs)}`
+            : "revalidated on every use";
+      return `${status}, ${age}${varies.length > 0 ? `, varies by ${varies.join(", ")}` : ""}`;
+    })
+    .join("; ");
+}

@@ -1,0 +1,40 @@
+import { ExitCode } from "./exit-code.ts";
+import { type Io, type Program, runProgram } from "./program.ts";
+
+const INTERRUPT_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/** Runs a program with the streams, signals and arguments of this process, and sets its exit code. */
+export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
+  const outputClosed = new AbortController();
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // The reader has closed the pipe (`… | head`): that is not a failure.
+    if (error.code === "EPIPE") return outputClosed.abort();
+    process.stderr.write(`${program.name}: cannot write to stdout (${error.code ?? error.message})\n`);
+    process.exitCode = ExitCode.partial;
+  });
+  // The command continues without its progress output if the reader of stderr is gone (`… 2>&1 | head`).
+  process.stderr.on("error", () => undefined);
+  const { stdout, stderr, argv, env } = process;
+  let input: NodeJS.ReadStream | undefined;
+  const io: Io = {
+    argv: argv.slice(2),
+    env,
+    stdout,
+    stderr,
+    get stdin() {
+      input = process.stdin;
+      return input;
+    },
+    outputClosed: outputClosed.signal,
+    onInterrupt: listener => {
+      for (const signal of INTERRUPT_SIGNALS) process.on(signal, listener);
+      return () => {
+        for (const signal of INTERRUPT_SIGNALS) process.off(signal, listener);
+      };
+    },
+    exit: code => process.exit(code),
+  };
+  process.exitCode = await runProgram(program, io);
+  // A stdin that is still open would keep an interrupted process alive.
+  input?.destroy();
+}
