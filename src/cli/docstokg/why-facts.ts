@@ -20,6 +20,8 @@ export interface PolicyFacts {
   /** The policy lists the host or a group that contains it. */
   readonly isListed: boolean;
   readonly trialCalls: number;
+  /** The breaker of the host has `mode: shadow`; that of the limits is in `route`. */
+  readonly isBreakerShadow: boolean;
   readonly values: readonly ExplainedValue[];
 }
 
@@ -61,6 +63,7 @@ export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyF
     route,
     isListed: route.name !== host || ratelimits.options.hosts?.[host] !== undefined,
     trialCalls: breakers.resolved.circuit(host, role).trialCalls,
+    isBreakerShadow: breakers.resolved.isShadow(host),
     values: explainPolicy(policy, host, role, path),
   };
 }

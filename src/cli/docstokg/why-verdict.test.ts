@@ -15,6 +15,7 @@ const policy: PolicyFacts = {
   route: { name: host, roleBudget, above: [] },
   isListed: true,
   trialCalls: 1,
+  isBreakerShadow: false,
   values: [],
 };
 const unread: CacheFacts = { kind: "unread", reason: "" };
@@ -137,4 +138,18 @@ test("a cached response that varies by request header is only mentioned", () => 
   const { kind, text } = whyVerdict("metadata", policy, connected(), stored({ varies: ["accept"] }));
   assert.equal(kind, "send");
   assert.match(text, /A request with the same accept is served from the cache\.$/);
+});
+
+test("in shadow mode a request is sent, and the text says what would have happened", () => {
+  const shadowed = { ...policy, route: { ...policy.route, roleBudget: { ...roleBudget, isShadow: true } } };
+  const full = connected({}, { readyMs: 5000, constraint: window });
+  const limits = whyVerdict("metadata", shadowed, full, unread);
+  assert.deepEqual([limits.kind, limits.sendInMs, limits.constraint], ["send", 0, null]);
+  assert.match(limits.text, /^Sent at once\. Shadow mode only reports: Refused by process 7: rate limit/);
+  const cooling = connected({ cooldownMs: 9000, reason: "retry-after" }, { readyMs: 5000, constraint: window });
+  const breaker = whyVerdict("metadata", { ...policy, isBreakerShadow: true }, cooling, unread);
+  assert.equal(breaker.kind, "refuse");
+  assert.match(breaker.text, /^Refused by process 7: .* Shadow mode only reports: Refused: a\.example is in cooldown/);
+  const both = whyVerdict("metadata", { ...shadowed, isBreakerShadow: true }, cooling, unread);
+  assert.equal(both.kind, "send");
 });

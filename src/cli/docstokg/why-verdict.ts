@@ -52,7 +52,22 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
   } as const;
 }
 
-function sendVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
+/** Without what shadow mode only reports; the text names what it would have done. */
+function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyVerdict {
+  const enforced = enforcedVerdict(role, policy, shared);
+  const { constraint, kind } = enforced;
+  if (shared.kind === "unknown" || (kind !== "refuse" && kind !== "wait")) return enforced;
+  const isShadow = constraint?.kind === "breaker" ? policy.isBreakerShadow : policy.route.roleBudget.isShadow;
+  if (!isShadow) return enforced;
+  const rest: SharedFacts =
+    constraint?.kind === "breaker"
+      ? { ...shared, report: { ...shared.report, cooldownMs: 0, circuits: [] } }
+      : { ...shared, processes: [] };
+  const verdict = sendVerdict(role, policy, rest);
+  return { ...verdict, text: `${verdict.text} Shadow mode only reports: ${enforced.text}` };
+}
+
+function enforcedVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
   if (shared.kind === "unknown") return newProcessVerdict(route);
   const { maxDelayMs } = route.roleBudget;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
