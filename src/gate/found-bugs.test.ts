@@ -124,7 +124,7 @@ test("a window that is stretched counts what had already left it", async () => {
   );
   const sentS: number[] = [];
   const send = () => {
-    if (limiter.tryAcquire({ host }).isGranted) sentS.push(time.monotonicUs() / 1e6);
+    if (limiter.tryAcquire({ host }) !== undefined) sentS.push(time.monotonicUs() / 1e6);
   };
   for (let call = 0; call < 200; call += 1) {
     send();
@@ -153,8 +153,8 @@ test("a neighbour's own rate, its debt and its departures are not held against a
         () => "left",
       );
     const foretoldMs = () => {
-      const refusal = gate.tryEnter({ host, role });
-      return refusal.isGranted ? 0 : refusal.retryAfterMs;
+      const refusal = gate.check({ host, role });
+      return refusal === undefined ? 0 : refusal.retryAfterMs;
     };
     gate.enter({ host, role, stamp: "granted" });
     return { time, wait, foretoldMs };
@@ -180,8 +180,8 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
     time,
   );
   smooth.enter({ host, role, stamp: "granted" });
-  const spaced = smooth.tryEnter({ host, role });
-  assert.ok(!spaced.isGranted);
+  const spaced = smooth.check({ host, role });
+  assert.ok(spaced);
   assert.equal(spaced.retryAfterMs, 10_000);
   assert.equal(spaced.constraint.kind, "spacing");
   const heavy = new Gate(
@@ -190,8 +190,8 @@ test("a smooth total foretells its spacing, and a turn that somebody else has is
   );
   heavy.enter({ host, role, weight: 2, stamp: "granted" });
   void heavy.enter({ host, role: "artifact", weight: 4, maxWaitMs: Number.POSITIVE_INFINITY });
-  const refusal = heavy.tryEnter({ host, role });
-  assert.ok(!refusal.isGranted);
+  const refusal = heavy.check({ host, role });
+  assert.ok(refusal);
   assert.deepEqual(refusal.constraint, { kind: "window", owner: host, limit: "4/SECOND" });
   // A lower bound: when the heavy one goes is not foretold to another lane, only that it goes first.
   assert.equal(refusal.retryAfterMs, 1000);
@@ -204,8 +204,8 @@ test("a grant written late moves what is foretold to those behind it", async () 
   void gate.enter({ host, role, maxWaitMs: 5000 });
   await time.advance(900);
   grant.written();
-  const refusal = gate.tryEnter({ host, role });
-  assert.ok(!refusal.isGranted);
+  const refusal = gate.check({ host, role });
+  assert.ok(refusal);
   assert.equal(refusal.retryAfterMs, 2000);
 });
 
@@ -241,8 +241,8 @@ test("a 429 after a calm hour widens the guard, and a ceiling below one holds fr
     { time },
   );
   capped.tryAcquire({ host });
-  const refusal = capped.tryAcquire({ host });
-  assert.ok(!refusal.isGranted);
+  const refusal = capped.check({ host });
+  assert.ok(refusal);
   assert.equal(refusal.retryAfterMs, 2000);
 });
 

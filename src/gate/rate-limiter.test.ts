@@ -5,7 +5,8 @@ import type { Grant } from "../limiter/grant.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { type AcquireRequest, RateLimiter } from "./rate-limiter.ts";
+import type { AcquireRequest } from "./acquire-request.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 
 const host = "api.example.org";
 
@@ -40,6 +41,46 @@ function key(limiter: RateLimiter, role = "metadata", name = host) {
   return found;
 }
 
+describe("tryAcquire and check", () => {
+  test("tryAcquire returns a grant, or undefined when the request cannot be sent now", async () => {
+    const { limiter, time } = setUp(metadata({ rates: "1/s" }));
+    assert.equal(limiter.tryAcquire({ host })?.waitedMs, 0);
+    assert.equal(limiter.tryAcquire({ host }), undefined);
+    await time.advance(1000);
+    assert.ok(limiter.tryAcquire({ host }));
+  });
+
+  test("check says which limit refuses and for how long, and undefined when the request would be granted", async () => {
+    const { limiter, time } = setUp(metadata({ rates: "1/s" }));
+    assert.equal(limiter.check({ host }), undefined);
+    limiter.tryAcquire({ host });
+    await time.advance(400);
+    assert.deepEqual(limiter.check({ host }), {
+      retryAfterMs: 600,
+      constraint: { kind: "window", owner: host, limit: "1/SECOND" },
+    });
+  });
+
+  test("check takes no unit and no slot, counts no refusal and emits no event", () => {
+    const { limiter, events } = setUp(metadata({ rates: "1/s", max_concurrent: 1 }));
+    for (let call = 0; call < 3; call += 1) assert.equal(limiter.check({ host }), undefined);
+    assert.ok(limiter.tryAcquire({ host }));
+    assert.ok(limiter.check({ host }));
+    const { acquired, refused, inFlight } = limiter.snapshot().keys[0] ?? {};
+    assert.deepEqual({ acquired, refused, inFlight }, { acquired: 1, refused: 0, inFlight: 1 });
+    assert.equal(events.length, 1);
+  });
+
+  test("check cannot say when a slot becomes free", () => {
+    const { limiter } = setUp(metadata({ rates: "9/s", max_concurrent: 1 }));
+    limiter.tryAcquire({ host });
+    assert.deepEqual(limiter.check({ host }), {
+      retryAfterMs: undefined,
+      constraint: { kind: "concurrency", owner: host, limit: "max_concurrent 1" },
+    });
+  });
+});
+
 describe("windows", () => {
   test("several windows hold at once, and what they refuse is told with the wait it would need", async () => {
     const { limiter, time, start, log } = setUp(metadata({ rates: "2/SECOND+10/MINUTE", max_delay_ms: 1000 }));
@@ -69,23 +110,23 @@ describe("windows", () => {
     await time.advance(60_000);
     assert.deepEqual(log, [...Array(8).fill(0), ...Array(4).fill(1000), 60_000]);
     const refusal = limiter.tryAcquire({ host });
-    assert.equal(refusal.isGranted, true);
+    assert.ok(refusal);
   });
 
   test("a refusal names the window that binds longest", () => {
     const { limiter } = setUp(metadata({ rates: "8/s+8/min" }));
-    for (let call = 0; call < 8; call += 1) assert.equal(limiter.tryAcquire({ host }).isGranted, true);
-    const refusal = limiter.tryAcquire({ host });
-    assert.ok(!refusal.isGranted);
+    for (let call = 0; call < 8; call += 1) assert.ok(limiter.tryAcquire({ host }));
+    const refusal = limiter.check({ host });
+    assert.ok(refusal);
     assert.equal(refusal.constraint.limit, "8/MINUTE");
     assert.equal(refusal.retryAfterMs, 60_000);
   });
 
   test("hosts are limited separately, in whatever spelling they come", () => {
     const { limiter } = setUp(metadata({ rates: "1/s" }));
-    assert.equal(limiter.tryAcquire({ host: "MÜNCHEN.example." }).isGranted, true);
-    assert.equal(limiter.tryAcquire({ host: "xn--mnchen-3ya.example" }).isGranted, false);
-    assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, true);
+    assert.ok(limiter.tryAcquire({ host: "MÜNCHEN.example." }));
+    assert.equal(limiter.tryAcquire({ host: "xn--mnchen-3ya.example" }), undefined);
+    assert.ok(limiter.tryAcquire({ host: "b.example" }));
     assert.throws(() => limiter.tryAcquire({ host: "not a host" }), RangeError);
   });
 
@@ -132,9 +173,9 @@ describe("roles, hosts and groups", () => {
       ...roles,
       hosts: { [host]: { total: { rates: "1/10s", guard_ms: 0 } } },
     });
-    assert.equal(limiter.tryAcquire({ host, role: "metadata" }).isGranted, true);
-    const refusal = limiter.tryAcquire({ host, role: "artifact" });
-    assert.ok(!refusal.isGranted);
+    assert.ok(limiter.tryAcquire({ host, role: "metadata" }));
+    const refusal = limiter.check({ host, role: "artifact" });
+    assert.ok(refusal);
     assert.equal(refusal.constraint.limit, "1/10SECOND");
     assert.equal(refusal.retryAfterMs, 10_000);
     assert.equal(key(limiter, "artifact").windows[0]?.used, 0);
@@ -144,9 +185,9 @@ describe("roles, hosts and groups", () => {
     const { limiter } = setUp({
       groups: { arxiv: { members: ["export.arxiv.org", "arxiv.org"], total: { rates: "1/3SECOND" } } },
     });
-    assert.equal(limiter.tryAcquire({ host: "export.arxiv.org" }).isGranted, true);
-    assert.equal(limiter.tryAcquire({ host: "arxiv.org", role: "artifact" }).isGranted, false);
-    assert.equal(limiter.tryAcquire({ host: "zenodo.org", role: "artifact" }).isGranted, true);
+    assert.ok(limiter.tryAcquire({ host: "export.arxiv.org" }));
+    assert.equal(limiter.tryAcquire({ host: "arxiv.org", role: "artifact" }), undefined);
+    assert.ok(limiter.tryAcquire({ host: "zenodo.org", role: "artifact" }));
   });
 
   test("a group can split one host by path", () => {
@@ -156,7 +197,7 @@ describe("roles, hosts and groups", () => {
         europepmc: { members: ["www.ebi.ac.uk/europepmc/"], metadata: { rates: "1/s" } },
       },
     });
-    const call = (path: string) => limiter.tryAcquire({ host: "www.ebi.ac.uk", path }).isGranted;
+    const call = (path: string) => limiter.tryAcquire({ host: "www.ebi.ac.uk", path }) !== undefined;
     assert.deepEqual(
       [
         call("/ols4/api/x"),
@@ -176,7 +217,7 @@ describe("roles, hosts and groups", () => {
       hosts: { "a.example": { metadata: { max_delay_ms: 7 } } },
     });
     const grants = (name: string) =>
-      Array.from({ length: 5 }, () => limiter.tryAcquire({ host: name }).isGranted).filter(Boolean).length;
+      Array.from({ length: 5 }, () => limiter.tryAcquire({ host: name }) !== undefined).filter(Boolean).length;
     assert.equal(grants("a.example"), 3);
     assert.equal(grants("b.example"), 1);
   });
@@ -188,7 +229,7 @@ describe("roles, hosts and groups", () => {
     await free.time.advance(1000);
     assert.deepEqual(free.log, [...Array(52).fill(0), 1000]);
     assert.equal(key(free.limiter).headSkipped, 50);
-    assert.equal(free.limiter.tryAcquire({ host, method: "head" }).isGranted, true);
+    assert.ok(free.limiter.tryAcquire({ host, method: "head" }));
     const counted = setUp(metadata({ rates: "2/s", count_head: true, max_delay_ms: 5000 }));
     for (let call = 0; call < 3; call += 1) counted.start({ method: "HEAD" });
     await counted.time.advance(1000);
@@ -256,14 +297,17 @@ describe("refusing", () => {
     limiter.tryAcquire({ host });
     for (let call = 0; call < 4; call += 1) start({ role: "artifact", maxWaitMs: Number.POSITIVE_INFINITY });
     for (let call = 0; call < 4; call += 1) start({ role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY });
-    const refusal = limiter.tryAcquire({ host });
-    assert.ok(!refusal.isGranted);
+    const refusal = limiter.check({ host });
+    assert.ok(refusal);
     assert.equal(refusal.retryAfterMs, 27_000);
   });
 
   test("a weight that no window could grant, a bad weight and a bad bound are the caller's mistakes", async () => {
     const { limiter } = setUp(metadata({ rates: "8/s+100/min" }));
-    await assert.rejects(limiter.acquire({ host, weight: 9 }), /weight 9 can never pass 8\/SECOND of api.example.org/);
+    await assert.rejects(
+      limiter.acquire({ host, weight: 9 }),
+      /weight 9 is larger than the rate limit 8\/SECOND of api.example.org/,
+    );
     await assert.rejects(limiter.acquire({ host, weight: 0 }), RangeError);
     await assert.rejects(limiter.acquire({ host, weight: 1.5 }), RangeError);
     await assert.rejects(limiter.acquire({ host, maxWaitMs: -1 }), RangeError);
@@ -295,7 +339,7 @@ describe("refusing", () => {
   test("a field left undefined is inherited: nothing that is not said means unlimited", () => {
     const options = JSON.parse("{}");
     const limiter = new RateLimiter({ defaults: { metadata: { rates: options.nothing } } }, { time: new FakeTime() });
-    const granted = Array.from({ length: 20 }, () => limiter.tryAcquire({ host }).isGranted).filter(Boolean).length;
+    const granted = Array.from({ length: 20 }, () => limiter.tryAcquire({ host }) !== undefined).filter(Boolean).length;
     assert.equal(granted, 10);
   });
 });
@@ -470,7 +514,7 @@ describe("slots", () => {
     ((await start({ host: "slow.example" })) as Grant).release();
     start({ host: "slow.example" });
     await time.advance(0);
-    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    assert.ok(limiter.tryAcquire({ host }));
   });
 
   test("under the global ceiling hosts take turns, however many of one host wait", async () => {
@@ -568,14 +612,14 @@ describe("pace", () => {
   test("a key slowed down keeps its history: a minute that is spent stays spent", async () => {
     const { limiter, time } = setUp({ ...metadata({ rates: "10/MINUTE" }), aimd: { enabled: true, window_s: 10 } });
     for (let call = 0; call < 10; call += 1) {
-      assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+      assert.ok(limiter.tryAcquire({ host }));
       limiter.record429({ host });
     }
     await time.advance(10_000);
     limiter.tickAimd();
     assert.equal(key(limiter).multiplier, 0.8);
     for (let second = 0; second < 64; second += 1) {
-      assert.equal(limiter.tryAcquire({ host }).isGranted, false);
+      assert.equal(limiter.tryAcquire({ host }), undefined);
       await time.advance(1000);
     }
   });
@@ -589,9 +633,9 @@ describe("pace", () => {
     limiter.tickAimd();
     assert.equal(key(limiter).multiplier, 0.8);
     assert.equal(key(limiter, "metadata", "unlisted.example").multiplier, 0.8);
-    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
-    const refusal = limiter.tryAcquire({ host });
-    assert.ok(!refusal.isGranted);
+    assert.ok(limiter.tryAcquire({ host }));
+    const refusal = limiter.check({ host });
+    assert.ok(refusal);
     assert.equal(refusal.retryAfterMs, 3750 + 25);
   });
 
@@ -645,7 +689,7 @@ describe("keeping", () => {
     const visit = (name: string) => limiter.tryAcquire({ host: name }) as Grant;
     for (let visits = 0; visits < 50; visits += 1) visit(`h${visits}.example`).release();
     assert.equal(limiter.snapshot().keys.length, 52);
-    assert.equal(visit("h7.example").isGranted, false);
+    assert.equal(visit("h7.example"), undefined);
     await time.advance(60_000);
     for (let visits = 50; visits < 100; visits += 1) visit(`h${visits}.example`).release();
     const names = limiter.snapshot().keys.map(entry => entry.host);
@@ -682,7 +726,7 @@ describe("keeping", () => {
         },
       },
     );
-    assert.equal(rude.tryAcquire({ host }).isGranted, true);
+    assert.ok(rude.tryAcquire({ host }));
     assert.equal((await warned).message, "the listener is broken");
   });
 });
@@ -692,15 +736,15 @@ describe("reloading", () => {
 
   test("new limits hold at once, and what was sent still counts", async () => {
     const { limiter, time } = setUp(metadata({ rates: "10/MINUTE" }));
-    for (let call = 0; call < 8; call += 1) assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    for (let call = 0; call < 8; call += 1) assert.ok(limiter.tryAcquire({ host }));
     await time.advance(1000);
     limiter.reload(metadata({ rates: "9/MINUTE" }));
-    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
-    const refusal = limiter.tryAcquire({ host });
-    assert.ok(!refusal.isGranted);
+    assert.ok(limiter.tryAcquire({ host }));
+    const refusal = limiter.check({ host });
+    assert.ok(refusal);
     assert.equal(refusal.retryAfterMs, 59_000);
     limiter.reload(metadata({ rates: "20/MINUTE" }));
-    const more = Array.from({ length: 20 }, () => limiter.tryAcquire({ host }).isGranted).filter(Boolean).length;
+    const more = Array.from({ length: 20 }, () => limiter.tryAcquire({ host }) !== undefined).filter(Boolean).length;
     assert.equal(more, 11);
   });
 
@@ -711,8 +755,8 @@ describe("reloading", () => {
       await time.advance(1000);
     }
     limiter.reload(metadata({ rates: "50/HOUR" }));
-    const refusal = limiter.tryAcquire({ host });
-    assert.ok(!refusal.isGranted);
+    const refusal = limiter.check({ host });
+    assert.ok(refusal);
     assert.ok((refusal.retryAfterMs ?? 0) > 3_580_000, String(refusal.retryAfterMs));
   });
 
@@ -735,8 +779,8 @@ describe("reloading", () => {
     for (let call = 0; call < 6; call += 1) start();
     await time.advance(150);
     limiter.reload(metadata({ rates: "1/s", max_delay_ms: 1e9 }));
-    const refusal = limiter.tryAcquire({ host });
-    assert.ok(!refusal.isGranted);
+    const refusal = limiter.check({ host });
+    assert.ok(refusal);
     assert.equal(refusal.retryAfterMs, 5850);
   });
 
@@ -765,9 +809,9 @@ describe("reloading", () => {
     await time.advance(0);
     assert.deepEqual(log, [0, 0, 100]);
     limiter.reload(metadata({ rates: "99/s" }));
-    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
+    assert.ok(limiter.tryAcquire({ host }));
     limiter.reload({ ...capped, groups: { one: { members: ["b.example"], total: { rates: "1/s" } } } });
-    assert.equal(limiter.tryAcquire({ host }).isGranted, false);
+    assert.equal(limiter.tryAcquire({ host }), undefined);
     held[1]?.release();
   });
 
@@ -781,7 +825,7 @@ describe("reloading", () => {
     });
     await time.advance(9000);
     assert.deepEqual(log, [0, 0, 100]);
-    assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
+    assert.equal(limiter.tryAcquire({ host: "b.example" }), undefined);
   });
 
   test("a total that nobody used when the limits changed has the new numbers all the same", async () => {
@@ -794,7 +838,7 @@ describe("reloading", () => {
     await time.advance(60_000);
     for (let visit = 0; visit < 9; visit += 1) limiter.tryAcquire({ host: `h${visit}.example` });
     limiter.reload(total("1/s"));
-    const granted = Array.from({ length: 3 }, () => limiter.tryAcquire({ host }).isGranted).filter(Boolean).length;
+    const granted = Array.from({ length: 3 }, () => limiter.tryAcquire({ host }) !== undefined).filter(Boolean).length;
     assert.equal(granted, 1);
   });
 
@@ -803,9 +847,9 @@ describe("reloading", () => {
       groups: { pair: { members, metadata: { rates: "1/HOUR", guard_ms: 0 } } },
     });
     const { limiter } = setUp(group("a.example", "b.example"));
-    assert.equal(limiter.tryAcquire({ host: "a.example" }).isGranted, true);
+    assert.ok(limiter.tryAcquire({ host: "a.example" }));
     limiter.reload(group("b.example", "c.example"));
-    assert.equal(limiter.tryAcquire({ host: "b.example" }).isGranted, false);
+    assert.equal(limiter.tryAcquire({ host: "b.example" }), undefined);
     assert.throws(() => limiter.tryAcquire({ host: "group pair" }), RangeError);
   });
 
@@ -832,14 +876,14 @@ describe("reloading", () => {
     const heavy = start({ weight: 4 });
     await time.advance(0);
     limiter.reload(metadata({ rates: "3/s", max_delay_ms: 60_000 }));
-    assert.match(String(await heavy), /weight 4 can never pass 3\/SECOND/);
+    assert.match(String(await heavy), /weight 4 is larger than the rate limit 3\/SECOND/);
   });
 
   test("limits that make no sense are refused, and the old ones stay", () => {
     const { limiter } = setUp(metadata({ rates: "1/s" }));
     assert.throws(() => limiter.reload(metadata({ rates: "nonsense" })), ConfigError);
-    assert.equal(limiter.tryAcquire({ host }).isGranted, true);
-    assert.equal(limiter.tryAcquire({ host }).isGranted, false);
+    assert.ok(limiter.tryAcquire({ host }));
+    assert.equal(limiter.tryAcquire({ host }), undefined);
     assert.throws(() => limiter.reload({ backend: { kind: "redis" } }), /keeps its state in memory/);
   });
 });

@@ -110,7 +110,7 @@ describe("maxBreakerWaitMs", () => {
     for (const maxBreakerWaitMs of [-1, Number.NaN]) {
       assert.throws(
         () => gate.enter({ host, role, maxBreakerWaitMs }),
-        new RangeError(`maxBreakerWaitMs must be 0 or more, not ${maxBreakerWaitMs}`),
+        new RangeError(`maxBreakerWaitMs must be at least 0, got ${maxBreakerWaitMs}`),
       );
     }
   });
@@ -129,16 +129,16 @@ describe("service", () => {
     const grant = take({ service: "ols" });
     assert.equal(grant.host, "group ols");
     take({ host: "ols.example" });
-    const refusal = gate.tryEnter({ host, role, service: "ols" });
-    assert.ok(!refusal.isGranted);
+    const refusal = gate.check({ host, role, service: "ols" });
+    assert.ok(refusal);
     assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols", limit: "2/SECOND" });
-    assert.equal(gate.tryEnter({ host, role }).isGranted, true);
+    assert.ok(gate.tryEnter({ host, role }));
   });
 
   test("draws on what stands above the group, too", () => {
     const { gate, take } = setUp(groups("9/s"));
     for (let call = 0; call < 4; call += 1) take({ service: "ols", host: `h${call}.example` });
-    assert.equal(gate.tryEnter({ host, role, service: "ols" }).isGranted, false);
+    assert.equal(gate.tryEnter({ host, role, service: "ols" }), undefined);
   });
 
   test("leaves the breaker to the host", async () => {
@@ -157,18 +157,21 @@ describe("service", () => {
         groups: { ols: { per_host: true, total: { rates: "2/s", guard_ms: 0 } } },
       }),
     );
-    const ask = (at: string, asRole: typeof role | "artifact" = role) =>
-      gate.tryEnter({ host: at, role: asRole, service: "ols" });
+    const request = (at: string, asRole: typeof role | "artifact" = role) => ({
+      host: at,
+      role: asRole,
+      service: "ols",
+    });
     assert.equal(take({ service: "ols", host: "a.example" }).host, "group ols:a.example");
-    assert.equal(ask("a.example", "artifact").isGranted, true);
-    const refusal = ask("a.example");
-    assert.ok(!refusal.isGranted);
+    assert.ok(gate.tryEnter(request("a.example", "artifact")));
+    const refusal = gate.check(request("a.example"));
+    assert.ok(refusal);
     assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols:a.example", limit: "2/SECOND" });
-    assert.equal(ask("b.example").isGranted, true);
+    assert.ok(gate.tryEnter(request("b.example")));
 
-    assert.equal(ask("small.example").isGranted, true);
-    const below = ask("small.example");
-    assert.ok(!below.isGranted);
+    assert.ok(gate.tryEnter(request("small.example")));
+    const below = gate.check(request("small.example"));
+    assert.ok(below);
     assert.equal(below.constraint.owner, "small.example");
     assert.throws(
       () => setUp(limits("9/s", { groups: { ols: { per_host: true, members: ["a.example"] } } })),
@@ -181,7 +184,7 @@ describe("service", () => {
     for (const service of ["bioportal", "", "group ols", host])
       assert.throws(
         () => gate.tryEnter({ host, role, service }),
-        new RangeError(`${JSON.stringify(service)} is no group of the policy`),
+        new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no group of that name`),
       );
     assert.throws(() => gate.enter({ host, role, service: "bioportal" }), RangeError);
     assert.throws(() => gate.enter({ host, role: "x" as "metadata", service: "ols" }), /is no role/);
@@ -214,7 +217,7 @@ describe("service", () => {
     gate.reload(limitPoliciesFrom(limits("9/s"), "test"));
     await time.advance(0);
     assert.deepEqual(log, ["a RangeError at 0"]);
-    assert.equal(((await waiting) as Error).message, '"ols" is no group of the policy');
+    assert.equal(((await waiting) as Error).message, 'unknown service "ols": the policy has no group of that name');
     assert.equal(gate.waiting, 0);
     assert.equal(time.armedTimers, 0);
   });

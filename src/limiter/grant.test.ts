@@ -23,9 +23,9 @@ test("one that was dropped frees its slot at once, and counts until its server m
   grant.release();
   grant.giveBack();
   await time.advance(949);
-  assert.equal(gate.tryEnter(REQUEST).isGranted, false);
+  assert.equal(gate.tryEnter(REQUEST), undefined);
   await time.advance(1);
-  assert.equal(gate.tryEnter(REQUEST).isGranted, true);
+  assert.ok(gate.tryEnter(REQUEST));
   assert.equal(gate.inFlight, 1);
 });
 
@@ -40,5 +40,5 @@ test("one that was written already is released as ever", async () => {
   grant.written();
   assert.equal(gate.inFlight, 0);
   await time.advance(900);
-  assert.equal(gate.tryEnter(REQUEST).isGranted, true);
+  assert.ok(gate.tryEnter(REQUEST));
 });
