@@ -19,6 +19,7 @@ export interface WindowSnapshot {
 export interface KeySnapshot {
   /** Name of the host, or `group <name>`. */
   readonly host: string;
+  /** The role whose budget this is. */
   readonly role: Role;
   /** The windows in force: those of the policy, and tighter ones that the server announced. */
   readonly windows: readonly WindowSnapshot[];
