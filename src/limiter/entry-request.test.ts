@@ -34,7 +34,7 @@ function setUp(options: RatelimitsOptions) {
     const enter = async () => gate.enter({ host, role, ...request });
     return enter().then(
       grant => {
-        log.push(`${name} went at ${time.monotonicUs() / 1000}`);
+        log.push(`${name} granted at ${time.monotonicUs() / 1000}`);
         return grant;
       },
       (error: Error) => {
@@ -52,7 +52,7 @@ function setUp(options: RatelimitsOptions) {
 }
 
 describe("maxBreakerWaitMs", () => {
-  test("lets a call wait for its rate as long as it takes, and for an outage only so long", async () => {
+  test("bounds the wait for an open circuit, while the wait for a rate has no bound", async () => {
     const { time, breakers, take, start, log } = setUp(limits("1/100s"));
     take().release();
     start("patient", { maxWaitMs: forever, maxBreakerWaitMs: 5000 });
@@ -61,10 +61,14 @@ describe("maxBreakerWaitMs", () => {
     breakers.open("third.example", 5.001);
     start("long outage", { host: "third.example", maxWaitMs: forever, maxBreakerWaitMs: 5000 });
     await time.advance(100_000);
-    assert.deepEqual(log, ["long outage BreakerOpenError at 0", "short outage went at 5000", "patient went at 100000"]);
+    assert.deepEqual(log, [
+      "long outage BreakerOpenError at 0",
+      "short outage granted at 5000",
+      "patient granted at 100000",
+    ]);
   });
 
-  test("is counted from when the call meets the denial, not from when it came", async () => {
+  test("counts from the first denial, not from the arrival of the call", async () => {
     const { time, breakers, take, start, log } = setUp(limits("1/10s"));
     take().release();
     start("a", { maxWaitMs: forever, maxBreakerWaitMs: 3000 });
@@ -72,10 +76,10 @@ describe("maxBreakerWaitMs", () => {
     await time.advance(9000);
     breakers.open(host, 4);
     await time.advance(30_000);
-    assert.deepEqual(log, ["b BreakerOpenError at 10000", "a went at 13000"]);
+    assert.deepEqual(log, ["b BreakerOpenError at 10000", "a granted at 13000"]);
   });
 
-  test("goes for a half-open circuit, too: by the end of the lease of the probe in the way", async () => {
+  test("applies to a half-open circuit too, by the end of the lease of the probe in flight", async () => {
     const { time, breakers, start, answer, log } = setUp(limits("9/s"));
     breakers.onFailure({ host, status: 503 });
     await time.advance(60_000);
@@ -89,14 +93,14 @@ describe("maxBreakerWaitMs", () => {
     answer(probe, 200);
     await time.advance(0);
     assert.deepEqual(log, [
-      "probe went at 60000",
+      "probe granted at 60000",
       "hasty BreakerOpenError at 60000",
       "bounded BreakerOpenError at 60000",
-      "patient went at 60100",
+      "patient granted at 60100",
     ]);
   });
 
-  test("never lets a call wait longer than its maxWaitMs, or the policy's bound", () => {
+  test("never extends the wait beyond maxWaitMs or max_delay_ms", () => {
     const { breakers, gate } = setUp(limits("9/s"));
     breakers.open(host, 5);
     assert.throws(() => gate.enter({ host, role, maxWaitMs: 4000, maxBreakerWaitMs: forever }), BreakerOpenError);
@@ -105,7 +109,7 @@ describe("maxBreakerWaitMs", () => {
     assert.equal(gate.waiting, 0);
   });
 
-  test("must be 0 or more", () => {
+  test("must be at least 0", () => {
     const { gate } = setUp(limits("9/s"));
     for (const maxBreakerWaitMs of [-1, Number.NaN]) {
       assert.throws(
@@ -124,7 +128,7 @@ describe("service", () => {
       },
     });
 
-  test("draws on the lanes of its group instead of those of its host", () => {
+  test("charges the role budgets of its group instead of those of its host", () => {
     const { gate, take } = setUp(groups("2/s"));
     const grant = take({ service: "ols" });
     assert.equal(grant.host, "group ols");
@@ -135,13 +139,13 @@ describe("service", () => {
     assert.ok(gate.tryEnter({ host, role }));
   });
 
-  test("draws on what stands above the group, too", () => {
+  test("charges the total of the group too", () => {
     const { gate, take } = setUp(groups("9/s"));
     for (let call = 0; call < 4; call += 1) take({ service: "ols", host: `h${call}.example` });
     assert.equal(gate.tryEnter({ host, role, service: "ols" }), undefined);
   });
 
-  test("leaves the breaker to the host", async () => {
+  test("uses the breaker of the host", async () => {
     const { breakers, gate, take } = setUp(groups("9/s"));
     take({ service: "ols" }).report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
     assert.equal(breakers.state(host).state, "open");
@@ -150,7 +154,7 @@ describe("service", () => {
     take({ host: "ols.example" });
   });
 
-  test("that is limited per host has a budget for each, over its roles, below what the host allows", () => {
+  test("with per_host has a budget for each host, below the host's own total", () => {
     const { gate, take } = setUp(
       limits("9/s", {
         hosts: { "small.example": { total: { rates: "1/s", guard_ms: 0 } } },
@@ -179,7 +183,7 @@ describe("service", () => {
     );
   });
 
-  test("that the policy does not name is an error that says so", () => {
+  test("that the policy does not name is an error with its name", () => {
     const { gate } = setUp(groups("9/s"));
     for (const service of ["bioportal", "", "group ols", host])
       assert.throws(
@@ -190,27 +194,27 @@ describe("service", () => {
     assert.throws(() => gate.enter({ host, role: "x" as "metadata", service: "ols" }), /is no role/);
   });
 
-  test("is where its callers stay when they wait and the policy is loaded anew", async () => {
+  test("keeps its waiting requests when the policy is reloaded", async () => {
     const { time, gate, take, start, log } = setUp(groups("1/s"));
     take({ service: "ols" }).release();
     start("a", { service: "ols", maxWaitMs: forever, stamp: "granted" });
     start("b", { service: "ols", maxWaitMs: forever, stamp: "granted" });
     gate.reload(limitPoliciesFrom(groups("1/2s"), "test"));
     await time.advance(5000);
-    assert.deepEqual(log, ["a went at 2000", "b went at 4000"]);
+    assert.deepEqual(log, ["a granted at 2000", "b granted at 4000"]);
   });
 
-  test("is where its callers go back to when their host was cut off", async () => {
+  test("gets its requests back after a circuit of their host was open", async () => {
     const { time, breakers, take, start, log } = setUp(groups("1/s"));
     breakers.open(host, 5);
     start("a", { service: "ols", maxWaitMs: forever });
     await time.advance(4500);
     take({ host: "ols.example" }).release();
     await time.advance(5000);
-    assert.deepEqual(log, ["a went at 5500"]);
+    assert.deepEqual(log, ["a granted at 5500"]);
   });
 
-  test("that a new policy no longer names refuses those who wait for it", async () => {
+  test("that a new policy no longer names refuses its waiting requests", async () => {
     const { time, gate, take, start, log } = setUp(groups("1/s"));
     take({ service: "ols" }).release();
     const waiting = start("a", { service: "ols", maxWaitMs: forever });

@@ -1,18 +1,10 @@
 import { backoffMs } from "../core/breaker/backoff.ts";
-import type { BudgetClaim } from "../core/limits/shared-budget.ts";
 import type { StoreError } from "../errors.ts";
-import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
-import {
-  type BudgetStore,
-  LEASE_MS,
-  type LeaseReply,
-  type LeaseRequest,
-  type Settlement,
-  type StoreClaim,
-} from "../stores/store.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { claimsOf, isLimited } from "./budget-claims.ts";
 
 /** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
 const USE_WITHIN_US = 1_000_000;
@@ -174,7 +166,7 @@ export class UnitLeases {
     try {
       const replies = await this.#store.exchange(
         settlements,
-        roleBudgets.map(([roleBudget, wanted]) => leaseRequestOf(roleBudget, wanted)),
+        roleBudgets.map(([roleBudget, { least, most }]) => ({ claims: claimsOf(roleBudget), least, most })),
       );
       this.#isExchanging = false;
       this.#storeRestored();
@@ -251,38 +243,4 @@ export class UnitLeases {
       this.#scheduleExchange();
     });
   }
-}
-
-function isLimited(roleBudget: RoleBudget): boolean {
-  for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.windows.length > 0) return true;
-  return false;
-}
-
-function leaseRequestOf(
-  roleBudget: RoleBudget,
-  { least, most }: { readonly least: number; readonly most: number },
-): LeaseRequest {
-  return { claims: claimsOf(roleBudget), least, most };
-}
-
-/** Store keys and limits of the budgets that apply. Budgets without windows are not shared. */
-function claimsOf(roleBudget: RoleBudget): readonly StoreClaim[] {
-  const claims: StoreClaim[] = [];
-  if (roleBudget.windows.length > 0)
-    claims.push({ key: `lane ${roleBudget.name} ${roleBudget.role}`, ...claimOf(roleBudget) });
-  for (let at = roleBudget.above; at; at = at.above) {
-    if (at.windows.length > 0) claims.push({ key: `total ${at.name}`, ...claimOf(at) });
-  }
-  return claims;
-}
-
-function claimOf({ windows, policy, spacingUs }: Budget): BudgetClaim {
-  return {
-    windows: windows.map(({ limit, spanUs }, index) => ({
-      limit,
-      spanUs,
-      windowUs: policy.rates[index]?.windowUs ?? spanUs,
-    })),
-    spacingUs,
-  };
 }
