@@ -4,7 +4,10 @@ import type { Role } from "../policy/roles.ts";
 
 /** What `acquire` and `run` are told about a request. */
 export interface AcquireRequest {
-  /** The host that is called, `api.example.org`; with a port only where the policy names one. A bad name is a RangeError. */
+  /**
+   * The host that is called, `api.example.org`; with a port only where the policy names one. A bad name is a
+   * RangeError.
+   */
   readonly host: string;
   /** Which of the host's budgets the request uses. @default "metadata" */
   readonly role?: Role | undefined;
@@ -20,7 +23,8 @@ export interface AcquireRequest {
   /** Aborting it ends the wait: the call rejects with the signal's reason. @default none */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The longest wait in milliseconds, at least 0. With 0 the call never waits, with Infinity it waits as long as it takes.
+   * The longest wait in milliseconds, at least 0. With 0 the call never waits, with Infinity it waits as long as it
+   * takes.
    * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for concurrency slots
    */
   readonly maxWaitMs?: number | undefined;

@@ -63,8 +63,8 @@ export class BreakerQueue {
   }
 
   /**
-   * Moves all requests of a blocker back to their queues. A request that is denied again, because the timer was early or a
-   * probe is in flight, returns here with a new end, so no request waits without a timer.
+   * Moves all requests of a blocker back to their queues. A request that is denied again, because the timer was early
+   * or a probe is in flight, returns here with a new end, so no request waits without a timer.
    */
   #releaseAll(blocker: Blocker): void {
     const list = this.#lists.get(blocker);

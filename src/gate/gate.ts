@@ -39,8 +39,8 @@ export interface GateOptions {
 }
 
 /**
- * Joins limiter, breakers and peers: the breaker's permit and every budget of a request are taken at one instant, or none
- * is (law L3). The decision is synchronous; only a request that has to wait gets a promise.
+ * Joins limiter, breakers and peers: the breaker's permit and every budget of a request are taken at one instant, or
+ * none is (law L3). The decision is synchronous; only a request that has to wait gets a promise.
  */
 export class Gate implements WaitDeps {
   readonly #time: Time;
@@ -49,7 +49,9 @@ export class Gate implements WaitDeps {
   readonly #roleBudgets: RoleBudgets;
   readonly #breakers: BreakerRegistry | undefined;
   readonly #breakerQueue: BreakerQueue | undefined;
-  /** Requests that windows do not count (HEAD, law L7) have their own scheduler, so that they do not queue for a rate. */
+  /**
+   * Requests that windows do not count (HEAD, law L7) have their own scheduler, so that they do not queue for a rate.
+   */
   readonly #counted: Scheduler;
   readonly #uncounted: Scheduler;
   readonly #tuner: Tuner;
@@ -69,7 +71,7 @@ export class Gate implements WaitDeps {
     this.#roleBudgets = new RoleBudgets(
       limits,
       time,
-      roleBudget => this.#isForgettable(roleBudget),
+      roleBudget => roleBudget.isLikeNew(time.monotonicUs()) && this.waitingAt(roleBudget) === 0,
       (roleBudget, changes) => this.#emitter.learned(roleBudget, changes),
     );
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
@@ -98,7 +100,9 @@ export class Gate implements WaitDeps {
     return permit === "taken" ? this.tryEnter(request) : undefined;
   }
 
-  /** Why and for how long the request would be refused now; undefined if it would be granted. Takes and counts nothing. */
+  /**
+   * Why and for how long the request would be refused now; undefined if it would be granted. Takes and counts nothing.
+   */
   check(request: EntryRequest): Refusal | undefined {
     const roleBudget = this.#roleBudgetOf(request);
     const units = unitsOf(request, roleBudget);
@@ -112,7 +116,10 @@ export class Gate implements WaitDeps {
     return denial && { retryAfterMs: denial.remainingMs, constraint: denial.constraint };
   }
 
-  /** The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError or the signal's reason. */
+  /**
+   * The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError or the
+   * signal's reason.
+   */
   enter(request: EntryRequest): Grant | Promise<Grant> {
     checkBounds(request);
     request.signal?.throwIfAborted();
@@ -153,7 +160,9 @@ export class Gate implements WaitDeps {
     this.#applyLimits(this.#shareCount === 1 ? limits : shareOf(limits, this.#shareCount));
   }
 
-  /** Returns leased units and slots to the store and publishes pending breaker records. No request may enter afterwards. */
+  /**
+   * Returns leased units and slots to the store and publishes pending breaker records. No request may enter afterwards.
+   */
   async close(): Promise<void> {
     await this.#peers?.close();
   }
@@ -207,7 +216,9 @@ export class Gate implements WaitDeps {
     return (this.#counted.queueOf(roleBudget)?.length ?? 0) + (this.#uncounted.queueOf(roleBudget)?.length ?? 0);
   }
 
-  /** When a new request could start. Queued requests are not estimated again, so the cost does not grow with the queue. */
+  /**
+   * When a new request could start. Queued requests are not estimated again, so the cost does not grow with the queue.
+   */
   estimate(roleBudget: RoleBudget, nowUs: number): WaitEstimate {
     const readyUs = estimatedUs(this.#counted, roleBudget, 1, Number.POSITIVE_INFINITY, nowUs);
     if (readyUs <= nowUs && this.#hasCapacity(roleBudget, 1, nowUs) && !this.#counted.isContended(roleBudget))
@@ -266,7 +277,8 @@ export class Gate implements WaitDeps {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     const latestStartUs = nowUs + boundMs * 1000;
     if (denial !== undefined) {
-      // Re-read the shared record before refusing, also when maxWaitMs is 0: another process may have closed the circuit.
+      // Re-read the shared record before refusing, also when maxWaitMs is 0: another process may have closed the
+      // circuit.
       const refreshed = this.#peers?.refreshBefore(call, denial);
       if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
       if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw denial.error();
@@ -433,20 +445,5 @@ export class Gate implements WaitDeps {
   #recordRefusal(roleBudget: RoleBudget, units: number, waitedMs?: number): void {
     roleBudget.refused += 1;
     this.#emitter.refused(roleBudget, units, waitedMs);
-  }
-
-  /** Whether a new budget would behave the same (law L11). */
-  #isForgettable(roleBudget: RoleBudget): boolean {
-    if (roleBudget.inFlight > 0) return false;
-    const nowUs = this.#time.monotonicUs();
-    return (
-      roleBudget.holdUntilUs <= nowUs &&
-      (roleBudget.pace === undefined || roleBudget.pace.isNeutral(nowUs)) &&
-      (roleBudget.learned === undefined || roleBudget.learned.isLapsed(nowUs)) &&
-      roleBudget.log.isExpired(roleBudget.windows, roleBudget.spacingUs, nowUs) &&
-      (roleBudget.unitLease === undefined ||
-        (roleBudget.unitLease.isIdle && roleBudget.unitLease.notBeforeUs <= nowUs)) &&
-      this.waitingAt(roleBudget) === 0
-    );
   }
 }

@@ -63,16 +63,17 @@ export interface LimiterSnapshot {
  * Limits how often hosts are called: never more than N requests in any window of length T, first in, first out.
  *
  * With `acquire` a request counts from the moment it is granted. With `run` it counts until it has an answer, so that
- * the limit also holds where the server counts, however long connecting takes.
- * Where the policy sets `max_concurrent` or `max_inflight`, a grant also holds a slot until `release()`, or the end of its
- * `using` block. Neither is set by default.
+ * the limit also holds where the server counts, however long connecting takes. Where the policy sets `max_concurrent`
+ * or `max_inflight`, a grant also holds a slot until `release()`, or the end of its `using` block. Neither is set by
+ * default.
  */
 export class RateLimiter {
   readonly #gate: Gate;
   readonly #time: Time;
 
   /**
-   * @param limits the shape of `ratelimits.yaml`, without `backend`; hosts that it does not name get the built-in defaults
+   * @param limits the shape of `ratelimits.yaml`, without `backend`; hosts that it does not name get the built-in
+   * defaults
    * @throws ConfigError that lists every problem of `limits`
    */
   constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
@@ -92,11 +93,12 @@ export class RateLimiter {
   }
 
   /**
-   * Waits until the request may be sent, calls `send` and returns its result. Rejects as `acquire` does, or as `send` does.
+   * Waits until the request may be sent, calls `send` and returns its result. Rejects as `acquire` does, or as `send`
+   * does.
    *
    * The request counts as written now until `send` has settled or has called `grant.written()`. The server cannot have
-   * received it later than that, so a cold connection or a stalled event loop never puts more than N requests in a window.
-   * The cost: the next window starts only after the answer.
+   * received it later than that, so a cold connection or a stalled event loop never puts more than N requests in a
+   * window. The cost: the next window starts only after the answer.
    */
   async run<Result>(request: AcquireRequest, send: (grant: SendingGrant) => Promise<Result>): Promise<Result> {
     const grant = await this.#gate.enter(entryOf(request, "run"));
@@ -132,14 +134,17 @@ export class RateLimiter {
     this.#gate.record(host, role, true, path);
   }
 
-  /** Records an answer that was not throttled: after a calm while the guard narrows, and with `aimd.enabled` the pace recovers. */
+  /**
+   * Records an answer that was not throttled: after a calm while the guard narrows, and with `aimd.enabled` the pace
+   * recovers.
+   */
   recordSuccess({ host, role = "metadata", path }: AnsweredRequest): void {
     this.#gate.record(host, role, false, path);
   }
 
   /**
-   * Ends the AIMD counting windows (`aimd.window_s`) that are over, and adjusts the pace of their keys. Recorded answers
-   * do the same; call this only if answers may stop for longer than a window.
+   * Ends the AIMD counting windows (`aimd.window_s`) that are over, and adjusts the pace of their keys. Recorded
+   * answers do the same; call this only if answers may stop for longer than a window.
    */
   tickAimd(): void {
     this.#gate.tick();

@@ -5,7 +5,9 @@ import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
 
-/** Timers fire late. A request that was admitted is not refused because its start is a few milliseconds after its bound. */
+/**
+ * Timers fire late. A request that was admitted is not refused because its start is a few milliseconds after its bound.
+ */
 const MIN_GRACE_MS = 5;
 
 /** The queues of the gate: a scheduler, or the breaker queue. */

@@ -7,7 +7,10 @@ import type { Pace } from "./pace.ts";
 /** `readyUs` of a budget without a free slot: the time of the next release is unknown. */
 export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
 
-/** Windows, concurrency slots and a hold that requests are charged to. It decides and counts; the `Scheduler` does the queueing. */
+/**
+ * Windows, concurrency slots and a hold that requests are charged to. It decides and counts; the `Scheduler` does the
+ * queueing.
+ */
 export class Budget {
   readonly name: string;
   policy: BudgetPolicy;

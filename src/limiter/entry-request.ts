@@ -33,8 +33,8 @@ export interface EntryRequest {
    */
   readonly maxWaitMs?: number | undefined;
   /**
-   * Longest wait in ms for an open circuit or a cooldown, from the first denial. For callers that wait for a rate as long
-   * as it takes, but not for an outage. @default maxWaitMs
+   * Longest wait in ms for an open circuit or a cooldown, from the first denial. For callers that wait for a rate as
+   * long as it takes, but not for an outage. @default maxWaitMs
    */
   readonly maxBreakerWaitMs?: number | undefined;
 }

@@ -14,8 +14,8 @@ export interface WaitEstimate {
 }
 
 /**
- * The earliest start of a new request behind the queue (law L4). Exact for its role budget, a lower bound for the budgets
- * above it. Stale estimates of the queue are computed again only if the request has a bound to compare with.
+ * The earliest start of a new request behind the queue (law L4). Exact for its role budget, a lower bound for the
+ * budgets above it. Stale estimates of the queue are computed again only if the request has a bound to compare with.
  */
 export function estimatedUs(
   scheduler: Scheduler,
@@ -80,7 +80,10 @@ export function freeUs(roleBudget: RoleBudget, units: number, nowUs: number): nu
   return us;
 }
 
-/** The limit that delays the last of `wanted` units until `untilUs`: that of the budget with the latest start, or a missing slot. */
+/**
+ * The limit that delays the last of `wanted` units until `untilUs`: that of the budget with the latest start, or a
+ * missing slot.
+ */
 export function constraintOf(
   root: Budget,
   roleBudget: RoleBudget,

@@ -34,7 +34,9 @@ export interface GrantOwner {
  */
 export type GrantState = "granted" | "settled" | "unstamped" | "over";
 
-/** Permission to send one request, with a slot in every budget that applies. It ends once; later calls have no effect. */
+/**
+ * Permission to send one request, with a slot in every budget that applies. It ends once; later calls have no effect.
+ */
 export class Grant implements Disposable {
   /** Milliseconds that the request waited for the grant. */
   readonly waitedMs: number;
@@ -79,12 +81,16 @@ export class Grant implements Disposable {
     return this.#permit?.jitterMs ?? 0;
   }
 
-  /** Reports the outcome of the call to the breaker, once. Without a report the call neither opens nor closes a circuit. */
+  /**
+   * Reports the outcome of the call to the breaker, once. Without a report the call neither opens nor closes a circuit.
+   */
   report(result: CallResult): void {
     this.#permit?.report(result);
   }
 
-  /** Records the response for the pace of its key, and learns the limits that it announces. Call it once per response. */
+  /**
+   * Records the response for the pace of its key, and learns the limits that it announces. Call it once per response.
+   */
   recordResponse(feedback: ServerFeedback): void {
     this.#owner.recordResponse(this.#roleBudget, feedback);
   }

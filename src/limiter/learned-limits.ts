@@ -14,18 +14,20 @@ export interface LearnedChange {
   readonly source: string;
 }
 
-/** Servers announce two or three windows. The cap bounds the cost of a grant when a server keeps announcing new ones. */
+/**
+ * Servers announce two or three windows. The cap bounds the cost of a grant when a server keeps announcing new ones.
+ */
 const WINDOWS_MAX = 4;
 
 /**
- * Learned limits of an idle key lapse when the server has not repeated them for an hour, so that idle keys can be forgotten
- * without a visible difference (law L11). While a key is in use nothing lapses.
+ * Learned limits of an idle key lapse when the server has not repeated them for an hour, so that idle keys can be
+ * forgotten without a visible difference (law L11). While a key is in use nothing lapses.
  */
 const KEPT_US = 3_600_000_000;
 
 /**
- * Limits announced by a server that are tighter than the policy (law L10). They are kept in memory only and never loosen:
- * endpoints of one server announce different numbers, and following each would make the limit alternate.
+ * Limits announced by a server that are tighter than the policy (law L10). They are kept in memory only and never
+ * loosen: endpoints of one server announce different numbers, and following each would make the limit alternate.
  */
 export class LearnedLimits {
   /** The configured limits. */
@@ -107,7 +109,8 @@ export class LearnedLimits {
     const inForce = tightest([...this.#rates, ...this.base.rates], rate.windowUs);
     if (inForce !== undefined && inForce.limit <= rate.limit) return undefined;
     if (inForce === undefined) {
-      // Only windows of the policy may imply the announced limit. Requests sent before another limit was learned did not
+      // Only windows of the policy may imply the announced limit. Requests sent before another limit was learned did
+      // not
       // keep that one, so their sum could exceed this limit.
       if (hasUnchangedRates && isImplied(rate, this.base.rates)) return undefined;
       if (this.#rates.length >= WINDOWS_MAX) return undefined;
@@ -132,7 +135,9 @@ export class LearnedLimits {
   }
 }
 
-/** Under (N, T) at most ceil(T' / T) x N requests are sent in any T'. Guards and a slower pace only lower that number. */
+/**
+ * Under (N, T) at most ceil(T' / T) x N requests are sent in any T'. Guards and a slower pace only lower that number.
+ */
 function isImplied(rate: Rate, by: readonly Rate[]): boolean {
   return by.some(({ limit, windowUs }) => Math.ceil(rate.windowUs / windowUs) * limit <= rate.limit);
 }

@@ -55,7 +55,9 @@ export type LimiterEvent =
       /** The limit that decided: `10/SECOND of api.example.org`. */
       readonly constraint: string;
     }
-  /** The shared store does not answer: each of the `processes` last seen uses its share of the limits until it is back. */
+  /**
+   * The shared store does not answer: each of the `processes` last seen uses its share of the limits until it is back.
+   */
   | { readonly event_type: "store_away"; readonly processes: number; readonly message: string }
   /** The shared store answers again. */
   | { readonly event_type: "store_back" }

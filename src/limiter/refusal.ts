@@ -6,15 +6,18 @@ import type { RoleBudget } from "./role-budget.ts";
 /** A refusal as a value, which costs no stack trace. */
 export interface Refusal {
   /**
-   * Milliseconds until the same request could be sent, at least 1. Undefined when a concurrency slot is missing, because
-   * the time of its release is unknown.
+   * Milliseconds until the same request could be sent, at least 1. Undefined when a concurrency slot is missing,
+   * because the time of its release is unknown.
    */
   readonly retryAfterMs: number | undefined;
   /** The limit that decided. */
   readonly constraint: Constraint;
 }
 
-/** The refusal of a request that could start at `readyUs`, when `wanted` units, with those queued before it, must find capacity. */
+/**
+ * The refusal of a request that could start at `readyUs`, when `wanted` units, with those queued before it, must find
+ * capacity.
+ */
 export function refusalOf(
   root: Budget,
   roleBudget: RoleBudget,

@@ -44,6 +44,19 @@ export class RoleBudget extends Budget {
     return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} shared by all processes` };
   }
 
+  /** Whether a new budget would behave the same, so that this one may be forgotten if no request waits (law L11). */
+  isLikeNew(nowUs: number): boolean {
+    const { pace, learned, unitLease } = this;
+    return (
+      this.inFlight === 0 &&
+      this.holdUntilUs <= nowUs &&
+      (pace === undefined || pace.isNeutral(nowUs)) &&
+      (learned === undefined || learned.isLapsed(nowUs)) &&
+      this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
+      (unitLease === undefined || (unitLease.isIdle && unitLease.notBeforeUs <= nowUs))
+    );
+  }
+
   /** The configured limits, without learned ones. */
   get configured(): RoleBudgetPolicy {
     return this.learned?.base ?? this.policy;

@@ -50,8 +50,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /**
-   * The budget of a policy group: one for all hosts, or one per host if the group has `per_host`. Throws a RangeError for
-   * an unknown group.
+   * The budget of a policy group: one for all hosts, or one per host if the group has `per_host`. Throws a RangeError
+   * for an unknown group.
    */
   forService(service: string, role: Role, host: string): RoleBudget {
     const name = groupName(service);
@@ -109,8 +109,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /**
-   * Applies new limits; budgets keep what they counted. A budget whose requests are now routed elsewhere is detached and
-   * only serves requests that are still in flight.
+   * Applies new limits; budgets keep what they counted. A budget whose requests are now routed elsewhere is detached
+   * and only serves requests that are still in flight.
    */
   reload(limits: LimitPolicies): void {
     this.#limits = limits;

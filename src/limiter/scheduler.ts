@@ -10,23 +10,31 @@ type ServeOutcome = "served" | "idle" | SchedulerNode;
 
 /**
  * Serves queued requests: first in, first out within a role budget, round robin between the role budgets of a shared
- * budget and between the hosts under the global ceiling (law L3). There is no polling: a node that waits for time arms one
- * timer, a node that waits for a slot is woken by its release, and each wake-up decides again (law L2).
+ * budget and between the hosts under the global ceiling (law L3). There is no polling: a node that waits for time arms
+ * one timer, a node that waits for a slot is woken by its release, and each wake-up decides again (law L2).
  *
- * A request that has the turn at a shared budget keeps it until that budget has enough units, so that light requests cannot
- * starve a heavy one. It holds no units or slots meanwhile. A request that waits for its own role budget has no turn.
+ * A request that has the turn at a shared budget keeps it until that budget has enough units, so that light requests
+ * cannot starve a heavy one. It holds no units or slots meanwhile. A request that waits for its own role budget has no
+ * turn.
  */
 export class Scheduler {
   readonly #time: Time;
-  /** Charges and grants a request that every budget admits. False if a breaker denied it and it left the queue instead. */
+  /**
+   * Charges and grants a request that every budget admits. False if a breaker denied it and it left the queue instead.
+   */
   readonly #issue: (waiter: Waiter, nowUs: number) => boolean;
-  /** Whether this process holds the shared leases for the request. If not, they are requested, and `slotFreed` follows. */
+  /**
+   * Whether shared leases and breaker records allow the request. If not, the store is asked, and `slotFreed` follows.
+   */
   readonly #isPeerReady: (waiter: Waiter, queue: WaitQueue, nowUs: number) => boolean;
   readonly #nodes = new Map<Budget | string, SchedulerNode>();
   readonly #root: SchedulerNode;
   #untilUs = 0;
   #isServing = false;
-  /** Grows with each change that may affect the estimates of other role budgets: requests that leave, returned units, a new pace. */
+  /**
+   * Grows with each change that may affect the estimates of other role budgets: requests that leave, returned units, a
+   * new pace.
+   */
   epoch = 0;
 
   constructor(
@@ -61,9 +69,9 @@ export class Scheduler {
   }
 
   /**
-   * Lower bound of the units that `budget` serves before a new request that has `ahead` units before it in its own queue.
-   * Role budgets take turns there: each other one counts with no more than its own windows allow now, and without the
-   * turns that it has to skip.
+   * Lower bound of the units that `budget` serves before a new request that has `ahead` units before it in its own
+   * queue. Role budgets take turns there: each other one counts with no more than its own windows allow now, and
+   * without the turns that it has to skip.
    */
   unitsAhead(budget: Budget, roleBudget: RoleBudget, ahead: number, nowUs: number): number {
     let units = ahead;

@@ -10,8 +10,8 @@ import type { Scheduler } from "./scheduler.ts";
 import { impossibleWeight } from "./weight.ts";
 
 /**
- * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law L10),
- * and by holds. After each change the waiting requests are scheduled again.
+ * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
+ * L10), and by holds. After each change the waiting requests are scheduled again.
  */
 export class Tuner {
   readonly #roleBudgets: RoleBudgets;
@@ -34,7 +34,9 @@ export class Tuner {
     this.record(roleBudget, isThrottled);
   }
 
-  /** Counts a response for the pace of its key. The common case, nothing learned and nothing to learn, returns at once. */
+  /**
+   * Counts a response for the pace of its key. The common case, nothing learned and nothing to learn, returns at once.
+   */
   record(requested: RoleBudget, isThrottled: boolean): void {
     const { aimd } = this.#roleBudgets;
     if (!isThrottled && requested.pace === undefined && !aimd.enabled) return;
@@ -115,7 +117,9 @@ function holdFor(roleBudget: RoleBudget, ms: number, nowUs: number): boolean {
   return true;
 }
 
-/** Time until a used-up quota is reset; 0 if none is. NCBI sends `remaining: 0` without a reset in ordinary responses. */
+/**
+ * Time until a used-up quota is reset; 0 if none is. NCBI sends `remaining: 0` without a reset in ordinary responses.
+ */
 function exhaustedForMs(announced: readonly AnnouncedLimit[]): number {
   return announced.reduce((ms, { remaining, resetMs = 0 }) => (remaining === 0 ? Math.max(ms, resetMs) : ms), 0);
 }

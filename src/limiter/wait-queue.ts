@@ -4,8 +4,8 @@ import type { Waiter } from "./waiter.ts";
 export const DRIFT_US = 5000;
 
 /**
- * First in, first out. A request that leaves early is only marked, and dropped when the head reaches it: 10,000 aborts at
- * once cost one pass over the queue instead of 10,000.
+ * First in, first out. A request that leaves early is only marked, and dropped when the head reaches it: 10,000 aborts
+ * at once cost one pass over the queue instead of 10,000.
  */
 export class WaitQueue {
   #waiters: Waiter[] = [];
@@ -93,7 +93,9 @@ export class WaitQueue {
     return this.#waiters[low]?.estimatedUs ?? 0;
   }
 
-  /** Estimates every request again, in queue order: `estimate` sees only the requests before the one that it is given. */
+  /**
+   * Estimates every request again, in queue order: `estimate` sees only the requests before the one that it is given.
+   */
   reestimate(estimate: (waiter: Waiter) => number): void {
     const waiters = this.drain();
     this.isStale = false;

@@ -37,8 +37,8 @@ type ProbePermission =
   | { readonly kind: "refused"; readonly untilUs: number };
 
 /**
- * Synchronizes the circuits of this process with the shared records. Local transitions are written to the store, records of
- * other processes are applied here without being written again, and a probe needs a lease from the store.
+ * Synchronizes the circuits of this process with the shared records. Local transitions are written to the store,
+ * records of other processes are applied here without being written again, and a probe needs a lease from the store.
  */
 export class BreakerSync {
   readonly #peerBreakers: PeerBreakers;
@@ -130,7 +130,9 @@ export class BreakerSync {
     }
   }
 
-  /** Writes all open circuits and cooldowns again, because a store that was away has missed them or may have lost them. */
+  /**
+   * Writes all open circuits and cooldowns again, because a store that was away has missed them or may have lost them.
+   */
   republish(): void {
     const { table, time } = this.#deps;
     const nowUs = time.monotonicUs();

@@ -65,8 +65,8 @@ interface CachedRecord {
 }
 
 /**
- * Breaker records of hosts and resolvers in the shared store. Processes do not notify each other: each writes a change at
- * once, and reads a record before it sends a request, unless it has read it a moment ago.
+ * Breaker records of hosts and resolvers in the shared store. Processes do not notify each other: each writes a change
+ * at once, and reads a record before it sends a request, unless it has read it a moment ago.
  */
 export class PeerBreakers {
   readonly #store: Store;

@@ -39,7 +39,9 @@ export interface StoreAway {
   readonly error: StoreError;
 }
 
-/** What a request needs from the processes that share a store: leased units, leased slots, and fresh breaker records. */
+/**
+ * What a request needs from the processes that share a store: leased units, leased slots, and fresh breaker records.
+ */
 export class Peers {
   readonly #unitLeases: UnitLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
@@ -114,7 +116,10 @@ export class Peers {
     );
   }
 
-  /** The read that must end before the request is refused, or granted in shadow mode; undefined if the records are fresh. */
+  /**
+   * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
+   * fresh.
+   */
   refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
     return this.#freshness?.refreshBefore(call, denial);
   }

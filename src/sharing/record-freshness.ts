@@ -72,7 +72,10 @@ export class RecordFreshness {
     await Promise.all(recordNamesOf(call).map(recordName => this.#peerBreakers.refresh(recordName)));
   }
 
-  /** The read that must end before the request is refused, or granted in shadow mode; undefined if the records are fresh. */
+  /**
+   * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
+   * fresh.
+   */
   refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
     return denial?.probeReply ?? (this.isFresh(call) ? undefined : this.refresh(call));
   }

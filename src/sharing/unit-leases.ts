@@ -22,8 +22,8 @@ export interface UnitLeasesCallbacks {
 }
 
 /**
- * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and only
- * one exchange is in flight. While the store is away nothing is leased and the limits are divided by the number of
+ * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
+ * only one exchange is in flight. While the store is away nothing is leased and the limits are divided by the number of
  * processes (law S4). It is tried again at growing intervals, when there is traffic.
  */
 export class UnitLeases {
@@ -56,7 +56,9 @@ export class UnitLeases {
     return unitLease !== undefined && unitLease.unusedUnits >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
   }
 
-  /** As `has`, for a request that has the turn. Missing units are requested, up to `wanted` for the requests behind it. */
+  /**
+   * As `has`, for a request that has the turn. Missing units are requested, up to `wanted` for the requests behind it.
+   */
   ensure(roleBudget: RoleBudget, units: number, wanted: number, nowUs: number): boolean {
     this.retryStore(nowUs);
     if (this.has(roleBudget, units, nowUs)) return true;
