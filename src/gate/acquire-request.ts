@@ -2,7 +2,7 @@ import { nearest } from "../core/text/nearest.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Role } from "../policy/roles.ts";
 
-/** What `acquire` and `run` are told about a request. */
+/** Options of `acquire` and `run`. */
 export interface AcquireRequest {
   /**
    * The host that is called, `api.example.org`; with a port only where the policy names one. A bad name is a
@@ -30,7 +30,7 @@ export interface AcquireRequest {
   readonly maxWaitMs?: number | undefined;
 }
 
-/** What `tryAcquire` and `check` are told about a request. Both never wait, so there is nothing to bound or abort. */
+/** Options of `tryAcquire` and `check`. Neither waits, so there is no `maxWaitMs` and no `signal`. */
 export type ImmediateRequest = Omit<AcquireRequest, "maxWaitMs" | "signal">;
 
 const IMMEDIATE_OPTIONS = Object.keys({

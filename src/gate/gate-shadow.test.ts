@@ -111,7 +111,7 @@ test("a circuit in shadow mode opens and closes, and refuses no call", async () 
   assert.deepEqual(eventsOf("breaker_shadow"), [
     { event_type: "breaker_shadow", host: HOST, role: "metadata", reason: "failures", remaining_ms: 6000 },
   ]);
-  assert.equal(registry.check({ host: HOST }), undefined, "whoever asks beforehand is not sent away, either");
+  assert.equal(registry.check({ host: HOST }), undefined, "check() denies nothing in shadow mode either");
   await time.advance(6000);
   end(await send(), true);
   assert.equal(registry.state(HOST).state, "closed");

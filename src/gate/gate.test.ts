@@ -155,16 +155,16 @@ test("when a probe fails, waiting requests use the new reset time, not the lease
   const breakers = new BreakerRegistry(options, { time, random: () => 0 });
   const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } } }, "test"), time, { breakers });
   breakers.onFailure({ host, status: 503 });
-  const went: number[] = [];
+  const grantedMs: number[] = [];
   for (let call = 0; call < 2; call += 1) {
     void (gate.enter({ host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY }) as Promise<Grant>).then(grant => {
-      went.push(time.monotonicUs() / 1000);
-      if (went.length === 1) grant.report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
+      grantedMs.push(time.monotonicUs() / 1000);
+      if (grantedMs.length === 1) grant.report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
       grant.release();
     });
   }
   await time.advance(20_000);
-  assert.deepEqual(went, [5000, 10_000]);
+  assert.deepEqual(grantedMs, [5000, 10_000]);
 });
 
 test("a denial names the later of a cooldown and an open circuit", () => {

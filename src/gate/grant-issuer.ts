@@ -59,7 +59,7 @@ export class GrantIssuer implements GrantOwner {
     }
     if (units > 0) roleBudget.acquired += 1;
     else roleBudget.headSkipped += 1;
-    this.#peers?.taken(roleBudget, units);
+    this.#peers?.charged(roleBudget, units);
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(waitedMs);
     this.#emitter.granted(roleBudget, units, waitedMs, maxWaitMs !== 0);

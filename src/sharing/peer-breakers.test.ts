@@ -91,8 +91,8 @@ test("a Retry-After that one process received applies to all, for the same time"
   assert.equal((await refusal(b))?.cooldownRemainingMs, 1);
   await time.advance(1);
   assert.equal(await refusal(b), undefined);
-  assert.equal(b.events.filter(isNamed("breaker_cooldown_set")).length, 1, "told once there, too");
-  assert.equal(a.events.filter(isNamed("breaker_cooldown_set")).length, 1, "and nobody hears his own words as news");
+  assert.equal(b.events.filter(isNamed("breaker_cooldown_set")).length, 1, "one event in the other process");
+  assert.equal(a.events.filter(isNamed("breaker_cooldown_set")).length, 1, "no second event for its own record");
 });
 
 test("of two cooldowns the later deadline applies to all", async () => {
@@ -121,7 +121,7 @@ test("after the reset one process probes, and the others wait for its outcome", 
   await time.advance(10_000);
   const grants = await Promise.allSettled([b.enter(), c.enter(), a.enter()]);
   const probes = grants.flatMap(result => (result.status === "fulfilled" ? [result.value] : []));
-  assert.equal(probes.length, 1, "one in the whole fleet");
+  assert.equal(probes.length, 1, "one probe among all processes");
   assert.equal((await refusal(a))?.constraint.limit, "the probe under way");
   end(probes[0] as Grant, "success");
   await time.advance(25);
@@ -205,7 +205,7 @@ test("a waiting request is granted when another process has closed the circuit",
   assert.equal(grant.waitedMs <= 3500, true);
   end(grant, "success");
   await time.advance(120_000);
-  assert.equal(time.armedTimers, 0, "nobody looks on when nobody waits");
+  assert.equal(time.armedTimers, 0, "no polling when no request waits");
 });
 
 test("a probe lease that is not used is returned", async () => {
@@ -264,7 +264,7 @@ test("HEAD requests and keys without windows are refused by a shared circuit too
 
 test("while the store is away each process uses what it knows, and publishes it when the store is back", async () => {
   let isAway = false;
-  const away = () => Promise.reject(new StoreError("nobody there"));
+  const away = () => Promise.reject(new StoreError("no connection"));
   const { time, a, b } = processesOf(2, store => ({
     processId: store.processId,
     processes: 2,
@@ -280,7 +280,7 @@ test("while the store is away each process uses what it knows, and publishes it 
   end(await a.enter(), "failure", 60_000);
   await time.advance(100);
   assert.notEqual(await refusal(a), undefined, "it knows itself");
-  assert.equal(await refusal(b), undefined, "and nobody can tell the other");
+  assert.equal(await refusal(b), undefined, "the other process does not know of it");
   isAway = false;
   await time.advance(40_000);
   await refusal(a);

@@ -97,10 +97,10 @@ export class Peers {
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#freshness?.ensureFresh(call, roleBudget) ?? true;
     const hasSlot = this.#slotLeases?.ensure(roleBudget, queue.length) ?? true;
-    const isPeerReady = hasSlot && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
+    const isReady = hasSlot && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
     if (!wasRequesting && this.isRequesting(waiter))
       this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
-    return isPeerReady;
+    return isReady;
   }
 
   /** Number of requests to the store that were started for this role budget. */
@@ -134,8 +134,8 @@ export class Peers {
     this.#freshness?.pollBlockers();
   }
 
-  taken(roleBudget: RoleBudget, units: number): void {
-    if (units > 0) this.#unitLeases?.taken(roleBudget, units);
+  charged(roleBudget: RoleBudget, units: number): void {
+    if (units > 0) this.#unitLeases?.charged(roleBudget, units);
   }
 
   written(roleBudget: RoleBudget, units: number): void {

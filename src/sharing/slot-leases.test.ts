@@ -70,7 +70,7 @@ test("no process keeps a slot while others wait for one", async () => {
   await time.advance(4000);
   const [a = 0, b = 0] = load.perGate;
   assert.equal(load.most, 1);
-  assert.ok(a + b >= 20, `${a + b} went`);
+  assert.ok(a + b >= 20, `${a + b} were sent`);
   assert.ok(Math.abs(a - b) <= 1, `${a} and ${b}`);
   await time.advance(60_000);
   await Promise.all(all);
@@ -163,7 +163,7 @@ test("the slots of two roles and of their host are counted separately", async ()
 
 test("while the store is away each process has its share of the slots, at least one", async () => {
   let isAway = false;
-  const away = () => Promise.reject(new StoreError("nobody there"));
+  const away = () => Promise.reject(new StoreError("no connection"));
   const { time, gates } = processesOf(2, 4, store => ({
     processId: store.processId,
     processes: 2,

@@ -127,12 +127,12 @@ test("a request with maxWaitMs 0 is granted free units, and refused at once when
   assert.equal(time.armedTimers, 1, "only the lease of the other is renewed");
 });
 
-test("a refusal that is already known asks the store nothing", async () => {
+test("a refusal that is already known requests the store nothing", async () => {
   let asked = 0;
   const { time, gates } = processesOf(2, "1/MINUTE", {}, store =>
-    withExchange(store, (settlements, asks) => {
-      asked += asks.length;
-      return store.exchange(settlements, asks);
+    withExchange(store, (settlements, requests) => {
+      asked += requests.length;
+      return store.exchange(settlements, requests);
     }),
   );
   await send(gates[0], time);
@@ -188,8 +188,8 @@ test("over all processes a request is charged to its role and its total together
 test("when the store is away each process uses its share, reports it once, and returns to the full limits by itself", async () => {
   let isAway = false;
   const { time, gates, events } = processesOf(2, "4/SECOND", {}, store =>
-    withExchange(store, (settlements, asks) =>
-      isAway ? Promise.reject(new StoreError("nobody there")) : store.exchange(settlements, asks),
+    withExchange(store, (settlements, requests) =>
+      isAway ? Promise.reject(new StoreError("no connection")) : store.exchange(settlements, requests),
     ),
   );
   await send(gates[0], time);
@@ -204,13 +204,13 @@ test("when the store is away each process uses its share, reports it once, and r
   isAway = false;
   await time.advance(5000);
   assert.equal(sent.length, 12);
-  const told = events.map(event => event.event_type).filter(type => type.startsWith("store_"));
-  assert.deepEqual(told.toSorted(), ["store_away", "store_away", "store_back", "store_back"]);
+  const storeEvents = events.map(event => event.event_type).filter(type => type.startsWith("store_"));
+  assert.deepEqual(storeEvents.toSorted(), ["store_away", "store_away", "store_back", "store_back"]);
 });
 
 test("a reload while the store is away gives a process its share of the new limits", async () => {
   const { time, gates } = processesOf(2, "4/SECOND", {}, store =>
-    withExchange(store, () => Promise.reject(new StoreError("nobody there"))),
+    withExchange(store, () => Promise.reject(new StoreError("no connection"))),
   );
   const [gate] = gates;
   await send(gate, time);
@@ -292,7 +292,7 @@ test("over all processes law L1 holds, every request is granted, and no unit sta
         if (fate === "aborted") controller.abort();
       }
       await time.advance(120_000);
-      assert.equal(open, 0, "everybody has been served");
+      assert.equal(open, 0, "every request was granted");
       for (const [limit, windowMs] of [
         [3, 1000],
         [7, 3000],

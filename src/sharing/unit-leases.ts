@@ -8,7 +8,7 @@ import { claimsOf, isLimited } from "./budget-claims.ts";
 
 /** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
 const USE_WITHIN_US = 1_000_000;
-/** Bounds one request to the store: leased units that a process cannot send at once are missing in the others. */
+/** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
 const MAX_UNITS_PER_LEASE = 64;
 const RETRY = { baseMs: 1000, capMs: 30_000 };
 
@@ -71,7 +71,7 @@ export class UnitLeases {
     return false;
   }
 
-  taken(roleBudget: RoleBudget, units: number): void {
+  charged(roleBudget: RoleBudget, units: number): void {
     const { unitLease } = roleBudget;
     if (unitLease !== undefined) unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - units);
   }
