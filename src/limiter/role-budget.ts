@@ -41,7 +41,7 @@ export class RoleBudget extends Budget {
     const sharedUs = this.unitLease?.notBeforeUs ?? 0;
     if (units === 0 || sharedUs <= nowUs || super.earliestUs(units, nowUs) >= sharedUs)
       return super.constraint(units, nowUs);
-    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} shared by all processes` };
+    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
   }
 
   /** Whether a new budget would behave the same, so that this one may be forgotten if no request waits (law L11). */

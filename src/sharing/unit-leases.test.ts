@@ -118,7 +118,7 @@ test("a request with maxWaitMs 0 is granted free units, and refused at once when
   const second = gates[1]?.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
   const refused = assert.rejects(Promise.resolve(second), error => {
     assert.ok(error instanceof RateLimitExceeded);
-    assert.equal(error.constraint.limit, "1/SECOND shared by all processes");
+    assert.equal(error.constraint.limit, "1/SECOND (shared by all processes)");
     return true;
   });
   await time.advance(10);
