@@ -1,4 +1,4 @@
-/** `docstokg/limiter`: the limiter alone, for those who want only that. */
+/** `docstokg/limiter`: the rate limiter without HTTP, breakers and stores. */
 export {
   BusyError,
   ConfigError,
@@ -7,8 +7,8 @@ export {
   RateLimitExceeded,
   RejectedError,
 } from "./errors.ts";
+export type { AcquireRequest, ImmediateRequest } from "./gate/acquire-request.ts";
 export {
-  type AcquireRequest,
   type AnsweredRequest,
   type LimiterSnapshot,
   type RateGrant,
@@ -16,9 +16,9 @@ export {
   type RateLimiterOptions,
   type SendingGrant,
 } from "./gate/rate-limiter.ts";
-export type { Refusal } from "./limiter/grant.ts";
-export type { KeySnapshot } from "./limiter/key-snapshot.ts";
+export type { KeySnapshot, WindowSnapshot } from "./limiter/key-snapshot.ts";
 export type { LimiterEvent } from "./limiter/limiter-events.ts";
+export type { Refusal } from "./limiter/refusal.ts";
 export type { Listener } from "./listeners.ts";
 export type {
   AimdOptions,

@@ -166,9 +166,9 @@ describe("lanes", () => {
     const gate = new Gate(limits({}), new FakeTime());
     const first = gate.enter({ host, role: "metadata" }) as Grant;
     gate.reload(limits({ total: { rates: "1/h", guard_ms: 0 } }));
-    assert.equal(gate.tryEnter({ host, role: "metadata" }).isGranted, false);
+    assert.equal(gate.tryEnter({ host, role: "metadata" }), undefined);
     first.giveBack();
-    assert.equal(gate.tryEnter({ host, role: "metadata" }).isGranted, true);
+    assert.ok(gate.tryEnter({ host, role: "metadata" }));
   });
 });
 

@@ -57,17 +57,17 @@ function ourAllowing(hosts: readonly string[]): readonly LimiterCase[] {
   const stepUs = Math.ceil(SLIDE_US / hosts.length);
   const trySliding = (host: string) => {
     time.skippedUs += stepUs;
-    return sliding.tryAcquire({ host }).isGranted;
+    return sliding.tryAcquire({ host }) !== undefined;
   };
   const tryAndRelease = (host: string) => {
-    const answer = released.tryAcquire({ host });
-    if (answer.isGranted) answer.release();
-    return answer.isGranted;
+    const grant = released.tryAcquire({ host });
+    grant?.release();
+    return grant !== undefined;
   };
-  const tryNamed = (host: string) => named.tryAcquire({ host, role: "metadata" }).isGranted;
+  const tryNamed = (host: string) => named.tryAcquire({ host, role: "metadata" }) !== undefined;
   return [
-    syncCase(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, true),
-    syncCase(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, true),
+    syncCase(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }) !== undefined, true),
+    syncCase(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }) !== undefined, true),
     syncCase(keyed(OURS_SLIDING, 2), hosts, trySliding, true),
     syncCase(keyed("docstokg tryAcquire({ host, role }), 2 windows", 2), hosts, tryNamed, true),
     syncCase(keyed("docstokg tryAcquire({ host }) and release(), 2 windows", 2), hosts, tryAndRelease, true),
@@ -80,8 +80,8 @@ function ourRefusing(hosts: readonly string[]): readonly LimiterCase[] {
   const two = fullLimiter(FULL.twoWindows, hosts);
   const acquire = (host: string) => two.acquire({ host, maxWaitMs: 0 });
   return [
-    syncCase(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }).isGranted, false),
-    syncCase(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }).isGranted, false),
+    syncCase(keyed(OURS, 2), hosts, host => two.tryAcquire({ host }) !== undefined, false),
+    syncCase(keyed(OURS_1, 1), hosts, host => one.tryAcquire({ host }) !== undefined, false),
     asyncCase(keyed("docstokg await acquire({ host, maxWaitMs: 0 })", 2), hosts, acquire, false),
   ];
 }

@@ -1,4 +1,4 @@
-/** Those who want to know of one signal's abort, behind a single listener. */
+/** The callbacks for one signal, behind a single listener. */
 interface Watch {
   readonly watchers: Set<() => void>;
   readonly stop: () => void;
@@ -7,9 +7,9 @@ interface Watch {
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * Calls `aborted` when the signal is; answers with the way to stop.
- * Adding a listener to a signal looks through those it has, so that ten thousand waits under one signal would cost ten
- * thousand times ten thousand: here they share one.
+ * Calls `aborted` when the signal is aborted; returns a function that stops watching.
+ * `addEventListener` searches all listeners of the signal, so 10,000 waits with one signal would take quadratic time.
+ * Here they share one listener.
  */
 export function onAbort(signal: AbortSignal, aborted: () => void): () => void {
   const watch = watches.get(signal) ?? startWatch(signal);

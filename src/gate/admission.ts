@@ -1,16 +1,17 @@
-/** What is decided about a request before anything is taken: what it weighs, whether it may wait, how it is refused. */
+/** Decisions about a request before anything is charged: whether it may wait, and how it is refused. */
 
 import type { Denial } from "../breaker/denial.ts";
 import { BusyError, RateLimitExceeded, type RejectedError } from "../errors.ts";
-import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import type { Refusal } from "../limiter/grant.ts";
+import type { Refusal } from "../limiter/refusal.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Scheduler } from "../limiter/scheduler.ts";
 
 /**
- * A known end may be waited for within the bound. A half-open circuit's probe ends nobody knows when: only a call that
- * brought its own bound waits for it, the others are told at once. A call with a bound for outages goes by that alone,
- * and takes the end of the probe's lease for its end.
+ * Whether a request may wait for the end of a denial.
+ * An open circuit or a cooldown has a known end, which must lie within the bound. A half-open circuit whose probe is in
+ * flight has none: only a call with its own `maxWaitMs` waits for it. With `maxBreakerWaitMs` the end of the probe's
+ * lease counts as the end.
  */
 export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: number, nowUs: number): boolean {
   const { state, untilUs } = denial;
@@ -19,7 +20,7 @@ export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: nu
   return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= latestStartUs;
 }
 
-/** The units that must find room for a newcomer to go: its own behind those of the line. */
+/** Units for which the windows need capacity before a new request can start: its own and those queued before it. */
 export function unitsNeeded(scheduler: Scheduler, roleBudget: RoleBudget, units: number): number {
   return units === 0 ? 0 : units + (scheduler.queueOf(roleBudget)?.units ?? 0);
 }
@@ -33,10 +34,10 @@ export function rejection(
   return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }
 
-/** The bounds that a call brings with it. */
+/** Throws a RangeError for a bad bound of the call. */
 export function checkBounds({ maxWaitMs, maxBreakerWaitMs }: EntryRequest): void {
   if (maxWaitMs !== undefined && !(maxWaitMs >= 0))
-    throw new RangeError(`maxWaitMs must be 0 or more, not ${maxWaitMs}`);
+    throw new RangeError(`maxWaitMs must be at least 0, got ${maxWaitMs}`);
   if (maxBreakerWaitMs !== undefined && !(maxBreakerWaitMs >= 0))
-    throw new RangeError(`maxBreakerWaitMs must be 0 or more, not ${maxBreakerWaitMs}`);
+    throw new RangeError(`maxBreakerWaitMs must be at least 0, got ${maxBreakerWaitMs}`);
 }

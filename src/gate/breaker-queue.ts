@@ -1,6 +1,6 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
-import type { Waiter } from "../limiter/wait-queue.ts";
+import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
 
 type Blocker = Denial["blocker"];
@@ -11,9 +11,8 @@ interface WaitList {
 }
 
 /**
- * Where those wait whose host is cut off, if they may wait that long.
- * They stand in nobody's way: other hosts of the same lane go on. When the blocker may be passed again they go back
- * to the end of their line.
+ * Requests that wait for an open circuit or a cooldown. They do not block other hosts of the same role budget. When the
+ * blocker ends, they join the end of their queue again.
  */
 export class BreakerQueue {
   readonly #time: Time;
@@ -31,7 +30,7 @@ export class BreakerQueue {
     return this.#blockerOf.size;
   }
 
-  /** Whom somebody waits for. */
+  /** The circuits and cooldowns that requests wait for. */
   blockers(): IterableIterator<Blocker> {
     return this.#lists.keys();
   }
@@ -64,8 +63,8 @@ export class BreakerQueue {
   }
 
   /**
-   * All go back to their lines at once. Whoever is not let through, because a timer was early or a half-open circuit
-   * has its probe, is denied by something that will end, and comes back here: nobody is ever left waiting for nothing.
+   * Moves all requests of a blocker back to their queues. A request that is denied again, because the timer was early
+   * or a probe is in flight, returns here with a new end, so no request waits without a timer.
    */
   #releaseAll(blocker: Blocker): void {
     const list = this.#lists.get(blocker);

@@ -13,8 +13,8 @@ import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
 
 /**
- * Random schedules against oracles that count by hand. Together more than 20,000 schedules in one run.
- * A failing one is printed with its seed and path; put both into `replay` of the property to see it again.
+ * Random schedules, checked against independent counts in this file: more than 20,000 schedules in one run.
+ * fast-check prints the seed and path of a failing schedule; pass both to `fc.assert` to repeat it.
  */
 
 function nth<T>(list: readonly T[], which: number): T | undefined {
@@ -26,7 +26,7 @@ interface RecordedSend {
   readonly units: number;
 }
 
-/** The law, by hand: the largest number of units in any half-open interval of this length. */
+/** Law L1, counted independently: the largest number of units in any half-open interval of this length. */
 function mostInAnyWindow(sends: readonly RecordedSend[], spanUs: number): number {
   let most = 0;
   for (const { us: from } of sends) {
@@ -46,7 +46,7 @@ const windows = fc
   })
   .map(list => list.map(({ limit, ms }) => ({ limit, ms, rate: `${limit}/${ms}ms` })));
 
-// --- One lane: what is announced is what happens -----------------------------------------------------------------
+// --- One key: requests are granted at the estimated instant ------------------------------------------------------
 
 interface ScheduledArrival {
   readonly gapMs: number;
@@ -64,7 +64,7 @@ const arrival: fc.Arbitrary<ScheduledArrival> = fc.record({
   maxWaitMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 600 }), fc.constant(Number.POSITIVE_INFINITY)),
 });
 
-test("an undisturbed lane admits exactly whom it can serve in time, and serves each at the instant foretold", async () => {
+test("without disturbance a key admits exactly the requests that it can grant in time, each at the estimated instant", async () => {
   await fc.assert(
     fc.asyncProperty(windows, fc.array(arrival, { maxLength: 25, size: "max" }), async (shapes, arrivals) => {
       const time = new FakeTime();
@@ -75,16 +75,16 @@ test("an undisturbed lane admits exactly whom it can serve in time, and serves e
       for (const { gapMs, weight, maxWaitMs } of arrivals) {
         await time.advance(gapMs);
         const nowUs = time.monotonicUs();
-        // By hand: not before the one ahead, and the first instant at which every window has room.
+        // Counted independently: not before the request ahead, at the first instant at which every window has capacity.
         const fits = (us: number) =>
           shapes.every(({ limit, ms }) => mostInAnyWindow([...schedule, { us, units: weight }], ms * 1000) <= limit);
         const leastUs = Math.max(nowUs, schedule.at(-1)?.us ?? 0);
         const candidates = [leastUs, ...schedule.flatMap(({ us }) => shapes.map(({ ms }) => us + ms * 1000))];
-        const foretoldUs = candidates.filter(us => us >= leastUs && fits(us)).sort((a, b) => a - b)[0] as number;
+        const expectedUs = candidates.filter(us => us >= leastUs && fits(us)).sort((a, b) => a - b)[0] as number;
         try {
           const entered = gate.enter({ host: "a.example", role: "metadata", weight, maxWaitMs });
-          assert.ok(foretoldUs - nowUs <= maxWaitMs * 1000, "admitted although it cannot be served in time");
-          schedule.push({ us: foretoldUs, units: weight });
+          assert.ok(expectedUs - nowUs <= maxWaitMs * 1000, "admitted although it cannot be served in time");
+          schedule.push({ us: expectedUs, units: weight });
           granted.push(
             Promise.resolve(entered).then(grant => {
               grant.release();
@@ -93,8 +93,8 @@ test("an undisturbed lane admits exactly whom it can serve in time, and serves e
           );
         } catch (error) {
           assert.ok(error instanceof RejectedError);
-          assert.ok(foretoldUs - nowUs > maxWaitMs * 1000, "refused although it could be served in time");
-          assert.equal(error.retryAfterMs, Math.ceil((foretoldUs - nowUs) / 1000));
+          assert.ok(expectedUs - nowUs > maxWaitMs * 1000, "refused although it could be served in time");
+          assert.equal(error.retryAfterMs, Math.ceil((expectedUs - nowUs) / 1000));
         }
       }
       await time.advance(20_000);
@@ -132,7 +132,7 @@ type ScheduleStep =
 const HOSTS = ["a.example", "b.example", "c.example"] as const;
 const ROLES = ["metadata", "artifact"] as const;
 const which = fc.nat({ max: 30 });
-const act: fc.Arbitrary<ScheduleStep> = fc.oneof(
+const step: fc.Arbitrary<ScheduleStep> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
@@ -169,7 +169,7 @@ const answer: fc.Arbitrary<ScheduleStep> = fc.record({
 });
 
 const cap = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined });
-const world = fc.record({
+const scheduleShape = fc.record({
   metadata: windows,
   artifact: windows,
   total: fc.option(windows, { nil: undefined }),
@@ -183,7 +183,7 @@ const world = fc.record({
   hasWeights: fc.boolean(),
   earlyUs: fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 5 }),
 });
-type ScheduleShape = typeof world extends fc.Arbitrary<infer Shape> ? Shape : never;
+type ScheduleShape = typeof scheduleShape extends fc.Arbitrary<infer Shape> ? Shape : never;
 
 function optionsOf({
   metadata,
@@ -214,7 +214,7 @@ function optionsOf({
       metadata: { ...common, ...capped, rates: rates(metadata) },
       artifact: { ...common, ...capped, rates: rates(artifact) },
     },
-    // a.example has a total, b and c share a group, so that every depth of the tree is met.
+    // a.example has a total, b and c share a group, so that every depth of the tree occurs.
     hosts: { "a.example": { total: totalLimits } },
     ...(group === undefined
       ? {}
@@ -234,19 +234,19 @@ const BREAKERS: BreakersOptions = {
 test("no schedule of arrivals, aborts, stalls, early timers and changes of pace breaks a law", async () => {
   await fc.assert(
     fc.asyncProperty(
-      world,
-      fc.array(fc.oneof({ weight: 8, arbitrary: act }, { weight: 2, arbitrary: answer }), {
+      scheduleShape,
+      fc.array(fc.oneof({ weight: 8, arbitrary: step }, { weight: 2, arbitrary: answer }), {
         maxLength: 60,
         size: "max",
       }),
-      async (shape, acts) => {
+      async (shape, steps) => {
         let timers = 0;
         const time = new FakeTime({ earlyUs: () => shape.earlyUs[timers++ % shape.earlyUs.length] as number });
         const breakers = shape.hasBreakers ? new BreakerRegistry(BREAKERS, { time, random: () => 0.5 }) : undefined;
         const gate = new Gate(limitPoliciesFrom(optionsOf(shape), "test"), time, { breakers });
         const run = new ScheduleRun(shape, time, gate, breakers);
-        for (const step of acts) {
-          await run.step(step);
+        for (const each of steps) {
+          await run.step(each);
           run.check();
         }
         await run.drain();
@@ -259,7 +259,7 @@ test("no schedule of arrivals, aborts, stalls, early timers and changes of pace 
 
 interface ScheduledCall {
   readonly host: string;
-  readonly lane: string;
+  readonly key: string;
   readonly units: number;
   readonly arrival: number;
   readonly abort: AbortController;
@@ -269,7 +269,7 @@ interface ScheduledCall {
   isReported: boolean;
 }
 
-/** One schedule under way, with everything that the laws speak of written down by hand. */
+/** Runs one schedule, and counts independently what the laws are about. */
 class ScheduleRun {
   readonly #shape: ScheduleShape;
   readonly #time: FakeTime;
@@ -278,7 +278,7 @@ class ScheduleRun {
   readonly #sends = new Map<string, RecordedSend[]>();
   readonly #lastServed = new Map<string, number>();
   readonly #breakers: BreakerRegistry | undefined;
-  /** By host: nothing may be granted before. */
+  /** By host: no request may be granted before this. */
   readonly #cooledUntilUs = new Map<string, number>();
 
   constructor(shape: ScheduleShape, time: FakeTime, gate: Gate, breakers: BreakerRegistry | undefined) {
@@ -304,12 +304,12 @@ class ScheduleRun {
 
   #enter({ host, role, weight, isHead, maxWaitMs }: Extract<ScheduleStep, { do: "enter" }>): void {
     const name = HOSTS[host] as string;
-    const lane = `${this.#shape.group !== undefined && host > 0 ? "pair" : name} ${ROLES[role]}`;
+    const key = `${this.#shape.group !== undefined && host > 0 ? "pair" : name} ${ROLES[role]}`;
     const abort = new AbortController();
     const units = isHead ? 0 : this.#shape.hasWeights ? weight : 1;
     const call: ScheduledCall = {
       host: name,
-      lane,
+      key,
       units,
       arrival: this.#calls.length,
       abort,
@@ -348,16 +348,16 @@ class ScheduleRun {
     assert.ok(this.#time.monotonicUs() >= (this.#cooledUntilUs.get(call.host) ?? 0), "granted inside a cooldown");
     if (this.#breakers !== undefined) {
       for (const { state, probes, role } of this.#breakers.state(call.host).roles) {
-        assert.notEqual(`${state} ${role === call.lane.split(" ")[1]}`, "open true", "granted by an open circuit");
+        assert.notEqual(`${state} ${role === call.key.split(" ")[1]}`, "open true", "granted by an open circuit");
         assert.ok(probes <= (role === "artifact" ? 2 : 1), "too many probes");
       }
-      // Who had to wait for its host goes to the end of the line.
+      // A request that waited for a circuit rejoins at the end of the queue, so the order is not checked.
       return;
     }
-    // First in, first out, among those that the windows count.
+    // First in, first out, among requests that the windows count.
     if (call.units === 0) return;
-    assert.ok(call.arrival > (this.#lastServed.get(call.lane) ?? -1), "overtaken in its own lane");
-    this.#lastServed.set(call.lane, call.arrival);
+    assert.ok(call.arrival > (this.#lastServed.get(call.key) ?? -1), "overtaken within its key");
+    this.#lastServed.set(call.key, call.arrival);
   }
 
   #failed(call: ScheduledCall, error: unknown): void {
@@ -371,8 +371,8 @@ class ScheduleRun {
     if (call?.grant === undefined || this.#breakers === undefined) return;
     const outcome = outcomeOfResponse({ status, retryAfterMs });
     call.grant.report({ outcome, status, retryAfterMs });
-    const isHeeded = outcome.kind === "failure" && outcome.throttled && retryAfterMs !== undefined;
-    if (isHeeded && !call.isReported) {
+    const setsCooldown = outcome.kind === "failure" && outcome.throttled && retryAfterMs !== undefined;
+    if (setsCooldown && !call.isReported) {
       const untilUs = this.#time.monotonicUs() + Math.min(500, retryAfterMs) * 1000;
       this.#cooledUntilUs.set(call.host, Math.max(untilUs, this.#cooledUntilUs.get(call.host) ?? 0));
     }
@@ -410,9 +410,9 @@ class ScheduleRun {
     return this.#calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
   }
 
-  #budgetsOf({ lane }: ScheduledCall): readonly string[] {
-    const [owner = ""] = lane.split(" ");
-    return [lane, owner];
+  #budgetsOf({ key }: ScheduledCall): readonly string[] {
+    const [owner = ""] = key.split(" ");
+    return [key, owner];
   }
 
   check(): void {
@@ -422,23 +422,23 @@ class ScheduleRun {
     assert.equal(this.#gate.inFlight, held.length);
     assert.equal(this.#gate.waiting, this.#calls.filter(({ state }) => state === "waiting").length);
     assert.ok(held.length <= (maxInFlight ?? Number.POSITIVE_INFINITY), "above the global ceiling");
-    this.#checkNobodyWaitsForNothing(nowUs);
-    const lanes = new Set(this.#calls.map(({ lane }) => lane));
-    for (const lane of lanes) {
-      const [owner, role] = lane.split(" ");
-      this.#checkWindows(lane, role === "metadata" ? metadata : artifact, guardMs, nowUs);
-      const inLane = held.filter(call => call.lane === lane).length;
-      assert.ok(inLane <= (roleCap ?? Number.POSITIVE_INFINITY), "above the cap of a role");
+    this.#checkReadyRequestsAreGranted(nowUs);
+    const keys = new Set(this.#calls.map(({ key }) => key));
+    for (const key of keys) {
+      const [owner, role] = key.split(" ");
+      this.#checkWindows(key, role === "metadata" ? metadata : artifact, guardMs, nowUs);
+      const inKey = held.filter(call => call.key === key).length;
+      assert.ok(inKey <= (roleCap ?? Number.POSITIVE_INFINITY), "above max_concurrent of a role");
       if (owner === "a.example") {
         this.#checkWindows(owner, total ?? [], guardMs, nowUs);
-        const inHost = held.filter(call => call.lane.startsWith("a.example")).length;
-        assert.ok(inHost <= (totalCap ?? Number.POSITIVE_INFINITY), "above the cap of a host");
+        const inHost = held.filter(call => call.key.startsWith("a.example")).length;
+        assert.ok(inHost <= (totalCap ?? Number.POSITIVE_INFINITY), "above max_concurrent of a host");
       }
       if (owner === "pair") this.#checkWindows(owner, group ?? [], guardMs, nowUs);
     }
   }
 
-  /** What is granted and not yet written may be written at any moment: it counts as written now. */
+  /** A request that is granted and not yet written may be written at any moment: it counts as written now. */
   #checkWindows(
     budget: string,
     shapes: readonly { readonly limit: number; readonly ms: number }[],
@@ -453,35 +453,35 @@ class ScheduleRun {
   }
 
   /**
-   * Nobody waits whose whole path has been free for longer than a timer may be late.
-   * Only where all weigh the same and no host can be cut off: a heavy one keeps the turn while it gathers its room.
+   * No request waits although every budget has admitted it for longer than a timer may be late.
+   * Checked only with equal weights and without breakers: a heavy request keeps the turn until enough units are free.
    */
-  #checkNobodyWaitsForNothing(nowUs: number): void {
+  #checkReadyRequestsAreGranted(nowUs: number): void {
     if (this.#shape.hasWeights || this.#breakers !== undefined) return;
     if (this.#gate.inFlight >= (this.#shape.maxInFlight ?? Number.POSITIVE_INFINITY)) return;
-    for (const lane of this.#gate.roleBudgets()) {
-      const name = `${lane.name.replace("group ", "")} ${lane.role}`;
+    for (const roleBudget of this.#gate.roleBudgets()) {
+      const name = `${roleBudget.name.replace("group ", "")} ${roleBudget.role}`;
       for (const units of [0, 1]) {
-        if (!this.#calls.some(call => call.state === "waiting" && call.lane === name && call.units === units)) continue;
+        if (!this.#calls.some(call => call.state === "waiting" && call.key === name && call.units === units)) continue;
         let readyUs = 0;
-        for (let at: Budget | undefined = lane; at; at = at.above)
+        for (let at: Budget | undefined = roleBudget; at; at = at.above)
           readyUs = Math.max(readyUs, at.readyUs(units, nowUs));
         assert.ok(readyUs > nowUs - 1100, `${name} waits although it could have gone at ${readyUs}, now ${nowUs}`);
       }
     }
   }
 
-  /** After the last fault everybody who still waits is served, and nothing is left behind. */
+  /** After the last fault every waiting request is granted, and no timer or slot is left behind. */
   async drain(): Promise<void> {
     for (let rounds = 0; rounds < 200 && this.#gate.waiting + this.#gate.inFlight > 0; rounds += 1) {
       for (const call of this.#calls) if (call.grant !== undefined && !call.isReleased) this.#end("release", 0);
       await this.#time.advance(this.#time.nextTimerMs ?? 1);
     }
-    assert.equal(this.#gate.waiting, 0, "somebody waits for ever");
+    assert.equal(this.#gate.waiting, 0, "a request waits for ever");
     assert.equal(this.#gate.inFlight, 0);
     assert.equal(this.#time.armedTimers, 0, "a timer is left behind");
-    for (const lane of this.#gate.roleBudgets())
-      assert.equal(lane.log.pending, 0, "granted is more than written and returned");
+    for (const roleBudget of this.#gate.roleBudgets())
+      assert.equal(roleBudget.log.pending, 0, "more units granted than written and returned");
     for (const { state } of this.#calls) assert.notEqual(state, "granted");
   }
 }

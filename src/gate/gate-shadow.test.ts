@@ -15,7 +15,7 @@ import { Gate } from "./gate.ts";
 const HOST = "a.example";
 const LIMITS = { rates: "2/SECOND", guard_ms: 0, max_delay_ms: 500 };
 
-function scene(limits: RatelimitsOptions, breakers: BreakersOptions = {}, isShared = false) {
+function gateOf(limits: RatelimitsOptions, breakers: BreakersOptions = {}, isShared = false) {
   const time = new FakeTime();
   const events: (LimiterEvent | BreakerEvent)[] = [];
   const listener = (event: LimiterEvent | BreakerEvent) => {
@@ -29,13 +29,13 @@ function scene(limits: RatelimitsOptions, breakers: BreakersOptions = {}, isShar
     grant.written();
     return grant;
   };
-  const told = (type: string) => events.filter(({ event_type }) => event_type === type);
-  return { time, gate, registry, send, told };
+  const eventsOf = (type: string) => events.filter(({ event_type }) => event_type === type);
+  return { time, gate, registry, send, eventsOf };
 }
 
 for (const isShared of [false, true]) {
-  test(`in shadow mode nothing is held, and what would have been is told${isShared ? ", with a store, too" : ""}`, async () => {
-    const { time, send, told } = scene({ mode: "shadow", defaults: { metadata: LIMITS } }, {}, isShared);
+  test(`in shadow mode no request waits, and what enforcing would have done is emitted${isShared ? ", with a store too" : ""}`, async () => {
+    const { time, send, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata: LIMITS } }, {}, isShared);
     for (let n = 0; n < 2; n += 1) (await send()).release();
     await time.advance(600);
     (await send()).release();
@@ -45,22 +45,22 @@ for (const isShared of [false, true]) {
     assert.equal(last.waitedMs, 0);
     last.release();
     assert.deepEqual(
-      told("ratelimit.shadow").map(event => "would" in event && [event.would, event.wait_ms, event.constraint]),
+      eventsOf("ratelimit.shadow").map(event => "would" in event && [event.would, event.wait_ms, event.constraint]),
       [
         ["wait", 400, "2/SECOND of a.example"],
         ["wait", 400, "2/SECOND of a.example"],
         ["refuse", 900, "2/SECOND of a.example"],
       ],
     );
-    assert.equal(time.monotonicUs(), 700_000, "nobody waited");
+    assert.equal(time.monotonicUs(), 700_000, "no request waited");
   });
 }
 
-test("a slot that is missing would have been waited for, nobody knows how long", async () => {
-  const { send, told } = scene({ mode: "shadow", defaults: { metadata: { ...LIMITS, max_concurrent: 1 } } });
+test("in shadow mode a missing slot is reported as a wait of unknown length", async () => {
+  const { send, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata: { ...LIMITS, max_concurrent: 1 } } });
   const first = await send();
   const second = await send();
-  const [event] = told("ratelimit.shadow");
+  const [event] = eventsOf("ratelimit.shadow");
   assert.deepEqual(event, {
     event_type: "ratelimit.shadow",
     key: HOST,
@@ -73,15 +73,15 @@ test("a slot that is missing would have been waited for, nobody knows how long",
   second.release();
 });
 
-test("one host may be in shadow mode, and the others not; or the other way round", async () => {
-  const one = scene({
+test("one host can be in shadow mode while the others are enforced, and the other way round", async () => {
+  const one = gateOf({
     defaults: { metadata: { ...LIMITS, max_delay_ms: 0 } },
     hosts: { [HOST]: { metadata: { mode: "shadow" } } },
   });
   for (let n = 0; n < 3; n += 1) (await one.send()).release();
   for (let n = 0; n < 2; n += 1) (await one.send("b.example")).release();
   await assert.rejects(one.send("b.example"), RateLimitExceeded);
-  const all = scene({
+  const all = gateOf({
     mode: "shadow",
     defaults: { metadata: { ...LIMITS, max_delay_ms: 0 } },
     hosts: { [HOST]: { metadata: { mode: "enforce" } } },
@@ -90,9 +90,9 @@ test("one host may be in shadow mode, and the others not; or the other way round
   await assert.rejects(all.send(), RateLimitExceeded);
 });
 
-test("a circuit in shadow mode opens and closes, and refuses nobody", async () => {
+test("a circuit in shadow mode opens and closes, and refuses no call", async () => {
   const circuit = { fail_max: 2, reset_timeout_s: 10 };
-  const { time, send, told, registry } = scene(
+  const { time, send, eventsOf, registry } = gateOf(
     { defaults: { metadata: { ...LIMITS, rates: "1000/s" } } },
     {
       mode: "shadow",
@@ -108,23 +108,23 @@ test("a circuit in shadow mode opens and closes, and refuses nobody", async () =
   assert.equal(registry.state(HOST).state, "open");
   await time.advance(4000);
   end(await send(), false);
-  assert.deepEqual(told("breaker_shadow"), [
+  assert.deepEqual(eventsOf("breaker_shadow"), [
     { event_type: "breaker_shadow", host: HOST, role: "metadata", reason: "failures", remaining_ms: 6000 },
   ]);
-  assert.equal(registry.check({ host: HOST }), undefined, "whoever asks beforehand is not sent away, either");
+  assert.equal(registry.check({ host: HOST }), undefined, "check() denies nothing in shadow mode either");
   await time.advance(6000);
   end(await send(), true);
   assert.equal(registry.state(HOST).state, "closed");
 });
 
-test("limits in shadow mode leave the breakers as they are", async () => {
-  const { send, registry } = scene({ mode: "shadow", defaults: { metadata: LIMITS } });
+test("breakers are enforced while limits are in shadow mode", async () => {
+  const { send, registry } = gateOf({ mode: "shadow", defaults: { metadata: LIMITS } });
   registry.open(HOST, 60);
   await assert.rejects(send(), BreakerOpenError);
 });
 
-test("a success ends the pause that a host in shadow mode asked for, if it was sent after that", async () => {
-  const { send, registry } = scene({ defaults: { metadata: { ...LIMITS, rates: "1000/s" } } }, { mode: "shadow" });
+test("in shadow mode a success ends a cooldown if its request was sent after the cooldown began", async () => {
+  const { send, registry } = gateOf({ defaults: { metadata: { ...LIMITS, rates: "1000/s" } } }, { mode: "shadow" });
   const [asked, before] = [await send(), await send()];
   asked.report({ outcome: { kind: "failure", cause: "status", throttled: true }, retryAfterMs: 60_000 });
   assert.equal(registry.state(HOST).state, "open");

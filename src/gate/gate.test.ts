@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { role } from "../../test/limiter/kit.ts";
 import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
@@ -9,6 +10,7 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Gate } from "./gate.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 
 const host = "api.example.org";
 
@@ -25,15 +27,15 @@ function setUp(limits: RatelimitsOptions = {}) {
   const gate = new Gate(limitPoliciesFrom(all, "test"), time, { breakers });
   const log: string[] = [];
   const start = (name: string, request: Partial<EntryRequest> = {}) => {
-    const note = (what: string) => log.push(`${name} ${what} at ${time.monotonicUs() / 1000}`);
+    const record = (what: string) => log.push(`${name} ${what} at ${time.monotonicUs() / 1000}`);
     const enter = async () => gate.enter({ host, role: "metadata", ...request });
     return enter().then(
       grant => {
-        note("went");
+        record("granted");
         return grant;
       },
       error => {
-        note(error.name);
+        record(error.name);
         return error;
       },
     );
@@ -45,7 +47,7 @@ function setUp(limits: RatelimitsOptions = {}) {
   const fail = (name = host) => {
     for (let call = 0; call < 3; call += 1) breakers.onFailure({ host: name, status: 503 });
   };
-  /** Nothing waits, nothing is armed, no permit and no slot is out. */
+  /** No request waits, no timer is armed, no slot is held. */
   const assertClean = () => {
     assert.equal(gate.waiting, 0);
     assert.equal(gate.inFlight, 0);
@@ -54,7 +56,7 @@ function setUp(limits: RatelimitsOptions = {}) {
   return { time, breakers, gate, log, start, answer, fail, assertClean };
 }
 
-test("a call to a host that is cut off is refused at once and charges no window", () => {
+test("a call to a host with an open circuit is refused at once and charges no window", () => {
   const { gate, fail } = setUp();
   fail();
   assert.throws(
@@ -66,11 +68,11 @@ test("a call to a host that is cut off is refused at once and charges no window"
       return true;
     },
   );
-  const refusal = gate.tryEnter({ host, role: "metadata" });
-  assert.ok(!refusal.isGranted);
+  const refusal = gate.check({ host, role: "metadata" });
+  assert.ok(refusal);
   assert.equal(refusal.retryAfterMs, 60_000);
-  for (const lane of gate.roleBudgets())
-    assert.deepEqual([lane.log.written, lane.log.pending, lane.inFlight], [0, 0, 0]);
+  for (const { log: used, inFlight } of gate.roleBudgets())
+    assert.deepEqual([used.written, used.pending, inFlight], [0, 0, 0]);
 });
 
 test("a refusal by the limiter takes no probe", async () => {
@@ -80,23 +82,23 @@ test("a refusal by the limiter takes no probe", async () => {
   ((await start("first")) as Grant).release();
   fail();
   await time.advance(60_000);
-  assert.equal(gate.tryEnter({ host, role: "metadata" }).isGranted, false);
+  assert.equal(gate.tryEnter({ host, role: "metadata" }), undefined);
   assert.equal(breakers.state(host).roles[0]?.probes, 0);
   assert.equal(breakers.check({ host }), undefined);
 });
 
-test("a cooldown that ends within the bound is waited for", async () => {
+test("a request waits for a cooldown that ends within its bound", async () => {
   const { time, start, answer, log, assertClean } = setUp();
   answer((await start("a")) as Grant, 429, 800);
   const waiting = start("b");
   await start("c", { maxWaitMs: 700 });
   await time.advance(1000);
-  assert.deepEqual(log, ["a went at 0", "c BreakerOpenError at 0", "b went at 800"]);
+  assert.deepEqual(log, ["a granted at 0", "c BreakerOpenError at 0", "b granted at 800"]);
   ((await waiting) as Grant).release();
   assertClean();
 });
 
-test("a cooldown set while somebody waits holds it, or refuses it when it would be too long", async () => {
+test("a cooldown that starts while a request waits delays it, or refuses it if it ends after the bound", async () => {
   const { time, start, answer, log, assertClean } = setUp({
     defaults: { metadata: { rates: "1/s", guard_ms: 0, max_delay_ms: 5000 } },
   });
@@ -107,29 +109,29 @@ test("a cooldown set while somebody waits holds it, or refuses it when it would 
   await time.advance(100);
   answer(first, 429, 60_000);
   await time.advance(60_100);
-  assert.deepEqual(log, ["first went at 0", "hasty BreakerOpenError at 1000", "patient went at 60100"]);
+  assert.deepEqual(log, ["first granted at 0", "hasty BreakerOpenError at 1000", "patient granted at 60100"]);
   ((await patient) as Grant).release();
   await hasty;
   assertClean();
 });
 
-test("after an open time one probe goes, the others wait for what it says", async () => {
+test("after the reset one probe is sent, and the other requests wait for its outcome", async () => {
   const { time, fail, start, answer, log, assertClean } = setUp();
   fail();
   const calls = ["a", "b", "c"].map(name => start(name, { maxWaitMs: Number.POSITIVE_INFINITY }));
   await time.advance(60_000);
-  assert.deepEqual(log, ["a went at 60000"]);
+  assert.deepEqual(log, ["a granted at 60000"]);
   const impatient = await start("d");
   assert.ok(impatient instanceof BreakerOpenError);
   await time.advance(300);
   answer((await calls[0]) as Grant, 200);
   await time.advance(0);
-  assert.deepEqual(log.slice(2), ["b went at 60300", "c went at 60300"]);
+  assert.deepEqual(log.slice(2), ["b granted at 60300", "c granted at 60300"]);
   for (const call of calls) ((await call) as Grant).release();
   assertClean();
 });
 
-test("a probe that fails keeps those who may wait, and refuses those whose bound it exceeds", async () => {
+test("when a probe fails, requests keep waiting within their bounds, and the others are refused", async () => {
   const { time, fail, start, answer, log, assertClean } = setUp();
   fail();
   const probe = start("probe", { maxWaitMs: 60_000 });
@@ -138,13 +140,13 @@ test("a probe that fails keeps those who may wait, and refuses those whose bound
   await time.advance(60_000);
   answer((await probe) as Grant, 503);
   await time.advance(60_000);
-  assert.deepEqual(log, ["probe went at 60000", "bounded BreakerOpenError at 60000", "patient went at 120000"]);
+  assert.deepEqual(log, ["probe granted at 60000", "bounded BreakerOpenError at 60000", "patient granted at 120000"]);
   await bounded;
   ((await patient) as Grant).release();
   assertClean();
 });
 
-test("when a probe fails, those who wait go by the new open time and not by the lease of the probe", async () => {
+test("when a probe fails, waiting requests use the new reset time, not the lease of the probe", async () => {
   const time = new FakeTime();
   const options = {
     defaults: { fail_max: 1, reset_timeout_s: 5 },
@@ -153,51 +155,51 @@ test("when a probe fails, those who wait go by the new open time and not by the 
   const breakers = new BreakerRegistry(options, { time, random: () => 0 });
   const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } } }, "test"), time, { breakers });
   breakers.onFailure({ host, status: 503 });
-  const went: number[] = [];
+  const grantedMs: number[] = [];
   for (let call = 0; call < 2; call += 1) {
     void (gate.enter({ host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY }) as Promise<Grant>).then(grant => {
-      went.push(time.monotonicUs() / 1000);
-      if (went.length === 1) grant.report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
+      grantedMs.push(time.monotonicUs() / 1000);
+      if (grantedMs.length === 1) grant.report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
       grant.release();
     });
   }
   await time.advance(20_000);
-  assert.deepEqual(went, [5000, 10_000]);
+  assert.deepEqual(grantedMs, [5000, 10_000]);
 });
 
-test("a denial tells the later of a cooldown and an open circuit", () => {
+test("a denial names the later of a cooldown and an open circuit", () => {
   const { breakers, gate } = setUp();
   for (let call = 0; call < 2; call += 1) breakers.onFailure({ host, status: 503 });
   breakers.onFailure({ host, status: 429, retryAfterS: 5 });
-  const refusal = gate.tryEnter({ host, role: "metadata" });
-  assert.ok(!refusal.isGranted);
+  const refusal = gate.check({ host, role: "metadata" });
+  assert.ok(refusal);
   assert.equal(refusal.retryAfterMs, 60_000);
 });
 
-test("a probe that is given back unsent lets the next one try at once", async () => {
+test("a probe that is given back unsent lets the next request probe at once", async () => {
   const { time, fail, start, log, assertClean } = setUp();
   fail();
   const calls = ["a", "b"].map(name => start(name, { maxWaitMs: Number.POSITIVE_INFINITY }));
   await time.advance(60_000);
   ((await calls[0]) as Grant).giveBack();
   await time.advance(0);
-  assert.deepEqual(log, ["a went at 60000", "b went at 60000"]);
+  assert.deepEqual(log, ["a granted at 60000", "b granted at 60000"]);
   ((await calls[1]) as Grant).release();
   assertClean();
 });
 
-test("an operator who closes a circuit lets those who wait for it through at once", async () => {
+test("when an operator closes a circuit, waiting requests are granted at once", async () => {
   const { time, breakers, start, log, assertClean } = setUp();
   breakers.open(host, 300);
   const call = start("a", { maxWaitMs: 300_000 });
   await time.advance(1000);
   breakers.close(host);
   ((await call) as Grant).release();
-  assert.deepEqual(log, ["a went at 1000"]);
+  assert.deepEqual(log, ["a granted at 1000"]);
   assertClean();
 });
 
-test("an abort while a host cools down leaves nothing behind", async () => {
+test("an abort during a cooldown leaves no timer, permit or slot behind", async () => {
   const { gate, time, breakers, start, log, assertClean } = setUp();
   breakers.open(host, 300);
   const abort = new AbortController();
@@ -210,7 +212,7 @@ test("an abort while a host cools down leaves nothing behind", async () => {
   assertClean();
 });
 
-test("a host that is cut off is in nobody's way, even where it shares a lane", async () => {
+test("a host with an open circuit delays no other host, even in a shared role budget", async () => {
   const { time, fail, start, log } = setUp({
     groups: {
       pair: { members: ["a.example", "b.example"], metadata: { rates: "1/s", guard_ms: 0, max_delay_ms: 9000 } },
@@ -222,10 +224,10 @@ test("a host that is cut off is in nobody's way, even where it shares a lane", a
   await time.advance(500);
   fail("a.example");
   await time.advance(2000);
-  assert.deepEqual(log, ["first went at 0", "b went at 1000"]);
+  assert.deepEqual(log, ["first granted at 0", "b granted at 1000"]);
 });
 
-test("those whose host is cut off are not ahead of anybody when a newcomer is judged", async () => {
+test("requests that wait for a circuit do not count in the estimate of a new request", async () => {
   const { time, fail, start, log } = setUp({
     groups: { pair: { members: ["a.example", "b.example"], metadata: { rates: "1/s", guard_ms: 0 } } },
   });
@@ -234,10 +236,10 @@ test("those whose host is cut off are not ahead of anybody when a newcomer is ju
   for (const name of ["x", "y", "z"]) start(name, { host: "a.example", maxWaitMs: Number.POSITIVE_INFINITY });
   start("second", { host: "b.example", maxWaitMs: 1500 });
   await time.advance(1000);
-  assert.deepEqual(log, ["first went at 0", "second went at 1000"]);
+  assert.deepEqual(log, ["first granted at 0", "second granted at 1000"]);
 });
 
-test("a probe is told to wait a moment, other calls are not", async () => {
+test("a probe has a jitter, other calls do not", async () => {
   const { time, fail, start, answer } = setUp();
   assert.equal(((await start("a")) as Grant).jitterMs, 0);
   fail();
@@ -247,7 +249,7 @@ test("a probe is told to wait a moment, other calls are not", async () => {
   answer(probe, 200);
 });
 
-test("a lane that was forgotten while its host cooled down is not used beside a new one", async () => {
+test("a role budget that was forgotten during a cooldown is not used beside its replacement", async () => {
   const { gate, time, breakers, start, log } = setUp({
     defaults: { metadata: { rates: "1/s", guard_ms: 0, max_delay_ms: 9000 } },
   });
@@ -259,10 +261,10 @@ test("a lane that was forgotten while its host cooled down is not used beside a 
   breakers.close(host);
   start("b");
   await time.advance(1000);
-  assert.deepEqual(log, ["a went at 4999", "b went at 5999"]);
+  assert.deepEqual(log, ["a granted at 4999", "b granted at 5999"]);
 });
 
-test("a grant that ends without a report gives its permit back", async () => {
+test("a grant that ends without a report releases its permit", async () => {
   const { breakers, fail, time, start } = setUp();
   fail();
   await time.advance(60_000);
@@ -272,13 +274,69 @@ test("a grant that ends without a report gives its permit back", async () => {
   assert.equal(breakers.check({ host }), undefined);
 });
 
-test("a HEAD that costs no unit waits for a cooldown like the others, and goes", async () => {
+test("a HEAD that is not counted waits for a cooldown like other requests, and is then granted", async () => {
   const metadata = { rates: "100/s", guard_ms: 0, max_delay_ms: 1000, count_head: false };
   const { time, start, answer, log, assertClean } = setUp({ defaults: { metadata } });
   answer((await start("a")) as Grant, 429, 800);
   const waiting = start("b", { method: "HEAD" });
   await time.advance(1000);
-  assert.deepEqual(log, ["a went at 0", "b went at 800"]);
+  assert.deepEqual(log, ["a granted at 0", "b granted at 800"]);
   ((await waiting) as Grant).release();
   assertClean();
+});
+
+test("a breaker listener that takes the last slot does not cause a second grant of it", async () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry({}, { time });
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
+  const gate = new Gate(limits, time, { breakers });
+  let thief: Grant | undefined;
+  const stop = breakers.listen(() => {
+    stop();
+    thief = gate.enter({ host: "b.example", role }) as Grant;
+  });
+  const entered = gate.enter({ host, role });
+  assert.equal(gate.inFlight, 1);
+  thief?.release();
+  (await entered).release();
+  assert.equal(gate.inFlight, 0);
+});
+
+test("a reload by a listener during a grant serves no request twice", async () => {
+  const time = new FakeTime();
+  const limits = { defaults: { metadata: { rates: "2/s", guard_ms: 0, max_delay_ms: 60_000 } } };
+  let reloads = 0;
+  const limiter = new RateLimiter(limits, {
+    time,
+    listener: event => {
+      if (!("outcome" in event) || event.outcome !== "granted" || event.blocked_ms === 0) return;
+      reloads += 1;
+      limiter.reload(limits);
+    },
+  });
+  const wentMs: number[] = [];
+  for (let call = 0; call < 8; call += 1) limiter.acquire({ host }).then(() => wentMs.push(time.monotonicUs() / 1000));
+  await time.advance(5000);
+  assert.deepEqual(wentMs, [0, 0, 1000, 1000, 2000, 2000, 3000, 3000]);
+  assert.equal(reloads, 6);
+  assert.equal(limiter.snapshot().waiting, 0);
+  assert.equal(limiter.snapshot().keys[0]?.acquired, 8);
+});
+
+test("a circuit that becomes half-open during the decision lets no request exceed the ceiling", async () => {
+  const time = new FakeTime();
+  const options = { defaults: { fail_max: 1, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
+  const breakers = new BreakerRegistry(options, { time });
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "99/s" } }, global: { max_inflight: 1 } }, "test");
+  const gate = new Gate(limits, time, { breakers });
+  breakers.onFailure({ host, status: 503 });
+  const waiting = gate.enter({ host, role, maxWaitMs: Number.POSITIVE_INFINITY });
+  time.stepWall(1);
+  await time.stall(999.5);
+  const grants = [gate.enter({ host: "b.example", role })];
+  await time.stall(10);
+  assert.equal(gate.inFlight, 1);
+  (await (grants[0] as Promise<Grant>)).release();
+  (await waiting).release();
+  assert.equal(gate.inFlight, 0);
 });

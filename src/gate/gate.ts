@@ -2,16 +2,18 @@ import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import type { RejectedError } from "../errors.ts";
-import { Budget, type RoleBudget } from "../limiter/budget.ts";
+import { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { constraintOf, estimatedUs, overdueUs, type WaitEstimate } from "../limiter/estimate.ts";
-import type { Grant, Refusal } from "../limiter/grant.ts";
+import type { Grant } from "../limiter/grant.ts";
 import { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { type Refusal, refusalOf } from "../limiter/refusal.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Scheduler } from "../limiter/scheduler.ts";
 import { Tuner } from "../limiter/tuner.ts";
-import type { Waiter } from "../limiter/wait-queue.ts";
+import type { Waiter } from "../limiter/waiter.ts";
 import { checkWeight, unitsOf } from "../limiter/weight.ts";
 import type { Listener } from "../listeners.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
@@ -28,19 +30,19 @@ import { type WaitDeps, wait } from "./wait.ts";
 
 export interface GateOptions {
   readonly listener?: Listener<LimiterEvent> | undefined;
-  /** With these, every grant carries a permit that was taken at the same instant. */
+  /** If given, every grant carries a permit that was taken at the same instant. */
   readonly breakers?: BreakerRegistry | undefined;
-  /** With this, every budget is shared with the other processes that use the same store. */
+  /** If given, every budget is shared with the other processes that use the same store. */
   readonly store?: Store | undefined;
-  /** The same for breakers. @default `store` */
+  /** The store that shares the breakers. @default `store` */
   readonly breakerStore?: Store | undefined;
-  /** In [0, 1). @default Math.random */
+  /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
 }
 
 /**
- * The one way in: the breaker's permit and every budget on a request's path are taken at one instant, or none is
- * (law L3). Deciding is synchronous; only who must wait gets a promise.
+ * Joins limiter, breakers and peers: the breaker's permit and every budget of a request are taken at one instant, or
+ * none is (law L3). The decision is synchronous; only a request that has to wait gets a promise.
  */
 export class Gate implements WaitDeps {
   readonly #time: Time;
@@ -49,13 +51,15 @@ export class Gate implements WaitDeps {
   readonly #roleBudgets: RoleBudgets;
   readonly #breakers: BreakerRegistry | undefined;
   readonly #breakerQueue: BreakerQueue | undefined;
-  /** Requests that the windows count, and those that they do not, never wait for one another's windows. */
+  /**
+   * Requests that windows do not count (HEAD, law L7) have their own scheduler, so that they do not queue for a rate.
+   */
   readonly #counted: Scheduler;
   readonly #uncounted: Scheduler;
   readonly #tuner: Tuner;
   readonly #issuer: GrantIssuer;
   readonly #peers: Peers | undefined;
-  /** As the policy says, whether or not this process keeps to a share of them for now. */
+  /** The limits of the policy, undivided, also while the store is away and this process uses a share of them. */
   #limits: LimitPolicies;
   #shareCount = 1;
 
@@ -69,7 +73,7 @@ export class Gate implements WaitDeps {
     this.#roleBudgets = new RoleBudgets(
       limits,
       time,
-      roleBudget => this.#isForgettable(roleBudget),
+      roleBudget => roleBudget.isLikeNew(time.monotonicUs()) && this.waitingAt(roleBudget) === 0,
       (roleBudget, changes) => this.#emitter.learned(roleBudget, changes),
     );
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
@@ -83,24 +87,41 @@ export class Gate implements WaitDeps {
     this.#issuer = new GrantIssuer(this.#root, time, this.#emitter, this.#counted, this.#uncounted, this.#tuner, peers);
   }
 
-  /** Never waits: the grant, or why not and for how long. */
-  tryEnter(request: EntryRequest): Grant | Refusal {
+  /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
+  tryEnter(request: EntryRequest): Grant | undefined {
+    const roleBudget = this.#roleBudgetOf(request);
+    const units = unitsOf(request, roleBudget);
+    const nowUs = this.#time.monotonicUs();
+    if (!this.#isFree(request, roleBudget, units, nowUs)) {
+      this.#recordRefusal(roleBudget, units);
+      return undefined;
+    }
+    const permit = this.#permit(request, roleBudget, units, nowUs);
+    if (permit === undefined || permit instanceof Permit)
+      return this.#issuer.issue(request, roleBudget, units, nowUs, 0, permit);
+    return permit === "taken" ? this.tryEnter(request) : undefined;
+  }
+
+  /**
+   * Why and for how long the request would be refused now; undefined if it would be granted. Takes and counts nothing.
+   */
+  check(request: EntryRequest): Refusal | undefined {
     const roleBudget = this.#roleBudgetOf(request);
     const units = unitsOf(request, roleBudget);
     const nowUs = this.#time.monotonicUs();
     if (!this.#isFree(request, roleBudget, units, nowUs)) {
       const scheduler = this.#schedulerFor(units);
       const readyUs = estimatedUs(scheduler, roleBudget, units, 0, nowUs);
-      return this.#refuse(roleBudget, units, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
+      return refusalOf(this.#root, roleBudget, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
     }
-    const permit = this.#permit(request, roleBudget, units, nowUs);
-    if (permit === undefined || permit instanceof Permit)
-      return this.#issuer.issue(request, roleBudget, units, nowUs, 0, permit);
-    if (permit === "taken") return this.tryEnter(request);
-    return { isGranted: false, retryAfterMs: permit.remainingMs, constraint: permit.constraint };
+    const denial = this.#breakers?.check(request);
+    return denial && { retryAfterMs: denial.remainingMs, constraint: denial.constraint };
   }
 
-  /** The grant at once, or a promise of it. Throws, or rejects with, a RejectedError or the signal's reason. */
+  /**
+   * The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError or the
+   * signal's reason.
+   */
   enter(request: EntryRequest): Grant | Promise<Grant> {
     checkBounds(request);
     request.signal?.throwIfAborted();
@@ -118,9 +139,9 @@ export class Gate implements WaitDeps {
     return this.#admit(request, roleBudget, units, nowUs, permit instanceof Permit ? undefined : permit);
   }
 
-  /** Shadow mode: tells what would have been, and lets it go. Other processes leave it no units, and need not. */
+  /** Shadow mode: emits what enforcing would have done, and grants. Shared units are neither needed nor used. */
   #passShadow(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): Grant | Promise<Grant> {
-    // Breakers are enforced all the same, unless they have a shadow mode of their own: no old news.
+    // Breakers have their own shadow mode and may be enforced here: their records must be fresh.
     const refreshed = this.#peers?.refreshBefore(call, undefined);
     if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
     const permit = this.#breakers?.tryAllow(call);
@@ -129,19 +150,21 @@ export class Gate implements WaitDeps {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     const readyUs = estimatedUs(scheduler, roleBudget, units, boundMs, nowUs);
     if (!this.#hasCapacity(roleBudget, units, nowUs)) {
-      const refusal = this.#refusal(roleBudget, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
+      const refusal = refusalOf(this.#root, roleBudget, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
       this.#emitter.shadowed(roleBudget, readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait", refusal);
     }
     return this.#issuer.issue(call, roleBudget, units, nowUs, 0, permit);
   }
 
-  /** Goes on under other limits: what was sent still counts, and whoever waits stays in line. */
+  /** Applies new limits: requests already sent still count, waiting requests stay queued. */
   reload(limits: LimitPolicies): void {
     this.#limits = limits;
     this.#applyLimits(this.#shareCount === 1 ? limits : shareOf(limits, this.#shareCount));
   }
 
-  /** Gives back what other processes could use. Nobody is let in through a store any more. */
+  /**
+   * Returns leased units and slots to the store and publishes pending breaker records. No request may enter afterwards.
+   */
   async close(): Promise<void> {
     await this.#peers?.close();
   }
@@ -150,31 +173,31 @@ export class Gate implements WaitDeps {
     const waiting = [...this.#counted.removeAll(), ...this.#uncounted.removeAll()];
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#roleBudgets.reload(limits);
-    // By arrival: hosts may have come together in a group.
+    // In order of arrival: the new policy may put several hosts into one group, with one queue.
     for (const waiter of waiting.sort((a, b) => a.arrivedUs - b.arrivedUs)) this.#rejoin(waiter);
   }
 
-  /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */
+  /** Sends nothing of this host and role for `ms` from now. Of two holds the later end counts. */
   hold(host: string, role: Role, ms: number, path?: string): void {
     this.#tuner.hold(this.#roleBudgets.forHost(host, role, path), ms);
   }
 
-  /** Counts an answer, for the pace of its lane. */
+  /** Records an answer, which may change the pace of its host and role. */
   record(host: string, role: Role, isThrottled: boolean, path?: string): void {
     this.#tuner.record(this.#roleBudgets.forHost(host, role, path), isThrottled);
   }
 
-  /** Ends the counting windows that are over. They also end by themselves, with the next answer. */
+  /** Ends the AIMD counting windows that are over. The next answer of a key ends its window too. */
   tick(): void {
     this.#tuner.tick();
   }
 
-  /** Makes a lane that is there before its first request, and is never forgotten. */
+  /** Creates the budget of a host and role before its first request. It is never forgotten. */
   prepare(host: string, role: Role): void {
     this.#roleBudgets.pin(host, role);
   }
 
-  /** Answers with the way to stop listening. */
+  /** Returns a function that removes the listener. */
   listen(listener: Listener<LimiterEvent>): () => void {
     return this.#emitter.add(listener);
   }
@@ -195,7 +218,9 @@ export class Gate implements WaitDeps {
     return (this.#counted.queueOf(roleBudget)?.length ?? 0) + (this.#uncounted.queueOf(roleBudget)?.length ?? 0);
   }
 
-  /** Costs nothing for each of those who wait: theirs are not made anew for it. */
+  /**
+   * When a new request could start. Queued requests are not estimated again, so the cost does not grow with the queue.
+   */
   estimate(roleBudget: RoleBudget, nowUs: number): WaitEstimate {
     const readyUs = estimatedUs(this.#counted, roleBudget, 1, Number.POSITIVE_INFINITY, nowUs);
     if (readyUs <= nowUs && this.#hasCapacity(roleBudget, 1, nowUs) && !this.#counted.isContended(roleBudget))
@@ -224,7 +249,7 @@ export class Gate implements WaitDeps {
       this.#unblocked(waiter);
     }
     const scheduler = this.#schedulerFor(waiter.units);
-    // What it still asks for may have come by another lane's question.
+    // The lease that it waits for may have been granted to a request of another key.
     const { call, roleBudget, units } = waiter;
     if (this.#peers?.isReady(call, roleBudget, units, this.#time.monotonicUs())) scheduler.slotFreed(roleBudget);
     scheduler.retry(roleBudget);
@@ -243,7 +268,7 @@ export class Gate implements WaitDeps {
     return isBlocked ? Number.POSITIVE_INFINITY : overdueUs(this.#schedulerFor(waiter.units), waiter, nowUs);
   }
 
-  /** Refuses what cannot be served in time (law L4), and lets the rest wait. */
+  /** Refuses a request that cannot start in time (law L4), and queues the others. */
   #admit(
     call: EntryRequest,
     roleBudget: RoleBudget,
@@ -254,21 +279,20 @@ export class Gate implements WaitDeps {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     const latestStartUs = nowUs + boundMs * 1000;
     if (denial !== undefined) {
-      // Others may know better, and that takes a moment even for who may not wait.
+      // Re-read the shared record before refusing, also when maxWaitMs is 0: another process may have closed the
+      // circuit.
       const refreshed = this.#peers?.refreshBefore(call, denial);
       if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
       if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw denial.error();
     }
     const scheduler = this.#schedulerFor(units);
     const readyUs = estimatedUs(scheduler, roleBudget, units, boundMs, nowUs);
-    // Whether other processes leave room only the store can say, and that takes a moment even for who may not wait.
+    // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
     const mustAskStore = readyUs <= nowUs && !this.#isPeerReady(call, roleBudget, units, nowUs);
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore)) {
-      throw rejection(
-        roleBudget,
-        this.#refuse(roleBudget, units, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs),
-        boundMs,
-      );
+      this.#recordRefusal(roleBudget, units);
+      const wanted = unitsNeeded(scheduler, roleBudget, units);
+      throw rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs);
     }
     return wait(this, this.#time, {
       roleBudget,
@@ -282,7 +306,7 @@ export class Gate implements WaitDeps {
     });
   }
 
-  /** For somebody who was admitted and whose own bound is over all the same. */
+  /** The error for a request that was admitted and did not start within its bound. */
   #lateRefusal(waiter: Waiter, nowUs: number, boundMs: number): RejectedError {
     const { roleBudget, units, call, arrivedUs } = waiter;
     const denial = this.#breakerQueue?.has(waiter) ? this.#breakers?.check(call) : undefined;
@@ -290,37 +314,34 @@ export class Gate implements WaitDeps {
     const scheduler = this.#schedulerFor(units);
     const wanted = units + (scheduler.queueOf(roleBudget)?.unitsBefore(waiter) ?? 0);
     const readyUs = overdueUs(scheduler, waiter, nowUs);
-    return rejection(
-      roleBudget,
-      this.#refuse(roleBudget, units, wanted, readyUs, nowUs, (nowUs - arrivedUs) / 1000),
-      boundMs,
-    );
+    this.#recordRefusal(roleBudget, units, (nowUs - arrivedUs) / 1000);
+    return rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs);
   }
 
-  /** Its host may be called again. */
+  /** The circuit or cooldown that blocked the request has ended. */
   #unblocked(waiter: Waiter): void {
     waiter.blockedUntilUs = this.#time.monotonicUs();
     this.#rejoin(waiter);
   }
 
-  /** Back into line: the lane may be another one by now, after a reload, or because the old one was forgotten. */
+  /** Queues a request again. Its budget may be a new one, after a reload or because the old one was forgotten. */
   #rejoin(waiter: Waiter): void {
     try {
       waiter.roleBudget = this.#roleBudgetOf(waiter.call);
       if (waiter.units > 0) checkWeight(waiter.units, waiter.roleBudget);
     } catch (error) {
-      // New limits that could never grant it, or have no such service: to wait on would be for ever.
+      // The new limits can never grant its weight, or have no such service: it would wait for ever.
       if (!(error instanceof RangeError)) throw error;
       waiter.refused(error);
       return;
     }
     const scheduler = this.#schedulerFor(waiter.units);
     scheduler.join(waiter);
-    // What was foretold to it was under other limits, or before its host was cut off.
+    // Its estimate was made under the old limits, or before its circuit opened.
     scheduler.markStale(waiter.roleBudget);
   }
 
-  /** Somebody's turn has come. False when the breaker is against it: then it waits elsewhere, or not at all. */
+  /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
   #serve(waiter: Waiter, nowUs: number): boolean {
     const permit = this.#permit(waiter.call, waiter.roleBudget, waiter.units, nowUs);
     if (permit === "taken") {
@@ -334,7 +355,7 @@ export class Gate implements WaitDeps {
       return false;
     }
     const waitedMs = (nowUs - waiter.arrivedUs) / 1000;
-    // Looked up first: taking it changes what the windows say.
+    // Read before the grant is charged, because the charge moves the windows.
     const rateReadyUs = this.#rateReadyUs(waiter, nowUs);
     const grant = this.#issuer.issue(waiter.call, waiter.roleBudget, waiter.units, nowUs, waitedMs, permit);
     grant.slotWaitMs = Math.max(0, (nowUs - rateReadyUs) / 1000);
@@ -342,7 +363,7 @@ export class Gate implements WaitDeps {
     return true;
   }
 
-  /** Since when neither rates nor a breaker have held this waiter back. */
+  /** The instant since which only slots and turns have delayed the request: no rate and no breaker. */
   #rateReadyUs({ roleBudget, units, arrivedUs, blockedUntilUs }: Waiter, nowUs: number): number {
     let rateReadyUs = Math.max(arrivedUs, blockedUntilUs);
     for (let at: Budget | undefined = roleBudget; at; at = at.above)
@@ -351,8 +372,8 @@ export class Gate implements WaitDeps {
   }
 
   /**
-   * The breaker's permit for a request that was found free. Whoever listens to the breakers is told meanwhile and may
-   * come in here and take what was free: then the permit goes back, and the request is judged once more.
+   * The breaker's permit for a request that every budget admits. Listeners of the breaker are called meanwhile and may
+   * enter the gate and take the capacity. Then the permit is released, and "taken" makes the caller decide again.
    */
   #permit(
     call: EntryRequest,
@@ -378,7 +399,7 @@ export class Gate implements WaitDeps {
     return this.#hasCapacity(roleBudget, units, nowUs) && this.#isPeerReady(call, roleBudget, units, nowUs);
   }
 
-  /** As far as this process is concerned. */
+  /** Whether the budgets of this process admit the request now; leases of shared budgets are not looked at. */
   #hasCapacity(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
     if (!this.#root.hasSlot) return false;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
@@ -396,20 +417,20 @@ export class Gate implements WaitDeps {
 
   #joinPeers(options: PeersOptions): Peers {
     return new Peers(options, {
-      heard: roleBudget => {
+      onReady: roleBudget => {
         for (const scheduler of [this.#counted, this.#uncounted]) {
           scheduler.slotFreed(roleBudget);
           scheduler.serveReady();
         }
       },
       isWaitedFor: roleBudget => this.waitingAt(roleBudget) > 0,
-      limitsChanged: away => {
+      onLimitStoreChange: away => {
         this.#shareCount = away?.processes ?? 1;
         this.#emitter.store(away);
         this.#applyLimits(away === undefined ? this.#limits : shareOf(this.#limits, away.processes));
       },
-      breakersChanged: away => this.#emitter.store(away),
-      overruled: roleBudget => this.#emitter.overruled(roleBudget),
+      onBreakerStoreChange: away => this.#emitter.store(away),
+      onOverruled: roleBudget => this.#emitter.overruled(roleBudget),
       blockers: () => this.#breakerQueue?.blockers() ?? [],
     });
   }
@@ -422,40 +443,9 @@ export class Gate implements WaitDeps {
     return units === 0 ? this.#uncounted : this.#counted;
   }
 
-  #refuse(
-    roleBudget: RoleBudget,
-    units: number,
-    wanted: number,
-    readyUs: number,
-    nowUs: number,
-    waitedMs?: number,
-  ): Refusal {
+  /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
+  #recordRefusal(roleBudget: RoleBudget, units: number, waitedMs?: number): void {
     roleBudget.refused += 1;
     this.#emitter.refused(roleBudget, units, waitedMs);
-    return this.#refusal(roleBudget, wanted, readyUs, nowUs);
-  }
-
-  #refusal(roleBudget: RoleBudget, wanted: number, readyUs: number, nowUs: number): Refusal {
-    const constraint = constraintOf(this.#root, roleBudget, wanted, readyUs, nowUs);
-    const isUnknown = constraint.kind === "concurrency";
-    return {
-      isGranted: false,
-      retryAfterMs: isUnknown ? undefined : Math.max(1, Math.ceil((readyUs - nowUs) / 1000)),
-      constraint,
-    };
-  }
-
-  #isForgettable(roleBudget: RoleBudget): boolean {
-    if (roleBudget.inFlight > 0) return false;
-    const nowUs = this.#time.monotonicUs();
-    return (
-      roleBudget.holdUntilUs <= nowUs &&
-      (roleBudget.pace === undefined || roleBudget.pace.isNeutral(nowUs)) &&
-      (roleBudget.learned === undefined || roleBudget.learned.isLapsed(nowUs)) &&
-      roleBudget.log.isExpired(roleBudget.windows, roleBudget.spacingUs, nowUs) &&
-      (roleBudget.unitLease === undefined ||
-        (roleBudget.unitLease.isIdle && roleBudget.unitLease.notBeforeUs <= nowUs)) &&
-      this.waitingAt(roleBudget) === 0
-    );
   }
 }

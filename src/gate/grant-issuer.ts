@@ -1,15 +1,16 @@
 import type { Permit } from "../breaker/permit.ts";
-import type { Budget, RoleBudget } from "../limiter/budget.ts";
+import type { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { Grant, type GrantOwner, type ServerFeedback } from "../limiter/grant.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Scheduler } from "../limiter/scheduler.ts";
 import type { Tuner } from "../limiter/tuner.ts";
 import { DRIFT_US } from "../limiter/wait-queue.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
 
-/** Where grants are paid for and come back: what is taken from every budget on the way is given back to every one. */
+/** Charges grants to every budget that applies, and settles them with the same budgets. */
 export class GrantIssuer implements GrantOwner {
   readonly #root: Budget;
   readonly #time: Time;
@@ -37,7 +38,7 @@ export class GrantIssuer implements GrantOwner {
     this.#peers = peers;
   }
 
-  /** Takes everything on the way at once: slots where there are any to run out of, units where windows count. */
+  /** Charges units and slots in every budget at once. Slots are charged only where a limit on them exists. */
   issue(
     { stamp, maxWaitMs }: EntryRequest,
     roleBudget: RoleBudget,
@@ -47,7 +48,7 @@ export class GrantIssuer implements GrantOwner {
     permit: Permit | undefined,
   ): Grant {
     const isStamped = stamp === "granted";
-    // What is stamped already needs its slots back only where somebody may wait for them.
+    // A grant that is stamped already needs no release, unless a slot or a permit has to be freed.
     const holdsSlots = !isStamped || permit !== undefined || this.#isCapped(roleBudget);
     if (holdsSlots) this.#root.inFlight += 1;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
@@ -58,7 +59,7 @@ export class GrantIssuer implements GrantOwner {
     }
     if (units > 0) roleBudget.acquired += 1;
     else roleBudget.headSkipped += 1;
-    this.#peers?.taken(roleBudget, units);
+    this.#peers?.charged(roleBudget, units);
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(waitedMs);
     this.#emitter.granted(roleBudget, units, waitedMs, maxWaitMs !== 0);
@@ -73,7 +74,7 @@ export class GrantIssuer implements GrantOwner {
   stamp(roleBudget: RoleBudget, units: number, grantedUs: number): void {
     if (units === 0) return;
     const nowUs = this.#time.monotonicUs();
-    // Forecasts were made as if it had been written when it was granted.
+    // The estimates assumed that it was written when it was granted.
     if (nowUs - grantedUs > DRIFT_US) this.#counted.markStale(roleBudget);
     for (let at: Budget | undefined = roleBudget; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
     this.#peers?.written(roleBudget, units);
@@ -104,7 +105,7 @@ export class GrantIssuer implements GrantOwner {
     }
   }
 
-  /** True when somebody may have to wait for a slot on this way. Where nobody can, nobody needs to give one back. */
+  /** True if any budget that applies limits concurrency. */
   #isCapped(roleBudget: RoleBudget): boolean {
     if (this.#root.policy.maxConcurrent !== Number.POSITIVE_INFINITY) return true;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {

@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { RateLimiter } from "../limiter.ts";
 
-// On the real clock, because it is about what a real network does to the distance between two requests.
+// On the real clock: the test is about how a real network changes the time between two requests.
 
-test("with run, a server that counts sees no more than the limit in any window, cold connections included", async () => {
+test("with run, a server counts no more than the limit in any window, cold connections included", async () => {
   const windowMs = 200;
   const arrivalsMs: number[] = [];
   const server = createServer((_, response) => {

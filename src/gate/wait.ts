@@ -1,24 +1,26 @@
-import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
-import type { Waiter } from "../limiter/wait-queue.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
 
-/** Timers come late; who was promised a turn is not sent away for the last few milliseconds. */
+/**
+ * Timers fire late. A request that was admitted is not refused because its start is a few milliseconds after its bound.
+ */
 const MIN_GRACE_MS = 5;
 
-/** Where one waits: the turnstile, or the cooling room, as the gate sees fit. */
+/** The queues of the gate: a scheduler, or the breaker queue. */
 export interface WaitDeps {
   join(waiter: Waiter): void;
   leave(waiter: Waiter): void;
-  /** Lets the waiter through now if it may go now. */
+  /** Grants the request now if that is possible. */
   retry(waiter: Waiter): void;
-  /** Others are being asked whether it may go, and will have answered in a moment. */
+  /** A request to the store that it needs is in flight. */
   isRequesting(waiter: Waiter): boolean;
-  /** How often others were asked on behalf of its line so far. */
+  /** Number of requests to the store that were made for its role budget so far. */
   requestCount(waiter: Waiter): number;
-  /** When an overdue waiter could go; now or earlier when only a slot is missing. */
+  /** When a request whose estimate has passed could start; now or earlier if only a slot is missing. */
   readyUs(waiter: Waiter, nowUs: number): number;
 }
 
@@ -28,18 +30,18 @@ export interface WaitOptions {
   readonly call: EntryRequest;
   readonly arrivedUs: number;
   readonly estimatedUs: number;
-  /** The bound that was judged at admission. */
+  /** The bound in ms that admission compared the estimate with. */
   readonly boundMs: number;
   readonly aborted: (waitedMs: number) => void;
-  /** Makes the refusal of somebody whose own bound is over and who is still in line. */
+  /** The error for a request that is still queued when its bound is over. */
   readonly refusal: (waiter: Waiter, nowUs: number) => Error;
 }
 
 /**
- * Waits for a turn, until the signal or the call's own bound ends it.
+ * Queues a request until it is granted, or until its signal or its own `maxWaitMs` ends the wait.
  *
- * The bound was judged at admission. When it is over, a wait for slots ends; a wait for windows goes on for at most a
- * tenth of the bound, so that late timers do not turn a promise that was kept into a refusal at the last moment.
+ * When the bound is over, a wait for slots ends. A wait for windows continues for at most a tenth of the bound, because
+ * timers are late: without that, requests that were admitted would be refused in the last milliseconds.
  */
 export function wait(deps: WaitDeps, time: Time, options: WaitOptions): Promise<Grant> {
   const { roleBudget, units, call, arrivedUs, estimatedUs, boundMs } = options;
@@ -62,7 +64,7 @@ export function wait(deps: WaitDeps, time: Time, options: WaitOptions): Promise<
   };
   const onAborted = (reason: unknown) => {
     if (isOver) return;
-    // Out of the line first: whoever hears of it may come back in here.
+    // Leave the queue before the event: its listeners may call the gate.
     giveUp(reason);
     options.aborted(waitedMs(time.monotonicUs()));
   };
@@ -70,7 +72,7 @@ export function wait(deps: WaitDeps, time: Time, options: WaitOptions): Promise<
     const nowUs = time.monotonicUs();
     const leftMs = maxWaitMs - waitedMs(nowUs);
     if (leftMs > 0) return arm(leftMs);
-    // Its instant may be this very one, with the timer of its lane next to fire.
+    // It may be due at this very instant, with the timer of its scheduler node firing next.
     deps.retry(waiter);
     if (isOver) return;
     if (deps.isRequesting(waiter) && deps.requestCount(waiter) <= lastRequest) return arm(MIN_GRACE_MS);
@@ -103,7 +105,7 @@ export function wait(deps: WaitDeps, time: Time, options: WaitOptions): Promise<
   };
   if (signal !== undefined) stopWatching = onAbort(signal, () => onAborted(signal.reason));
   call.onWait?.(onAborted);
-  // The first question that counts it in. What is asked after that is asked for somebody else's sake.
+  // The next request to the store includes this one. Later ones are made for other requests and do not extend its wait.
   const lastRequest = deps.requestCount(waiter) + 1;
   if (maxWaitMs < Number.POSITIVE_INFINITY) arm(maxWaitMs);
   deps.join(waiter);

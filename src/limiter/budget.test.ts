@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gateOf, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../../test/limiter/kit.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
+import { RateLimitExceeded } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import { Budget } from "./budget.ts";
+import type { Grant } from "./grant.ts";
 
 function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: number, spanUs: number])[]): Budget {
   const policy: BudgetPolicy = {
@@ -17,7 +20,7 @@ function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: numb
   return new Budget("a.example", policy, undefined);
 }
 
-test("the forecast of a smooth budget adds a distance for each one ahead", () => {
+test("the estimate of a smooth budget adds one spacing for each unit ahead", () => {
   const budget = budgetOf(100, [50, 1000]);
   assert.equal(budget.estimateUs(0, 1, 500), 500);
   assert.equal(budget.estimateUs(3, 1, 500), 800);
@@ -25,13 +28,13 @@ test("the forecast of a smooth budget adds a distance for each one ahead", () =>
   assert.equal(budget.estimateUs(3, 1, 500), 900);
 });
 
-test("every window has its say in a forecast", () => {
+test("the estimate takes every window into account", () => {
   const budget = budgetOf(0, [5, 100], [2, 1000]);
   budget.log.write(budget.windows, 2, 0);
   assert.equal(budget.estimateUs(0, 1, 10), 1000);
 });
 
-test("each full window of those ahead takes a span more", () => {
+test("each full window of units ahead adds one window length to the estimate", () => {
   const budget = budgetOf(0, [2, 1000]);
   assert.equal(budget.estimateUs(1, 1, 10), 0, "both fit");
   assert.equal(budget.estimateUs(2, 1, 10), 1010);
@@ -42,14 +45,14 @@ test("each full window of those ahead takes a span more", () => {
   assert.equal(budget.estimateUs(2, 1, 10), 2005);
 });
 
-test("a hold is the least that a forecast can say", () => {
+test("the estimate is never earlier than the end of a hold", () => {
   const budget = budgetOf(0, [2, 1000]);
   budget.holdUntilUs = 700;
   assert.equal(budget.estimateUs(0, 1, 10), 700);
   assert.equal(budget.estimateUs(2, 1, 10), 1010);
 });
 
-test("what binds longest is named: the spacing, however short, a window, or a cooldown", () => {
+test("the constraint is the limit with the latest end: the spacing, a window or a cooldown", () => {
   const budget = budgetOf(1, [5, 1000]);
   budget.log.write(budget.windows, 1, 0);
   assert.equal(budget.constraint(1, 0).kind, "spacing");
@@ -59,4 +62,64 @@ test("what binds longest is named: the spacing, however short, a window, or a co
   assert.equal(budget.constraint(1, 0).kind, "window");
   budget.holdUntilUs = 1001;
   assert.equal(budget.constraint(1, 0).kind, "cooldown");
+});
+
+test("a request that is granted and not yet written counts as written now", () => {
+  const { enterNow, refusal } = gateOf(roleLimits({ rates: "1/s" }));
+  enterNow();
+  assert.equal(refusal().retryAfterMs, 1000);
+});
+
+test("several windows apply at once, and a refusal says how long the wait would be", async () => {
+  const { limiter, time, start, log } = limiterOf(metadataLimits({ rates: "2/SECOND+10/MINUTE", max_delay_ms: 1000 }));
+  for (let second = 0; second < 5; second += 1) {
+    await time.advance(second === 0 ? 0 : 1000);
+    await Promise.all([start(), start()]);
+  }
+  assert.deepEqual(log, [0, 0, 1000, 1000, 2000, 2000, 3000, 3000, 4000, 4000]);
+  const error = await limiter.acquire({ host }).catch(reason => reason);
+  assert.ok(error instanceof RateLimitExceeded);
+  assert.equal(error.retryAfterMs, 56_000);
+  assert.deepEqual(error.constraint, { kind: "window", owner: host, limit: "10/MINUTE" });
+  assert.equal(keyOf(limiter).refused, 1);
+});
+
+test("the ninth of eight in a second waits the whole second: windows slide, requests are not paced", async () => {
+  const { time, start } = limiterOf(metadataLimits({ rates: "8/second", max_delay_ms: 5000 }));
+  const grants = Array.from({ length: 9 }, () => start());
+  await time.advance(1000);
+  const waits = (await Promise.all(grants)).map(grant => (grant as Grant).waitedMs);
+  assert.deepEqual(waits, [0, 0, 0, 0, 0, 0, 0, 0, 1000]);
+});
+
+test("eight a second and twelve a minute: eight now, four after a second, the thirteenth after a minute", async () => {
+  const { limiter, time, start, log } = limiterOf(metadataLimits({ rates: "8/s+12/min", max_delay_ms: 60_000 }));
+  for (let call = 0; call < 13; call += 1) start();
+  await time.advance(60_000);
+  assert.deepEqual(log, [...Array(8).fill(0), ...Array(4).fill(1000), 60_000]);
+  assert.ok(limiter.tryAcquire({ host }));
+});
+
+test("a refusal names the window with the latest end", () => {
+  const { limiter } = limiterOf(metadataLimits({ rates: "8/s+8/min" }));
+  for (let call = 0; call < 8; call += 1) assert.ok(limiter.tryAcquire({ host }));
+  const refusal = limiter.check({ host });
+  assert.ok(refusal);
+  assert.equal(refusal.constraint.limit, "8/MINUTE");
+  assert.equal(refusal.retryAfterMs, 60_000);
+});
+
+test("the guard widens every window", async () => {
+  const { time, start, log } = limiterOf({ defaults: { metadata: { rates: "1/s", max_delay_ms: 5000 } } });
+  start();
+  start();
+  await time.advance(2000);
+  assert.deepEqual(log, [0, 1025]);
+});
+
+test("a smooth key is spaced evenly and leaves two of its requests unused", async () => {
+  const { time, start, log } = limiterOf(metadataLimits({ rates: "6/s", shape: "smooth", max_delay_ms: 5000 }));
+  for (let call = 0; call < 5; call += 1) start();
+  await time.advance(2000);
+  assert.deepEqual(log, [0, 250, 500, 750, 1000]);
 });

@@ -34,7 +34,7 @@ function setUp(options: RatelimitsOptions) {
     const enter = async () => gate.enter({ host, role, ...request });
     return enter().then(
       grant => {
-        log.push(`${name} went at ${time.monotonicUs() / 1000}`);
+        log.push(`${name} granted at ${time.monotonicUs() / 1000}`);
         return grant;
       },
       (error: Error) => {
@@ -52,7 +52,7 @@ function setUp(options: RatelimitsOptions) {
 }
 
 describe("maxBreakerWaitMs", () => {
-  test("lets a call wait for its rate as long as it takes, and for an outage only so long", async () => {
+  test("bounds the wait for an open circuit, while the wait for a rate has no bound", async () => {
     const { time, breakers, take, start, log } = setUp(limits("1/100s"));
     take().release();
     start("patient", { maxWaitMs: forever, maxBreakerWaitMs: 5000 });
@@ -61,10 +61,14 @@ describe("maxBreakerWaitMs", () => {
     breakers.open("third.example", 5.001);
     start("long outage", { host: "third.example", maxWaitMs: forever, maxBreakerWaitMs: 5000 });
     await time.advance(100_000);
-    assert.deepEqual(log, ["long outage BreakerOpenError at 0", "short outage went at 5000", "patient went at 100000"]);
+    assert.deepEqual(log, [
+      "long outage BreakerOpenError at 0",
+      "short outage granted at 5000",
+      "patient granted at 100000",
+    ]);
   });
 
-  test("is counted from when the call meets the denial, not from when it came", async () => {
+  test("counts from the first denial, not from the arrival of the call", async () => {
     const { time, breakers, take, start, log } = setUp(limits("1/10s"));
     take().release();
     start("a", { maxWaitMs: forever, maxBreakerWaitMs: 3000 });
@@ -72,10 +76,10 @@ describe("maxBreakerWaitMs", () => {
     await time.advance(9000);
     breakers.open(host, 4);
     await time.advance(30_000);
-    assert.deepEqual(log, ["b BreakerOpenError at 10000", "a went at 13000"]);
+    assert.deepEqual(log, ["b BreakerOpenError at 10000", "a granted at 13000"]);
   });
 
-  test("goes for a half-open circuit, too: by the end of the lease of the probe in the way", async () => {
+  test("applies to a half-open circuit too, by the end of the lease of the probe in flight", async () => {
     const { time, breakers, start, answer, log } = setUp(limits("9/s"));
     breakers.onFailure({ host, status: 503 });
     await time.advance(60_000);
@@ -89,14 +93,14 @@ describe("maxBreakerWaitMs", () => {
     answer(probe, 200);
     await time.advance(0);
     assert.deepEqual(log, [
-      "probe went at 60000",
+      "probe granted at 60000",
       "hasty BreakerOpenError at 60000",
       "bounded BreakerOpenError at 60000",
-      "patient went at 60100",
+      "patient granted at 60100",
     ]);
   });
 
-  test("never lets a call wait longer than its maxWaitMs, or the policy's bound", () => {
+  test("never extends the wait beyond maxWaitMs or max_delay_ms", () => {
     const { breakers, gate } = setUp(limits("9/s"));
     breakers.open(host, 5);
     assert.throws(() => gate.enter({ host, role, maxWaitMs: 4000, maxBreakerWaitMs: forever }), BreakerOpenError);
@@ -105,12 +109,12 @@ describe("maxBreakerWaitMs", () => {
     assert.equal(gate.waiting, 0);
   });
 
-  test("must be 0 or more", () => {
+  test("must be at least 0", () => {
     const { gate } = setUp(limits("9/s"));
     for (const maxBreakerWaitMs of [-1, Number.NaN]) {
       assert.throws(
         () => gate.enter({ host, role, maxBreakerWaitMs }),
-        new RangeError(`maxBreakerWaitMs must be 0 or more, not ${maxBreakerWaitMs}`),
+        new RangeError(`maxBreakerWaitMs must be at least 0, got ${maxBreakerWaitMs}`),
       );
     }
   });
@@ -124,24 +128,24 @@ describe("service", () => {
       },
     });
 
-  test("draws on the lanes of its group instead of those of its host", () => {
+  test("charges the role budgets of its group instead of those of its host", () => {
     const { gate, take } = setUp(groups("2/s"));
     const grant = take({ service: "ols" });
     assert.equal(grant.host, "group ols");
     take({ host: "ols.example" });
-    const refusal = gate.tryEnter({ host, role, service: "ols" });
-    assert.ok(!refusal.isGranted);
+    const refusal = gate.check({ host, role, service: "ols" });
+    assert.ok(refusal);
     assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols", limit: "2/SECOND" });
-    assert.equal(gate.tryEnter({ host, role }).isGranted, true);
+    assert.ok(gate.tryEnter({ host, role }));
   });
 
-  test("draws on what stands above the group, too", () => {
+  test("charges the total of the group too", () => {
     const { gate, take } = setUp(groups("9/s"));
     for (let call = 0; call < 4; call += 1) take({ service: "ols", host: `h${call}.example` });
-    assert.equal(gate.tryEnter({ host, role, service: "ols" }).isGranted, false);
+    assert.equal(gate.tryEnter({ host, role, service: "ols" }), undefined);
   });
 
-  test("leaves the breaker to the host", async () => {
+  test("uses the breaker of the host", async () => {
     const { breakers, gate, take } = setUp(groups("9/s"));
     take({ service: "ols" }).report({ outcome: outcomeOfResponse({ status: 503 }), status: 503 });
     assert.equal(breakers.state(host).state, "open");
@@ -150,25 +154,28 @@ describe("service", () => {
     take({ host: "ols.example" });
   });
 
-  test("that is limited per host has a budget for each, over its roles, below what the host allows", () => {
+  test("with per_host has a budget for each host, below the host's own total", () => {
     const { gate, take } = setUp(
       limits("9/s", {
         hosts: { "small.example": { total: { rates: "1/s", guard_ms: 0 } } },
         groups: { ols: { per_host: true, total: { rates: "2/s", guard_ms: 0 } } },
       }),
     );
-    const ask = (at: string, asRole: typeof role | "artifact" = role) =>
-      gate.tryEnter({ host: at, role: asRole, service: "ols" });
+    const request = (at: string, asRole: typeof role | "artifact" = role) => ({
+      host: at,
+      role: asRole,
+      service: "ols",
+    });
     assert.equal(take({ service: "ols", host: "a.example" }).host, "group ols:a.example");
-    assert.equal(ask("a.example", "artifact").isGranted, true);
-    const refusal = ask("a.example");
-    assert.ok(!refusal.isGranted);
+    assert.ok(gate.tryEnter(request("a.example", "artifact")));
+    const refusal = gate.check(request("a.example"));
+    assert.ok(refusal);
     assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols:a.example", limit: "2/SECOND" });
-    assert.equal(ask("b.example").isGranted, true);
+    assert.ok(gate.tryEnter(request("b.example")));
 
-    assert.equal(ask("small.example").isGranted, true);
-    const below = ask("small.example");
-    assert.ok(!below.isGranted);
+    assert.ok(gate.tryEnter(request("small.example")));
+    const below = gate.check(request("small.example"));
+    assert.ok(below);
     assert.equal(below.constraint.owner, "small.example");
     assert.throws(
       () => setUp(limits("9/s", { groups: { ols: { per_host: true, members: ["a.example"] } } })),
@@ -176,45 +183,45 @@ describe("service", () => {
     );
   });
 
-  test("that the policy does not name is an error that says so", () => {
+  test("that the policy does not name is an error with its name", () => {
     const { gate } = setUp(groups("9/s"));
     for (const service of ["bioportal", "", "group ols", host])
       assert.throws(
         () => gate.tryEnter({ host, role, service }),
-        new RangeError(`${JSON.stringify(service)} is no group of the policy`),
+        new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no group of that name`),
       );
     assert.throws(() => gate.enter({ host, role, service: "bioportal" }), RangeError);
     assert.throws(() => gate.enter({ host, role: "x" as "metadata", service: "ols" }), /unknown role/);
   });
 
-  test("is where its callers stay when they wait and the policy is loaded anew", async () => {
+  test("keeps its waiting requests when the policy is reloaded", async () => {
     const { time, gate, take, start, log } = setUp(groups("1/s"));
     take({ service: "ols" }).release();
     start("a", { service: "ols", maxWaitMs: forever, stamp: "granted" });
     start("b", { service: "ols", maxWaitMs: forever, stamp: "granted" });
     gate.reload(limitPoliciesFrom(groups("1/2s"), "test"));
     await time.advance(5000);
-    assert.deepEqual(log, ["a went at 2000", "b went at 4000"]);
+    assert.deepEqual(log, ["a granted at 2000", "b granted at 4000"]);
   });
 
-  test("is where its callers go back to when their host was cut off", async () => {
+  test("gets its requests back after a circuit of their host was open", async () => {
     const { time, breakers, take, start, log } = setUp(groups("1/s"));
     breakers.open(host, 5);
     start("a", { service: "ols", maxWaitMs: forever });
     await time.advance(4500);
     take({ host: "ols.example" }).release();
     await time.advance(5000);
-    assert.deepEqual(log, ["a went at 5500"]);
+    assert.deepEqual(log, ["a granted at 5500"]);
   });
 
-  test("that a new policy no longer names refuses those who wait for it", async () => {
+  test("that a new policy no longer names refuses its waiting requests", async () => {
     const { time, gate, take, start, log } = setUp(groups("1/s"));
     take({ service: "ols" }).release();
     const waiting = start("a", { service: "ols", maxWaitMs: forever });
     gate.reload(limitPoliciesFrom(limits("9/s"), "test"));
     await time.advance(0);
     assert.deepEqual(log, ["a RangeError at 0"]);
-    assert.equal(((await waiting) as Error).message, '"ols" is no group of the policy');
+    assert.equal(((await waiting) as Error).message, 'unknown service "ols": the policy has no group of that name');
     assert.equal(gate.waiting, 0);
     assert.equal(time.armedTimers, 0);
   });

@@ -1,40 +1,40 @@
 import type { Role } from "../policy/roles.ts";
 
-/** What somebody asks of the gate. */
+/** A request as the gate receives it. */
 export interface EntryRequest {
   readonly host: string;
   readonly role: Role;
   /**
-   * The group of the policy whose lanes it draws on instead of those of its host, for hosts that the policy cannot know.
-   * The breaker goes by the host all the same. A RangeError when the policy has no such group.
+   * The policy group whose budgets are charged instead of those of the host, for hosts that the policy cannot know.
+   * The breaker is still that of the host. An unknown group is a RangeError.
    */
   readonly service?: string | undefined;
-  /** Matters only for hosts whose parts have budgets of their own. */
+  /** Needed only for hosts that the policy splits by path. */
   readonly path?: string | undefined;
   /** @default "GET" */
   readonly method?: string | undefined;
-  /** Units of every window. @default 1 */
+  /** Units that the request uses of every window. @default 1 */
   readonly weight?: number | undefined;
-  /** Whose idea the call was, where resolvers have circuits of their own. */
+  /** Name of the resolver that caused the call, if resolvers have circuits of their own. */
   readonly resolver?: string | undefined;
-  /** How long the call itself may take; a probe's place is held for that and a margin. */
+  /** Longest duration of the call in ms. The lease of a probe lasts this long and a margin. */
   readonly timeoutMs?: number | undefined;
   /**
-   * When the request counts: as soon as it is granted, or when its headers are said to be written, and as written now
-   * until then. @default "written"
+   * When the windows count the request: at the grant, or when its headers are reported as written. Until that report it
+   * counts as written now. @default "written"
    */
   readonly stamp?: "granted" | "written" | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Handed the way out of the line when it has to wait: a signal for each of many requests would cost more. */
+  /** Receives a function that leaves the queue, if the request has to wait. Cheaper than an AbortSignal per request. */
   readonly onWait?: ((leave: (reason: unknown) => void) => void) | undefined;
   /**
-   * The longest this call may wait, for whatever. 0 never waits, Infinity waits as long as it takes.
+   * Longest wait in ms, for any reason. With 0 the request never waits, with Infinity it waits as long as it takes.
    * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots
    */
   readonly maxWaitMs?: number | undefined;
   /**
-   * The longest this call may wait for a host that is cut off, counted from when it meets the denial: for callers who
-   * would wait for a rate as long as it takes, but not for an outage. @default maxWaitMs
+   * Longest wait in ms for an open circuit or a cooldown, from the first denial. For callers that wait for a rate as
+   * long as it takes, but not for an outage. @default maxWaitMs
    */
   readonly maxBreakerWaitMs?: number | undefined;
 }

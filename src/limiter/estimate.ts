@@ -1,19 +1,21 @@
-/** When somebody could go, as far as anybody can tell. Slots are left out: nobody knows when one is freed. */
+/** Estimates of when a request could start. Slots are ignored: the time of a release is unknown. */
 import type { Constraint } from "../errors.ts";
-import type { Budget, RoleBudget } from "./budget.ts";
+import type { Budget } from "./budget.ts";
+import type { RoleBudget } from "./role-budget.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Waiter, WaitQueue } from "./wait-queue.ts";
+import type { WaitQueue } from "./wait-queue.ts";
+import type { Waiter } from "./waiter.ts";
 
-/** When one that came now could go, behind those who wait, and what would keep it until then. */
+/** When a request that arrives now could start, behind the queue, and which limit would delay it. */
 export interface WaitEstimate {
   readonly readyUs: number;
-  /** Undefined where it could go at once. */
+  /** Undefined if it could start now. */
   readonly constraint: Constraint | undefined;
 }
 
 /**
- * The earliest a newcomer could go, behind those who wait already (law L4). Exact for its lane, a lower bound above it.
- * Stale forecasts of those ahead are made anew only for somebody whose bound asks for it: who waits for ever need not know.
+ * The earliest start of a new request behind the queue (law L4). Exact for its role budget, a lower bound for the
+ * budgets above it. Stale estimates of the queue are computed again only if the request has a bound to compare with.
  */
 export function estimatedUs(
   scheduler: Scheduler,
@@ -22,7 +24,7 @@ export function estimatedUs(
   boundMs: number,
   nowUs: number,
 ): number {
-  // The way of nearly every refusal: with nobody ahead it is the budgets' word alone.
+  // Nearly every refusal ends here: with an empty queue the budgets alone decide.
   if (scheduler.waiting === 0) return freeUs(roleBudget, units, nowUs);
   const queue = scheduler.queueOf(roleBudget);
   if (queue !== undefined && isStale(scheduler, roleBudget, queue)) {
@@ -36,7 +38,7 @@ export function estimatedUs(
   return estimateOneUs(scheduler, roleBudget, units, nowUs);
 }
 
-/** What happens in another lane matters only where a budget is shared. */
+/** Other role budgets matter only where a budget is shared with them. */
 function isStale(scheduler: Scheduler, roleBudget: RoleBudget, queue: WaitQueue): boolean {
   return queue.isStale || (roleBudget.above !== undefined && queue.epoch !== scheduler.epoch);
 }
@@ -65,20 +67,23 @@ function estimateOneUs(scheduler: Scheduler, roleBudget: RoleBudget, units: numb
   return atUs;
 }
 
-/** When somebody in line could go who should have gone by now: it is as late as the first one is. */
+/** When a queued request whose estimate has passed could start: it is as late as the first of its queue. */
 export function overdueUs(scheduler: Scheduler, waiter: Waiter, nowUs: number): number {
   const first = scheduler.queueOf(waiter.roleBudget)?.first ?? waiter;
   return waiter.estimatedUs + (freeUs(first.roleBudget, first.units, nowUs) - first.estimatedUs);
 }
 
-/** When every budget on the way has room for so many units. */
+/** When every budget that applies has capacity for `units`. */
 export function freeUs(roleBudget: RoleBudget, units: number, nowUs: number): number {
   let us = nowUs;
   for (let at: Budget | undefined = roleBudget; at; at = at.above) us = Math.max(us, at.earliestUs(units, nowUs));
   return us;
 }
 
-/** Names what holds back the last of `wanted` units until `untilUs`: the budget that binds longest, or the missing slot. */
+/**
+ * The limit that delays the last of `wanted` units until `untilUs`: that of the budget with the latest start, or a
+ * missing slot.
+ */
 export function constraintOf(
   root: Budget,
   roleBudget: RoleBudget,
@@ -102,6 +107,6 @@ export function constraintOf(
     binding = at;
     bindingUs = atUs;
   }
-  // With room for this one everywhere, somebody else has the turn: at the widest budget they share.
+  // Every budget has capacity, so another request has the turn, at the widest budget that both share.
   return (bindingUs > nowUs ? binding : widest).constraint(wanted, nowUs);
 }

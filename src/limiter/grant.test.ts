@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gateOf, host, role, roleLimits } from "../../test/limiter/kit.ts";
 import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -7,7 +8,7 @@ import type { Grant } from "./grant.ts";
 
 const REQUEST = { host: "a.example", role: "metadata" } as const;
 
-test("one that was dropped frees its slot at once, and counts until its server may have noticed it", async () => {
+test("a dropped request frees its slot at once, and counts as written now until it is stamped", async () => {
   const time = new FakeTime();
   const metadata = { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0, max_concurrent: 1 };
   const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time);
@@ -17,19 +18,19 @@ test("one that was dropped frees its slot at once, and counts until its server m
   assert.equal(gate.inFlight, 0);
   await time.advance(90);
   grant.written();
-  // What comes after its end changes nothing.
+  // Later calls have no effect.
   await time.advance(50);
   grant.written();
   grant.release();
   grant.giveBack();
   await time.advance(949);
-  assert.equal(gate.tryEnter(REQUEST).isGranted, false);
+  assert.equal(gate.tryEnter(REQUEST), undefined);
   await time.advance(1);
-  assert.equal(gate.tryEnter(REQUEST).isGranted, true);
+  assert.ok(gate.tryEnter(REQUEST));
   assert.equal(gate.inFlight, 1);
 });
 
-test("one that was written already is released as ever", async () => {
+test("releaseUnstamped of a written request only frees its slot", async () => {
   const time = new FakeTime();
   const metadata = { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0, max_concurrent: 1 };
   const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time);
@@ -40,5 +41,45 @@ test("one that was written already is released as ever", async () => {
   grant.written();
   assert.equal(gate.inFlight, 0);
   await time.advance(900);
-  assert.equal(gate.tryEnter(REQUEST).isGranted, true);
+  assert.ok(gate.tryEnter(REQUEST));
+});
+
+test("units of a request that was not written are returned, and a request that waits for them is granted at once", async () => {
+  const { time, log, pass, enterNow } = gateOf(roleLimits({ rates: "1/s" }));
+  const grant = enterNow();
+  pass();
+  await time.advance(300);
+  grant.giveBack();
+  await time.advance(0);
+  assert.deepEqual(log, [300]);
+});
+
+test("units of a request that was written are never returned", async () => {
+  const { gate, time, enterNow } = gateOf(roleLimits({ rates: "1/s" }));
+  const grant = enterNow();
+  grant.written();
+  grant.giveBack();
+  assert.equal(gate.tryEnter({ host, role }), undefined);
+  assert.equal([...gate.roleBudgets()][0]?.log.pending, 0);
+  await time.advance(1000);
+  assert.ok(gate.tryEnter({ host, role }));
+});
+
+test("a grant ends once, however often it is released or given back", () => {
+  const { gate, enterNow } = gateOf(roleLimits({ rates: "9/s", max_concurrent: 1 }));
+  const grant = enterNow();
+  grant.release();
+  grant.release();
+  grant.giveBack();
+  assert.equal(gate.inFlight, 0);
+  enterNow();
+  assert.equal(gate.tryEnter({ host, role }), undefined);
+});
+
+test("a grant that did not wait has waitedMs 0", () => {
+  const { gate } = gateOf(roleLimits({ rates: "9/s" }));
+  const answer = gate.tryEnter({ host, role });
+  assert.ok(answer);
+  assert.equal(answer.waitedMs, 0);
+  assert.equal((gate.enter({ host, role }) as Grant).waitedMs, 0);
 });

@@ -1,14 +1,13 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
-import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import type { RoleBudget } from "./budget.ts";
+import type { RoleBudget } from "./role-budget.ts";
 
-/** What came back, as far as the pace of its lane goes. */
+/** What a response says about the limits of its server. */
 export interface ServerFeedback {
-  /** A 429, or whatever else says that there was too much. */
+  /** True for a 429 and every other response that is classified as a throttle. */
   readonly isThrottled: boolean;
-  /** The limits that it speaks of. Nothing may come from a cache. */
+  /** Limits that the response announces. Never pass those of a cached response. */
   readonly announced?: readonly AnnouncedLimit[] | undefined;
 }
 
@@ -19,7 +18,7 @@ export interface GrantPermit {
   release(): void;
 }
 
-/** Where a grant goes back to. */
+/** Settles a grant with the budgets that were charged for it. */
 export interface GrantOwner {
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void;
   stamp(roleBudget: RoleBudget, units: number, grantedUs: number): void;
@@ -27,17 +26,21 @@ export interface GrantOwner {
   freeSlots(roleBudget: RoleBudget): void;
 }
 
-/** Granted; stamped or given back, with its slots still out; over but for its stamp; or over. */
+/**
+ * - `granted`: not written yet; counts as written now.
+ * - `settled`: stamped or given back; still holds its slots.
+ * - `unstamped`: slots freed, stamp still to come.
+ * - `over`: nothing left to do.
+ */
 export type GrantState = "granted" | "settled" | "unstamped" | "over";
 
 /**
- * Leave to send one request, with a slot in everything it passed.
- * Each way out is taken once; what comes after it changes nothing.
+ * Permission to send one request, with a slot in every budget that applies. It ends once; later calls have no effect.
  */
 export class Grant implements Disposable {
-  /** How long the request waited for it. */
+  /** Milliseconds that the request waited for the grant. */
   readonly waitedMs: number;
-  /** How much of that no rate accounts for: it was for a slot, or for its turn. */
+  /** The part of `waitedMs` that was spent on slots and turns, not on rates. */
   slotWaitMs = 0;
   readonly #owner: GrantOwner;
   readonly #roleBudget: RoleBudget;
@@ -64,11 +67,7 @@ export class Grant implements Disposable {
     this.#grantedUs = grantedUs;
   }
 
-  get isGranted(): true {
-    return true;
-  }
-
-  /** The host or group whose budget was drawn on. */
+  /** Name of the host or group whose budget was charged. */
   get host(): string {
     return this.#roleBudget.name;
   }
@@ -77,29 +76,33 @@ export class Grant implements Disposable {
     return this.#roleBudget.role;
   }
 
-  /** How long a probe of a half-open circuit should wait before it goes; 0 for every other request. */
+  /** Milliseconds that a probe of a half-open circuit should wait before it is sent; 0 for every other request. */
   get jitterMs(): number {
     return this.#permit?.jitterMs ?? 0;
   }
 
-  /** How the call ended, for the breakers. Once; without it the end says nothing about the host. */
+  /**
+   * Reports the outcome of the call to the breaker, once. Without a report the call neither opens nor closes a circuit.
+   */
   report(result: CallResult): void {
     this.#permit?.report(result);
   }
 
-  /** There is an answer: it counts for the pace of the lane, which learns the limits that it announces. Say it once. */
+  /**
+   * Records the response for the pace of its key, and learns the limits that it announces. Call it once per response.
+   */
   recordResponse(feedback: ServerFeedback): void {
     this.#owner.recordResponse(this.#roleBudget, feedback);
   }
 
-  /** The request's headers are being written now: this is the instant its server counts. */
+  /** Stamps the request: its headers are written now, which is the instant the windows count. */
   written(): void {
     if (this.#state !== "granted" && this.#state !== "unstamped") return;
     this.#state = this.#state === "granted" ? "settled" : "over";
     this.#owner.stamp(this.#roleBudget, this.#units, this.#grantedUs);
   }
 
-  /** The request and its body have ended: its slots are free. One that was never said to be written counts as written now. */
+  /** Frees the slots when the request and its body have ended. A request without a stamp is stamped now. */
   release(): void {
     if (this.#state === "over" || this.#state === "unstamped") return;
     this.written();
@@ -108,7 +111,10 @@ export class Grant implements Disposable {
     this.#owner.freeSlots(this.#roleBudget);
   }
 
-  /** The same for one that was dropped and whose server may notice it only in a moment: say `written` when it has. */
+  /**
+   * Frees the slots of a request that was dropped while its headers may still be on the way to the server. It counts as
+   * written now until `written()` is called.
+   */
   releaseUnstamped(): void {
     if (this.#state !== "granted") {
       this.release();
@@ -119,7 +125,7 @@ export class Grant implements Disposable {
     this.#owner.freeSlots(this.#roleBudget);
   }
 
-  /** Nothing was written: everything goes back as if it had never been taken. Too late once it was written. */
+  /** Returns units and slots of a request of which nothing was written. After `written()` it only frees the slots. */
   giveBack(): void {
     if (this.#state === "granted") {
       this.#state = "settled";
@@ -131,12 +137,4 @@ export class Grant implements Disposable {
   [Symbol.dispose](): void {
     this.release();
   }
-}
-
-/** A refusal as a value: it costs no stack trace and says when to come back. */
-export interface Refusal {
-  readonly isGranted: false;
-  /** Undefined when nobody can know. */
-  readonly retryAfterMs: number | undefined;
-  readonly constraint: Constraint;
 }

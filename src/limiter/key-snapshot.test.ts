@@ -6,20 +6,20 @@ import { FakeTime } from "../testing/fake-time.ts";
 
 const host = "api.example.org";
 
-function scene(options: RatelimitsOptions) {
+function limiterOf(options: RatelimitsOptions) {
   const time = new FakeTime();
   const limiter = new RateLimiter(options, { time });
   const shown = () => {
-    const lane = limiter.snapshot().keys.find(key => key.host === host && key.role === "metadata");
-    assert.ok(lane !== undefined);
-    return lane;
+    const found = limiter.snapshot().keys.find(key => key.host === host && key.role === "metadata");
+    assert.ok(found !== undefined);
+    return found;
   };
   return { time, limiter, shown };
 }
 
-test("a lane with room shows no constraint, and one that is full the window that binds", async () => {
+test("a key with capacity has no constraint, and a full one names its window", async () => {
   const limits = { rates: "2/SECOND+3/MINUTE", max_delay_ms: 60_000, guard_ms: 0 };
-  const { time, limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
+  const { time, limiter, shown } = limiterOf({ hosts: { [host]: { metadata: limits } } });
   await limiter.acquire({ host });
   assert.deepEqual([shown().nextFreeMs, shown().estimatedWaitMs, shown().constraint], [0, 0, undefined]);
   await limiter.acquire({ host });
@@ -31,9 +31,9 @@ test("a lane with room shows no constraint, and one that is full the window that
   assert.deepEqual(shown().constraint, { kind: "window", owner: host, limit: "3/MINUTE" });
 });
 
-test("who comes now is told of those who wait already; the next free time is the first one's", async () => {
+test("estimatedWaitMs includes the queue, nextFreeMs does not", async () => {
   const limits = { rates: "1/SECOND", max_delay_ms: 60_000, guard_ms: 0 };
-  const { time, limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
+  const { time, limiter, shown } = limiterOf({ hosts: { [host]: { metadata: limits } } });
   const calls = [1, 2, 3].map(() => limiter.acquire({ host }));
   await calls[0];
   assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().estimatedWaitMs], [2, 1000, 3000]);
@@ -42,18 +42,18 @@ test("who comes now is told of those who wait already; the next free time is the
   assert.deepEqual([shown().waiting, shown().nextFreeMs, shown().estimatedWaitMs], [0, 1000, 1000]);
 });
 
-test("a total above the lane counts for its next free time, and is named", async () => {
-  const roomy = { rates: "100/SECOND", max_delay_ms: 60_000, guard_ms: 0 };
+test("nextFreeMs and constraint take the total above the key into account", async () => {
+  const unlimited = { rates: "100/SECOND", max_delay_ms: 60_000, guard_ms: 0 };
   const total = { rates: "1/MINUTE", guard_ms: 0 };
-  const { limiter, shown } = scene({ hosts: { [host]: { metadata: roomy, landing: roomy, total } } });
+  const { limiter, shown } = limiterOf({ hosts: { [host]: { metadata: unlimited, landing: unlimited, total } } });
   await limiter.acquire({ host });
   assert.equal(shown().nextFreeMs, 60_000);
   assert.deepEqual(shown().constraint, { kind: "window", owner: host, limit: "1/MINUTE" });
 });
 
-test("a missing slot is a constraint although every window has room", async () => {
+test("a missing slot is a constraint although every window has capacity", async () => {
   const limits = { rates: "100/SECOND", max_delay_ms: 0, guard_ms: 0, max_concurrent: 1 };
-  const { limiter, shown } = scene({ hosts: { [host]: { metadata: limits } } });
+  const { limiter, shown } = limiterOf({ hosts: { [host]: { metadata: limits } } });
   const grant = await limiter.acquire({ host });
   assert.deepEqual([shown().nextFreeMs, shown().inFlight, shown().maxConcurrent], [0, 1, 1]);
   assert.deepEqual(shown().constraint, { kind: "concurrency", owner: host, limit: "max_concurrent 1" });
@@ -61,8 +61,8 @@ test("a missing slot is a constraint although every window has room", async () =
   assert.equal(shown().constraint, undefined);
 });
 
-test("the ceiling over everything is named where it is what is in the way", async () => {
-  const { limiter, shown } = scene({ defaults: { metadata: { rates: "9/SECOND" } }, global: { max_inflight: 1 } });
+test("the global ceiling is the constraint when it is reached", async () => {
+  const { limiter, shown } = limiterOf({ defaults: { metadata: { rates: "9/SECOND" } }, global: { max_inflight: 1 } });
   await limiter.acquire({ host });
   assert.deepEqual(shown().constraint, { kind: "concurrency", owner: "global", limit: "max_inflight 1" });
 });

@@ -1,41 +1,55 @@
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import type { RoleBudget } from "./budget.ts";
 import { freeUs, type WaitEstimate } from "./estimate.ts";
+import type { RoleBudget } from "./role-budget.ts";
 
-interface WindowSnapshot {
+/** One window of a key. */
+export interface WindowSnapshot {
+  /** The rate as the policy writes it, `10/SECOND`. */
   readonly rate: string;
+  /** Units used in the window that ends now. */
   readonly used: number;
+  /** Units that any such window may use. */
   readonly limit: number;
-  /** The server has announced it, and the policy would allow more. */
+  /** True if the server announced this limit and the policy would allow more. */
   readonly isLearned: boolean;
 }
 
-/** A lane as it stands, for tables and tests. */
+/** The state of one key: a host or group, and a role. */
 export interface KeySnapshot {
+  /** Name of the host, or `group <name>`. */
   readonly host: string;
+  /** The role whose budget this is. */
   readonly role: Role;
-  /** Those in force: the policy's, and what its server has announced beyond them. */
+  /** The windows in force: those of the policy, and tighter ones that the server announced. */
   readonly windows: readonly WindowSnapshot[];
+  /** Requests granted so far, without HEAD requests that used no units. */
   readonly acquired: number;
+  /** Requests refused so far, by windows, cooldowns or slots. */
   readonly refused: number;
+  /** HEAD requests granted so far that used no units (`count_head: false`). */
   readonly headSkipped: number;
+  /** Grants that hold slots: granted and not released. */
   readonly inFlight: number;
-  /** As in force; Infinity for no cap. */
+  /** The concurrency limit in force; Infinity if there is none. */
   readonly maxConcurrent: number;
+  /** Requests queued for this key. */
   readonly waiting: number;
-  /** Milliseconds until every window on the way has room for one; 0 for now. Slots are left out. */
+  /** Milliseconds until every window that applies has capacity for one unit; 0 for now. Queue and slots are ignored. */
   readonly nextFreeMs: number;
-  /** Milliseconds until one that came now could go, behind those who wait. A forecast; slots are left out. */
+  /** Estimate of how many milliseconds a new request would wait behind the queue; 0 for now. Slots are ignored. */
   readonly estimatedWaitMs: number;
-  /** What would keep it waiting; undefined where it could go at once. */
+  /** The limit that a new request would wait for; undefined if it could start now. */
   readonly constraint: Constraint | undefined;
+  /** Pace learned by AIMD: windows are stretched to T / multiplier. From `aimd.min_multiplier` to 1; 1 is full pace. */
   readonly multiplier: number;
+  /** Milliseconds by which every window is widened; at least the policy's `guard_ms`. */
   readonly guardMs: number;
+  /** `smooth` if sends are spaced evenly, `burst` if a window may be used at once. */
   readonly shape: "burst" | "smooth";
 }
 
-/** What the gate knows of a lane that the lane does not. */
+/** What a snapshot needs from the gate. */
 interface SnapshotSource {
   waitingAt(roleBudget: RoleBudget): number;
   estimate(roleBudget: RoleBudget, nowUs: number): WaitEstimate;

@@ -18,7 +18,7 @@ const role = "metadata";
 const forever = Number.POSITIVE_INFINITY;
 const hourMs = 3_600_000;
 
-const lane = (options: object, more: RatelimitsOptions = {}): RatelimitsOptions => ({
+const limitsOf = (options: object, more: RatelimitsOptions = {}): RatelimitsOptions => ({
   defaults: { metadata: { guard_ms: 0, max_delay_ms: 0, ...options } },
   ...more,
 });
@@ -27,7 +27,7 @@ function gateOf(limits: RatelimitsOptions) {
   const time = new FakeTime();
   const events: LimiterEvent[] = [];
   const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { listener: event => events.push(event) });
-  /** Sends one request and answers it, with what its server announces. */
+  /** Sends one request and records a response with these announced limits. */
   const exchange = (
     announced: readonly AnnouncedLimit[] = [],
     entry: Partial<EntryRequest> = {},
@@ -39,22 +39,22 @@ function gateOf(limits: RatelimitsOptions) {
     grant.release();
   };
   const take = (entry: Partial<EntryRequest> = {}) => gate.enter({ host, role, maxWaitMs: 0, ...entry }) as Grant;
-  /** How many requests go at once, up to twenty. */
+  /** How many requests are granted at once, up to twenty. */
   const burst = (entry: Partial<EntryRequest> = {}) => {
     for (let count = 0; count < 20; count += 1) {
       const grant = gate.tryEnter({ host, role, ...entry });
-      if (!grant.isGranted) return count;
+      if (grant === undefined) return count;
       grant.release();
     }
     return 20;
   };
   const refusal = (entry: Partial<EntryRequest> = {}) => {
-    const answer = gate.tryEnter({ host, role, ...entry });
-    assert.ok(!answer.isGranted, "refused");
+    const answer = gate.check({ host, role, ...entry });
+    assert.ok(answer, "refused");
     return answer;
   };
   const log: (number | string)[] = [];
-  /** Waits as long as it takes, and notes when it went, or the error's name. */
+  /** Waits as long as it takes, and logs the time of the grant in ms, or the error. */
   const pass = (entry: Partial<EntryRequest> = {}) =>
     (async () => gate.enter({ host, role, maxWaitMs: forever, ...entry }))().then(
       grant => {
@@ -65,19 +65,19 @@ function gateOf(limits: RatelimitsOptions) {
         log.push(`${error.name}: ${error.message}`);
       },
     );
-  const table = (name = host) => {
+  const snapshotOf = (name = host) => {
     const found = [...gate.roleBudgets()].find(each => each.name === name && each.role === role);
-    assert.ok(found !== undefined, `${name} has a lane`);
+    assert.ok(found !== undefined, `${name} has a key`);
     return keySnapshotOf(found, gate, time.monotonicUs());
   };
-  const learned = () =>
+  const learnedEvents = () =>
     events.flatMap(event =>
       event.event_type === "limit_learned" ? [`${event.what}: ${event.old} -> ${event.new} (${event.source})`] : [],
     );
-  return { gate, time, events, exchange, take, burst, refusal, log, pass, table, learned };
+  return { gate, time, events, exchange, take, burst, refusal, log, pass, snapshotOf, learnedEvents };
 }
 
-/** As a server announces it: `5/s`, or several. */
+/** Announced rates: `5/s`, or several joined by `+`. */
 function rates(text: string): readonly AnnouncedLimit[] {
   return parseRates(text).map(rate => ({ source: "ratelimit", ...rate }));
 }
@@ -87,8 +87,8 @@ function concurrency(slots: number): readonly AnnouncedLimit[] {
 }
 
 describe("an announced rate", () => {
-  test("that is tighter than the policy's counts from now on, together with what was sent before", async () => {
-    const { time, exchange, burst, refusal } = gateOf(lane({ rates: "10/s" }));
+  test("that is tighter than the policy applies from now on, and counts requests sent before", async () => {
+    const { time, exchange, burst, refusal } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("4/s"));
     assert.equal(burst(), 3);
     assert.deepEqual(refusal().constraint, { kind: "window", owner: host, limit: "4/SECOND" });
@@ -97,25 +97,25 @@ describe("an announced rate", () => {
     assert.equal(burst(), 4);
   });
 
-  test("that is looser than the policy's, or the same, changes nothing", () => {
-    const { exchange, burst, learned } = gateOf(lane({ rates: "4/s" }));
+  test("that is looser than the policy, or the same, changes nothing", () => {
+    const { exchange, burst, learnedEvents } = gateOf(limitsOf({ rates: "4/s" }));
     exchange(rates("4/s"));
     exchange(rates("50/s"));
     assert.equal(burst(), 2);
-    assert.deepEqual(learned(), []);
+    assert.deepEqual(learnedEvents(), []);
   });
 
-  test("without a window is no rate", () => {
-    const { exchange, burst, learned } = gateOf(lane({ rates: "4/s" }));
+  test("without a window is ignored", () => {
+    const { exchange, burst, learnedEvents } = gateOf(limitsOf({ rates: "4/s" }));
     exchange([{ source: "x-ratelimit", limit: 1, remaining: 1, resetMs: 9000 }]);
     assert.equal(burst(), 3);
-    assert.deepEqual(learned(), []);
+    assert.deepEqual(learnedEvents(), []);
   });
 
-  test("over another time than the policy's is kept beside it", async () => {
-    const { time, exchange, burst, learned } = gateOf(lane({ rates: "4/s" }));
+  test("with another window length than the policy's applies in addition to it", async () => {
+    const { time, exchange, burst, learnedEvents } = gateOf(limitsOf({ rates: "4/s" }));
     exchange(rates("6/min"));
-    assert.deepEqual(learned(), ["rate: none -> 6/MINUTE (ratelimit)"]);
+    assert.deepEqual(learnedEvents(), ["rate: none -> 6/MINUTE (ratelimit)"]);
     assert.equal(burst(), 3);
     await time.advance(1000);
     assert.equal(burst(), 2);
@@ -123,62 +123,65 @@ describe("an announced rate", () => {
     assert.equal(burst(), 4);
   });
 
-  test("that the policy keeps anyway is no news", () => {
-    const { exchange, learned } = gateOf(lane({ rates: "1/3s" }));
+  test("that the policy implies is not learned", () => {
+    const { exchange, learnedEvents } = gateOf(limitsOf({ rates: "1/3s" }));
     exchange(rates("1/s+20/min"));
-    assert.deepEqual(learned(), []);
-    const other = gateOf(lane({ rates: "1/3s" }));
+    assert.deepEqual(learnedEvents(), []);
+    const other = gateOf(limitsOf({ rates: "1/3s" }));
     other.exchange(rates("19/min"));
-    assert.deepEqual(other.learned(), ["rate: none -> 19/MINUTE (ratelimit)"]);
+    assert.deepEqual(other.learnedEvents(), ["rate: none -> 19/MINUTE (ratelimit)"]);
   });
 
-  test("holds where the policy has none", () => {
+  test("applies where the policy has no rate", () => {
     const { exchange, burst } = gateOf({ hosts: { [host]: { metadata: { rates: "1000000/s" } } } });
     exchange(rates("3/s"));
     assert.equal(burst(), 2);
   });
 
-  test("is not loosened by another endpoint's larger number", async () => {
-    const { time, exchange, burst, learned } = gateOf(lane({ rates: "10/s" }));
+  test("is not loosened by a larger limit of another endpoint", async () => {
+    const { time, exchange, burst, learnedEvents } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("3/s"));
     exchange(rates("8/s"));
     exchange(rates("3/s"));
     await time.advance(1000);
     assert.equal(burst(), 3);
-    assert.deepEqual(learned(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
+    assert.deepEqual(learnedEvents(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
   });
 
-  test("counts once more when it is tightened once more", async () => {
-    const { time, exchange, burst, learned } = gateOf(lane({ rates: "10/s" }));
+  test("can be tightened again", async () => {
+    const { time, exchange, burst, learnedEvents } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("4/s"));
     exchange(rates("2/s"));
     await time.advance(1000);
     assert.equal(burst(), 2);
-    assert.deepEqual(learned(), ["rate: 10/SECOND -> 4/SECOND (ratelimit)", "rate: 4/SECOND -> 2/SECOND (ratelimit)"]);
+    assert.deepEqual(learnedEvents(), [
+      "rate: 10/SECOND -> 4/SECOND (ratelimit)",
+      "rate: 4/SECOND -> 2/SECOND (ratelimit)",
+    ]);
   });
 
-  test("is one of four at the most that a lane holds beside its policy", () => {
-    const { exchange, table } = gateOf(lane({ rates: "10/s" }));
+  test("is one of at most four that a key learns in addition to its policy", () => {
+    const { exchange, snapshotOf } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("9/2s+9/3s+9/4s+9/5s+9/6s"));
     assert.deepEqual(
-      table().windows.map(({ rate }) => rate),
+      snapshotOf().windows.map(({ rate }) => rate),
       ["10/SECOND", "9/2SECOND", "9/3SECOND", "9/4SECOND", "9/5SECOND"],
     );
   });
 
-  test("is not thought kept because another learned one would keep it: what was sent before knew neither", async () => {
-    const { time, take, exchange, burst } = gateOf(lane({ rates: "20/s" }));
+  test("is learned also if another learned rate implies it, because earlier requests kept neither", async () => {
+    const { time, take, exchange, burst } = gateOf(limitsOf({ rates: "20/s" }));
     for (let call = 0; call < 9; call += 1) take().release();
     exchange(rates("1/s"));
     await time.advance(1000);
     exchange(rates("11/10s"));
     await time.advance(1000);
-    // Eleven went within ten seconds, although one a second alone would be ten.
+    // Eleven were sent within ten seconds, although 1/s alone allows ten.
     assert.equal(burst(), 0);
   });
 
-  test("is learned by the lane that was asked, and by no budget above it", () => {
-    const limits = lane({ rates: "10/s" }, { hosts: { [host]: { total: { rates: "10/s", guard_ms: 0 } } } });
+  test("is learned by the key of the request, not by the budgets above it", () => {
+    const limits = limitsOf({ rates: "10/s" }, { hosts: { [host]: { total: { rates: "10/s", guard_ms: 0 } } } });
     const { exchange, burst } = gateOf({
       ...limits,
       defaults: { ...limits.defaults, artifact: { rates: "10/s", guard_ms: 0 } },
@@ -188,18 +191,18 @@ describe("an announced rate", () => {
     assert.equal(burst({ role: "artifact" }), 7);
   });
 
-  test("never lets a smooth key's sends come closer than before", async () => {
-    const { time, exchange, refusal, table } = gateOf(lane({ rates: "300/min", shape: "smooth" }));
+  test("never reduces the spacing of a smooth key", async () => {
+    const { time, exchange, refusal, snapshotOf } = gateOf(limitsOf({ rates: "300/min", shape: "smooth" }));
     exchange(rates("10/s"));
-    assert.equal(table().windows.length, 2);
+    assert.equal(snapshotOf().windows.length, 2);
     assert.equal(refusal().retryAfterMs, 202);
     await time.advance(202);
     exchange(rates("5/s"));
     assert.equal(refusal().retryAfterMs, 334);
   });
 
-  test("never lets the sends of a key that 429s have made smooth come closer than before", async () => {
-    const { gate, time, exchange, refusal } = gateOf(lane({ rates: "300/min", guard_ms: 250 }));
+  test("never reduces the spacing of a key that 429s have made smooth", async () => {
+    const { gate, time, exchange, refusal } = gateOf(limitsOf({ rates: "300/min", guard_ms: 250 }));
     gate.record(host, role, true);
     exchange();
     assert.equal(refusal().retryAfterMs, 202);
@@ -209,9 +212,9 @@ describe("an announced rate", () => {
   });
 });
 
-describe("a spent quota", () => {
-  test("holds the lane until its reset, and is told of", async () => {
-    const { time, exchange, burst, refusal, events } = gateOf(lane({ rates: "9/s" }));
+describe("a used-up quota", () => {
+  test("holds the key until its reset, and emits an event", async () => {
+    const { time, exchange, burst, refusal, events } = gateOf(limitsOf({ rates: "9/s" }));
     exchange([{ source: "ratelimit", remaining: 0, resetMs: 5000 }]);
     assert.equal(refusal().constraint.kind, "cooldown");
     assert.equal(refusal().retryAfterMs, 5000);
@@ -223,8 +226,8 @@ describe("a spent quota", () => {
     assert.equal(burst(), 9);
   });
 
-  test("without a reset, or with one that is over, is an ordinary answer", () => {
-    const { exchange, burst, events } = gateOf(lane({ rates: "9/s" }));
+  test("without a reset, or with one in the past, changes nothing", () => {
+    const { exchange, burst, events } = gateOf(limitsOf({ rates: "9/s" }));
     exchange([{ source: "x-ratelimit", limit: 3, remaining: 0 }]);
     exchange([{ source: "x-ratelimit", remaining: 0, resetMs: 0 }]);
     exchange([{ source: "x-ratelimit", remaining: 1, resetMs: 9000 }]);
@@ -233,7 +236,7 @@ describe("a spent quota", () => {
   });
 
   test("holds until the latest of several resets", () => {
-    const { exchange, refusal } = gateOf(lane({ rates: "9/s" }));
+    const { exchange, refusal } = gateOf(limitsOf({ rates: "9/s" }));
     exchange([
       { source: "ratelimit", name: "hour", remaining: 0, resetMs: 9000 },
       { source: "ratelimit", name: "burst", remaining: 0, resetMs: 1000 },
@@ -241,14 +244,14 @@ describe("a spent quota", () => {
     assert.equal(refusal().retryAfterMs, 9000);
   });
 
-  test("lets nobody slip through while the same answer changes the pace", async () => {
-    const { time, take, pass, log } = gateOf(lane({ rates: "1/s" }));
+  test("grants no request while the same response changes the pace", async () => {
+    const { time, take, pass, log } = gateOf(limitsOf({ rates: "1/s" }));
     const grant = take();
     grant.written();
     const announced = [{ source: "ratelimit", remaining: 0, resetMs: 4000 }] as const;
     time.setTimer(900, () => grant.recordResponse({ isThrottled: true, announced }));
     pass();
-    // Both timers are late: the answer is there first, when the window has long been free.
+    // Both timers are late: the response arrives first, when the window has long been free.
     await time.stall(1500);
     await time.advance(9000);
     assert.deepEqual(log, [5500]);
@@ -256,27 +259,27 @@ describe("a spent quota", () => {
 });
 
 describe("an announced concurrency", () => {
-  test("below the policy's counts from now on", () => {
-    const { exchange, take, refusal, learned } = gateOf(lane({ rates: "99/s", max_concurrent: 5 }));
+  test("below the policy's applies from now on", () => {
+    const { exchange, take, refusal, learnedEvents } = gateOf(limitsOf({ rates: "99/s", max_concurrent: 5 }));
     exchange(concurrency(9));
     exchange(concurrency(2));
     exchange(concurrency(4));
     take();
     take();
     assert.deepEqual(refusal().constraint, { kind: "concurrency", owner: host, limit: "max_concurrent 2" });
-    assert.deepEqual(learned(), ["concurrency: max_concurrent 5 -> max_concurrent 2 (x-rate-limit)"]);
+    assert.deepEqual(learnedEvents(), ["concurrency: max_concurrent 5 -> max_concurrent 2 (x-rate-limit)"]);
   });
 
-  test("counts where the policy has none", () => {
-    const { exchange, take, refusal, learned } = gateOf({ hosts: { [host]: { metadata: { rates: "99/s" } } } });
+  test("applies where the policy has none", () => {
+    const { exchange, take, refusal, learnedEvents } = gateOf({ hosts: { [host]: { metadata: { rates: "99/s" } } } });
     exchange(concurrency(1));
     take();
     assert.equal(refusal().constraint.limit, "max_concurrent 1");
-    assert.deepEqual(learned(), ["concurrency: none -> max_concurrent 1 (x-rate-limit)"]);
+    assert.deepEqual(learnedEvents(), ["concurrency: none -> max_concurrent 1 (x-rate-limit)"]);
   });
 
-  test("below what is in flight lets nobody in until it has fallen", async () => {
-    const { time, take, pass, log } = gateOf(lane({ rates: "99/s", max_concurrent: 4 }));
+  test("below the number of requests in flight grants none until that number has fallen", async () => {
+    const { time, take, pass, log } = gateOf(limitsOf({ rates: "99/s", max_concurrent: 4 }));
     const grants = [take(), take(), take(), take()];
     pass();
     grants[0]?.recordResponse({ isThrottled: false, announced: concurrency(2) });
@@ -290,9 +293,9 @@ describe("an announced concurrency", () => {
   });
 });
 
-describe("those who wait when something is learned", () => {
-  test("stay in line and go by the new limit", async () => {
-    const { time, take, pass, log } = gateOf(lane({ rates: "3/s" }));
+describe("requests that wait when a limit is learned", () => {
+  test("stay queued and are granted by the new limit", async () => {
+    const { time, take, pass, log } = gateOf(limitsOf({ rates: "3/s" }));
     const grants = [take(), take(), take()];
     for (const grant of grants) grant.release();
     for (let call = 0; call < 4; call += 1) pass();
@@ -302,15 +305,15 @@ describe("those who wait when something is learned", () => {
     assert.deepEqual(log, [1000, 1000, 2000, 2000]);
   });
 
-  test("are forecast anew for those who come after them", async () => {
-    const { time, exchange, take, pass, log, gate } = gateOf(lane({ rates: "2/s" }));
+  test("are estimated again for the requests behind them", async () => {
+    const { time, exchange, take, pass, log, gate } = gateOf(limitsOf({ rates: "2/s" }));
     const grant = take();
     exchange();
     grant.written();
     for (let call = 0; call < 4; call += 1) pass();
     grant.recordResponse({ isThrottled: false, announced: rates("1/s") });
     grant.release();
-    // Four ahead at one a second: the fifth goes at 5 s, and who may wait less is told at once.
+    // Four are queued at one a second: the fifth starts at 5 s, and a shorter bound is refused at once.
     assert.throws(
       () => gate.enter({ host, role, maxWaitMs: 4999 }),
       (error: unknown) => error instanceof RateLimitExceeded && error.retryAfterMs === 5000,
@@ -320,8 +323,8 @@ describe("those who wait when something is learned", () => {
     assert.deepEqual(log, [1000, 2000, 3000, 4000, 5000]);
   });
 
-  test("are told at once when their weight can never be granted any more, and keep nobody behind them", async () => {
-    const { time, gate, take, pass, log } = gateOf(lane({ rates: "5/s" }));
+  test("are refused at once if their weight can never be granted, and block no request behind them", async () => {
+    const { time, gate, take, pass, log } = gateOf(limitsOf({ rates: "5/s" }));
     const grant = take({ weight: 3 });
     grant.written();
     pass({ weight: 4 });
@@ -330,7 +333,8 @@ describe("those who wait when something is learned", () => {
     grant.recordResponse({ isThrottled: false, announced: rates("2/s") });
     grant.release();
     await time.advance(0);
-    const refused = (weight: number) => `RangeError: weight ${weight} can never pass 2/SECOND of ${host}`;
+    const refused = (weight: number) =>
+      `RangeError: weight ${weight} is larger than the rate limit 2/SECOND of ${host}: no window can grant it`;
     assert.deepEqual(log, [refused(4), refused(3)]);
     assert.throws(() => gate.enter({ host, role, weight: 3 }), RangeError);
     await time.advance(1000);
@@ -339,27 +343,27 @@ describe("those who wait when something is learned", () => {
   });
 });
 
-describe("what was learned", () => {
-  test("is shown in tables, and told apart from the policy", () => {
-    const { exchange, table } = gateOf(lane({ rates: "10/s+100/min", max_concurrent: 9 }));
+describe("a learned limit", () => {
+  test("is marked as learned in snapshots", () => {
+    const { exchange, snapshotOf } = gateOf(limitsOf({ rates: "10/s+100/min", max_concurrent: 9 }));
     exchange();
-    assert.equal(table().maxConcurrent, 9);
+    assert.equal(snapshotOf().maxConcurrent, 9);
     assert.deepEqual(
-      table().windows.map(({ isLearned }) => isLearned),
+      snapshotOf().windows.map(({ isLearned }) => isLearned),
       [false, false],
     );
     exchange([...rates("4/s+500/h"), ...concurrency(3)]);
-    assert.deepEqual(table().windows, [
+    assert.deepEqual(snapshotOf().windows, [
       { rate: "4/SECOND", used: 2, limit: 4, isLearned: true },
       { rate: "100/MINUTE", used: 2, limit: 100, isLearned: false },
       { rate: "500/HOUR", used: 2, limit: 500, isLearned: true },
     ]);
-    assert.equal(table().maxConcurrent, 3);
+    assert.equal(snapshotOf().maxConcurrent, 3);
   });
 
-  test("is stretched by the pace, and keeps its guard", async () => {
+  test("is stretched by the multiplier and widened by the guard", async () => {
     const { gate, time, exchange, refusal } = gateOf(
-      lane({ rates: "10/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
+      limitsOf({ rates: "10/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
     );
     exchange(rates("1/s"));
     for (let answers = 0; answers < 10; answers += 1) gate.record(host, role, true);
@@ -373,42 +377,42 @@ describe("what was learned", () => {
     assert.equal(refusal().retryAfterMs, 2525);
   });
 
-  test("is kept when the policy is loaded anew, and never loosens it", async () => {
-    const { gate, time, exchange, burst, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+  test("is kept when the policy is reloaded, and never loosens it", async () => {
+    const { gate, time, exchange, burst, snapshotOf } = gateOf(limitsOf({ rates: "10/s", max_concurrent: 9 }));
     exchange([...rates("4/s+30/min"), ...concurrency(3)]);
-    gate.reload(limitPoliciesFrom(lane({ rates: "20/s", max_concurrent: 8 }), "test"));
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "20/s", max_concurrent: 8 }), "test"));
     assert.equal(burst(), 3);
-    assert.equal(table().maxConcurrent, 3);
-    gate.reload(limitPoliciesFrom(lane({ rates: "2/s+20/min", max_concurrent: 2 }), "test"));
+    assert.equal(snapshotOf().maxConcurrent, 3);
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "2/s+20/min", max_concurrent: 2 }), "test"));
     assert.deepEqual(
-      table().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
+      snapshotOf().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
       ["2/SECOND false", "20/MINUTE false"],
     );
-    assert.equal(table().maxConcurrent, 2);
+    assert.equal(snapshotOf().maxConcurrent, 2);
     await time.advance(1000);
     assert.equal(burst(), 2);
-    gate.reload(limitPoliciesFrom(lane({ rates: "99/h" }), "test"));
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "99/h" }), "test"));
     assert.deepEqual(
-      table().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
+      snapshotOf().windows.map(({ rate, isLearned }) => `${rate} ${isLearned}`),
       ["99/HOUR false", "4/SECOND true", "30/MINUTE true"],
     );
   });
 
-  test("goes on holding those back who wait for it when the policy is loaded anew", async () => {
-    const { gate, time, exchange, pass, log } = gateOf(lane({ rates: "5/s+9/min" }));
+  test("still delays waiting requests when the policy is reloaded", async () => {
+    const { gate, time, exchange, pass, log } = gateOf(limitsOf({ rates: "5/s+9/min" }));
     exchange(rates("8/min"), { weight: 5 });
     pass({ weight: 5 });
-    gate.reload(limitPoliciesFrom(lane({ rates: "99/s" }), "test"));
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "99/s" }), "test"));
     await time.advance(60_000);
     assert.deepEqual(log, [60_000]);
   });
 
-  test("is not left out because a new policy would keep it: what was sent knew only the old one", async () => {
-    const { gate, time, exchange, take, burst } = gateOf(lane({ rates: "20/s" }));
+  test("is learned also if a new policy implies it, because earlier requests kept only the old one", async () => {
+    const { gate, time, exchange, take, burst } = gateOf(limitsOf({ rates: "20/s" }));
     for (let call = 0; call < 9; call += 1) exchange();
     const grant = take();
     grant.written();
-    gate.reload(limitPoliciesFrom(lane({ rates: "1/s" }), "test"));
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "1/s" }), "test"));
     grant.recordResponse({ isThrottled: false, announced: rates("10/10s") });
     grant.release();
     await time.advance(9999);
@@ -418,14 +422,14 @@ describe("what was learned", () => {
   });
 });
 
-describe("forgetting", () => {
+describe("forgetting a key", () => {
   const crowd = (gate: Gate, name: string, count = 30) => {
     for (let visit = 0; visit < count; visit += 1)
       (gate.enter({ host: `${name}${visit}.example`, role }) as Grant).giveBack();
   };
 
-  test("spares a lane that has learned something within the last hour", async () => {
-    const { gate, time, exchange, burst } = gateOf(lane({ rates: "10/s" }));
+  test("does not happen within an hour after a rate was announced", async () => {
+    const { gate, time, exchange, burst } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("3/s"));
     await time.advance(hourMs / 2);
     exchange(rates("3/s"));
@@ -434,17 +438,17 @@ describe("forgetting", () => {
     assert.equal(burst(), 3);
   });
 
-  test("spares a lane whose slots were learned within the last hour", async () => {
-    const { gate, time, exchange, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+  test("does not happen within an hour after a concurrency was announced", async () => {
+    const { gate, time, exchange, snapshotOf } = gateOf(limitsOf({ rates: "10/s", max_concurrent: 9 }));
     exchange(concurrency(2));
     await time.advance(hourMs - 1);
     crowd(gate, "h");
-    assert.equal(table().maxConcurrent, 2);
+    assert.equal(snapshotOf().maxConcurrent, 2);
   });
 
-  test("is not noticed: what nobody has repeated for an hour lapses, whether its idle lane is there or not", async () => {
+  test("makes no difference: limits of an idle key lapse after an hour, whether the key is forgotten or not", async () => {
     for (const isCrowded of [false, true]) {
-      const { gate, time, exchange, burst, table } = gateOf(lane({ rates: "10/s", max_concurrent: 9 }));
+      const { gate, time, exchange, burst, snapshotOf } = gateOf(limitsOf({ rates: "10/s", max_concurrent: 9 }));
       exchange([...rates("3/s+9/min"), ...concurrency(1)]);
       await time.advance(hourMs);
       if (isCrowded) crowd(gate, "h");
@@ -453,12 +457,12 @@ describe("forgetting", () => {
         !isCrowded,
       );
       assert.equal(burst(), 10);
-      assert.equal(table().maxConcurrent, 9);
+      assert.equal(snapshotOf().maxConcurrent, 9);
     }
   });
 
-  test("does not loosen a lane that is in use, however long ago the server said it", async () => {
-    const { time, take, exchange, burst } = gateOf(lane({ rates: "10/s" }));
+  test("does not happen to a key in use, however old the announcement is", async () => {
+    const { time, take, exchange, burst } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("3/s"));
     const grant = take();
     await time.advance(2 * hourMs);
@@ -466,46 +470,46 @@ describe("forgetting", () => {
     grant.release();
   });
 
-  test("waits until the learned windows are spent, too", async () => {
-    const { gate, time, exchange, burst } = gateOf(lane({ rates: "10/s" }));
+  test("waits until the learned windows have expired", async () => {
+    const { gate, time, exchange, burst } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("3/day"));
     await time.advance(24 * hourMs - 1);
     crowd(gate, "h");
     assert.equal(burst(), 2);
   });
 
-  test("keeps no more of ten thousand hosts that announced something than of the last hour", async () => {
-    const { gate, time, exchange } = gateOf(lane({ rates: "10/s" }));
+  test("bounds the keys of ten thousand hosts to those of the last hour", async () => {
+    const { gate, time, exchange } = gateOf(limitsOf({ rates: "10/s" }));
     for (let each = 0; each < 10_000; each += 1) exchange(rates("3/s"), { host: `h${each}.example` });
     assert.ok([...gate.roleBudgets()].length >= 10_000);
     await time.advance(hourMs);
     crowd(gate, "new", 10_000);
-    assert.ok([...gate.roleBudgets()].length < 200, `${[...gate.roleBudgets()].length} lanes`);
+    assert.ok([...gate.roleBudgets()].length < 200, `${[...gate.roleBudgets()].length} keys`);
   });
 
-  test("tells that a learned limit has lapsed when the next request finds it so", async () => {
-    const { time, exchange, learned } = gateOf(lane({ rates: "10/s" }));
+  test("emits that a learned limit has lapsed with the next request", async () => {
+    const { time, exchange, learnedEvents } = gateOf(limitsOf({ rates: "10/s" }));
     exchange([...rates("3/s+9/min"), ...concurrency(1)]);
     await time.advance(hourMs);
     exchange();
-    assert.deepEqual(learned().slice(3), [
+    assert.deepEqual(learnedEvents().slice(3), [
       "rate: 3/SECOND -> 10/SECOND (lapsed)",
       "rate: 9/MINUTE -> none (lapsed)",
       "concurrency: max_concurrent 1 -> none (lapsed)",
     ]);
   });
 
-  test("makes a lane a fresh one, whose policy vouches for all it has sent", async () => {
-    const { gate, time, exchange, learned } = gateOf(lane({ rates: "10/s" }));
+  test("makes the key like a new one, all of whose requests kept the policy", async () => {
+    const { gate, time, exchange, learnedEvents } = gateOf(limitsOf({ rates: "10/s" }));
     exchange(rates("3/s"));
-    gate.reload(limitPoliciesFrom(lane({ rates: "1/s" }), "test"));
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "1/s" }), "test"));
     await time.advance(hourMs);
     exchange(rates("60/min"));
-    assert.deepEqual(learned(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
+    assert.deepEqual(learnedEvents(), ["rate: 10/SECOND -> 3/SECOND (ratelimit)"]);
   });
 
-  test("does not lose an answer that comes when its lane is gone", async () => {
-    const { gate, time, take, burst } = gateOf(lane({ rates: "10/s" }));
+  test("does not lose a response that arrives afterwards", async () => {
+    const { gate, time, take, burst } = gateOf(limitsOf({ rates: "10/s" }));
     const grant = take();
     grant.release();
     await time.advance(2000);
@@ -515,35 +519,35 @@ describe("forgetting", () => {
     assert.equal(burst(), 3);
   });
 
-  test("by a reload hands a late answer to the lane that serves its host now, if there is one", () => {
+  test("by a reload records a late response for the key that serves its host now, if there is one", () => {
     const group = (rate: string): RatelimitsOptions =>
-      lane({ rates: "10/s" }, { groups: { pair: { members: [host], metadata: { rates: rate, guard_ms: 0 } } } });
-    const { gate, take, burst } = gateOf(lane({ rates: "10/s" }));
+      limitsOf({ rates: "10/s" }, { groups: { pair: { members: [host], metadata: { rates: rate, guard_ms: 0 } } } });
+    const { gate, take, burst } = gateOf(limitsOf({ rates: "10/s" }));
     const early = take();
     gate.reload(limitPoliciesFrom(group("9/s"), "test"));
     early.recordResponse({ isThrottled: false, announced: rates("3/s") });
     assert.equal(burst(), 3);
     const late = take({ host: "other.example" });
     const ofGroup = gate.tryEnter({ host, role });
-    assert.equal(ofGroup.isGranted, false);
-    gate.reload(limitPoliciesFrom(lane({ rates: "10/s" }), "test"));
+    assert.equal(ofGroup, undefined);
+    gate.reload(limitPoliciesFrom(limitsOf({ rates: "10/s" }), "test"));
     late.recordResponse({ isThrottled: false, announced: rates("2/s") });
     assert.equal(burst({ host: "other.example" }), 1);
     assert.equal(burst(), 10);
   });
 });
 
-describe("an answer", () => {
-  test("counts for the pace of its lane as a recorded one does", () => {
-    const { exchange, table } = gateOf(lane({ rates: "10/s" }));
+describe("a response", () => {
+  test("counts for the pace of its key as record429 does", () => {
+    const { exchange, snapshotOf } = gateOf(limitsOf({ rates: "10/s" }));
     exchange();
-    assert.equal(table().guardMs, 0);
+    assert.equal(snapshotOf().guardMs, 0);
     exchange(undefined, {}, true);
-    assert.equal(table().guardMs, 25);
+    assert.equal(snapshotOf().guardMs, 25);
   });
 
-  test("that says nothing leaves nothing behind", () => {
-    const { gate, take } = gateOf(lane({ rates: "10/s" }));
+  test("that announces nothing keeps no state", () => {
+    const { gate, take } = gateOf(limitsOf({ rates: "10/s" }));
     const grant = take();
     grant.recordResponse({ isThrottled: false });
     grant.recordResponse({ isThrottled: false, announced: [] });
@@ -551,14 +555,14 @@ describe("an answer", () => {
     assert.deepEqual([only?.pace, only?.learned], [undefined, undefined]);
   });
 
-  test("slows its lane down where AIMD is on", async () => {
-    const { time, exchange, table } = gateOf(
-      lane({ rates: "99/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
+  test("slows its key down if AIMD is enabled", async () => {
+    const { time, exchange, snapshotOf } = gateOf(
+      limitsOf({ rates: "99/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
     );
     for (let call = 0; call < 10; call += 1) exchange([], {}, true);
     await time.advance(60_000);
     exchange();
-    assert.equal(table().multiplier, 0.8);
+    assert.equal(snapshotOf().multiplier, 0.8);
   });
 });
 
@@ -567,7 +571,7 @@ describe("an answer", () => {
 interface Limit {
   readonly limit: number;
   readonly ms: number;
-  /** How many requests had been granted when it was announced: the later ones must keep it. */
+  /** Number of requests granted before the announcement: the later ones must keep the limit. */
   readonly afterGrants: number;
 }
 
@@ -577,7 +581,7 @@ interface GrantedSend {
   readonly order: number;
 }
 
-/** The law by hand: the most units in any interval with this one in it, those granted later left out. */
+/** Law L1, counted independently: the most units in any interval that contains this request, without later grants. */
 function mostAround(sent: GrantedSend, all: readonly GrantedSend[], spanUs: number): number {
   const before = all.filter(({ order }) => order <= sent.order);
   let most = 0;
@@ -606,7 +610,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("throttled" as const), which }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant("spent" as const), which, ms: fc.integer({ min: 1, max: 90 }) }),
+    arbitrary: fc.record({ do: fc.constant("exhausted" as const), which, ms: fc.integer({ min: 1, max: 90 }) }),
   },
   { weight: 5, arbitrary: fc.record({ do: fc.constant("advance" as const), ms: fc.integer({ min: 0, max: 150 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("stall" as const), ms: fc.integer({ min: 50, max: 900 }) }) },
@@ -620,11 +624,11 @@ interface AnnouncedCall {
   isReleased: boolean;
 }
 
-test("whatever is announced and when, no limit heard so far is exceeded, and everybody is served or told why not", async () => {
+test("whatever is announced and when, no learned limit is exceeded, and every request is granted or refused with a reason", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(shape, { minLength: 1, maxLength: 3 }),
-      // As many lengths as a lane learns at the most.
+      // As many window lengths as a key learns at most.
       fc.array(fc.constantFrom(10, 30, 40, 90, 100, 250, 600), { minLength: 4, maxLength: 4 }),
       fc.array(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 4 }), {
         minLength: 4,
@@ -651,7 +655,7 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
         let slots = cap ?? forever;
         let heldUntilUs = 0;
         let grants = 0;
-        let heard = 0;
+        let announcements = 0;
         const held = () => calls.filter(({ grant, isReleased }) => grant !== undefined && !isReleased);
         const granted = (call: AnnouncedCall, grant: Grant) => {
           grants += 1;
@@ -659,7 +663,7 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
           call.order = grants;
           call.state = "granted";
           assert.ok(held().length <= slots, "above the announced concurrency");
-          assert.ok(time.monotonicUs() >= heldUntilUs, "granted although the quota was spent");
+          assert.ok(time.monotonicUs() >= heldUntilUs, "granted although the quota was used up");
         };
         const failed = (call: AnnouncedCall, error: unknown) => {
           assert.ok(error instanceof RangeError, String(error));
@@ -713,31 +717,31 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
             }
           }
         };
-        for (const act of steps) {
-          const call = "which" in act ? held()[act.which % Math.max(1, held().length)] : undefined;
-          if (act.do === "enter") enter(act.weight);
-          else if (act.do === "advance") await time.advance(act.ms);
-          else if (act.do === "stall") await time.stall(act.ms);
+        for (const each of steps) {
+          const call = "which" in each ? held()[each.which % Math.max(1, held().length)] : undefined;
+          if (each.do === "enter") enter(each.weight);
+          else if (each.do === "advance") await time.advance(each.ms);
+          else if (each.do === "stall") await time.stall(each.ms);
           else if (call?.grant !== undefined) {
-            if (act.do === "announce") {
-              const list = numbers[act.rate] ?? [];
-              const [limit, ms] = [list[heard++ % list.length] ?? 1, lengths[act.rate] ?? 10];
+            if (each.do === "announce") {
+              const list = numbers[each.rate] ?? [];
+              const [limit, ms] = [list[announcements++ % list.length] ?? 1, lengths[each.rate] ?? 10];
               inForce.push({ limit, ms, afterGrants: grants });
               call.grant.recordResponse({
                 isThrottled: false,
                 announced: [{ source: "ratelimit", limit, windowUs: ms * 1000 }],
               });
-            } else if (act.do === "slots") {
-              slots = Math.min(slots, act.slots);
-              call.grant.recordResponse({ isThrottled: false, announced: concurrency(act.slots) });
-            } else if (act.do === "spent") {
-              heldUntilUs = Math.max(heldUntilUs, time.monotonicUs() + act.ms * 1000);
+            } else if (each.do === "slots") {
+              slots = Math.min(slots, each.slots);
+              call.grant.recordResponse({ isThrottled: false, announced: concurrency(each.slots) });
+            } else if (each.do === "exhausted") {
+              heldUntilUs = Math.max(heldUntilUs, time.monotonicUs() + each.ms * 1000);
               call.grant.recordResponse({
                 isThrottled: false,
-                announced: [{ source: "ratelimit", remaining: 0, resetMs: act.ms }],
+                announced: [{ source: "ratelimit", remaining: 0, resetMs: each.ms }],
               });
-            } else if (act.do === "throttled") call.grant.recordResponse({ isThrottled: true });
-            else end(call, act.do);
+            } else if (each.do === "throttled") call.grant.recordResponse({ isThrottled: true });
+            else end(call, each.do);
           }
           await time.advance(0);
           check();
@@ -747,7 +751,7 @@ test("whatever is announced and when, no limit heard so far is exceeded, and eve
           await time.advance(time.nextTimerMs ?? 1);
           check();
         }
-        assert.equal(gate.waiting + gate.inFlight, 0, "somebody waits for ever");
+        assert.equal(gate.waiting + gate.inFlight, 0, "a request waits for ever");
         assert.equal(time.armedTimers, 0);
         for (const { state } of calls) assert.match(state, /written|returned|impossible/);
         for (const each of gate.roleBudgets()) assert.equal(each.log.pending, 0);

@@ -5,33 +5,34 @@ import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { PacedPolicy } from "./pace.ts";
 
-/** One limit that is another one now, for whoever listens; as people write it, or "none". */
+/** One changed limit, for events; `old` and `new` as the policy writes them, or "none". */
 export interface LearnedChange {
   readonly what: "rate" | "concurrency";
   readonly old: string;
   readonly new: string;
-  /** The family of fields that said so; "lapsed" when nobody has for a while. */
+  /** The family of header fields that announced it; "lapsed" if it was not announced for an hour. */
   readonly source: string;
 }
 
-/** Servers have two or three windows. One that names ever new ones shall not make every grant slower. */
+/**
+ * Servers announce two or three windows. The cap bounds the cost of a grant when a server keeps announcing new ones.
+ */
 const WINDOWS_MAX = 4;
 
 /**
- * An idle lane goes back to its policy when its server has not repeated itself for an hour. So a crawler can forget the
- * hosts of yesterday, and nobody can tell whether it has (law L11): a lane that may be forgotten has lapsed. While a
- * lane is in use nothing lapses.
+ * Learned limits of an idle key lapse when the server has not repeated them for an hour, so that idle keys can be
+ * forgotten without a visible difference (law L11). While a key is in use nothing lapses.
  */
 const KEPT_US = 3_600_000_000;
 
 /**
- * What a server has announced that is tighter than the lane's policy (law L10). It belongs to the run and only ever
- * tightens: endpoints that announce different numbers would make anything else flap.
+ * Limits announced by a server that are tighter than the policy (law L10). They are kept in memory only and never
+ * loosen: endpoints of one server announce different numbers, and following each would make the limit alternate.
  */
 export class LearnedLimits {
-  /** As configured, without anything learned. */
+  /** The configured limits. */
   base: RoleBudgetPolicy;
-  /** One for each length of window at the most. */
+  /** At most one per window length. */
   #rates: readonly Rate[] = [];
   #maxConcurrent = Number.POSITIVE_INFINITY;
   #announcedUs = Number.NEGATIVE_INFINITY;
@@ -40,7 +41,7 @@ export class LearnedLimits {
     this.base = base;
   }
 
-  /** What is new in an answer. `hasUnchangedRates`: all that the lane has sent was sent under its policy of today. */
+  /** Learns from one response. `hasUnchangedRates`: every request of the key was sent under the present policy. */
   apply(announced: readonly AnnouncedLimit[], hasUnchangedRates: boolean, nowUs: number): readonly LearnedChange[] {
     const changes: LearnedChange[] = [];
     for (const { source, limit, windowUs, concurrency } of announced) {
@@ -56,7 +57,7 @@ export class LearnedLimits {
     return changes;
   }
 
-  /** A policy with everything learned on top of it: what holds from now on. */
+  /** The policy tightened by the learned limits: the limits in force. */
   overlay(base: RoleBudgetPolicy): RoleBudgetPolicy & PacedPolicy {
     this.base = base;
     const own = base.rates.map(rate => this.#tighter(rate));
@@ -82,7 +83,7 @@ export class LearnedLimits {
     return nowUs - this.#announcedUs >= KEPT_US;
   }
 
-  /** What changes when all of it is forgotten. */
+  /** The changes that dropping all learned limits makes. */
   lapse(): readonly LearnedChange[] {
     const { rates, maxConcurrent } = this.overlay(this.base);
     const learned = rates.filter((rate, index) => rate !== this.base.rates[index]);
@@ -101,15 +102,16 @@ export class LearnedLimits {
     return changes;
   }
 
-  /** What held before, when this is tighter. */
+  /** The limit that was in force before, if the announced one is tighter; else undefined. */
   #applyRate(rate: Rate, hasUnchangedRates: boolean, nowUs: number): string | undefined {
     const known = tightest(this.#rates, rate.windowUs);
     if (known !== undefined && rate.limit <= known.limit) this.#announcedUs = nowUs;
     const inForce = tightest([...this.#rates, ...this.base.rates], rate.windowUs);
     if (inForce !== undefined && inForce.limit <= rate.limit) return undefined;
     if (inForce === undefined) {
-      // Only the policy's windows can stand in for it. What was sent before a limit was learned did not keep that limit,
-      // so that the sum of both could still be too much.
+      // Only windows of the policy may imply the announced limit. Requests sent before another limit was learned did
+      // not
+      // keep that one, so their sum could exceed this limit.
       if (hasUnchangedRates && isImplied(rate, this.base.rates)) return undefined;
       if (this.#rates.length >= WINDOWS_MAX) return undefined;
     }
@@ -133,7 +135,9 @@ export class LearnedLimits {
   }
 }
 
-/** Whoever keeps (N, T) sends at most ceil(T' / T) x N in any T'. Guards and a slower pace only make that truer. */
+/**
+ * Under (N, T) at most ceil(T' / T) x N requests are sent in any T'. Guards and a slower pace only lower that number.
+ */
 function isImplied(rate: Rate, by: readonly Rate[]): boolean {
   return by.some(({ limit, windowUs }) => Math.ceil(rate.windowUs / windowUs) * limit <= rate.limit);
 }
@@ -144,8 +148,8 @@ function tightest(rates: readonly Rate[], windowUs: number): Rate | undefined {
 }
 
 /**
- * The distance of smoothed sends. It goes by the shortest window, and a shorter one may be learned that asks for less:
- * then the larger distance stays.
+ * The spacing of a smooth key, which follows from the shortest window. A shorter learned window may allow a smaller
+ * spacing; then the larger one stays.
  */
 function evenOf(policy: readonly Rate[], rates: readonly Rate[]): number {
   const shortestUs = Math.min(...(policy.length > 0 ? policy : rates).map(({ windowUs }) => windowUs));

@@ -1,15 +1,15 @@
 import { Listeners } from "../listeners.ts";
-import type { RoleBudget } from "./budget.ts";
-import type { Refusal } from "./grant.ts";
 import type { LearnedChange } from "./learned-limits.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
 import type { PaceChange } from "./pace.ts";
+import type { Refusal } from "./refusal.ts";
+import type { RoleBudget } from "./role-budget.ts";
 
 const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "shape_adjust" } as const;
 
-/** Turns what happens at the gate into events. Nobody listens most of the time: then nothing is built. */
+/** Emits the events of the limiter. Without listeners no event object is built. */
 export class LimiterEmitter extends Listeners<LimiterEvent> {
-  /** `isPatient`: it would have waited. */
+  /** `isPatient`: the call was allowed to wait. */
   granted(roleBudget: RoleBudget, weight: number, waitedMs: number, isPatient: boolean): void {
     if (this.isEmpty) return;
     const { name: host, role } = roleBudget;
@@ -17,7 +17,7 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     this.#acquire(roleBudget, weight, isPatient ? "block" : "fail", waitedMs, "granted");
   }
 
-  /** `waitedMs` for somebody who was admitted first; undefined for one refused on arrival. */
+  /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
   refused(roleBudget: RoleBudget, weight: number, waitedMs: number | undefined): void {
     if (this.isEmpty) return;
     this.#acquire(roleBudget, weight, waitedMs === undefined ? "fail" : "block", waitedMs ?? 0, "refused");

@@ -1,19 +1,28 @@
 import type { Role } from "../policy/roles.ts";
 
-/** What the gate tells whoever listens; names and fields as the documents list them. */
+/** An event of the limiter, by `event_type`. Names and fields are documented and stable. */
 export type LimiterEvent =
+  /** A request was granted or refused, or aborted while it waited. */
   | {
       readonly event_type: "ratelimit.acquire";
+      /** Name of the host, or `group <name>`. */
       readonly key: string;
       readonly role: Role;
+      /** The rates of the key, joined by `+`: `10/SECOND+5000/HOUR`. */
       readonly rates: string;
+      /** Units that the request uses of every window; 0 for a HEAD that is not counted. */
       readonly weight: number;
+      /** `fail` for a call that never waits, and for a refusal on arrival; else `block`. */
       readonly mode: "block" | "fail";
+      /** Milliseconds that the request waited. */
       readonly blocked_ms: number;
       readonly outcome: "granted" | "refused" | "aborted";
     }
+  /** The key is held: no request of it is sent for `seconds`. */
   | { readonly event_type: "ratelimit.cooldown"; readonly key: string; readonly role: Role; readonly seconds: number }
+  /** A HEAD was granted without using units (`count_head: false`). */
   | { readonly event_type: "rate_head_skipped"; readonly host: string; readonly role: Role }
+  /** The pace of a key changed: its multiplier (AIMD), its guard in milliseconds, or its shape (`burst`, `smooth`). */
   | {
       readonly event_type: "aimd_adjust" | "guard_adjust" | "shape_adjust";
       readonly host: string;
@@ -22,30 +31,35 @@ export type LimiterEvent =
       readonly new: number | string;
       readonly reason: string;
     }
+  /** The server announced a tighter limit, or a learned limit has lapsed. */
   | {
       readonly event_type: "limit_learned";
       readonly host: string;
       readonly role: Role;
       readonly what: "rate" | "concurrency";
-      /** As people write it: `10/SECOND`, `max_concurrent 3`; or `none`. */
+      /** The limit as the policy writes it, `10/SECOND` or `max_concurrent 3`; `none` if there was none. */
       readonly old: string;
+      /** As `old`. */
       readonly new: string;
-      /** The family of fields that announced it; `lapsed` when the policy holds again. */
+      /** The family of header fields that announced it; `lapsed` when the policy's own limit is back in force. */
       readonly source: string;
     }
-  /** A lane in shadow mode: what would have been done to a request that went at once. */
+  /** A key in shadow mode: what enforcing would have done to a request that was sent at once. */
   | {
       readonly event_type: "ratelimit.shadow";
       readonly key: string;
       readonly role: Role;
       readonly would: "wait" | "refuse";
-      /** Undefined when nobody can know. */
+      /** Estimated wait in milliseconds; undefined for a missing slot, whose release time is unknown. */
       readonly wait_ms: number | undefined;
-      /** What is in the way: `10/SECOND of api.example.org`. */
+      /** The limit that decided: `10/SECOND of api.example.org`. */
       readonly constraint: string;
     }
-  /** The store that processes share is away: each keeps to its share of the limits until it is back. */
+  /**
+   * The shared store does not answer: each of the `processes` last seen uses its share of the limits until it is back.
+   */
   | { readonly event_type: "store_away"; readonly processes: number; readonly message: string }
+  /** The shared store answers again. */
   | { readonly event_type: "store_back" }
-  /** Another process has a stricter policy for this key, and it counts for all. */
+  /** Another process has a stricter policy for this key. The strictest one applies to all processes. */
   | { readonly event_type: "limit_overruled"; readonly host: string; readonly role: Role };

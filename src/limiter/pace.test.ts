@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { host, keyOf, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
 import { MAX_GUARD_US } from "../core/limits/guard.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
+import { RateLimiter } from "../gate/rate-limiter.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { LimiterEvent } from "./limiter-events.ts";
 import { Pace } from "./pace.ts";
 
 const S = 1_000_000;
@@ -15,7 +19,10 @@ const aimd = {
   maxMultiplier: 1,
 };
 
-test("one 429 that is counted and not yet summed up is not forgotten, even where nothing else could change", () => {
+/** As `ratelimits.yaml` has it. */
+const AIMD_OPTIONS = { enabled: true, window_s: 60 };
+
+test("a pace with a 429 in an unevaluated counting window is not neutral, even if nothing else has changed", () => {
   const policy = {
     rates: [{ limit: 10, windowUs: S }],
     guardUs: MAX_GUARD_US,
@@ -31,4 +38,292 @@ test("one 429 that is counted and not yet summed up is not forgotten, even where
   assert.equal(pace.isNeutral(60 * S), false);
   pace.tick(60 * S);
   assert.equal(pace.isNeutral(60 * S), true, "one call proves nothing");
+});
+
+test("each hour without throttled responses halves the guard once, also if only successes are recorded", async () => {
+  const { time, limiter, events } = limiterOf({ defaults: { metadata: { rates: "10/s+5000/h" } } });
+  for (let again = 0; again < 3; again += 1) {
+    limiter.record429({ host });
+    await time.advance(2000);
+  }
+  assert.equal(keyOf(limiter).guardMs, 200);
+  await time.advance(3_600_000);
+  limiter.recordSuccess({ host });
+  assert.equal(keyOf(limiter).guardMs, 100);
+  limiter.recordSuccess({ host });
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).guardMs, 100);
+  assert.deepEqual(
+    events.map(event => "old" in event && [event.old, event.new]),
+    [
+      [25, 50],
+      [50, 100],
+      [100, 200],
+      [200, 100],
+    ],
+  );
+});
+
+test("the guard widens again only after the shortest window", async () => {
+  const { time, limiter } = limiterOf({ defaults: { metadata: { rates: "10/s", guard_ms: 0 } } });
+  limiter.record429({ host });
+  await time.advance(1024);
+  limiter.record429({ host });
+  assert.equal(keyOf(limiter).guardMs, 25);
+  await time.advance(1);
+  limiter.record429({ host });
+  assert.equal(keyOf(limiter).guardMs, 50);
+});
+
+test("a key that becomes smooth emits one event", async () => {
+  const { time, limiter, events } = limiterOf({ defaults: { metadata: { rates: "10/s", guard_ms: 250 } } });
+  for (let again = 0; again < 3; again += 1) {
+    limiter.record429({ host });
+    await time.advance(5000);
+  }
+  assert.equal(events.length, 1);
+});
+
+test("window lengths and spacings are rounded up, and the allowance follows the pace", async () => {
+  const { time, limiter } = limiterOf({
+    defaults: { metadata: { rates: "7/s", guard_ms: 250, shape: "smooth" } },
+    aimd: { enabled: true, window_s: 60, decrease_step_pct: 70 },
+  });
+  for (let call = 0; call < 10; call += 1) limiter.record429({ host });
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.3);
+  assert.ok(limiter.tryAcquire({ host }));
+  await time.advance(666.666);
+  assert.equal(limiter.tryAcquire({ host }), undefined);
+  // Half of 7 x 60 x 0.3 is 63.
+  for (let call = 0; call < 62; call += 1) limiter.recordSuccess({ host });
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.3);
+  for (let call = 0; call < 63; call += 1) limiter.recordSuccess({ host });
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.35);
+});
+
+test("without AIMD no number of 429s changes the multiplier; guard and shape events have their own names", async () => {
+  const time = new FakeTime();
+  const events: LimiterEvent[] = [];
+  const limiter = new RateLimiter(
+    { defaults: { metadata: { rates: "10/s", guard_ms: 200 } } },
+    { time, listener: event => events.push(event) },
+  );
+  for (let again = 0; again < 3; again += 1) {
+    for (let call = 0; call < 20; call += 1) limiter.record429({ host });
+    await time.advance(60_000);
+    limiter.tickAimd();
+  }
+  assert.equal(limiter.snapshot().keys[0]?.multiplier, 1);
+  assert.deepEqual(
+    events.map(event => event.event_type),
+    ["guard_adjust", "shape_adjust"],
+  );
+});
+
+test("a stretched window is rounded up, and the event of a recovery gives its reason", async () => {
+  const time = new FakeTime();
+  const events: LimiterEvent[] = [];
+  const limiter = new RateLimiter(
+    {
+      defaults: { metadata: { rates: "1/s", guard_ms: 250, shape: "smooth" } },
+      aimd: { enabled: true, window_s: 60, decrease_step_pct: 70 },
+    },
+    { time, listener: event => events.push(event) },
+  );
+  for (let call = 0; call < 10; call += 1) limiter.record429({ host });
+  await time.advance(60_000);
+  limiter.tickAimd();
+  limiter.tryAcquire({ host });
+  time.tick(3583.333);
+  assert.equal(limiter.tryAcquire({ host }), undefined);
+  time.tick(0.001);
+  assert.ok(limiter.tryAcquire({ host }));
+  for (let call = 0; call < 30; call += 1) limiter.recordSuccess({ host });
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(
+    events.flatMap(event => (event.event_type === "aimd_adjust" ? [event.reason] : [])).at(-1),
+    "no throttled responses",
+  );
+});
+
+test("a stretched window counts requests that had already left it", async () => {
+  const time = new FakeTime();
+  const limiter = new RateLimiter(
+    {
+      defaults: { metadata: { rates: "100/MINUTE", guard_ms: 0 } },
+      aimd: { enabled: true, window_s: 300, decrease_step_pct: 70 },
+    },
+    { time },
+  );
+  const sentS: number[] = [];
+  const send = () => {
+    if (limiter.tryAcquire({ host }) !== undefined) sentS.push(time.monotonicUs() / 1e6);
+  };
+  for (let call = 0; call < 200; call += 1) {
+    send();
+    limiter.record429({ host });
+    await time.advance(1500);
+  }
+  limiter.tickAimd();
+  assert.equal(limiter.snapshot().keys[0]?.multiplier, 0.3);
+  for (let again = 0; again < 60; again += 1) send();
+  const inStretched = sentS.filter(second => second > time.monotonicUs() / 1e6 - 200).length;
+  assert.ok(inStretched <= 133, `${inStretched} in 200 s`);
+  assert.equal(sentS.filter(second => second === time.monotonicUs() / 1e6).length, 0);
+});
+
+test("a 429 after an hour without any widens the guard, and max_multiplier below 1 applies from the start", async () => {
+  const time = new FakeTime();
+  const limiter = new RateLimiter({ defaults: { metadata: { rates: "10/s" } } }, { time });
+  limiter.record429({ host });
+  await time.advance(3_600_000);
+  limiter.record429({ host });
+  assert.equal(limiter.snapshot().keys[0]?.guardMs, 50);
+  const capped = new RateLimiter(
+    { defaults: { metadata: { rates: "1/s", guard_ms: 0 } }, aimd: { enabled: true, max_multiplier: 0.5 } },
+    { time },
+  );
+  capped.tryAcquire({ host });
+  const refusal = capped.check({ host });
+  assert.ok(refusal);
+  assert.equal(refusal.retryAfterMs, 2000);
+});
+
+test("429s slow a key down by stretching its windows, and windows without 429s let it recover", async () => {
+  const { limiter, time, events } = limiterOf({
+    ...metadataLimits({ rates: "10/s" }),
+    aimd: AIMD_OPTIONS,
+  });
+  const answers = (ok: number, throttled: number) => {
+    for (let call = 0; call < ok; call += 1) limiter.recordSuccess({ host });
+    for (let call = 0; call < throttled; call += 1) limiter.record429({ host });
+  };
+  const seen: number[] = [];
+  for (let window = 0; window < 6; window += 1) {
+    answers(95, 5);
+    await time.advance(60_000);
+    limiter.tickAimd();
+    seen.push(keyOf(limiter).multiplier);
+  }
+  assert.deepEqual(seen, [0.8, 0.64, 0.512, 0.41, 0.328, 0.3]);
+  answers(96, 4);
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.3);
+  answers(90, 0);
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.35);
+  const adjusted = events.filter(event => event.event_type === "aimd_adjust");
+  assert.deepEqual(adjusted[0], {
+    event_type: "aimd_adjust",
+    host,
+    role: "metadata",
+    old: 1,
+    new: 0.8,
+    reason: "5 of 100 throttled",
+  });
+  assert.equal(adjusted.length, 7);
+});
+
+test("at 0.8 ten in a second become ten in 1250 ms, which is eight in a second", async () => {
+  const { limiter, time, start, log } = limiterOf({
+    ...metadataLimits({ rates: "10/s", max_delay_ms: 60_000 }),
+    aimd: AIMD_OPTIONS,
+  });
+  for (let call = 0; call < 10; call += 1) limiter.recordSuccess({ host });
+  limiter.record429({ host });
+  await time.advance(60_000);
+  limiter.tickAimd();
+  for (let call = 0; call < 20; call += 1) start();
+  await time.advance(3000);
+  const guardMs = keyOf(limiter).guardMs;
+  assert.deepEqual(
+    log.map(ms => (ms as number) - 60_000),
+    [...Array(10).fill(0), ...Array(10).fill(1250 + guardMs)],
+  );
+});
+
+test("a key that slows down keeps its history: a used-up minute stays used up", async () => {
+  const { limiter, time } = limiterOf({
+    ...metadataLimits({ rates: "10/MINUTE" }),
+    aimd: { enabled: true, window_s: 10 },
+  });
+  for (let call = 0; call < 10; call += 1) {
+    assert.ok(limiter.tryAcquire({ host }));
+    limiter.record429({ host });
+  }
+  await time.advance(10_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.8);
+  for (let second = 0; second < 64; second += 1) {
+    assert.equal(limiter.tryAcquire({ host }), undefined);
+    await time.advance(1000);
+  }
+});
+
+test("a rate of one in three seconds slows down too, and so does a host that the policy does not list", async () => {
+  const { limiter, time } = limiterOf({
+    hosts: { [host]: { metadata: { rates: "1/3SECOND", guard_ms: 0 } } },
+    aimd: AIMD_OPTIONS,
+  });
+  for (const name of [host, "unlisted.example"]) {
+    for (let call = 0; call < 10; call += 1) limiter.record429({ host: name });
+  }
+  await time.advance(60_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.8);
+  assert.equal(keyOf(limiter, "metadata", "unlisted.example").multiplier, 0.8);
+  assert.ok(limiter.tryAcquire({ host }));
+  const refusal = limiter.check({ host });
+  assert.ok(refusal);
+  assert.equal(refusal.retryAfterMs, 3750 + 25);
+});
+
+test("a 429 although the rate limit was kept widens the guard, and a burst of 429s only once", async () => {
+  const { limiter, time, events } = limiterOf({ defaults: { metadata: { rates: "10/s" } } });
+  for (let call = 0; call < 5; call += 1) limiter.record429({ host });
+  assert.equal(keyOf(limiter).guardMs, 50);
+  await time.advance(2000);
+  for (let again = 0; again < 3; again += 1) {
+    limiter.record429({ host });
+    await time.advance(2000);
+  }
+  assert.equal(keyOf(limiter).guardMs, 250);
+  assert.equal(keyOf(limiter).shape, "burst");
+  limiter.record429({ host });
+  assert.equal(keyOf(limiter).shape, "smooth");
+  assert.deepEqual(
+    events.map(event => ("new" in event ? event.new : event.event_type)),
+    [50, 100, 200, 250, "smooth"],
+  );
+  await time.advance(3_600_000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).guardMs, 125);
+});
+
+test("a waiting request starts earlier at once when its key speeds up", async () => {
+  const { limiter, time, start, log } = limiterOf({
+    ...metadataLimits({ rates: "1/100s", max_delay_ms: 1e9 }),
+    aimd: { enabled: true, window_s: 1, decrease_step_pct: 50, increase_step_pct: 50 },
+  });
+  for (let call = 0; call < 10; call += 1) limiter.record429({ host });
+  await time.advance(1000);
+  start();
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 0.5);
+  start();
+  limiter.recordSuccess({ host });
+  await time.advance(1000);
+  limiter.tickAimd();
+  assert.equal(keyOf(limiter).multiplier, 1);
+  await time.advance(100_000);
+  assert.deepEqual(log, [1000, 101_000 + keyOf(limiter).guardMs]);
 });

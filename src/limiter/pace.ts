@@ -3,12 +3,12 @@ import { decayedGuardUs, evenSpacingUs, MAX_GUARD_US, widenedGuardUs } from "../
 import type { Window } from "../core/limits/window-log.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 
-/** A policy, with the distance of smoothed sends where its rates alone do not tell it. */
+/** A policy, with the spacing of a smooth key if it does not follow from the rates alone. */
 export interface PacedPolicy extends BudgetPolicy {
   readonly evenUs?: number | undefined;
 }
 
-/** One thing that was learned, for whoever listens. */
+/** One change of pace, for events. */
 export interface PaceChange {
   readonly what: "multiplier" | "guard_ms" | "shape";
   readonly old: number | string;
@@ -16,15 +16,17 @@ export interface PaceChange {
   readonly reason: string;
 }
 
+const NO_THROTTLES = "no throttled responses";
+
 /**
- * What a lane has learned of the pace its server wants: the multiplier of law L9, the guard and shape of law L12.
- * It belongs to the run: a new process starts from the policy again.
+ * The learned pace of a key: the multiplier of law L9, the guard and the shape of law L12. It is kept in memory only; a
+ * new process starts from the policy.
  */
 export class Pace {
   multiplier: number;
   guardUs: number;
   isSmooth: boolean;
-  /** The policy's windows at this pace. */
+  /** The windows of the policy, stretched by the multiplier and widened by the guard. */
   windows: readonly Window[];
   #policy: PacedPolicy;
   #aimd: AimdPolicy;
@@ -32,7 +34,7 @@ export class Pace {
   #throttled = 0;
   #countingSinceUs: number;
   #widenedUs = Number.NEGATIVE_INFINITY;
-  /** Since when there was nothing to widen the guard for, or since it last shrank. */
+  /** Time of the last throttled response, or of the last decay of the guard. */
   #calmSinceUs = Number.NEGATIVE_INFINITY;
 
   constructor(policy: PacedPolicy, aimd: AimdPolicy, nowUs: number) {
@@ -51,7 +53,7 @@ export class Pace {
     return this.isSmooth ? Math.ceil(evenUs / this.multiplier) : 0;
   }
 
-  /** Goes on under another policy with what was learned; a guard is never narrower than the policy's. */
+  /** Applies another policy and keeps what was learned. The guard is never narrower than the policy's. */
   reload(policy: PacedPolicy, aimd: AimdPolicy): void {
     const wasSmoothByPolicy = this.#policy.spacingUs > 0;
     this.#policy = policy;
@@ -62,7 +64,7 @@ export class Pace {
     this.#rebuild();
   }
 
-  /** Counts one answer. A throttled one also says that the guard was too narrow. */
+  /** Counts one response. A throttled one also widens the guard. */
   record(isThrottled: boolean, nowUs: number): readonly PaceChange[] {
     const changes = this.tick(nowUs);
     this.#calls += 1;
@@ -71,7 +73,7 @@ export class Pace {
     return [...changes, ...this.#widen(nowUs)];
   }
 
-  /** Draws the sum of a window that has ended, and lets a calm guard shrink. */
+  /** Evaluates a counting window that has ended, and narrows the guard after an hour without throttles. */
   tick(nowUs: number): readonly PaceChange[] {
     const changes: PaceChange[] = [...this.#calmGuard(nowUs)];
     const elapsedUs = nowUs - this.#countingSinceUs;
@@ -86,28 +88,28 @@ export class Pace {
     this.multiplier = nextMultiplier(this.#aimd, old, seen);
     if (this.multiplier === old) return changes;
     this.#rebuild();
-    const reason = this.multiplier < old ? `${seen.throttled} of ${seen.calls} throttled` : "calm";
+    const reason = this.multiplier < old ? `${seen.throttled} of ${seen.calls} throttled` : NO_THROTTLES;
     return [...changes, { what: "multiplier", old, new: this.multiplier, reason }];
   }
 
-  /** True when a fresh one would be the same: nothing is lost by forgetting it (law L11). */
+  /** True if a new `Pace` would be the same, so that it may be forgotten (law L11). */
   isNeutral(nowUs: number): boolean {
     const isAsPolicy =
       this.multiplier === startOf(this.#aimd) &&
       this.guardUs === this.#policy.guardUs &&
       this.isSmooth === this.#policy.spacingUs > 0;
     const isCounted = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;
-    // A count that is complete and not yet summed up may still slow the key down.
+    // A counting window that has ended and is not evaluated yet may still slow the key down.
     return isAsPolicy && isCounted && !(this.#aimd.enabled && this.#throttled > 0);
   }
 
-  /** One 429 burst is one piece of news, so the guard moves once in a window at the most. */
+  /** Several 429s of one burst are one event, so the guard widens at most once per shortest window. */
   #widen(nowUs: number): readonly PaceChange[] {
     const shortestUs = Math.min(...this.windows.map(({ spanUs }) => spanUs));
     this.#calmSinceUs = nowUs;
     if (nowUs - this.#widenedUs < shortestUs) return [];
     this.#widenedUs = nowUs;
-    const reason = "429 although the windows were kept";
+    const reason = "429 although the rate limit was kept";
     if (this.guardUs >= MAX_GUARD_US) {
       if (this.isSmooth) return [];
       this.isSmooth = true;
@@ -126,10 +128,10 @@ export class Pace {
     this.guardUs = calmed;
     this.#calmSinceUs = nowUs;
     this.#rebuild();
-    return [{ what: "guard_ms", old, new: calmed / 1000, reason: "calm" }];
+    return [{ what: "guard_ms", old, new: calmed / 1000, reason: NO_THROTTLES }];
   }
 
-  /** How many calls the rates would have allowed in one counting window at this pace. */
+  /** Calls that the rates allow in one counting window at this pace. */
   #allowance(): number {
     const shares = this.#policy.rates.map(({ limit, windowUs }) => (limit * this.#aimd.windowUs) / windowUs);
     return Math.floor(Math.min(...shares) * this.multiplier);

@@ -4,22 +4,23 @@ import { groupName, isGroupName } from "../policy/group-name.ts";
 import type { LimitPolicies, Route } from "../policy/limits.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import { Budget, RoleBudget } from "./budget.ts";
+import { Budget } from "./budget.ts";
 import type { LearnedChange } from "./learned-limits.ts";
 import { Pace } from "./pace.ts";
+import { RoleBudget } from "./role-budget.ts";
 
-/** The lanes of a process, and the budgets above them. */
+/** The role budgets of a process, and the shared budgets above them. */
 export class RoleBudgets implements Iterable<RoleBudget> {
   #limits: LimitPolicies;
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
-  /** As many as the policies of this run have named, by their names. */
+  /** Shared budgets by name. Bounded by the names that the policies of this run have used, so nothing is evicted. */
   readonly #parents = new Map<string, Budget>();
   readonly #pinned = new Set<RoleBudget>();
   readonly #isForgettable: (roleBudget: RoleBudget) => boolean;
   readonly #onLapsed: (roleBudget: RoleBudget, changes: readonly LearnedChange[]) => void;
 
-  /** `lapsed` hears of lanes that go by their policy again. */
+  /** `onLapsed` is called when a budget has dropped its learned limits. */
   constructor(
     limits: LimitPolicies,
     time: Time,
@@ -32,17 +33,17 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#onLapsed = onLapsed;
     const make = () =>
       new EvictingMap<RoleBudget>(roleBudget => {
-        // Answers to what it sent may still come; they find who took its place.
+        // Responses to its requests may still arrive; `current` finds the budget that replaced it.
         roleBudget.isDetached = !this.#pinned.has(roleBudget) && isForgettable(roleBudget);
         return roleBudget.isDetached;
       });
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 
-  /** The lane of a request, made on its first use. Throws a RangeError for what is not a host. */
+  /** The budget of a request, created on first use. Throws a RangeError for an invalid host. */
   forHost(host: string, role: Role, path?: string): RoleBudget {
     const roleBudgets = this.#ofRole(role);
-    // Known lanes carry canonical names, so that a host found here needs no more parsing.
+    // Budgets have canonical names, so a host that is found here needs no parsing.
     const known = path === undefined || !this.#limits.hasPaths(host) ? roleBudgets.get(host) : undefined;
     if (known !== undefined && !isGroupName(host))
       return known.learned === undefined ? known : this.#withoutLapsed(known);
@@ -50,13 +51,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /**
-   * The lane of a group of the policy: one whatever the host, or one for each where the group says so. Throws a
-   * RangeError when there is no such group.
+   * The budget of a policy group: one for all hosts, or one per host if the group has `per_host`. Throws a RangeError
+   * for an unknown group.
    */
   forService(service: string, role: Role, host: string): RoleBudget {
     const name = groupName(service);
     const roleBudget = this.#byName(name, role) ?? this.#byName(`${name}:${host}`, role);
-    if (roleBudget === undefined) throw new RangeError(`${JSON.stringify(service)} is no group of the policy`);
+    if (roleBudget === undefined)
+      throw new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no group of that name`);
     return roleBudget;
   }
 
@@ -67,7 +69,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return route && this.#atRoute(route, role);
   }
 
-  /** The lane itself; or which one serves its name by now, if it is gone. */
+  /** The budget itself, or the one that replaced it if it is detached; undefined if its name is no longer routed. */
   current(roleBudget: RoleBudget): RoleBudget | undefined {
     if (!roleBudget.isDetached) return roleBudget;
     const route = this.#limits.routeByName(roleBudget.name, roleBudget.role);
@@ -90,26 +92,26 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     if (existing !== undefined) return this.#withoutLapsed(existing);
     const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route));
     const { aimd } = this.#limits;
-    // A pace that is slower from the start must be there from the start.
+    // With max_multiplier below 1 the windows are stretched from the first request on.
     if (aimd.enabled && aimd.maxMultiplier !== 1)
       roleBudget.pace = new Pace(roleBudget.policy, aimd, this.#time.monotonicUs());
     roleBudgets.add(route.name, roleBudget);
     return roleBudget;
   }
 
-  /** One that might have been forgotten is as one that was: what its server said has lapsed. */
+  /** A budget that may be forgotten must behave like a new one (law L11), so its learned limits lapse. */
   #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
     const { learned } = roleBudget;
     if (learned === undefined || !this.#isForgettable(roleBudget)) return roleBudget;
     roleBudget.unlearn(this.aimd);
     this.#onLapsed(roleBudget, learned.lapse());
-    // Whoever was told may have come in here, and made it forgotten.
+    // The callback may have called in here and evicted it.
     return this.current(roleBudget) ?? roleBudget;
   }
 
   /**
-   * Goes on under other limits: budgets keep what they counted. A lane whose requests now belong elsewhere is no longer
-   * found, and lives on only for what is still in flight.
+   * Applies new limits; budgets keep what they counted. A budget whose requests are now routed elsewhere is detached
+   * and only serves requests that are still in flight.
    */
   reload(limits: LimitPolicies): void {
     this.#limits = limits;
@@ -127,7 +129,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     }
   }
 
-  /** A lane that is there before its first request, and is never forgotten. */
+  /** Creates the budget before its first request. It is never forgotten. */
   pin(host: string, role: Role): void {
     this.#pinned.add(this.forHost(host, role));
   }
@@ -139,7 +141,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   #chain(route: Route): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
       const budget = this.#parents.get(name) ?? new Budget(name, policy, outer);
-      // One that nobody used when the limits changed still has its old numbers.
+      // A reload visits only the chains of existing role budgets; the others still have the old policy.
       if (budget.policy !== policy) budget.reload(policy, this.#limits.aimd);
       budget.above = outer;
       this.#parents.set(name, budget);
@@ -154,7 +156,7 @@ function chainOf(roleBudget: RoleBudget): readonly Budget[] {
   return chain;
 }
 
-/** What a lane has out is counted in every budget above it, and only there. */
+/** Moves in-flight requests and pending units of a role budget to the budgets that are above it now. */
 function transfer(roleBudget: RoleBudget, from: readonly Budget[], to: readonly Budget[]): void {
   for (const [budgets, others, sign] of [
     [from, to, -1],

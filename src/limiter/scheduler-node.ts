@@ -1,25 +1,26 @@
 import type { Timer } from "../time/time.ts";
-import { type Budget, RoleBudget } from "./budget.ts";
+import type { Budget } from "./budget.ts";
+import { RoleBudget } from "./role-budget.ts";
 import { WaitQueue } from "./wait-queue.ts";
 
 /**
- * One place in the tree of those who wait: a lane with its line, or a budget (or a host) with the children whose
- * turn it may be. Places exist only while somebody waits beneath them.
+ * One node in the tree of waiting requests: a role budget with its queue, or a shared budget or host with the children
+ * that take turns. A node exists only while requests wait at or below it.
  */
 export class SchedulerNode {
-  /** Undefined for a host that has no budget of its own: it is only there to take turns. */
+  /** Undefined for a host without a `total`: the node only lets its roles take turns. */
   readonly budget: Budget | undefined;
   readonly key: Budget | string;
   readonly above: SchedulerNode | undefined;
-  /** Lanes only. */
+  /** Only for role budgets. */
   readonly queue: WaitQueue | undefined;
-  /** Children that may be able to go, in the order of their turns. */
+  /** Children that may have a ready request, in the order of their turns. */
   readonly children = new Set<SchedulerNode>();
-  /** How many wait beneath. */
+  /** Requests that wait at or below this node. */
   waiting = 0;
-  /** Turns this place lets pass, because its last request weighed more than one. */
+  /** Turns that this node skips, because the weight of its last request was more than 1. */
   skippedTurns = 0;
-  /** What this place's own budget lacks; it is left alone until then. */
+  /** What the budget of this node waits for; the node is not served until then. */
   parkedFor: "slot" | "time" | undefined = undefined;
   timer: Timer | undefined = undefined;
 
@@ -30,12 +31,12 @@ export class SchedulerNode {
     this.queue = key instanceof RoleBudget ? new WaitQueue() : undefined;
   }
 
-  /** Somebody beneath may be able to go. */
+  /** A request at or below this node may be ready. */
   get isReady(): boolean {
     return this.parkedFor === undefined && (this.queue === undefined ? this.children.size > 0 : this.queue.length > 0);
   }
 
-  /** Somebody waits for this budget itself, or for a turn at it. */
+  /** Requests wait for this budget itself, or for a turn at it. */
   get isBusy(): boolean {
     return this.parkedFor !== undefined || this.children.size > 0;
   }

@@ -1,30 +1,40 @@
 import type { Time } from "../time/time.ts";
-import { type Budget, NEEDS_SLOT, RoleBudget } from "./budget.ts";
+import { type Budget, NEEDS_SLOT } from "./budget.ts";
+import { RoleBudget } from "./role-budget.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
-import type { Waiter, WaitQueue } from "./wait-queue.ts";
+import type { WaitQueue } from "./wait-queue.ts";
+import type { Waiter } from "./waiter.ts";
 
-/** What trying a place led to: somebody went, nobody there can, or a budget at `Place` is in the way. */
-type ServeOutcome = "went" | "idle" | SchedulerNode;
+/** Result of serving a node: a request was served, none below it is ready, or the budget of the named node blocks. */
+type ServeOutcome = "served" | "idle" | SchedulerNode;
 
 /**
- * Lets those who wait through, first in first out within a lane, in turns between the lanes of a shared budget and
- * between the hosts under the global ceiling (law L3). Nobody polls: a place that lacks time arms one timer, one that
- * lacks a slot is woken by the release of one, and whoever is woken computes again (law L2).
+ * Serves queued requests: first in, first out within a role budget, round robin between the role budgets of a shared
+ * budget and between the hosts under the global ceiling (law L3). There is no polling: a node that waits for time arms
+ * one timer, a node that waits for a slot is woken by its release, and each wake-up decides again (law L2).
  *
- * A request whose turn it is keeps the turn until its budget has enough for it, so that a heavy one cannot be starved
- * by light ones; but it holds nothing meanwhile, and what waits for a narrower budget is out of everybody's way.
+ * A request that has the turn at a shared budget keeps it until that budget has enough units, so that light requests
+ * cannot starve a heavy one. It holds no units or slots meanwhile. A request that waits for its own role budget has no
+ * turn.
  */
 export class Scheduler {
   readonly #time: Time;
-  /** Takes everything for a request that was found ready on its whole path. False when it went elsewhere instead. */
+  /**
+   * Charges and grants a request that every budget admits. False if a breaker denied it and it left the queue instead.
+   */
   readonly #issue: (waiter: Waiter, nowUs: number) => boolean;
-  /** Whether other processes leave it to this one. False means that they are being asked: `slotFreed` tells when. */
+  /**
+   * Whether shared leases and breaker records allow the request. If not, the store is asked, and `slotFreed` follows.
+   */
   readonly #isPeerReady: (waiter: Waiter, queue: WaitQueue, nowUs: number) => boolean;
   readonly #nodes = new Map<Budget | string, SchedulerNode>();
   readonly #root: SchedulerNode;
   #untilUs = 0;
   #isServing = false;
-  /** Counts what may change the forecasts of lanes that share a budget: departures, returns, changes of pace. */
+  /**
+   * Grows with each change that may affect the estimates of other role budgets: requests that leave, returned units, a
+   * new pace.
+   */
   epoch = 0;
 
   constructor(
@@ -47,7 +57,7 @@ export class Scheduler {
     return this.#nodes.get(roleBudget)?.queue;
   }
 
-  /** True when somebody is ahead of a newcomer to this lane, there or at a budget it shares. */
+  /** True if queued requests precede a new one of this role budget, there or at a budget above it. */
   isContended(roleBudget: RoleBudget): boolean {
     if (this.#root.waiting === 0) return false;
     if (this.#nodes.has(roleBudget) || this.#root.isBusy) return true;
@@ -59,8 +69,9 @@ export class Scheduler {
   }
 
   /**
-   * At least so many units go before a newcomer with `ahead` units in front of it in its own lane, when lanes take turns
-   * at `budget`: no more of a neighbour than it may send by its own windows, and nothing of the turns it owes.
+   * Lower bound of the units that `budget` serves before a new request that has `ahead` units before it in its own
+   * queue. Role budgets take turns there: each other one counts with no more than its own windows allow now, and
+   * without the turns that it has to skip.
    */
   unitsAhead(budget: Budget, roleBudget: RoleBudget, ahead: number, nowUs: number): number {
     let units = ahead;
@@ -84,7 +95,7 @@ export class Scheduler {
     this.serveReady();
   }
 
-  /** Aborted while waiting: whoever was behind it is let through if it was in the way. */
+  /** Removes a request that was aborted or refused. Requests that it blocked are served. */
   leave(waiter: Waiter): void {
     const node = this.#nodes.get(waiter.roleBudget);
     if (node?.queue === undefined || waiter.hasLeft) return;
@@ -97,7 +108,7 @@ export class Scheduler {
     this.serveReady();
   }
 
-  /** Takes everybody out of their lines, first to last, to be put back under other limits. */
+  /** Empties all queues; each in its order. The caller queues the requests again under new limits. */
   removeAll(): readonly Waiter[] {
     const nodes = [...this.#nodes.values()];
     for (const node of nodes) node.timer?.cancel();
@@ -108,43 +119,43 @@ export class Scheduler {
     return nodes.flatMap(node => node.queue?.drain() ?? []);
   }
 
-  /** Computes again what this lane waits for, ahead of the timers that would do so. */
+  /** Decides again for this role budget now, instead of at its timers. */
   retry(roleBudget: RoleBudget): void {
     for (let at = this.#nodes.get(roleBudget); at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
     this.serveReady();
   }
 
-  /** A slot of this budget is free. Call `pump` when all that a request held has been given back. */
+  /** A slot of this budget is free. Call `serveReady` once every slot of the request has been freed. */
   slotFreed(budget: Budget): void {
     const node = budget === this.#root.key ? this.#root : this.#nodes.get(budget);
     if (node?.parkedFor === "slot") this.#unpark(node);
   }
 
-  /** What was foretold for those who wait at this lane, or share a budget with it, no longer holds. */
+  /** The estimates for this role budget, and for those that share a budget with it, no longer hold. */
   markStale(roleBudget: RoleBudget): void {
     this.epoch += 1;
     const queue = this.queueOf(roleBudget);
     if (queue !== undefined) queue.isStale = true;
   }
 
-  /** The windows of this budget may admit earlier, or later, than was computed. Call `pump` when all is said. */
+  /** The windows of this budget may admit earlier or later than estimated. Call `serveReady` after the last change. */
   paceChanged(budget: Budget): void {
     this.epoch += 1;
     const node = this.#nodes.get(budget);
     if (node === undefined) return;
     if (node.queue !== undefined) node.queue.isStale = true;
-    // Above it, too: whoever had the turn at a shared budget may have lost it, and must not keep the others waiting.
+    // The nodes above too: the request that has the turn there may be held now, and must not block the others.
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
   }
 
   serveReady(): void {
-    // A grant may run code that comes back in here; the outer round goes on and sees what it left.
+    // A grant may call listeners that call this method again. The outer loop continues with the changed state.
     if (this.#isServing) return;
     this.#isServing = true;
     try {
-      while (this.#root.isReady && this.#serve(this.#root, this.#time.monotonicUs()) === "went");
+      while (this.#root.isReady && this.#serve(this.#root, this.#time.monotonicUs()) === "served");
     } finally {
       this.#isServing = false;
     }
@@ -158,19 +169,19 @@ export class Scheduler {
         moveToEnd(node.children, child);
         continue;
       }
-      const served = this.#serve(child, nowUs);
-      if (served === "went") {
+      const outcome = this.#serve(child, nowUs);
+      if (outcome === "served") {
         if (child.isReady) moveToEnd(node.children, child);
         else node.children.delete(child);
-        return served;
+        return outcome;
       }
-      if (served === "idle" || served === child) {
-        // It waits for something of its own, and comes back by itself.
+      if (outcome === "idle" || outcome === child) {
+        // The child waits for its own budget; `#unpark` or `join` adds it again.
         node.children.delete(child);
         continue;
       }
-      if (served === node) this.#park(node);
-      return served;
+      if (outcome === node) this.#park(node);
+      return outcome;
     }
     return "idle";
   }
@@ -192,11 +203,11 @@ export class Scheduler {
     }
     queue.serve(nowUs);
     this.#count(node, -1);
-    if (!this.#issue(waiter, nowUs)) return "went";
+    if (!this.#issue(waiter, nowUs)) return "served";
     for (let at: SchedulerNode = node; at.above !== undefined && at.above !== this.#root; at = at.above) {
       at.skippedTurns = Math.max(0, waiter.units - 1);
     }
-    return "went";
+    return "served";
   }
 
   #park(node: SchedulerNode): void {
@@ -218,7 +229,7 @@ export class Scheduler {
     if (node.isReady) this.#enqueue(node);
   }
 
-  /** Puts a place in line for its turn, and with it every place above that is not waiting for something of its own. */
+  /** Gives a node a turn at its parent, and so on upward, up to the first node that waits for its own budget. */
   #enqueue(node: SchedulerNode): void {
     for (let at = node; at.above !== undefined && at.parkedFor === undefined; at = at.above) at.above.children.add(at);
   }
@@ -234,7 +245,7 @@ export class Scheduler {
   #aboveOf(key: Budget | string): SchedulerNode {
     if (typeof key === "string") return this.#root;
     if (key.above !== undefined) return this.#nodeOf(key.above);
-    // The roles of one host take one turn between them under the global ceiling.
+    // The roles of one host share one turn under the global ceiling.
     return key instanceof RoleBudget ? this.#nodeOf(key.name) : this.#root;
   }
 
@@ -244,7 +255,7 @@ export class Scheduler {
     return this.#nodes.get(at);
   }
 
-  /** Counts somebody in or out, and forgets places where nobody waits any more. */
+  /** Counts a request in or out, and removes nodes without waiting requests. */
   #count(node: SchedulerNode, change: 1 | -1): void {
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
       at.waiting += change;

@@ -1,17 +1,17 @@
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { Time } from "../time/time.ts";
-import type { RoleBudget } from "./budget.ts";
 import type { ServerFeedback } from "./grant.ts";
 import { type LearnedChange, LearnedLimits } from "./learned-limits.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace, type PaceChange } from "./pace.ts";
+import type { RoleBudget } from "./role-budget.ts";
 import type { RoleBudgets } from "./role-budgets.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { impossibleWeight } from "./weight.ts";
 
 /**
- * Keeps every lane at the pace its server asks for: by its answers (laws L9, L12), by what it announces (law L10), and
- * by a hold. Whoever waits is reckoned anew with each change.
+ * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
+ * L10), and by holds. After each change the waiting requests are scheduled again.
  */
 export class Tuner {
   readonly #roleBudgets: RoleBudgets;
@@ -28,14 +28,15 @@ export class Tuner {
     this.#uncounted = uncounted;
   }
 
-  /** Asked for every answer, and nearly always there is nothing to do. */
   recordResponse(roleBudget: RoleBudget, { isThrottled, announced }: ServerFeedback): void {
-    // What is announced holds before anybody is let through because the pace has changed.
+    // First the announced limits: recording may change the pace and serve waiting requests.
     if (announced !== undefined && announced.length > 0) this.#applyAnnounced(roleBudget, announced);
     this.record(roleBudget, isThrottled);
   }
 
-  /** Counts an answer, for the pace of its lane. */
+  /**
+   * Counts a response for the pace of its key. The common case, nothing learned and nothing to learn, returns at once.
+   */
   record(requested: RoleBudget, isThrottled: boolean): void {
     const { aimd } = this.#roleBudgets;
     if (!isThrottled && requested.pace === undefined && !aimd.enabled) return;
@@ -46,21 +47,21 @@ export class Tuner {
     this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs));
   }
 
-  /** Ends the counting windows that are over. */
+  /** Evaluates the counting windows that have ended. */
   tick(): void {
     const nowUs = this.#time.monotonicUs();
     for (const roleBudget of this.#roleBudgets)
       if (roleBudget.pace !== undefined) this.#applyPace(roleBudget, roleBudget.pace.tick(nowUs));
   }
 
-  /** Sends nothing of this lane before `ms` from now; the later of two holds counts. */
+  /** Sends nothing of this key for `ms` from now. Of two holds the later end counts. */
   hold(roleBudget: RoleBudget, ms: number): void {
     if (!holdFor(roleBudget, ms, this.#time.monotonicUs())) return;
     this.#reschedule(roleBudget);
     this.#emitter.held(roleBudget, ms);
   }
 
-  /** Everything an answer announces is in force before anybody is let through, or told. */
+  /** Applies all limits of a response before a waiting request is served or an event is emitted. */
   #applyAnnounced(requested: RoleBudget, announced: readonly AnnouncedLimit[]): void {
     const roleBudget = this.#roleBudgets.current(requested);
     if (roleBudget === undefined) return;
@@ -83,10 +84,10 @@ export class Tuner {
     return changes;
   }
 
-  /** Those whom the lane can never grant any more: to wait on would be for ever. */
+  /** Refuses waiting requests whose weight the learned limits can never grant: they would wait for ever. */
   #refuseImpossible(roleBudget: RoleBudget): void {
     for (const waiter of this.#counted.queueOf(roleBudget)?.all() ?? []) {
-      // Sending one away may have let others through.
+      // Removing a request serves others, which may have left the queue by now.
       const error = waiter.hasLeft ? undefined : impossibleWeight(waiter.units, roleBudget);
       if (error === undefined) continue;
       this.#counted.leave(waiter);
@@ -108,7 +109,7 @@ export class Tuner {
   }
 }
 
-/** False when it is held for longer already. */
+/** False if the budget is already held for longer. */
 function holdFor(roleBudget: RoleBudget, ms: number, nowUs: number): boolean {
   const untilUs = nowUs + Math.ceil(ms * 1000);
   if (untilUs <= roleBudget.holdUntilUs) return false;
@@ -116,7 +117,9 @@ function holdFor(roleBudget: RoleBudget, ms: number, nowUs: number): boolean {
   return true;
 }
 
-/** How long nothing is left of some quota; 0 for now. NCBI sends a zero without a reset with ordinary answers. */
+/**
+ * Time until a used-up quota is reset; 0 if none is. NCBI sends `remaining: 0` without a reset in ordinary responses.
+ */
 function exhaustedForMs(announced: readonly AnnouncedLimit[]): number {
   return announced.reduce((ms, { remaining, resetMs = 0 }) => (remaining === 0 ? Math.max(ms, resetMs) : ms), 0);
 }

@@ -1,16 +1,16 @@
-/** What a lane has been given by the store that it shares with other processes. */
+/** The units that a role budget has leased from the shared store. */
 export class UnitLease {
-  /** Given, and not yet part of a grant. */
-  units = 0;
-  /** Given, and neither written nor returned yet: the units, and those in grants. */
+  /** Leased and not yet part of a grant. */
+  unusedUnits = 0;
+  /** Leased and neither written nor returned: the unused units, and those of grants. */
   leasedUnits = 0;
   leasedUs = 0;
   isRequesting = false;
-  /** The store has nothing for this lane before. */
+  /** The store has no units for this budget before this instant. */
   notBeforeUs = 0;
-  /** The budgets that the units were drawn from. */
+  /** Store keys of the budgets that the units were leased from. */
   keys: readonly string[] = [];
-  /** True once somebody else's stricter limits were told of. */
+  /** True once `limit_overruled` was emitted for a stricter policy of another process. */
   isOverruled = false;
 
   get isIdle(): boolean {

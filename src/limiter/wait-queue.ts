@@ -1,49 +1,24 @@
-import type { RoleBudget } from "./budget.ts";
-import type { EntryRequest } from "./entry-request.ts";
-import type { Grant } from "./grant.ts";
+import type { Waiter } from "./waiter.ts";
 
-/** Somebody who waits at a lane. */
-export interface Waiter {
-  /** Another one after the limits were changed. */
-  roleBudget: RoleBudget;
-  /** Units of every window; 0 for a request that the windows do not count. */
-  readonly units: number;
-  /** When it is expected to go: a forecast for those who come after it, never a booking. */
-  estimatedUs: number;
-  /** The number, in the line's own counting, of its last unit. */
-  lastUnit: number;
-  hasLeft: boolean;
-  readonly call: EntryRequest;
-  readonly arrivedUs: number;
-  /** Until when its host was cut off while it waited; 0 when it was not. */
-  blockedUntilUs: number;
-  /** Nobody keeps it waiting for a known end that lies beyond this. */
-  readonly latestStartUs: number;
-  /** Called once, when its turn has come and everything was taken. */
-  readonly granted: (grant: Grant) => void;
-  /** Called once, instead: it has left whatever line it was in. */
-  readonly refused: (error: Error) => void;
-}
-
-/** Forecasts drift as timers come late; they are made anew once they are off by more than this. */
+/** Late timers make estimates drift. They are computed again once they are off by more than this. */
 export const DRIFT_US = 5000;
 
 /**
- * First in, first out. Whoever leaves early is marked and dropped in passing, so that ten thousand aborts at once
- * cost one pass and not ten thousand.
+ * First in, first out. A request that leaves early is only marked, and dropped when the head reaches it: 10,000 aborts
+ * at once cost one pass over the queue instead of 10,000.
  */
 export class WaitQueue {
   #waiters: Waiter[] = [];
   #head = 0;
   #unitsServed = 0;
   #unitsJoined = 0;
-  /** Waiters still in line. */
+  /** Requests still queued. */
   length = 0;
-  /** Units they ask for together. */
+  /** Sum of their units. */
   units = 0;
-  /** Forecasts no longer hold: somebody left, or the pace changed. */
+  /** The estimates no longer hold: a request left, or the pace changed. */
   isStale = false;
-  /** The turnstile's count of changes when the forecasts were made. */
+  /** `Scheduler.epoch` when the estimates were made. */
   epoch = 0;
 
   get first(): Waiter | undefined {
@@ -64,7 +39,7 @@ export class WaitQueue {
     this.units += waiter.units;
   }
 
-  /** The first one's turn has come. */
+  /** Removes the first request, which is about to be granted. */
   serve(nowUs: number): void {
     const waiter = this.first;
     if (waiter === undefined) return;
@@ -83,17 +58,17 @@ export class WaitQueue {
     this.isStale = true;
   }
 
-  /** Units of those ahead of somebody in line; 0 while the numbering is stale. */
+  /** Units queued before a request; 0 while the sequence numbers are stale. */
   unitsBefore(waiter: Waiter): number {
     return this.isStale ? 0 : waiter.lastUnit - waiter.units - this.#unitsServed;
   }
 
-  /** First to last. */
+  /** In queue order. */
   all(): readonly Waiter[] {
     return this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
   }
 
-  /** Takes everybody out, first to last. */
+  /** Empties the queue; returns the requests in queue order. */
   drain(): readonly Waiter[] {
     const waiters = this.all();
     this.#waiters = [];
@@ -105,7 +80,7 @@ export class WaitQueue {
     return waiters;
   }
 
-  /** When the n-th waiting unit is expected to go. */
+  /** When the n-th queued unit is expected to start. */
   estimatedUs(unit: number): number {
     const wanted = this.#unitsServed + unit;
     let low = this.#head;
@@ -118,19 +93,21 @@ export class WaitQueue {
     return this.#waiters[low]?.estimatedUs ?? 0;
   }
 
-  /** Makes every forecast anew: takes all out, and lets `plan` put each back in behind the ones before it. */
-  reestimate(plan: (waiter: Waiter) => number): void {
+  /**
+   * Estimates every request again, in queue order: `estimate` sees only the requests before the one that it is given.
+   */
+  reestimate(estimate: (waiter: Waiter) => number): void {
     const waiters = this.drain();
     this.isStale = false;
     for (const waiter of waiters) {
-      waiter.estimatedUs = plan(waiter);
+      waiter.estimatedUs = estimate(waiter);
       this.join(waiter);
     }
   }
 
   #drop(): void {
     this.#head += 1;
-    // What has been served is cut off now and then, at an amortised cost of one move each.
+    // The served part of the array is dropped now and then, at an amortised cost of one move per request.
     if (this.#head > 64 && this.#head * 2 > this.#waiters.length) {
       this.#waiters = this.#waiters.slice(this.#head);
       this.#head = 0;

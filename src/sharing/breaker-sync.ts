@@ -10,7 +10,7 @@ import { isRole } from "../policy/roles.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { BreakerRecordName, PeerBreakers, PeerRecordChange } from "./peer-breakers.ts";
 
-/** What of a registry others may change. */
+/** The parts of a BreakerRegistry that records of other processes may change. */
 export interface BreakerSyncDeps {
   readonly table: BreakerTable;
   readonly cooldownStarter: CooldownStarter;
@@ -21,30 +21,30 @@ export interface BreakerSyncDeps {
   readonly reset: (host: HostBreaker) => void;
 }
 
-/** As long as the longest call that a probe may be, and a margin; a process that died over it is not waited for longer. */
+/** The longest call of a probe (30 s) and a margin. The probe of a process that died is free again after this. */
 const PROBE_LEASE_US = 35_000_000;
-/** Leave that nobody makes use of goes back, for others. */
+/** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
-/** Whoever was told no does not ask again at once. */
+/** After a refusal the store is not asked again before this. */
 const REFUSED_US = 50_000;
 
-/** Two deadlines so close to each other are one, told by two clocks. */
+/** Deadlines that differ by less than this are the same one, converted between two clocks. */
 const SAME_US = 50_000;
 
 type ProbePermission =
   | { readonly kind: "requested"; readonly id: string; readonly probeReply: Promise<void> }
-  | { readonly kind: "given"; readonly id: string; readonly returnTimer: Timer }
+  | { readonly kind: "granted"; readonly id: string; readonly returnTimer: Timer }
   | { readonly kind: "refused"; readonly untilUs: number };
 
 /**
- * The circuits of this process among those of others. What opens or closes here is told; what others tell is done here,
- * without being told again; and a probe needs leave from all.
+ * Synchronizes the circuits of this process with the shared records. Local transitions are written to the store,
+ * records of other processes are applied here without being written again, and a probe needs a lease from the store.
  */
 export class BreakerSync {
   readonly #peerBreakers: PeerBreakers;
   readonly #deps: BreakerSyncDeps;
   readonly #permissions = new WeakMap<CircuitHolder, ProbePermission>();
-  /** The probes of this process, by circuit and permit, under the names that others know them by. */
+  /** Probes of this process in flight: their ids in the store, by circuit and permit. */
   readonly #probes = new WeakMap<CircuitHolder, Map<number, string>>();
   #isApplyingPeers = false;
 
@@ -53,7 +53,7 @@ export class BreakerSync {
     this.#deps = deps;
   }
 
-  /** What happens now is what others have told. */
+  /** True while a record of another process is being applied. */
   get isApplyingPeers(): boolean {
     return this.#isApplyingPeers;
   }
@@ -76,7 +76,7 @@ export class BreakerSync {
     if (!this.#isApplyingPeers) void this.#peerBreakers.hostReset(`host ${name}`);
   }
 
-  /** A circuit of this process has changed. */
+  /** Writes a local transition of a circuit, and returns the probe leases that it ended. */
   changed(holder: CircuitHolder, old: Circuit, now: Circuit): void {
     const probes = this.#probes.get(holder);
     const left = now.kind === "half-open" ? new Set(now.probes.map(({ id }) => id)) : undefined;
@@ -96,23 +96,23 @@ export class BreakerSync {
     if (probes?.size === 0) this.#probes.delete(holder);
   }
 
-  /** Whether a half-open circuit may be tried. If not, it is asked for, and `answered` tells when it is known. */
+  /** Whether a half-open circuit may be probed. If not, a lease is requested; `probeReply` resolves with the reply. */
   mayProbe(
     holder: CircuitHolder,
     nowUs: number,
   ): true | { readonly untilUs: number; readonly probeReply: Promise<void> | undefined } {
     const permission = this.#permissions.get(holder);
-    if (permission?.kind === "given") return true;
+    if (permission?.kind === "granted") return true;
     if (permission?.kind === "refused" && permission.untilUs > nowUs)
       return { untilUs: permission.untilUs, probeReply: undefined };
     const probeReply = permission?.kind === "requested" ? permission.probeReply : this.#requestProbe(holder);
     return { untilUs: nowUs + UNUSED_MS * 1000, probeReply };
   }
 
-  /** A probe goes out with the leave that there was. */
+  /** The permission is used: a probe is sent with it. */
   probeSent(holder: CircuitHolder, permit: number): void {
     const permission = this.#permissions.get(holder);
-    if (permission?.kind !== "given") return;
+    if (permission?.kind !== "granted") return;
     permission.returnTimer.cancel();
     this.#permissions.delete(holder);
     const probes = this.#probes.get(holder) ?? new Map<number, string>();
@@ -130,7 +130,9 @@ export class BreakerSync {
     }
   }
 
-  /** Says once more what a store that was away has not heard, or may have lost. */
+  /**
+   * Writes all open circuits and cooldowns again, because a store that was away has missed them or may have lost them.
+   */
   republish(): void {
     const { table, time } = this.#deps;
     const nowUs = time.monotonicUs();
@@ -153,7 +155,7 @@ export class BreakerSync {
       .then(isGranted => {
         const { time, unblocked } = this.#deps;
         if (!isGranted) this.#permissions.set(holder, { kind: "refused", untilUs: time.monotonicUs() + REFUSED_US });
-        else this.#permissions.set(holder, { kind: "given", id, returnTimer: this.#returnLater(holder, id) });
+        else this.#permissions.set(holder, { kind: "granted", id, returnTimer: this.#returnLater(holder, id) });
         unblocked(holder);
       });
     this.#permissions.set(holder, { kind: "requested", id, probeReply });
@@ -177,7 +179,7 @@ export class BreakerSync {
       if (serial === known[part].serial) continue;
       const current = local?.cooldownAt(nowUs);
       if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_US) {
-        // Its own word come back, or nearly the same of another: the later one counts, and is nothing to tell.
+        // Our own record, or nearly the same one of another process: the later deadline counts, without an event.
         if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
         continue;
       }
@@ -201,17 +203,17 @@ export class BreakerSync {
     const own = new Set(this.#probes.get(holder)?.values());
     const permission = this.#permissions.get(holder);
     if (permission !== undefined && permission.kind !== "refused") own.add(permission.id);
-    // Numbers below 0, so that nobody here takes them for his own.
+    // `peerProbe` uses negative ids, which no local permit has.
     const probes = circuit.probes.filter(({ id }) => !own.has(id)).map(peerProbe);
     const nowUs = this.#deps.time.monotonicUs();
     const current = holder.at(nowUs);
-    // Its own word, come back: the same deadline by way of another clock.
+    // Our own record: the same deadline, converted from the clock of the store.
     if (current.kind === "open" && !circuit.isClosed && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
     holder.adopt({ ...circuit, probes }, nowUs);
   }
 }
 
-/** What a host may ask for at most. A clock that stepped, or another's policy, does not make it more (law B8). */
+/** The longest cooldown by our policy. A stepped clock or another process's policy does not extend it (law B8). */
 function longestMs({ policies }: BreakerTable, host: string): number {
   return Math.max(policies.retryAfterCapMs(host), policies.rollingWindow.cooldownMs);
 }

@@ -28,12 +28,12 @@ interface PeerProcess {
   readonly gate: Gate;
   readonly breakers: BreakerRegistry;
   readonly events: BreakerEvent[];
-  /** Lets a request in, at once or not at all. */
+  /** Enters the gate of this process; `max_delay_ms` is 0. */
   enter(call?: Partial<EntryRequest>): Promise<Grant>;
 }
 
-/** Several processes on one store, in a world where only the test moves the clock. */
-function world(count: number, wrap: (store: Store) => Store = store => store) {
+/** Several processes that share a store, on virtual time. */
+function processesOf(count: number, wrap: (store: Store) => Store = store => store) {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   const limits = limitPoliciesFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
@@ -66,7 +66,7 @@ async function fails(process: PeerProcess, times: number, call: Partial<EntryReq
   for (let n = 0; n < times; n += 1) end(await process.enter(call), "failure");
 }
 
-/** What a refusal says; undefined when there was none. */
+/** The error of a refused request; undefined if it was granted. */
 async function refusal(process: PeerProcess, call: Partial<EntryRequest> = {}): Promise<BreakerOpenError | undefined> {
   try {
     (await process.enter(call)).giveBack();
@@ -79,8 +79,8 @@ async function refusal(process: PeerProcess, call: Partial<EntryRequest> = {}): 
 
 const isNamed = (name: string) => (event: BreakerEvent) => event.event_type === name;
 
-test("what a host asks one process for, all give it, and for no longer", async () => {
-  const { time, a, b } = world(2);
+test("a Retry-After that one process received applies to all, for the same time", async () => {
+  const { time, a, b } = processesOf(2);
   assert.equal(await refusal(b), undefined);
   end(await a.enter(), "failure", 4000);
   await time.advance(50);
@@ -91,12 +91,12 @@ test("what a host asks one process for, all give it, and for no longer", async (
   assert.equal((await refusal(b))?.cooldownRemainingMs, 1);
   await time.advance(1);
   assert.equal(await refusal(b), undefined);
-  assert.equal(b.events.filter(isNamed("breaker_cooldown_set")).length, 1, "told once there, too");
-  assert.equal(a.events.filter(isNamed("breaker_cooldown_set")).length, 1, "and nobody hears his own words as news");
+  assert.equal(b.events.filter(isNamed("breaker_cooldown_set")).length, 1, "one event in the other process");
+  assert.equal(a.events.filter(isNamed("breaker_cooldown_set")).length, 1, "no second event for its own record");
 });
 
-test("of two cooldowns the later deadline counts for all", async () => {
-  const { time, a, b, c } = world(3);
+test("of two cooldowns the later deadline applies to all", async () => {
+  const { time, a, b, c } = processesOf(3);
   const [first, second] = [await a.enter(), await b.enter()];
   end(first, "failure", 9000);
   end(second, "failure", 5000);
@@ -104,8 +104,8 @@ test("of two cooldowns the later deadline counts for all", async () => {
   for (const process of [a, b, c]) assert.equal((await refusal(process))?.cooldownRemainingMs, 8900);
 });
 
-test("a circuit that opens in one process is open in all, for that role alone", async () => {
-  const { time, a, b } = world(2);
+test("a circuit that opens in one process is open in all, for that role only", async () => {
+  const { time, a, b } = processesOf(2);
   await fails(a, 2);
   await time.advance(25);
   const denied = await refusal(b);
@@ -115,21 +115,21 @@ test("a circuit that opens in one process is open in all, for that role alone", 
   assert.equal(await refusal(b, { host: "other.example" }), undefined);
 });
 
-test("after the reset one process probes, and the others wait for what comes of it", async () => {
-  const { time, a, b, c } = world(3);
+test("after the reset one process probes, and the others wait for its outcome", async () => {
+  const { time, a, b, c } = processesOf(3);
   await fails(a, 2);
   await time.advance(10_000);
   const grants = await Promise.allSettled([b.enter(), c.enter(), a.enter()]);
   const probes = grants.flatMap(result => (result.status === "fulfilled" ? [result.value] : []));
-  assert.equal(probes.length, 1, "one in the whole fleet");
+  assert.equal(probes.length, 1, "one probe among all processes");
   assert.equal((await refusal(a))?.constraint.limit, "the probe under way");
   end(probes[0] as Grant, "success");
   await time.advance(25);
   for (const process of [a, b, c]) assert.equal(await refusal(process), undefined);
 });
 
-test("a probe that fails opens the circuit for all once more, in full", async () => {
-  const { time, a, b, c } = world(3);
+test("a probe that fails opens the circuit again for all, for a full reset", async () => {
+  const { time, a, b, c } = processesOf(3);
   await fails(a, 2);
   await time.advance(10_000);
   end(await b.enter(), "failure");
@@ -137,8 +137,8 @@ test("a probe that fails opens the circuit for all once more, in full", async ()
   for (const process of [a, b, c]) assert.equal((await refusal(process))?.cooldownRemainingMs, 9950);
 });
 
-test("a probe that says nothing leaves its place to another process at once", async () => {
-  const { time, a, b, c } = world(3);
+test("a probe with a neutral outcome lets another process probe at once", async () => {
+  const { time, a, b, c } = processesOf(3);
   await fails(a, 2);
   await time.advance(10_000);
   end(await b.enter(), "neutral");
@@ -150,9 +150,9 @@ test("a probe that says nothing leaves its place to another process at once", as
   assert.equal(await refusal(b), undefined);
 });
 
-test("callers who come together ask for leave to probe once", async () => {
+test("simultaneous requests lease a probe once", async () => {
   let changes = 0;
-  const { time, a, b } = world(2, store => ({
+  const { time, a, b } = processesOf(2, store => ({
     processId: store.processId,
     processes: 2,
     exchange: (...about) => store.exchange(...about),
@@ -172,8 +172,8 @@ test("callers who come together ask for leave to probe once", async () => {
   assert.equal(changes, 1);
 });
 
-test("as many probes as the policy says, over all processes", async () => {
-  const { time, a, b, c } = world(3);
+test("all processes together send as many probes as the policy allows", async () => {
+  const { time, a, b, c } = processesOf(3);
   await fails(a, 2, { role: "artifact" });
   await time.advance(10_000);
   const tries = [a, b, c, a, b, c].map(process => process.enter({ role: "artifact" }));
@@ -181,8 +181,8 @@ test("as many probes as the policy says, over all processes", async () => {
   assert.equal(granted.length, 2);
 });
 
-test("a process that died over its probe is not waited for longer than its lease", async () => {
-  const { time, a, b } = world(2);
+test("the probe of a process that died blocks the others only until its lease ends", async () => {
+  const { time, a, b } = processesOf(2);
   await fails(a, 2);
   await time.advance(10_000);
   await b.enter();
@@ -192,8 +192,8 @@ test("a process that died over its probe is not waited for longer than its lease
   end(await a.enter(), "success");
 });
 
-test("who waits for a host that is cut off goes when another process has found it well", async () => {
-  const { time, a, b } = world(2);
+test("a waiting request is granted when another process has closed the circuit", async () => {
+  const { time, a, b } = processesOf(2);
   await fails(a, 2);
   await time.advance(10_000);
   const probe = await b.enter();
@@ -205,11 +205,11 @@ test("who waits for a host that is cut off goes when another process has found i
   assert.equal(grant.waitedMs <= 3500, true);
   end(grant, "success");
   await time.advance(120_000);
-  assert.equal(time.armedTimers, 0, "nobody looks on when nobody waits");
+  assert.equal(time.armedTimers, 0, "no polling when no request waits");
 });
 
-test("leave to probe that nobody uses goes back to the others", async () => {
-  const { time, a, b } = world(2);
+test("a probe lease that is not used is returned", async () => {
+  const { time, a, b } = processesOf(2);
   await fails(a, 2);
   await time.advance(10_000);
   const abort = new AbortController();
@@ -220,8 +220,8 @@ test("leave to probe that nobody uses goes back to the others", async () => {
   end(await a.enter(), "success");
 });
 
-test("an operator's order holds in every process until time or an operator ends it", async () => {
-  const { time, a, b, c } = world(3);
+test("an operator's order applies in every process until it expires or an operator ends it", async () => {
+  const { time, a, b, c } = processesOf(3);
   const early = await b.enter();
   a.breakers.open(HOST, 300, "maintenance");
   await time.advance(30);
@@ -235,8 +235,8 @@ test("an operator's order holds in every process until time or an operator ends 
   assert.equal(b.events.filter(isNamed("breaker_cooldown_ended")).length, 1);
 });
 
-test("a success ends the cooldown that it came after, everywhere, and no later one", async () => {
-  const { time, a, b } = world(2);
+test("a success ends the cooldown before it in every process, and no later one", async () => {
+  const { time, a, b } = processesOf(2);
   end(await a.enter(), "failure", 60_000);
   await time.advance(30);
   assert.notEqual(await refusal(b), undefined);
@@ -245,8 +245,8 @@ test("a success ends the cooldown that it came after, everywhere, and no later o
   assert.notEqual(await refusal(b), undefined, "one of unknown age ends nothing");
 });
 
-test("a resolver's circuit is one for all processes, whatever its hosts", async () => {
-  const { time, a, b } = world(2);
+test("the circuit of a resolver is shared by all processes, whatever its hosts", async () => {
+  const { time, a, b } = processesOf(2);
   for (let n = 0; n < 5; n += 1)
     await fails(a, 1, { host: `h${n}.example`, role: "landing", resolver: "landing_page" }).catch(() => undefined);
   await time.advance(30);
@@ -255,17 +255,17 @@ test("a resolver's circuit is one for all processes, whatever its hosts", async 
   assert.equal(await refusal(b, { host: "new.example", role: "landing" }), undefined);
 });
 
-test("HEAD and lanes without windows hear of it, too", async () => {
-  const { time, a, b } = world(2);
+test("HEAD requests and keys without windows are refused by a shared circuit too", async () => {
+  const { time, a, b } = processesOf(2);
   end(await a.enter(), "failure", 4000);
   await time.advance(30);
   assert.notEqual(await refusal(b, { method: "HEAD" }), undefined);
 });
 
-test("while the store is away each process goes by what it knows, and tells the others when it is back", async () => {
+test("while the store is away each process uses what it knows, and publishes it when the store is back", async () => {
   let isAway = false;
-  const away = () => Promise.reject(new StoreError("nobody there"));
-  const { time, a, b } = world(2, store => ({
+  const away = () => Promise.reject(new StoreError("no connection"));
+  const { time, a, b } = processesOf(2, store => ({
     processId: store.processId,
     processes: 2,
     exchange: (...about) => (isAway ? away() : store.exchange(...about)),
@@ -280,7 +280,7 @@ test("while the store is away each process goes by what it knows, and tells the 
   end(await a.enter(), "failure", 60_000);
   await time.advance(100);
   assert.notEqual(await refusal(a), undefined, "it knows itself");
-  assert.equal(await refusal(b), undefined, "and nobody can tell the other");
+  assert.equal(await refusal(b), undefined, "the other process does not know of it");
   isAway = false;
   await time.advance(40_000);
   await refusal(a);
@@ -289,7 +289,7 @@ test("while the store is away each process goes by what it knows, and tells the 
   assert.equal((await refusal(b))?.cooldownRemainingMs, 60_000 - 40_200);
 });
 
-test("a store that has lost everything takes nothing from what a process knows", async () => {
+test("a store that has lost its data removes nothing from what a process knows", async () => {
   const time = new FakeTime();
   let store = new MemoryStore(time).member("p");
   const limits = limitPoliciesFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
@@ -314,9 +314,9 @@ test("a store that has lost everything takes nothing from what a process knows",
   await assert.rejects(async () => gate.enter({ host: HOST, role: "metadata" }), BreakerOpenError);
 });
 
-test("asking costs one look at the store in a while, however many ask", async () => {
+test("records are read once per interval, however many requests there are", async () => {
   let looks = 0;
-  const { time, a } = world(2, store => ({
+  const { time, a } = processesOf(2, store => ({
     processId: store.processId,
     processes: 2,
     exchange: (...about) => store.exchange(...about),

@@ -16,17 +16,17 @@ import { shiftInstants } from "../stores/records.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 
-/** Whom a note is about: `host api.example.org`, `resolver landing_page`. */
+/** Name of a record in the store: `host api.example.org`, `resolver landing_page`. */
 export type BreakerRecordName = `host ${string}` | `resolver ${string}`;
 
 export interface ProbeRequest {
   readonly id: string;
-  /** How many there may be. */
+  /** Most probes of the circuit that all processes together may have in flight. */
   readonly trialCalls: number;
   readonly leaseUs: number;
 }
 
-/** What others say of a subject, with all instants by this process's clock, and what was known of it before. */
+/** A record as it was read, and as this process knew it before. All instants are in the clock of this process. */
 export interface PeerRecordChange {
   readonly recordName: BreakerRecordName;
   readonly host: BreakerRecord;
@@ -34,20 +34,19 @@ export interface PeerRecordChange {
 }
 
 export interface PeerBreakersCallbacks {
-  /** Others have something to say. */
-  readonly news: (news: PeerRecordChange) => void;
-  /** The store has answered; or it has failed. */
-  readonly reached: () => void;
-  readonly failed: (error: StoreError) => void;
+  /** A record was read or written. */
+  readonly onRecord: (change: PeerRecordChange) => void;
+  readonly onStoreReached: () => void;
+  readonly onStoreError: (error: StoreError) => void;
 }
 
-/** What others say of a subject is no older than this when a request goes to it. */
+/** A record is read again before a request if it is older than this. */
 const FRESH_US = 25_000;
-/** But where it takes longer to ask, news is as fresh as it can be for so many trips. */
+/** With a slow store a record is fresh for this many round trips, so that requests do not wait for a read each time. */
 const FRESH_ROUND_TRIPS = 2;
-/** A store that answers as late as that is not worth waiting for each time. */
+/** Upper bound of the round trip in that calculation, so that one very late reply does not keep records for long. */
 const ROUND_TRIP_US_MAX = 200_000;
-/** So many subjects are remembered anyway: forgetting one that comes again costs a look at the store. */
+/** Records that are cached even if they could be evicted: an evicted one costs a read of the store. */
 const MIN_CACHED = 1024;
 
 interface WriteResult {
@@ -58,16 +57,16 @@ interface WriteResult {
 interface CachedRecord {
   host: BreakerRecord;
   readUs: number;
-  /** A look at the store, or something being said there. */
+  /** The read in flight. */
   reading: Promise<void> | undefined;
+  /** Ends with the last write so far. */
   writing: Promise<void>;
-  /** What is yet to be said. */
   pendingWrites: number;
 }
 
 /**
- * What the processes that share a store tell one another about hosts and resolvers. Nobody is called: who is about to
- * send something looks, unless it has looked a moment ago, and what one process has found out it writes down at once.
+ * Breaker records of hosts and resolvers in the shared store. Processes do not notify each other: each writes a change
+ * at once, and reads a record before it sends a request, unless it has read it a moment ago.
  */
 export class PeerBreakers {
   readonly #store: Store;
@@ -76,7 +75,7 @@ export class PeerBreakers {
   readonly #cache: EvictingMap<CachedRecord>;
   readonly #pending = new Set<Promise<void>>();
   #probes = 0;
-  /** How long the last look has taken. */
+  /** Duration of the last read. */
   #roundTripUs = 0;
 
   constructor(store: Store, time: Time, callbacks: PeerBreakersCallbacks) {
@@ -90,16 +89,16 @@ export class PeerBreakers {
     );
   }
 
-  /** Whether a subject was looked at a moment ago. */
+  /** Whether the record was read a moment ago. */
   isRecordFresh(recordName: BreakerRecordName): boolean {
     const known = this.#cache.get(recordName);
     return known !== undefined && this.#isFresh(known.readUs);
   }
 
-  /** Looks at what others say. Never rejects: a store that is away is told to the ears. */
+  /** Reads a record. Never rejects: a failure of the store is reported to `onStoreError`. */
   refresh(recordName: BreakerRecordName): Promise<void> {
     const known = this.#cached(recordName);
-    // After what this process has to say itself, so that it does not hear itself as it was before.
+    // Read after our own pending writes, so that a process never applies its own stale record.
     const startedUs = this.#time.monotonicUs();
     known.reading ??= known.writing
       .then(() => this.#store.read<BreakerRecord>(recordName))
@@ -108,7 +107,7 @@ export class PeerBreakers {
           this.#roundTripUs = Math.min(ROUND_TRIP_US_MAX, this.#time.monotonicUs() - startedUs);
           this.#apply(recordName, known, record, nowUs);
         },
-        error => this.#callbacks.failed(error),
+        error => this.#callbacks.onStoreError(error),
       )
       .finally(() => {
         known.reading = undefined;
@@ -148,13 +147,13 @@ export class PeerBreakers {
     this.#write(recordName, (host, nowUs) => returnProbeLease(host, circuit, probe, nowUs));
   }
 
-  /** A name for a probe that no other process uses. */
+  /** An id that is unique among all processes. */
   newProbeId(): string {
     this.#probes += 1;
     return `${this.#store.processId} ${this.#probes}`;
   }
 
-  /** Leave to probe, from all processes together. A store that is away has nothing against it. */
+  /** Leases a probe among all processes. True if it may be sent, also when the store is away. */
   async requestProbe(recordName: BreakerRecordName, circuit: string, probe: ProbeRequest): Promise<boolean> {
     const { id, trialCalls, leaseUs } = probe;
     let isRefused = false;
@@ -166,12 +165,12 @@ export class PeerBreakers {
     return !isRefused;
   }
 
-  /** When all that was to be said has been said, or could not be. */
+  /** Resolves when all pending writes have ended, also if they failed. */
   async flush(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  /** One after the other for each subject. Resolves when it is said, or cannot be. */
+  /** Writes of one record run one after the other. Resolves when the write has ended, also if it failed. */
   #write(recordName: BreakerRecordName, step: (host: BreakerRecord, nowUs: number) => BreakerRecord): Promise<void> {
     const known = this.#cached(recordName);
     known.pendingWrites += 1;
@@ -192,7 +191,7 @@ export class PeerBreakers {
         },
         error => {
           known.pendingWrites -= 1;
-          this.#callbacks.failed(error);
+          this.#callbacks.onStoreError(error);
         },
       );
     known.writing = writing;
@@ -202,18 +201,18 @@ export class PeerBreakers {
   }
 
   #apply(recordName: BreakerRecordName, known: CachedRecord, record: BreakerRecord | undefined, storeUs: number): void {
-    this.#callbacks.reached();
-    // It has more to say by now, which what it hears does not know of yet. The answer to the last word does.
+    this.#callbacks.onStoreReached();
+    // The record does not contain our pending writes yet. The result of the last write will.
     if (known.pendingWrites > 0) return;
     known.readUs = this.#time.monotonicUs();
-    // Nothing there: nobody has had anything to say, or the store has lost it. Then what is known here counts.
+    // No record: nothing was ever written, or the store has lost it. The local state stays.
     if (record === undefined) return;
     const before = known.host;
     known.host = this.#toLocalClock(record, storeUs);
-    this.#callbacks.news({ recordName, host: known.host, known: before });
+    this.#callbacks.onRecord({ recordName, host: known.host, known: before });
   }
 
-  /** From the store's clock to this process's. */
+  /** Converts instants from the clock of the store to that of this process. */
   #toLocalClock(host: BreakerRecord, storeUs: number): BreakerRecord {
     return shiftInstants(host, this.#time.monotonicUs() - storeUs);
   }

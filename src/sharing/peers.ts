@@ -1,9 +1,10 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { StoreError } from "../errors.ts";
-import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import type { Waiter, WaitQueue } from "../limiter/wait-queue.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { WaitQueue } from "../limiter/wait-queue.ts";
+import type { Waiter } from "../limiter/waiter.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { RecordFreshness } from "./record-freshness.ts";
@@ -19,16 +20,17 @@ export interface PeersOptions {
 }
 
 export interface PeersCallbacks {
-  /** There is word for those who wait in this lane: they are to be tried again. */
-  readonly heard: (roleBudget: RoleBudget) => void;
+  /** Waiting requests of this role budget may be ready: they are to be tried again. */
+  readonly onReady: (roleBudget: RoleBudget) => void;
+  /** Whether requests wait at this role budget. */
   readonly isWaitedFor: (roleBudget: RoleBudget) => boolean;
-  /** The store is away: from now on each process keeps to its share. Undefined when it is back. */
-  readonly limitsChanged: (away: StoreAway | undefined) => void;
-  /** The same where breakers alone are shared. */
-  readonly breakersChanged: (away: StoreAway | undefined) => void;
-  /** Another process has stricter limits in mind for this lane, and they count. */
-  readonly overruled: (roleBudget: RoleBudget) => void;
-  /** Whom somebody waits for, cut off. */
+  /** The store is away: from now on each process uses its share of the limits. Undefined when it is back. */
+  readonly onLimitStoreChange: (away: StoreAway | undefined) => void;
+  /** The same for a store that shares breakers only. */
+  readonly onBreakerStoreChange: (away: StoreAway | undefined) => void;
+  /** Another process has stricter limits for this role budget, which apply to all. */
+  readonly onOverruled: (roleBudget: RoleBudget) => void;
+  /** The circuits and cooldowns that requests wait for. */
   readonly blockers: () => Iterable<Denial["blocker"]>;
 }
 
@@ -37,38 +39,40 @@ export interface StoreAway {
   readonly error: StoreError;
 }
 
-/** Everything that a request needs from those who share a store: units, slots, and news about its host. */
+/**
+ * What a request needs from the processes that share a store: leased units, leased slots, and fresh breaker records.
+ */
 export class Peers {
   readonly #unitLeases: UnitLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
   readonly #freshness: RecordFreshness | undefined;
-  /** How often each lane has begun to ask for something. */
+  /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
   constructor({ store, breakerStore, breakers, time, random }: PeersOptions, callbacks: PeersCallbacks) {
     if (store !== undefined) {
       const unitLeases = new UnitLeases(store, time, random, {
-        news: roleBudget => {
-          callbacks.heard(roleBudget);
+        onReady: roleBudget => {
+          callbacks.onReady(roleBudget);
           unitLeases.returnUnwanted(roleBudget, callbacks.isWaitedFor(roleBudget));
         },
-        changed: callbacks.limitsChanged,
-        overruled: callbacks.overruled,
+        onStoreChange: callbacks.onLimitStoreChange,
+        onOverruled: callbacks.onOverruled,
       });
       this.#unitLeases = unitLeases;
       this.#slotLeases = new SlotLeases(store, time, {
-        news: callbacks.heard,
+        onReady: callbacks.onReady,
         isWaitedFor: callbacks.isWaitedFor,
-        failed: error => unitLeases.failed(error),
-        isAway: () => unitLeases.isAway,
+        onStoreError: error => unitLeases.failed(error),
+        isStoreAway: () => unitLeases.isAway,
       });
     }
     if (breakerStore !== undefined && breakers !== undefined) {
       this.#freshness = new RecordFreshness(breakerStore, breakers, time, {
-        heard: callbacks.heard,
-        changed: error => {
-          // Where limits are shared, too, that they are no longer is what there is to tell, and it comes back by itself.
-          if (this.#unitLeases === undefined) callbacks.breakersChanged(error && { processes: 1, error });
+        onReady: callbacks.onReady,
+        onStoreChange: error => {
+          // If limits are shared too, UnitLeases reports the outage and notices by itself when the store is back.
+          if (this.#unitLeases === undefined) callbacks.onBreakerStoreChange(error && { processes: 1, error });
           else if (error !== undefined) this.#unitLeases.failed(error);
         },
         blockers: callbacks.blockers,
@@ -76,30 +80,30 @@ export class Peers {
     }
   }
 
-  /** Whether they have nothing against it. Asks nobody. */
+  /** Whether leases and breaker records allow the request now. Does not ask the store. */
   isReady(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
     return this.hasLeases(roleBudget, units, nowUs) && (this.#freshness?.isFresh(call) ?? true);
   }
 
-  /** Whether there are units and slots for it. Asks nobody. */
+  /** Whether units and slots are leased for the request. Does not ask the store. */
   hasLeases(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
     return this.#unitLeases?.has(roleBudget, units, nowUs) !== false && this.#slotLeases?.has(roleBudget) !== false;
   }
 
-  /** The same for somebody whose turn it is. False means that they are being asked: the ears hear when it is known. */
+  /** As `isReady`, for a request that has the turn. If false, the store is being asked, and `onReady` follows. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, call } = waiter;
     const wasRequesting = this.isRequesting(waiter);
-    // All at once, so that the store is asked together. But nobody keeps units while he lacks a slot.
+    // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#freshness?.ensureFresh(call, roleBudget) ?? true;
     const hasSlot = this.#slotLeases?.ensure(roleBudget, queue.length) ?? true;
-    const isPeerReady = hasSlot && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
+    const isReady = hasSlot && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
     if (!wasRequesting && this.isRequesting(waiter))
       this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
-    return isPeerReady;
+    return isReady;
   }
 
-  /** How many times this lane has begun to ask. */
+  /** Number of requests to the store that were started for this role budget. */
   requestCount(roleBudget: RoleBudget): number {
     return this.#requestCount.get(roleBudget) ?? 0;
   }
@@ -112,23 +116,26 @@ export class Peers {
     );
   }
 
-  /** What there is to hear before somebody may be told no, or goes without asking; undefined when there is nothing. */
+  /**
+   * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
+   * fresh.
+   */
   refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
     return this.#freshness?.refreshBefore(call, denial);
   }
 
-  /** Somebody has come: a reason to look whether a store that was away is back. */
+  /** Called for each new request: tries a store that is away again, if its retry time has come. */
   retryStore(nowUs: number): void {
     this.#unitLeases?.retryStore(nowUs);
   }
 
-  /** Somebody waits for a host that is cut off. */
+  /** Called when a request starts to wait for a circuit or cooldown: its record is then re-read regularly. */
   pollBlockers(): void {
     this.#freshness?.pollBlockers();
   }
 
-  taken(roleBudget: RoleBudget, units: number): void {
-    if (units > 0) this.#unitLeases?.taken(roleBudget, units);
+  charged(roleBudget: RoleBudget, units: number): void {
+    if (units > 0) this.#unitLeases?.charged(roleBudget, units);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
@@ -143,7 +150,7 @@ export class Peers {
     this.#slotLeases?.freed(roleBudget);
   }
 
-  /** When they know what this process knows, and have back what it had. */
+  /** Resolves when pending records are written and all leases are returned. */
   async close(): Promise<void> {
     await this.#freshness?.close();
     await this.#slotLeases?.close();

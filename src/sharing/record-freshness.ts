@@ -1,28 +1,28 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { StoreError } from "../errors.ts";
-import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { type BreakerSync, recordNameOf } from "./breaker-sync.ts";
 import { type BreakerRecordName, PeerBreakers } from "./peer-breakers.ts";
 
 export interface RecordFreshnessCallbacks {
-  /** There is word from others for those who wait in this lane. */
-  readonly heard: (roleBudget: RoleBudget) => void;
-  /** The store is away: each process is on its own. Undefined when it is back. */
-  readonly changed: (away: StoreError | undefined) => void;
-  /** Whom somebody waits for, cut off. */
+  /** The records for requests that wait at this role budget were read. */
+  readonly onReady: (roleBudget: RoleBudget) => void;
+  /** The store is away: breakers are not shared meanwhile. Undefined when it is back. */
+  readonly onStoreChange: (away: StoreError | undefined) => void;
+  /** The circuits and cooldowns that requests wait for. */
   readonly blockers: () => Iterable<Denial["blocker"]>;
 }
 
-/** Those who wait for a host that is cut off look so often whether others have found it well again. */
+/** How often records are re-read while requests wait for a circuit or cooldown, which another process may end early. */
 const POLL_MS = 500;
-/** A store that was away is not asked before this is over. */
+/** A store that is away is not asked again before this. */
 const RETRY_US = 1_000_000;
 
-/** Sees to it that nobody goes, and nobody is sent away, on old news about a host. */
+/** Makes sure that no request is granted or refused by an outdated breaker record. */
 export class RecordFreshness {
   readonly #peerBreakers: PeerBreakers;
   readonly #sync: BreakerSync;
@@ -37,9 +37,9 @@ export class RecordFreshness {
     this.#time = time;
     this.#callbacks = callbacks;
     this.#peerBreakers = new PeerBreakers(store, time, {
-      news: news => this.#sync.apply(news),
-      reached: () => this.#reached(),
-      failed: error => this.#failed(error),
+      onRecord: change => this.#sync.apply(change),
+      onStoreReached: () => this.#reached(),
+      onStoreError: error => this.#failed(error),
     });
     this.#sync = breakers.join(this.#peerBreakers);
   }
@@ -50,20 +50,20 @@ export class RecordFreshness {
     );
   }
 
-  /** Whether a lane is about to hear of what it waits for. */
+  /** Whether the records for this role budget are being read. */
   isRefreshing(roleBudget: RoleBudget): boolean {
     return this.#refreshing.has(roleBudget);
   }
 
-  /** For somebody whose turn it is. False means that it is being looked at; the ears hear when that is done. */
+  /** As `isFresh`, for a request that has the turn. If false, the records are being read, and `onReady` follows. */
   ensureFresh(call: EntryRequest, roleBudget: RoleBudget): boolean {
     if (this.isFresh(call)) return true;
-    // A lane hears once of what it waits for, however often it was tried meanwhile.
+    // One read per role budget, however often its first request is tried meanwhile.
     if (this.#refreshing.has(roleBudget)) return false;
     this.#refreshing.add(roleBudget);
     void this.refresh(call).then(() => {
       this.#refreshing.delete(roleBudget);
-      this.#callbacks.heard(roleBudget);
+      this.#callbacks.onReady(roleBudget);
     });
     return false;
   }
@@ -72,12 +72,15 @@ export class RecordFreshness {
     await Promise.all(recordNamesOf(call).map(recordName => this.#peerBreakers.refresh(recordName)));
   }
 
-  /** What there is to hear before somebody may be told no, or goes without asking; undefined when there is nothing. */
+  /**
+   * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
+   * fresh.
+   */
   refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
     return denial?.probeReply ?? (this.isFresh(call) ? undefined : this.refresh(call));
   }
 
-  /** Somebody waits for a host that is cut off. */
+  /** Re-reads the records of blockers every POLL_MS, as long as requests wait for any. */
   pollBlockers(): void {
     this.#pollTimer ??= this.#time.setTimer(POLL_MS, () => {
       this.#pollTimer = undefined;
@@ -88,7 +91,7 @@ export class RecordFreshness {
     });
   }
 
-  /** When others know what this process knows. */
+  /** Resolves when pending records are written. */
   async close(): Promise<void> {
     this.#pollTimer?.cancel();
     await this.#peerBreakers.flush();
@@ -102,13 +105,13 @@ export class RecordFreshness {
     this.#retryUs = this.#time.monotonicUs() + RETRY_US;
     if (this.#isAway) return;
     this.#isAway = true;
-    this.#callbacks.changed(error);
+    this.#callbacks.onStoreChange(error);
   }
 
   #reached(): void {
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#callbacks.changed(undefined);
+    this.#callbacks.onStoreChange(undefined);
     this.#sync.republish();
   }
 }

@@ -10,7 +10,7 @@ import { FakeTime } from "../testing/fake-time.ts";
 
 const HOST = "a.example";
 
-function world(count: number, slots: number, wrap: (store: Store) => Store = store => store) {
+function processesOf(count: number, slots: number, wrap: (store: Store) => Store = store => store) {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   const limits = limitPoliciesFrom(
@@ -27,7 +27,7 @@ function world(count: number, slots: number, wrap: (store: Store) => Store = sto
   return { time, gates };
 }
 
-/** Requests that take so long each, as many as there are, and how many were under way at once. */
+/** Sends requests of a given duration, and counts how many were in flight at once. */
 class SlotLoad {
   readonly time: FakeTime;
   readonly perGate: number[] = [];
@@ -52,8 +52,8 @@ class SlotLoad {
   }
 }
 
-test("a cap that is shared counts over all processes, and is used in full", async () => {
-  const { time, gates } = world(3, 4);
+test("a shared max_concurrent applies to all processes together, and is fully used", async () => {
+  const { time, gates } = processesOf(3, 4);
   const load = new SlotLoad(time);
   const all = gates.flatMap((gate, index) => Array.from({ length: 20 }, () => load.send(gate, index, 200)));
   await time.advance(5000);
@@ -63,23 +63,23 @@ test("a cap that is shared counts over all processes, and is used in full", asyn
   assert.deepEqual(load.perGate, [20, 20, 20]);
 });
 
-test("no process keeps a slot to itself while others want it", async () => {
-  const { time, gates } = world(2, 1);
+test("no process keeps a slot while others wait for one", async () => {
+  const { time, gates } = processesOf(2, 1);
   const load = new SlotLoad(time);
   const all = gates.flatMap((gate, index) => Array.from({ length: 30 }, () => load.send(gate, index, 100)));
   await time.advance(4000);
   const [a = 0, b = 0] = load.perGate;
   assert.equal(load.most, 1);
-  assert.ok(a + b >= 20, `${a + b} went`);
+  assert.ok(a + b >= 20, `${a + b} were sent`);
   assert.ok(Math.abs(a - b) <= 1, `${a} and ${b}`);
   await time.advance(60_000);
   await Promise.all(all);
 });
 
-test("the slots of a process that died are free when its lease is over", async () => {
-  const { time, gates } = world(2, 1);
+test("the slots of a process that died are free when its lease ends", async () => {
+  const { time, gates } = processesOf(2, 1);
   const [dead, alive] = gates as [Gate, Gate];
-  // Its renewals die with it: nothing of this gate runs any more.
+  // The process is dead: its lease is not renewed any more.
   const lost = new MemoryStore(time);
   const member = lost.member("dead");
   const limits = limitPoliciesFrom({ hosts: { [HOST]: { total: { max_concurrent: 1, shared: true } } } }, "test");
@@ -91,57 +91,57 @@ test("the slots of a process that died are free when its lease is over", async (
     },
     result: undefined,
   }));
-  let hasGone = false;
+  let isGranted = false;
   const waiting = Promise.resolve(other.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 })).then(grant => {
-    hasGone = true;
+    isGranted = true;
     grant.release();
   });
   await time.advance(LEASE_MS - 1);
-  assert.equal(hasGone, false);
+  assert.equal(isGranted, false);
   await time.advance(200);
   await waiting;
-  assert.equal(hasGone, true);
+  assert.equal(isGranted, true);
   await Promise.all([dead.close(), alive.close(), other.close()]);
 });
 
-test("a long request keeps its slot, and closing gives everything back", async () => {
-  const { time, gates } = world(2, 1);
+test("a long request keeps its slot, and closing returns all slots", async () => {
+  const { time, gates } = processesOf(2, 1);
   const [a, b] = gates as [Gate, Gate];
   const entering = Promise.resolve(a.enter({ host: HOST, role: "metadata" }));
   await time.advance(0);
   const grant = await entering;
   grant.written();
   await time.advance(2.5 * LEASE_MS);
-  let hasGone = false;
+  let isGranted = false;
   const waiting = Promise.resolve(b.enter({ host: HOST, role: "metadata", maxWaitMs: 60_000 })).then(grant => {
-    hasGone = true;
+    isGranted = true;
     grant.release();
   });
   await time.advance(1000);
-  assert.equal(hasGone, false);
+  assert.equal(isGranted, false);
   await a.close();
   await time.advance(200);
   await waiting;
 });
 
-test("a process that closes takes no slot with it", async () => {
-  const { time, gates } = world(2, 1);
+test("closing a process frees its slots for the others at once", async () => {
+  const { time, gates } = processesOf(2, 1);
   const [a, b] = gates as [Gate, Gate];
   const entering = Promise.resolve(a.enter({ host: HOST, role: "metadata" }));
   await time.advance(0);
   await entering;
   await a.close();
-  let hasGone = false;
+  let isGranted = false;
   const next = Promise.resolve(b.enter({ host: HOST, role: "metadata" })).then(grant => {
-    hasGone = true;
+    isGranted = true;
     grant.release();
   });
   await time.advance(0);
-  assert.equal(hasGone, true);
+  assert.equal(isGranted, true);
   await next;
 });
 
-test("the caps of two roles and of their host are counted apart", async () => {
+test("the slots of two roles and of their host are counted separately", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   const rates = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 60_000 };
@@ -163,8 +163,8 @@ test("the caps of two roles and of their host are counted apart", async () => {
 
 test("while the store is away each process has its share of the slots, at least one", async () => {
   let isAway = false;
-  const away = () => Promise.reject(new StoreError("nobody there"));
-  const { time, gates } = world(2, 4, store => ({
+  const away = () => Promise.reject(new StoreError("no connection"));
+  const { time, gates } = processesOf(2, 4, store => ({
     processId: store.processId,
     processes: 2,
     exchange: (...about) => (isAway ? away() : store.exchange(...about)),

@@ -1,39 +1,42 @@
 import { leaseSlots, type SharedSlots, slotsExpiryUs } from "../core/limits/shared-slots.ts";
 import type { StoreError } from "../errors.ts";
-import type { Budget, RoleBudget } from "../limiter/budget.ts";
+import type { Budget } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { budgetKey } from "./budget-claims.ts";
 
-/** Nobody hears of a slot that others give back: whoever wants one asks again after this. */
+/** The store does not notify: a process that wants a slot asks again after this. */
 const RETRY_US = 100_000;
-/** Who has a slot and waits for something else keeps it so long. */
+/** How long a leased slot is kept while its request waits for something else. */
 const IDLE_MS = 250;
 
 export interface SlotLeasesCallbacks {
-  /** There may be a slot for this lane now. */
-  readonly news: (roleBudget: RoleBudget) => void;
+  /** There may be a slot for this role budget now. */
+  readonly onReady: (roleBudget: RoleBudget) => void;
+  /** Whether requests wait at this role budget. */
   readonly isWaitedFor: (roleBudget: RoleBudget) => boolean;
-  readonly failed: (error: StoreError) => void;
-  /** While the store is away each process has its share of the slots. */
-  readonly isAway: () => boolean;
+  readonly onStoreError: (error: StoreError) => void;
+  /** While the store is away, no slots are leased: each process has its share of them. */
+  readonly isStoreAway: () => boolean;
 }
 
 interface SlotLease {
-  /** Slots that are this process's for now; those in flight are among them. */
+  /** Slots leased to this process, including those of requests in flight. */
   leased: number;
-  /** There is something to tell the store. */
+  /** An exchange is due also before `notBeforeUs`: slots are to be returned, or the lease renewed. */
   isDue: boolean;
   wanted: number;
   isRequesting: boolean;
   notBeforeUs: number;
-  /** When those of no use yet go back. */
-  idle: Timer | undefined;
+  /** Returns slots that are still unused after IDLE_MS. */
+  idleTimer: Timer | undefined;
   readonly waiting: Set<RoleBudget>;
 }
 
 /**
- * Slots of budgets whose `max_concurrent` counts over all processes. One is had from the store before a request goes,
- * and goes back when it has ended, so that whoever has waited longest gets it, wherever he is.
+ * Leases slots of budgets whose `max_concurrent` is shared by all processes (`shared: true`). A slot is leased before a
+ * request is sent and returned when it has ended, so that the store can give it to the process that has waited longest.
  */
 export class SlotLeases {
   readonly #store: Store;
@@ -48,12 +51,12 @@ export class SlotLeases {
     this.#callbacks = callbacks;
   }
 
-  /** Whether there is a slot of this process's own on the whole way. Asks nobody. */
+  /** Whether a slot is leased in every shared budget that applies. Does not ask the store. */
   has(roleBudget: RoleBudget): boolean {
     return this.#missing(roleBudget) === undefined;
   }
 
-  /** The same for somebody whose turn it is; what is missing is asked for, for `wanted` requests. */
+  /** As `has`, for a request that has the turn. Missing slots are requested, for `wanted` requests. */
   ensure(roleBudget: RoleBudget, wanted: number): boolean {
     const missing = this.#missing(roleBudget);
     if (missing === undefined) return true;
@@ -65,7 +68,7 @@ export class SlotLeases {
     return false;
   }
 
-  /** A request has ended. Its slots go back; whoever is next here asks like everybody else. */
+  /** Returns the slots of a request that has ended. The next request of this process has to lease its own. */
   freed(roleBudget: RoleBudget): void {
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       const lease = this.#leases.get(at);
@@ -79,18 +82,18 @@ export class SlotLeases {
     return false;
   }
 
-  /** Gives back what is left. */
+  /** Returns all slots. */
   async close(): Promise<void> {
     this.#renewal?.cancel();
     const leases = [...this.#leases];
     this.#leases.clear();
-    for (const [, { idle }] of leases) idle?.cancel();
-    // A store that is away will find out by itself, when the lease is over.
+    for (const [, { idleTimer }] of leases) idleTimer?.cancel();
+    // If the store is away, the slots return when the lease expires.
     await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => 0)));
   }
 
   #missing(roleBudget: RoleBudget): Budget | undefined {
-    if (this.#callbacks.isAway()) return undefined;
+    if (this.#callbacks.isStoreAway()) return undefined;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       if (at.policy.sharesSlots && (this.#leases.get(at)?.leased ?? 0) <= at.inFlight) return at;
     }
@@ -98,8 +101,8 @@ export class SlotLeases {
   }
 
   #giveBack(budget: Budget, lease: SlotLease): void {
-    lease.idle?.cancel();
-    lease.idle = undefined;
+    lease.idleTimer?.cancel();
+    lease.idleTimer = undefined;
     lease.leased = budget.inFlight;
     lease.isDue = true;
     this.#scheduleExchange(budget, lease);
@@ -109,7 +112,7 @@ export class SlotLeases {
     const isTooEarly = !lease.isDue && lease.notBeforeUs > this.#time.monotonicUs();
     if (lease.isRequesting || isTooEarly) return;
     lease.isRequesting = true;
-    // With everything else that comes up in this turn.
+    // In a microtask, so that everything of the present turn of the event loop goes in one exchange.
     queueMicrotask(() => void this.#exchange(budget, lease));
   }
 
@@ -117,15 +120,15 @@ export class SlotLeases {
     const { wanted } = lease;
     lease.isDue = false;
     lease.wanted = 0;
-    // What went while the store was away counts like the rest.
+    // Requests that were sent while the store was away hold slots too.
     lease.leased = Math.max(lease.leased, budget.inFlight);
     try {
       const given = await this.#update(budget, lease.leased, wanted);
       lease.leased += given;
       if (given < wanted) this.#retryLater(lease);
     } catch (error) {
-      // What was to go back does so when the lease is over.
-      this.#callbacks.failed(error as StoreError);
+      // Slots that were to be returned are free when the lease expires.
+      this.#callbacks.onStoreError(error as StoreError);
     }
     lease.isRequesting = false;
     const roleBudgets = this.#notify(lease);
@@ -135,16 +138,16 @@ export class SlotLeases {
     if (lease.leased > 0) this.#renewal ??= this.#renewLater();
   }
 
-  /** A slot that was given to somebody who waits for something else now is kept for a moment; one that nobody wants is not. */
+  /** Keeps an unused slot for a moment if requests wait, which may lack something else; else returns it at once. */
   #keepOrGiveBack(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): void {
     if (!roleBudgets.some(roleBudget => this.#callbacks.isWaitedFor(roleBudget))) this.#giveBack(budget, lease);
-    else lease.idle ??= this.#time.setTimer(IDLE_MS, () => this.#giveBack(budget, lease));
+    else lease.idleTimer ??= this.#time.setTimer(IDLE_MS, () => this.#giveBack(budget, lease));
   }
 
   #notify(lease: SlotLease): readonly RoleBudget[] {
     const roleBudgets = [...lease.waiting];
     lease.waiting.clear();
-    for (const roleBudget of roleBudgets) this.#callbacks.news(roleBudget);
+    for (const roleBudget of roleBudgets) this.#callbacks.onReady(roleBudget);
     return roleBudgets;
   }
 
@@ -156,13 +159,13 @@ export class SlotLeases {
   #update(budget: Budget, holds: number, wanted: number): Promise<number> {
     const { processId } = this.#store;
     const limit = budget.policy.maxConcurrent;
-    return this.#store.change<SharedSlots, number>(`slots ${nameOf(budget)}`, ({ record = {}, nowUs }) => {
+    return this.#store.change<SharedSlots, number>(`slots ${budgetKey(budget)}`, ({ record = {}, nowUs }) => {
       const { slots, given } = leaseSlots(record, processId, { holds, wanted, limit }, nowUs, LEASE_MS * 1000);
       return { record: { next: slots, keepUntilUs: slotsExpiryUs(slots, nowUs) + 1000 }, result: given };
     });
   }
 
-  /** Says in time that this process lives and still has what it has. */
+  /** Renews the leases of this process well before they expire. */
   #renewLater(): Timer {
     return this.#time.setTimer(LEASE_MS / 3, () => {
       this.#renewal = undefined;
@@ -184,14 +187,10 @@ export class SlotLeases {
       wanted: 0,
       isRequesting: false,
       notBeforeUs: 0,
-      idle: undefined,
+      idleTimer: undefined,
       waiting: new Set(),
     };
     this.#leases.set(budget, lease);
     return lease;
   }
-}
-
-function nameOf(budget: Budget): string {
-  return "role" in budget ? `lane ${budget.name} ${budget.role}` : `total ${budget.name}`;
 }

@@ -19,8 +19,8 @@ interface SharedGates {
   readonly events: LimiterEvent[];
 }
 
-/** Several gates that would live in processes of their own. */
-function world(
+/** Several gates that share a store, as in separate processes. */
+function processesOf(
   count: number,
   rates: string,
   limits: RatelimitsOptions = {},
@@ -47,8 +47,8 @@ function world(
   return { time, gates, events };
 }
 
-/** A store whose exchanges are another's business. */
-function instead(store: Store, exchange: Store["exchange"]): Store {
+/** The store with another `exchange`. */
+function withExchange(store: Store, exchange: Store["exchange"]): Store {
   return {
     processId: store.processId,
     processes: 2,
@@ -60,7 +60,7 @@ function instead(store: Store, exchange: Store["exchange"]): Store {
   };
 }
 
-/** Sends at once, as soon as it may. */
+/** Waits for a grant and writes the request at once. */
 async function send(gate: Gate | undefined, time: FakeTime, options: object = {}): Promise<number> {
   assert.ok(gate !== undefined);
   const grant = await gate.enter({ host: HOST, role: "metadata", ...options });
@@ -70,7 +70,7 @@ async function send(gate: Gate | undefined, time: FakeTime, options: object = {}
 }
 
 test("processes that share a store keep one limit together", async () => {
-  const { time, gates } = world(2, "3/SECOND");
+  const { time, gates } = processesOf(2, "3/SECOND");
   const sent: number[] = [];
   for (const gate of gates) for (let n = 0; n < 3; n += 1) send(gate, time).then(ms => sent.push(ms));
   await time.advance(0);
@@ -81,8 +81,8 @@ test("processes that share a store keep one limit together", async () => {
   assert.equal(sent.length, 6);
 });
 
-test("within a process it stays first come, first served", async () => {
-  const { time, gates } = world(2, "2/SECOND");
+test("within a process requests are granted first in, first out", async () => {
+  const { time, gates } = processesOf(2, "2/SECOND");
   const order: string[] = [];
   for (let n = 0; n < 6; n += 1) {
     send(gates[0], time).then(() => order.push(`a${n}`));
@@ -96,8 +96,8 @@ test("within a process it stays first come, first served", async () => {
   }
 });
 
-test("nobody is starved: each process gets its share", async () => {
-  const { time, gates } = world(4, "8/SECOND");
+test("no process starves: each gets its share", async () => {
+  const { time, gates } = processesOf(4, "8/SECOND");
   const got = gates.map(() => 0);
   for (const [index, gate] of gates.entries()) {
     for (let n = 0; n < 100; n += 1) {
@@ -112,13 +112,13 @@ test("nobody is starved: each process gets its share", async () => {
   assert.ok(Math.max(...got) - Math.min(...got) <= mean / 4, `${got}`);
 });
 
-test("who may not wait is granted what is free, and refused at once what others have", async () => {
-  const { time, gates } = world(2, "1/SECOND");
+test("a request with maxWaitMs 0 is granted free units, and refused at once when other processes have them", async () => {
+  const { time, gates } = processesOf(2, "1/SECOND");
   const first = gates[0]?.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
   const second = gates[1]?.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
   const refused = assert.rejects(Promise.resolve(second), error => {
     assert.ok(error instanceof RateLimitExceeded);
-    assert.equal(error.constraint.limit, "1/SECOND of all processes together");
+    assert.equal(error.constraint.limit, "1/SECOND (shared by all processes)");
     return true;
   });
   await time.advance(10);
@@ -127,12 +127,12 @@ test("who may not wait is granted what is free, and refused at once what others 
   assert.equal(time.armedTimers, 1, "only the lease of the other is renewed");
 });
 
-test("a refusal that is known costs no question", async () => {
+test("a refusal that is already known requests the store nothing", async () => {
   let asked = 0;
-  const { time, gates } = world(2, "1/MINUTE", {}, store =>
-    instead(store, (settlements, asks) => {
-      asked += asks.length;
-      return store.exchange(settlements, asks);
+  const { time, gates } = processesOf(2, "1/MINUTE", {}, store =>
+    withExchange(store, (settlements, requests) => {
+      asked += requests.length;
+      return store.exchange(settlements, requests);
     }),
   );
   await send(gates[0], time);
@@ -147,8 +147,8 @@ test("a refusal that is known costs no question", async () => {
   assert.equal(await patient, 60_000);
 });
 
-test("what is given to somebody who has left goes back", async () => {
-  const { time, gates } = world(2, "1/MINUTE");
+test("units leased for an aborted request are returned", async () => {
+  const { time, gates } = processesOf(2, "1/MINUTE");
   const controller = new AbortController();
   const left = gates[0]?.enter({ host: HOST, role: "metadata", signal: controller.signal });
   const gone = assert.rejects(Promise.resolve(left));
@@ -158,17 +158,17 @@ test("what is given to somebody who has left goes back", async () => {
   assert.equal(await send(gates[1], time), 1);
 });
 
-test("a grant that comes back unwritten is another process's at once", async () => {
-  const { time, gates } = world(2, "1/MINUTE");
+test("units of an unwritten grant are available to another process at once", async () => {
+  const { time, gates } = processesOf(2, "1/MINUTE");
   const grant = await gates[0]?.enter({ host: HOST, role: "metadata" });
   grant?.giveBack();
   await time.advance(1);
   assert.equal(await send(gates[1], time), 1);
 });
 
-test("totals and lanes are drawn from together or not at all, over all processes", async () => {
+test("over all processes a request is charged to its role and its total together, or to neither", async () => {
   const host = { total: { rates: "3/SECOND", guard_ms: 0 }, metadata: { rates: "2/SECOND", guard_ms: 0 } };
-  const { time, gates } = world(2, "9/SECOND", {
+  const { time, gates } = processesOf(2, "9/SECOND", {
     hosts: { [HOST]: { ...host, landing: { rates: "2/SECOND", guard_ms: 0 } } },
   });
   const sent: string[] = [];
@@ -185,11 +185,11 @@ test("totals and lanes are drawn from together or not at all, over all processes
   assert.equal(sent.length, 6);
 });
 
-test("when the store is away each process keeps to its share, says so once, and comes back by itself", async () => {
+test("when the store is away each process uses its share, reports it once, and returns to the full limits by itself", async () => {
   let isAway = false;
-  const { time, gates, events } = world(2, "4/SECOND", {}, store =>
-    instead(store, (settlements, asks) =>
-      isAway ? Promise.reject(new StoreError("nobody there")) : store.exchange(settlements, asks),
+  const { time, gates, events } = processesOf(2, "4/SECOND", {}, store =>
+    withExchange(store, (settlements, requests) =>
+      isAway ? Promise.reject(new StoreError("no connection")) : store.exchange(settlements, requests),
     ),
   );
   await send(gates[0], time);
@@ -204,13 +204,13 @@ test("when the store is away each process keeps to its share, says so once, and 
   isAway = false;
   await time.advance(5000);
   assert.equal(sent.length, 12);
-  const told = events.map(event => event.event_type).filter(type => type.startsWith("store_"));
-  assert.deepEqual(told.toSorted(), ["store_away", "store_away", "store_back", "store_back"]);
+  const storeEvents = events.map(event => event.event_type).filter(type => type.startsWith("store_"));
+  assert.deepEqual(storeEvents.toSorted(), ["store_away", "store_away", "store_back", "store_back"]);
 });
 
 test("a reload while the store is away gives a process its share of the new limits", async () => {
-  const { time, gates } = world(2, "4/SECOND", {}, store =>
-    instead(store, () => Promise.reject(new StoreError("nobody there"))),
+  const { time, gates } = processesOf(2, "4/SECOND", {}, store =>
+    withExchange(store, () => Promise.reject(new StoreError("no connection"))),
   );
   const [gate] = gates;
   await send(gate, time);
@@ -225,7 +225,7 @@ test("a reload while the store is away gives a process its share of the new limi
   assert.equal(sent.length, 9);
 });
 
-test("another process's stricter policy counts, and is told of once", async () => {
+test("a stricter policy of another process applies, and is reported once", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   const events: LimiterEvent[] = [];
@@ -250,7 +250,7 @@ test("another process's stricter policy counts, and is told of once", async () =
   assert.equal(events.filter(({ event_type }) => event_type === "limit_overruled").length, 1);
 });
 
-test("over all processes the any-window law holds, everybody is served, and nothing stays out", async () => {
+test("over all processes law L1 holds, every request is granted, and no unit stays leased", async () => {
   const call = fc.record({
     gate: fc.nat(2),
     afterMs: fc.nat(400),
@@ -260,7 +260,7 @@ test("over all processes the any-window law holds, everybody is served, and noth
   });
   await fc.assert(
     fc.asyncProperty(fc.array(call, { maxLength: 40 }), async calls => {
-      const { time, gates } = world(3, "3/SECOND+7/3SECOND");
+      const { time, gates } = processesOf(3, "3/SECOND+7/3SECOND");
       const writtenMs: number[] = [];
       let open = 0;
       for (const { gate, afterMs, connectMs, fate, weight } of calls) {
@@ -292,7 +292,7 @@ test("over all processes the any-window law holds, everybody is served, and noth
         if (fate === "aborted") controller.abort();
       }
       await time.advance(120_000);
-      assert.equal(open, 0, "everybody has been served");
+      assert.equal(open, 0, "every request was granted");
       for (const [limit, windowMs] of [
         [3, 1000],
         [7, 3000],
@@ -309,15 +309,15 @@ test("over all processes the any-window law holds, everybody is served, and noth
   );
 });
 
-test("who may not wait is not kept by questions that are asked for others", async () => {
+test("a request with maxWaitMs 0 does not wait for exchanges made for other requests", async () => {
   const ticking: { time?: FakeTime } = {};
-  // A store that takes its time, and gives one unit for each question.
-  const { time, gates } = world(1, "100/SECOND", {}, store =>
-    instead(store, async (settlements, asks) => {
+  // A slow store that leases one unit per exchange.
+  const { time, gates } = processesOf(1, "100/SECOND", {}, store =>
+    withExchange(store, async (settlements, requests) => {
       await ticking.time?.sleep(100);
       return store.exchange(
         settlements,
-        asks.map(ask => ({ ...ask, most: ask.least })),
+        requests.map(request => ({ ...request, most: request.least })),
       );
     }),
   );
@@ -332,13 +332,13 @@ test("who may not wait is not kept by questions that are asked for others", asyn
   await time.advance(2000);
   await refused;
   await Promise.all(patient);
-  // The question that was out when it came, the first that counted it in, and the beat in which that is noticed.
+  // The exchange in flight on arrival, the first one that includes it, and the timer that notices the reply.
   assert.ok(refusedMs <= 210, `refused at ${refusedMs}`);
 });
 
-test("a question that came up while the store failed keeps nobody waiting", async () => {
+test("a lease request made while the store failed keeps no request waiting", async () => {
   let fail: (error: StoreError) => void = () => undefined;
-  const { time, gates } = world(
+  const { time, gates } = processesOf(
     1,
     "5/SECOND",
     {
@@ -349,7 +349,7 @@ test("a question that came up while the store failed keeps nobody waiting", asyn
       global: { max_inflight: 1 },
     },
     store =>
-      instead(store, () => {
+      withExchange(store, () => {
         const { promise, reject } = Promise.withResolvers<never>();
         fail = reject;
         return promise;
@@ -368,7 +368,7 @@ test("a question that came up while the store failed keeps nobody waiting", asyn
     isRefused = true;
   });
   await time.advance(1);
-  // Nothing is free any more, so that only the bound can end the wait.
+  // No unit is free, so that only the bound can end the wait.
   const slot = gate.enter({ host: HOST, role: "landing", method: "HEAD" }) as Grant;
   await time.advance(1);
   fail(new StoreError("gone"));

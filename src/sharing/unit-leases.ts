@@ -1,37 +1,30 @@
 import { backoffMs } from "../core/breaker/backoff.ts";
-import type { BudgetClaim } from "../core/limits/shared-budget.ts";
 import type { StoreError } from "../errors.ts";
-import type { Budget, RoleBudget } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
-import {
-  type BudgetStore,
-  LEASE_MS,
-  type LeaseReply,
-  type LeaseRequest,
-  type Settlement,
-  type StoreClaim,
-} from "../stores/store.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { claimsOf, isLimited } from "./budget-claims.ts";
 
-/** What is given is used soon or goes back: a process that slept must not come late with what others could have used. */
+/** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
 const USE_WITHIN_US = 1_000_000;
-/** No more is asked for at once: what a process cannot send at once it keeps from the others. */
+/** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
 const MAX_UNITS_PER_LEASE = 64;
 const RETRY = { baseMs: 1000, capMs: 30_000 };
 
 export interface UnitLeasesCallbacks {
-  /** A lane has got something, or knows when it may ask again. */
-  readonly news: (roleBudget: RoleBudget) => void;
-  /** The store is away: from now on each process keeps to its share. Undefined when it is back. */
-  readonly changed: (away: { readonly processes: number; readonly error: StoreError } | undefined) => void;
-  /** Another process has stricter limits in mind for this lane, and they count. */
-  readonly overruled: (roleBudget: RoleBudget) => void;
+  /** A role budget got units, or knows when to ask again. */
+  readonly onReady: (roleBudget: RoleBudget) => void;
+  /** The store is away: from now on each process uses its share of the limits. Undefined when it is back. */
+  readonly onStoreChange: (away: { readonly processes: number; readonly error: StoreError } | undefined) => void;
+  /** Another process has stricter limits for this role budget, which apply to all. */
+  readonly onOverruled: (roleBudget: RoleBudget) => void;
 }
 
 /**
- * Draws units for this process's lanes from a store that other processes draw on too. All that has come up since the
- * last call goes in one, and only one is under way at a time. While the store is away nothing is drawn, and the limits
- * are divided (law S4); it is asked again now and then, when there is traffic.
+ * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
+ * only one exchange is in flight. While the store is away nothing is leased and the limits are divided by the number of
+ * processes (law S4). It is tried again at growing intervals, when there is traffic.
  */
 export class UnitLeases {
   readonly #store: BudgetStore;
@@ -40,7 +33,7 @@ export class UnitLeases {
   readonly #callbacks: UnitLeasesCallbacks;
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
-  /** Lanes that have something out. */
+  /** Role budgets with leased units. */
   readonly #leased = new Set<RoleBudget>();
   #isExchanging = false;
   #isScheduled = false;
@@ -56,14 +49,16 @@ export class UnitLeases {
     this.#callbacks = callbacks;
   }
 
-  /** Whether a lane may send so many units now, as far as others are concerned. Asks nobody. */
+  /** Whether enough units are leased to send `units` now. Does not ask the store. */
   has(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
     if (units === 0 || this.#isAway || !isLimited(roleBudget)) return true;
     const { unitLease } = roleBudget;
-    return unitLease !== undefined && unitLease.units >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
+    return unitLease !== undefined && unitLease.unusedUnits >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
   }
 
-  /** The same for somebody whose turn it is; what is missing is asked for, and `wanted` units with it. */
+  /**
+   * As `has`, for a request that has the turn. Missing units are requested, up to `wanted` for the requests behind it.
+   */
   ensure(roleBudget: RoleBudget, units: number, wanted: number, nowUs: number): boolean {
     this.retryStore(nowUs);
     if (this.has(roleBudget, units, nowUs)) return true;
@@ -76,9 +71,9 @@ export class UnitLeases {
     return false;
   }
 
-  taken(roleBudget: RoleBudget, units: number): void {
+  charged(roleBudget: RoleBudget, units: number): void {
     const { unitLease } = roleBudget;
-    if (unitLease !== undefined) unitLease.units = Math.max(0, unitLease.units - units);
+    if (unitLease !== undefined) unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - units);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
@@ -93,28 +88,28 @@ export class UnitLeases {
     return this.#isAway;
   }
 
-  /** The store has failed at something else. */
+  /** Reports a failure of the store in another part of the program. */
   failed(error: StoreError): void {
     this.#storeLost(error, [], []);
   }
 
-  /** Somebody has something to send: a reason to look whether a store that was away is back. */
+  /** Called for each new request: tries a store that is away again, if its retry time has come. */
   retryStore(nowUs: number): void {
     if (this.#isAway && nowUs >= this.#retryUs) this.#scheduleExchange();
   }
 
-  /** What nobody in the line wants any more goes back at once. */
+  /** Returns unused units at once if no request waits for them. */
   returnUnwanted(roleBudget: RoleBudget, isWaitedFor: boolean): void {
     if (!isWaitedFor && roleBudget.unitLease !== undefined) this.#returnUnused(roleBudget, roleBudget.unitLease);
   }
 
-  /** Gives everything back and says goodbye. */
+  /** Returns all units and closes the store. */
   async close(): Promise<void> {
     this.#renewal?.cancel();
     for (const roleBudget of this.#leased) this.#settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
     const last = [...this.#settlements.values()];
     this.#settlements.clear();
-    // A store that is away will find out by itself, when the lease is over.
+    // If the store is away, the units return when the lease expires.
     if (last.length > 0 && !this.#isAway) await this.#store.exchange(last, []).catch(() => undefined);
     await this.#store.close();
   }
@@ -125,30 +120,34 @@ export class UnitLeases {
   }
 
   #returnUnused(roleBudget: RoleBudget, unitLease: UnitLease): void {
-    if (unitLease.units === 0) return;
-    const { units } = unitLease;
-    unitLease.units = 0;
-    this.#settle(roleBudget, 0, units);
+    if (unitLease.unusedUnits === 0) return;
+    const { unusedUnits } = unitLease;
+    unitLease.unusedUnits = 0;
+    this.#settle(roleBudget, 0, unusedUnits);
   }
 
   #settle(roleBudget: RoleBudget, written: number, returned: number): void {
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.leasedUnits === 0) return;
-    // What was granted while the store was away was never drawn from it.
-    const gone = Math.min(written, unitLease.leasedUnits);
-    const back = Math.min(returned, unitLease.leasedUnits - gone);
-    if (gone + back === 0) return;
-    unitLease.leasedUnits -= gone + back;
+    // Units that were granted while the store was away were never leased.
+    const writtenUnits = Math.min(written, unitLease.leasedUnits);
+    const returnedUnits = Math.min(returned, unitLease.leasedUnits - writtenUnits);
+    if (writtenUnits + returnedUnits === 0) return;
+    unitLease.leasedUnits -= writtenUnits + returnedUnits;
     if (unitLease.leasedUnits === 0) this.#leased.delete(roleBudget);
-    const name = unitLease.keys.join("\n");
-    const sum = this.#settlements.get(name) ?? { keys: unitLease.keys, written: 0, returned: 0 };
-    sum.written += gone;
-    sum.returned += back;
-    this.#settlements.set(name, sum);
+    this.#addSettlement(unitLease.keys, writtenUnits, returnedUnits);
     this.#scheduleExchange();
   }
 
-  /** With everything else that comes up in this turn. */
+  #addSettlement(keys: readonly string[], written: number, returned: number): void {
+    const name = keys.join("\n");
+    const sum = this.#settlements.get(name) ?? { keys, written: 0, returned: 0 };
+    sum.written += written;
+    sum.returned += returned;
+    this.#settlements.set(name, sum);
+  }
+
+  /** In a microtask, so that everything of the present turn of the event loop goes in one exchange. */
   #scheduleExchange(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -169,7 +168,7 @@ export class UnitLeases {
     try {
       const replies = await this.#store.exchange(
         settlements,
-        roleBudgets.map(([roleBudget, wanted]) => leaseRequestOf(roleBudget, wanted)),
+        roleBudgets.map(([roleBudget, { least, most }]) => ({ claims: claimsOf(roleBudget), least, most })),
       );
       this.#isExchanging = false;
       this.#storeRestored();
@@ -191,7 +190,7 @@ export class UnitLeases {
     unitLease.isRequesting = false;
     if (reply?.kind === "given") {
       unitLease.keys = claimsOf(roleBudget).map(({ key }) => key);
-      unitLease.units += reply.units;
+      unitLease.unusedUnits += reply.units;
       unitLease.leasedUnits += reply.units;
       unitLease.leasedUs = nowUs;
       this.#leased.add(roleBudget);
@@ -201,31 +200,26 @@ export class UnitLeases {
     }
     if (reply?.isStricter && !unitLease.isOverruled) {
       unitLease.isOverruled = true;
-      this.#callbacks.overruled(roleBudget);
+      this.#callbacks.onOverruled(roleBudget);
     }
-    this.#callbacks.news(roleBudget);
+    this.#callbacks.onReady(roleBudget);
   }
 
   #storeLost(error: StoreError, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
     this.#failures += 1;
     this.#retryUs =
       this.#time.monotonicUs() + 1000 * Math.max(100, backoffMs(RETRY, this.#failures, this.#random(), undefined));
-    for (const { keys, written, returned } of settlements) {
-      const name = keys.join("\n");
-      const sum = this.#settlements.get(name) ?? { keys, written: 0, returned: 0 };
-      sum.written += written;
-      sum.returned += returned;
-      this.#settlements.set(name, sum);
-    }
+    for (const { keys, written, returned } of settlements) this.#addSettlement(keys, written, returned);
     const isFirstFailure = !this.#isAway;
     this.#isAway = true;
-    if (isFirstFailure) this.#callbacks.changed({ processes: Math.max(1, this.#store.processes), error });
-    // What came up meanwhile is not asked either: nobody waits for an answer that is not going to come.
+    if (isFirstFailure) this.#callbacks.onStoreChange({ processes: Math.max(1, this.#store.processes), error });
+    // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
+    // will not come.
     const requesting = new Set([...roleBudgets, ...this.#wanted.keys()]);
     this.#wanted.clear();
     for (const roleBudget of requesting) {
       this.#leaseOf(roleBudget).isRequesting = false;
-      this.#callbacks.news(roleBudget);
+      this.#callbacks.onReady(roleBudget);
     }
   }
 
@@ -233,10 +227,10 @@ export class UnitLeases {
     this.#failures = 0;
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#callbacks.changed(undefined);
+    this.#callbacks.onStoreChange(undefined);
   }
 
-  /** Says in time that this process lives and still has what it has. */
+  /** Renews the leases of this process well before they expire, and returns unused units. */
   #renewLater(): Timer {
     return this.#time.setTimer(LEASE_MS / 3, () => {
       this.#renewal = undefined;
@@ -244,46 +238,11 @@ export class UnitLeases {
         const { unitLease } = roleBudget;
         if (unitLease === undefined) continue;
         this.#returnUnused(roleBudget, unitLease);
-        const name = unitLease.keys.join("\n");
-        if (unitLease.leasedUnits > 0 && !this.#settlements.has(name))
-          this.#settlements.set(name, { keys: unitLease.keys, written: 0, returned: 0 });
+        // A settlement of nothing renews the lease.
+        if (unitLease.leasedUnits > 0) this.#addSettlement(unitLease.keys, 0, 0);
       }
       if (this.#leased.size > 0) this.#renewal = this.#renewLater();
       this.#scheduleExchange();
     });
   }
-}
-
-function isLimited(roleBudget: RoleBudget): boolean {
-  for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.windows.length > 0) return true;
-  return false;
-}
-
-function leaseRequestOf(
-  roleBudget: RoleBudget,
-  { least, most }: { readonly least: number; readonly most: number },
-): LeaseRequest {
-  return { claims: claimsOf(roleBudget), least, most };
-}
-
-/** Budgets without windows have nothing to share. */
-function claimsOf(roleBudget: RoleBudget): readonly StoreClaim[] {
-  const claims: StoreClaim[] = [];
-  if (roleBudget.windows.length > 0)
-    claims.push({ key: `lane ${roleBudget.name} ${roleBudget.role}`, ...claimOf(roleBudget) });
-  for (let at = roleBudget.above; at; at = at.above) {
-    if (at.windows.length > 0) claims.push({ key: `total ${at.name}`, ...claimOf(at) });
-  }
-  return claims;
-}
-
-function claimOf({ windows, policy, spacingUs }: Budget): BudgetClaim {
-  return {
-    windows: windows.map(({ limit, spanUs }, index) => ({
-      limit,
-      spanUs,
-      windowUs: policy.rates[index]?.windowUs ?? spanUs,
-    })),
-    spacingUs,
-  };
 }

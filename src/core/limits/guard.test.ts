@@ -30,3 +30,7 @@ test("even spacing leaves two of the shortest window's requests unused", () => {
   assert.equal(evenSpacingUs(parseRates("5/s")), 333_334);
   assert.equal(evenSpacingUs([]), 0);
 });
+
+test("even spacing is rounded up", () => {
+  assert.equal(evenSpacingUs(parseRates("5/s")), 333_334);
+});

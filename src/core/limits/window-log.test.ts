@@ -200,3 +200,24 @@ test("a log costs arrays only when its stamps differ, and only as much as its un
     [20],
   );
 });
+
+test("a window stores at most about 200 time stamps", () => {
+  const shape = ({ grain, capacity }: Window) => [grain, capacity];
+  assert.deepEqual(
+    [200, 201, 5000, 4999].map(limit => shape(makeWindow(limit, 1))),
+    [
+      [1, 201],
+      [2, 102],
+      [25, 201],
+      [25, 201],
+    ],
+  );
+});
+
+test("a limit lowered below one stored stamp uses the exact latest stamps", () => {
+  const windows = [makeWindow(5000, 3600e6)];
+  const log = new WindowLog();
+  for (let i = 1; i <= 990; i += 1) log.write(windows, 1, i * 1e6);
+  assert.equal(log.earliestUs([{ ...(windows[0] as Window), limit: 5 }], 0, 1, 1000e6), 990e6 + 3600e6);
+  assert.equal(log.earliestUs([{ ...(windows[0] as Window), limit: 16 }], 0, 1, 1000e6), 975e6 + 3600e6);
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gateOf, host, role, roleLimits, totalLimits } from "../../test/limiter/kit.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { Gate } from "./gate.ts";
+
+test("a wait that overruns its bound by up to a tenth is granted, a longer one is refused at the bound", async () => {
+  for (const [lateMs, expected] of [
+    [50, 1050],
+    [100, 1100],
+    [101, "RateLimitExceeded"],
+  ] as const) {
+    const { time, log, pass, enterNow } = gateOf(roleLimits({ rates: "1/s" }));
+    const grant = enterNow();
+    pass({ maxWaitMs: 1000 });
+    await time.advance(lateMs);
+    grant.release();
+    await time.advance(999 - lateMs);
+    assert.deepEqual(log, []);
+    await time.advance(1);
+    assert.deepEqual(log, typeof expected === "string" ? [expected] : []);
+    await time.advance(1000);
+    assert.deepEqual(log, [expected]);
+  }
+});
+
+test("a short bound may be overrun by five milliseconds", async () => {
+  for (const [lateMs, expected] of [
+    [5, 25],
+    [6, "RateLimitExceeded"],
+  ] as const) {
+    const { time, log, pass, enterNow } = gateOf(roleLimits({ rates: "1/20ms" }));
+    const grant = enterNow();
+    pass({ maxWaitMs: 20 });
+    await time.advance(lateMs);
+    grant.release();
+    await time.advance(100);
+    assert.deepEqual(log, [expected]);
+  }
+});
+
+test("retryAfterMs of a request refused at its bound includes the delay of the queue", async () => {
+  const { time, pass, enterNow } = gateOf(roleLimits({ rates: "1/s" }));
+  const grant = enterNow();
+  pass();
+  const second = pass({ maxWaitMs: 2000 });
+  await time.advance(1100);
+  grant.release();
+  await time.advance(2000);
+  assert.equal((await second).retryAfterMs, 1100);
+});
+
+test("waitedMs is counted from the arrival", async () => {
+  const { time, pass } = gateOf(roleLimits({ rates: "1/s" }));
+  await time.advance(5000);
+  pass();
+  const second = pass({ maxWaitMs: 1000 });
+  await time.advance(1000);
+  assert.equal(((await second) as Grant).waitedMs, 1000);
+});
+
+test("a timer that fires early does not end a wait before its bound", async () => {
+  const time = new FakeTime({ earlyUs: () => 1000 });
+  const gate = new Gate(limitPoliciesFrom(roleLimits({ rates: "9/s", max_concurrent: 1 }), "test"), time);
+  gate.enter({ host, role });
+  let endedUs = 0;
+  void (gate.enter({ host, role, maxWaitMs: 100 }) as Promise<Grant>).catch(() => {
+    endedUs = time.monotonicUs();
+  });
+  await time.advance(200);
+  assert.ok(endedUs >= 100_000, String(endedUs));
+});
+
+test("at its bound a wait is judged by the later of its role budget and its total", async () => {
+  const { time, enterNow, pass } = gateOf(totalLimits({ rates: "99/s" }, { rates: "1/s" }));
+  const grant = enterNow();
+  const second = pass({ maxWaitMs: 1000 });
+  await time.advance(300);
+  grant.release();
+  await time.advance(1000);
+  assert.equal((await second).retryAfterMs, 300);
+});
+
+test("a listener that releases a grant on an abort event loses no waiting request", async () => {
+  const time = new FakeTime();
+  let held: Grant | undefined;
+  const listener = (event: LimiterEvent) => {
+    if ("outcome" in event && event.outcome === "aborted") held?.release();
+  };
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "99/s", max_concurrent: 1 } } }, "test");
+  const gate = new Gate(limits, time, { listener });
+  held = gate.enter({ host, role }) as Grant;
+  const abort = new AbortController();
+  const aborted = (gate.enter({ host, role, signal: abort.signal }) as Promise<Grant>).catch(() => "aborted");
+  const next = gate.enter({ host, role }) as Promise<Grant>;
+  abort.abort();
+  await time.advance(0);
+  assert.equal(await aborted, "aborted");
+  assert.equal(gate.waiting, 0);
+  (await next).release();
+  assert.equal(gate.inFlight, 0);
+});

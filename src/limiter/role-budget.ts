@@ -1,0 +1,83 @@
+import type { AimdPolicy } from "../core/limits/aimd.ts";
+import type { Constraint } from "../errors.ts";
+import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
+import type { Role } from "../policy/roles.ts";
+import { Budget } from "./budget.ts";
+import type { LearnedLimits } from "./learned-limits.ts";
+import type { UnitLease } from "./unit-lease.ts";
+
+/** The budget of one role at one host or group, the first that a request is charged to. */
+export class RoleBudget extends Budget {
+  /** The limits in force: the configured ones, tightened by what was learned. */
+  declare policy: RoleBudgetPolicy;
+  readonly role: Role;
+  /** Limits announced by the server that are tighter than the policy. Undefined until there are any. */
+  learned: LearnedLimits | undefined = undefined;
+  /** False once a reload changed the rates: requests sent before did not keep to the present ones. */
+  hasUnchangedRates = true;
+  /** Forgotten, or removed by a reload. The object only serves requests that are still in flight. */
+  isDetached = false;
+  /** Units leased from a shared store. Undefined without a store, or before the first request to it. */
+  unitLease: UnitLease | undefined = undefined;
+  acquired = 0;
+  refused = 0;
+  headSkipped = 0;
+  /** Which kind of request gets the next free slot. It alternates, so that neither kind starves the other. */
+  servesUncountedFirst = false;
+
+  constructor(name: string, role: Role, policy: RoleBudgetPolicy, above: Budget | undefined) {
+    super(name, policy, above);
+    this.role = role;
+  }
+
+  /** Also waits until the store may have units again. */
+  override earliestUs(units: number, nowUs: number): number {
+    const ownUs = super.earliestUs(units, nowUs);
+    const { unitLease } = this;
+    return unitLease === undefined || units <= unitLease.unusedUnits ? ownUs : Math.max(ownUs, unitLease.notBeforeUs);
+  }
+
+  override constraint(units: number, nowUs: number): Constraint {
+    const sharedUs = this.unitLease?.notBeforeUs ?? 0;
+    if (units === 0 || sharedUs <= nowUs || super.earliestUs(units, nowUs) >= sharedUs)
+      return super.constraint(units, nowUs);
+    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
+  }
+
+  /** Whether a new budget would behave the same, so that this one may be forgotten if no request waits (law L11). */
+  isLikeNew(nowUs: number): boolean {
+    const { pace, learned, unitLease } = this;
+    return (
+      this.inFlight === 0 &&
+      this.holdUntilUs <= nowUs &&
+      (pace === undefined || pace.isNeutral(nowUs)) &&
+      (learned === undefined || learned.isLapsed(nowUs)) &&
+      this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
+      (unitLease === undefined || (unitLease.isIdle && unitLease.notBeforeUs <= nowUs))
+    );
+  }
+
+  /** The configured limits, without learned ones. */
+  get configured(): RoleBudgetPolicy {
+    return this.learned?.base ?? this.policy;
+  }
+
+  override reload(policy: RoleBudgetPolicy, aimd: AimdPolicy): void {
+    if (policy.labels.join() !== this.configured.labels.join()) this.hasUnchangedRates = false;
+    super.reload(this.learned?.overlay(policy) ?? policy, aimd);
+  }
+
+  /** Applies learned limits on top of the policy. */
+  learn(learned: LearnedLimits, aimd: AimdPolicy): void {
+    this.learned = learned;
+    this.reload(learned.base, aimd);
+  }
+
+  /** Drops learned limits. Only for a budget that may be forgotten: it then behaves like a new one. */
+  unlearn(aimd: AimdPolicy): void {
+    const { configured } = this;
+    this.learned = undefined;
+    this.hasUnchangedRates = true;
+    super.reload(configured, aimd);
+  }
+}

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RateLimiter } from "../gate/rate-limiter.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+test("the longest matching path of a split host applies", () => {
+  const limiter = new RateLimiter(
+    {
+      groups: {
+        a: { members: ["x.example/a"], metadata: { rates: "9/s" } },
+        ab: { members: ["x.example/a/b"], metadata: { rates: "1/s" } },
+      },
+    },
+    { time: new FakeTime() },
+  );
+  const call = () => limiter.tryAcquire({ host: "x.example", path: "/a/b/c" }) !== undefined;
+  assert.deepEqual([call(), call()], [true, false]);
+});
+
+test("a host listed twice or in two groups is an error, not half a limit", () => {
+  assert.throws(
+    () => new RateLimiter({ hosts: { "X.example": {}, "x.example": {} } }),
+    /hosts\.x\.example: duplicate entry x\.example/,
+  );
+  const members = ["a.example"];
+  assert.throws(
+    () => new RateLimiter({ groups: { one: { members }, two: { members } } }),
+    /a\.example is already a member of group one/,
+  );
+});
