@@ -51,8 +51,9 @@ function duplicateHosts(options: unknown, where: string): readonly ConfigProblem
 }
 
 /**
- * Compile-time check that a hand-written interface has exactly the keys and types of what a schema accepts:
- * `isExact<A, B>()` compiles only if both have the same shape. Optional keys are compared, which assignability is not.
+ * `true` if both types have the same keys and values at every depth, otherwise `never`. `true satisfies Exact<A, B>`
+ * checks at compile time that a hand-written interface and the input of a schema agree. Assignability alone would accept
+ * an optional key that only one of them has.
  */
 export type Exact<A, B> = [Shape<A>] extends [Shape<B>] ? ([Shape<B>] extends [Shape<A>] ? true : never) : never;
 

@@ -73,7 +73,6 @@ export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
     const hosts = scope.host !== undefined ? [scope.host] : scope.group !== undefined ? ofGroup : [NO_HOST];
     return rowsOf(policy, name, hosts, role => resolved.routeOf(entry, role));
   };
-  const isGroup = ({ scope }: ScopeEntry) => scope.host === undefined && scope.group !== undefined;
   // breakers.yaml may list hosts that have the default limits.
   const breakerHosts = Object.keys(policy.breakers.options.hosts ?? {}).filter(host => {
     const scope = resolved.scopeOf(host);
@@ -115,11 +114,14 @@ export function hostBreakerRows(policy: LoadedPolicy, host: string): readonly Br
 }
 
 export function groupRows(policy: LoadedPolicy): readonly GroupRow[] {
-  return policy.ratelimits.resolved.entries.flatMap(({ scope, members }) =>
-    scope.host === undefined && scope.group !== undefined
-      ? [{ name: scope.group, members: members.map(({ host, path }) => `${host}${path}`) }]
-      : [],
-  );
+  return policy.ratelimits.resolved.entries.filter(isGroup).map(({ scope, members }) => ({
+    name: scope.group ?? "",
+    members: members.map(({ host, path }) => `${host}${path}`),
+  }));
+}
+
+function isGroup({ scope }: ScopeEntry): boolean {
+  return scope.host === undefined && scope.group !== undefined;
 }
 
 function rowsOf(

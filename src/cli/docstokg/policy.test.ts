@@ -213,6 +213,7 @@ test("policy check without a file checks the variables that would be sent", asyn
 test("a wrong role, host or flag is a clear message and exit code 2", async () => {
   for (const [argv, expected] of [
     [["policy", "explain", "a.example", "metdata"], /unknown role "metdata"; expected metadata, landing or artifact/],
+    [["policy", "explain", "resolver:lov", "metadata"], /\[role\]: has no effect with resolver:<name>/],
     [["policy", "explain", "not a host"], /"not a host" is neither a host nor a URL/],
     [["policy", "explain", "ftp://a.example"], /ftp/],
     [["policy", "explain", "https://u:secret@bad host/"], /^(?!.*secret).*neither a host nor a URL/],

@@ -9,6 +9,7 @@ import {
   explainResolver,
   explainSettings,
 } from "../../policy/explanation.ts";
+import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { breakerRows, groupRows, hostBreakerRows, hostPolicyRows, policyRows } from "../../policy/policy-row.ts";
 import { withoutCredentials } from "../../policy/redact.ts";
@@ -64,13 +65,15 @@ const explain: Subcommand = {
   configure: command => {
     command
       .argument("<target>", "a host, a URL, a group, defaults, or resolver:<name>")
-      .argument("[role]", `one of ${ROLES.join(", ")}`, "metadata")
+      .argument("[role]", `one of ${ROLES.join(", ")} (default: metadata)`)
       .option("--json", "print JSON");
     addPolicyFlags(command);
   },
-  run: async ([target = "", role = "metadata"], options, io) => {
+  run: async ([target = "", givenRole], options, io) => {
+    const role = givenRole ?? "metadata";
     if (!isRole(role)) throw usageError("[role]", unknownRoleMessage(role));
-    if (!target.startsWith(RESOLVER_PREFIX)) targetOf(target);
+    if (givenRole !== undefined && target.startsWith(RESOLVER_PREFIX))
+      throw usageError("[role]", "has no effect with resolver:<name>: a resolver has one circuit for all roles");
     const loaded = await loadPolicy(policySources(options, io));
     const { names, listing, values } = explanationOf(loaded, target, role);
     const settings = explainSettings(loaded);
@@ -149,14 +152,14 @@ function explanationOf(loaded: LoadedPolicy, target: string, role: Role): Policy
       values,
     };
   }
-  const { host, path } = listedTarget(loaded, target);
-  const isListedHost = Object.hasOwn(options.hosts ?? {}, host);
   const group = Object.keys(options.groups ?? {}).find(name => name.toLowerCase() === target.toLowerCase());
-  if (group !== undefined && !isListedHost) {
+  if (group !== undefined && !Object.hasOwn(options.hosts ?? {}, canonicalHostIfValid(target))) {
     const members = options.groups?.[group]?.members?.join(", ") ?? "each host separately";
     const values = explainLimits(loaded, { group }, role);
     return { names: { group, role }, listing: `group ${group} (${role}): ${members}`, values };
   }
+  const { host, path } = listedTarget(loaded, target);
+  const isListedHost = Object.hasOwn(options.hosts ?? {}, host);
   const { name } = resolved.route(host, role, path);
   const listing = `${host} (${role}), ${name === host ? listedText(isListedHost) : `member of ${name}`}`;
   return { names: { host, role }, listing, values: explainPolicy(loaded, host, role, path) };
