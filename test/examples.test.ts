@@ -27,7 +27,7 @@ const expected: Readonly<Record<string, Expected>> = {
   axios: { prints: paced, requests: 13 },
   fetch: {
     prints: new RegExp(
-      `^not sent: 127\\.0\\.0\\.1 \\(metadata\\) is full for another \\d+ ms: .*; this call may wait 0 ms\n15 calls in ([\\d.]+) s, answered with 200\n${cached}$`,
+      `^not sent: rate limit .* of 127\\.0\\.0\\.1 \\(metadata\\) reached: next slot in .*, but this call waits at most 0 ms \\(maxWaitMs\\)\n15 calls in ([\\d.]+) s, answered with 200\n${cached}$`,
     ),
     requests: 16,
   },

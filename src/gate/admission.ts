@@ -1,7 +1,7 @@
 /** What is decided about a request before anything is taken: what it weighs, whether it may wait, how it is refused. */
 
 import type { Denial } from "../breaker/denial.ts";
-import { BusyError, RateLimitExceeded, type RejectedError } from "../errors.ts";
+import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from "../errors.ts";
 import type { RoleBudget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Refusal } from "../limiter/grant.ts";
@@ -28,8 +28,10 @@ export function rejection(
   roleBudget: RoleBudget,
   { constraint, retryAfterMs }: Refusal,
   maxWaitMs: number,
+  call: EntryRequest,
 ): RejectedError {
-  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs };
+  const maxWaitOption: WaitBound["maxWaitOption"] = call.maxWaitMs === undefined ? "max_delay_ms" : call.maxWaitOption;
+  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption };
   return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }
 

@@ -266,6 +266,7 @@ export class Gate implements WaitDeps {
         roleBudget,
         this.#refuse(roleBudget, units, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs),
         boundMs,
+        call,
       );
     }
     return wait(this, this.#time, {
@@ -292,6 +293,7 @@ export class Gate implements WaitDeps {
       roleBudget,
       this.#refuse(roleBudget, units, wanted, readyUs, nowUs, (nowUs - arrivedUs) / 1000),
       boundMs,
+      call,
     );
   }
 
