@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { Listeners } from "./listeners.ts";
 
-test("whatever a listener throws is warned of once, even if it is no error", async () => {
+test("a listener that throws causes one warning, also when the value is not an error", async () => {
   const listeners = new Listeners<string>();
   const heard: string[] = [];
   listeners.add(() => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
-import { evenSpacingUs } from "../core/limits/guard.ts";
+import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { parseRates } from "../core/limits/rate.ts";
 import { makeWindow, type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Grant } from "../limiter/grant.ts";

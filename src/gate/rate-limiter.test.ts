@@ -289,7 +289,7 @@ describe("refusing", () => {
       return true;
     });
     assert.throws(() => new RateLimiter(JSON.parse('{"host": {}}')), /RateLimiter: .*host/);
-    assert.throws(() => new RateLimiter({ defaults: { metadata: { rates: [] } } }), /an empty list is not a rate/);
+    assert.throws(() => new RateLimiter({ defaults: { metadata: { rates: [] } } }), /no rate given: the list is empty/);
   });
 
   test("a field left undefined is inherited: nothing that is not said means unlimited", () => {

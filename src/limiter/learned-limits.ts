@@ -1,4 +1,4 @@
-import { evenSpacingUs } from "../core/limits/guard.ts";
+import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";

@@ -219,7 +219,7 @@ test("what was typed wrongly is named, with what would be right", async t => {
   }
   assert.match(await wrong("open", "a.example", "--seconds", "9", "--reason", "a\nb"), /--reason: expected one line/);
   assert.match(await wrong("close", "not a host"), /<host\|url>: "not a host" is not a host/);
-  assert.match(await wrong("close", "ftp://a.example"), /<host\|url>: cannot send to a "ftp:" URL/);
+  assert.match(await wrong("close", "ftp://a.example"), /<host\|url>: unsupported URL scheme "ftp:"/);
   const { stderr } = await runCli(["breaker", "show", "--store", "mysql://me:secret@x"]);
   assert.match(stderr, /--store: "mysql:\/\/…@x" is no store; expected multiprocess/);
 });
