@@ -41,6 +41,7 @@ export type DocstokgErrorCode =
 export abstract class DocstokgError extends Error {
   /** Identifies the class; use it where `instanceof` cannot work, for example across worker threads. */
   abstract readonly code: DocstokgErrorCode;
+  /** Marks the errors of this package for `isDocstokgError`. */
   readonly [brand] = true;
 }
 

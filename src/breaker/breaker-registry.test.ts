@@ -43,7 +43,10 @@ describe("circuits", () => {
         assert.equal(error.reason, "failures");
         assert.equal(error.cooldownRemainingMs, 1);
         assert.equal(error.retryAfterMs, 1);
-        assert.equal(error.message, "circuit open for api.example.org (metadata): 5 consecutive failures, next trial in 1 ms");
+        assert.equal(
+          error.message,
+          "circuit open for api.example.org (metadata): 5 consecutive failures, next trial in 1 ms",
+        );
         return true;
       },
     );

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
-import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { parseRates } from "../core/limits/rate.ts";
+import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { makeWindow, type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";

@@ -8,18 +8,22 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The clocks and timers of this machine. `test/code-rules.test.ts` checks that no other file reads a clock. */
 export class SystemTime implements Time {
+  /** Elapsed time in whole microseconds since the start of the process. */
   monotonicUs(): number {
     return Math.floor(performance.now() * 1000);
   }
 
+  /** Elapsed time in whole microseconds since an origin that all processes of this machine share. */
   machineUs(): number {
     return Number(process.hrtime.bigint() / 1000n);
   }
 
+  /** The wall clock in epoch milliseconds. */
   wallMs(): number {
     return Date.now();
   }
 
+  /** Calls `fire` once, about `delayMs` milliseconds from now. Delays of more than 24 days are possible. */
   setTimer(delayMs: number, fire: () => void): Timer {
     // The delay may be negative by now, and Node prints a warning for delays below 0.
     let leftMs = Math.max(0, Math.ceil(delayMs));
@@ -33,6 +37,7 @@ export class SystemTime implements Time {
     return { cancel: () => clearTimeout(handle) };
   }
 
+  /** Resolves after `ms` milliseconds, never early. Rejects with the signal's reason when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return sleep(this, ms, signal);
   }
