@@ -1,6 +1,6 @@
 /**
  * Compares the breakers with their reference model on random steps.
- * `npm run steps`, or `npm run steps -- --steps 5000000 --seed 7`. A difference is printed with the seed that repeats it.
+ * `npm run steps`, or `npm run steps -- --steps 5000000 --seed 7`. A difference is printed with its seed.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";

@@ -207,7 +207,7 @@ test("a refusal names the option that bounded the wait", async () => {
   );
 });
 
-test("a call whose bound ends while it waits for a slot is told that bound", async () => {
+test("a call whose bound ends while it waits for a slot gets an error that names the bound", async () => {
   const time = new FakeTime();
   const limits = { defaults: { metadata: { rates: "100/SECOND", max_concurrent: 1 } } };
   const gate = new Gate(limitPoliciesFrom(limits, "test"), time);

@@ -53,11 +53,11 @@ export function isDocstokgError(value: unknown): value is DocstokgError {
 /** The limit that decided: the one that ends last of all that held the request back. */
 export interface Constraint {
   /**
-   * What kind of limit it is: a rate limit (`window`), even spacing of sends (`spacing`), a pause that the server asked
-   * for (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
+   * The kind of limit: a rate limit (`window`), even spacing of sends (`spacing`), a cooldown that the server requested
+   * (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
    */
   readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker";
-  /** Who the limit belongs to: a host, `group <name>`, `resolver <name>`, or `global` for the whole process. */
+  /** The owner of the limit: a host, `group <name>`, `resolver <name>`, or `global` for the whole process. */
   readonly owner: string;
   /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
   readonly limit: string;
@@ -214,7 +214,7 @@ export interface ConfigProblem {
   readonly where: string;
   /** Path of the key, for example `hosts.api.crossref.org.metadata.rates`; empty for the whole source. */
   readonly path: string;
-  /** What was found and what would be valid. */
+  /** Names the invalid value and the valid ones. */
   readonly message: string;
 }
 

@@ -5,17 +5,17 @@ import { Listeners } from "./listeners.ts";
 
 test("a listener that throws causes one warning, also when the value is not an error", async () => {
   const listeners = new Listeners<string>();
-  const heard: string[] = [];
+  const received: string[] = [];
   listeners.add(() => {
     throw 42;
   });
   listeners.add(event => {
-    heard.push(event);
+    received.push(event);
   });
   const warned = once(process, "warning");
   listeners.emit("first");
   listeners.emit("second");
   const [warning] = await warned;
   assert.equal(warning.message, "42");
-  assert.deepEqual(heard, ["first", "second"]);
+  assert.deepEqual(received, ["first", "second"]);
 });

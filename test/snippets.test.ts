@@ -21,7 +21,7 @@ const snippets = documents.flatMap(document => {
   }));
 });
 
-/** A `sh` block that starts with `$ npx docstokg …` shows the output of the command; a line `…` stands for omitted lines. */
+/** A `sh` block that starts with `$ npx docstokg …` shows the output of the command; `…` stands for omitted lines. */
 const sessions = documents.flatMap(document => {
   const blocks = readFileSync(join(root, document), "utf8").matchAll(/^```sh\n\$ npx docstokg (.*?)\n(.*?)^```$/gms);
   return [...blocks].map(([, command = "", output = ""]) => ({ document, command, lines: output.split("\n") }));

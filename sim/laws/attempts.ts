@@ -7,8 +7,8 @@ const START = 3;
 const EARNED = 0.2;
 
 /**
- * B7: a host gets at most 1.2 attempts for each call, plus 3. The budget is capped at 3 retries, so that many successful
- * calls do not allow a burst of retries later.
+ * B7: a host gets at most 1.2 attempts for each call, plus 3. The budget is capped at 3 retries, so that many
+ * successful calls do not allow a burst of retries later.
  */
 export const fewAttempts: LawMaker = {
   title: "attempts within 1.2 x calls + 3",

@@ -3,8 +3,8 @@ import type { CallPlan, Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
 
 /**
- * L8: a fresh response in the cache is served without a request, a unit or a check of the circuit. Checked only when the
- * wall clocks of process and server agree, because freshness depends on them.
+ * L8: a fresh response in the cache is served without a request, a unit or a check of the circuit. Checked only when
+ * the wall clocks of process and server agree, because freshness depends on them.
  */
 export const hitsCostNothing: LawMaker = {
   title: "a cache hit costs nothing",

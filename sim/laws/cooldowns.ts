@@ -20,8 +20,8 @@ const DISRUPTIVE_FAULTS: ReadonlySet<string> = new Set([
 
 /**
  * B5: no request is sent to a host in cooldown (Retry-After or an operator) until the cooldown ends or an operator
- * closes it. The process that got the response knows it at once; processes with a shared store know it soon after, unless
- * a process or the store stalled.
+ * closes it. The process that got the response knows it at once; processes with a shared store know it soon after,
+ * unless a process or the store stalled.
  */
 export const noSendInCooldown: LawMaker = {
   title: "no send in a cooldown",

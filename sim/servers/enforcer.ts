@@ -5,7 +5,7 @@ import { SlidingLog } from "./sliding-log.ts";
 import { Tokens } from "./tokens.ts";
 import { TwoBuckets } from "./two-buckets.ts";
 
-/** How a server enforces a rate. `has` and `count` are separate, so that all rates can agree before any of them counts. */
+/** How a server enforces a rate. `has` and `count` are separate, so that all rates are checked before one counts. */
 export interface Enforcer {
   has(units: number, nowUs: number): boolean;
   count(units: number, nowUs: number): void;

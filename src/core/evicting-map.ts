@@ -4,7 +4,7 @@ const CHECKS_PER_NEW_ENTRY = 2;
 /**
  * A map that deletes entries that are no longer needed (law L11).
  * A crawler contacts millions of hosts once. Each new entry checks two old ones, and deletes those that
- * `isForgettable` accepts: this needs no timer and no pause, and above `minSize` keeps few more entries than are in use.
+ * `isForgettable` accepts. This needs no timer and no pause, and above `minSize` few unused entries remain.
  */
 export class EvictingMap<Value> {
   readonly #entries = new Map<string, Value>();

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { systemTime } from "./system-time.ts";
 
-// These few run on the real clock, because it is what they are about; none of them asserts an upper bound.
+// These tests use the real clock, because they test it; none of them asserts an upper bound.
 
 test("elapsed time is in whole microseconds and never decreases", () => {
   let last = systemTime.monotonicUs();

@@ -21,9 +21,9 @@ test("Retry-After is a lower bound of the pause and never shortens it", () => {
       fc.integer({ min: 1, max: 99 }),
       fc.double({ min: 0, max: 0.999 }),
       fc.nat(1e9),
-      (failed, random, asked) => {
+      (failed, random, retryAfterMs) => {
         const alone = backoffMs(policy, failed, random, undefined);
-        assert.equal(backoffMs(policy, failed, random, asked), Math.max(alone, asked));
+        assert.equal(backoffMs(policy, failed, random, retryAfterMs), Math.max(alone, retryAfterMs));
       },
     ),
   );

@@ -33,12 +33,12 @@ test("the later of two cooldowns wins, whichever was recorded first", () => {
 });
 
 test("a success ends the server cooldown it knew of, no later one, and never an operator's", () => {
-  const asked = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "retry-after" }, 1);
-  const later = setCooldown(asked, "serverCooldown", { untilUs: 900, reason: "retry-after" }, 2);
-  assert.equal(endServerCooldown(asked, asked.serverCooldown.serial, 3).serverCooldown.untilUs, 0);
-  assert.equal(endServerCooldown(later, asked.serverCooldown.serial, 3), later);
-  const ordered = setCooldown(asked, "operatorCooldown", { untilUs: 700, reason: "cli-open:x" }, 4);
-  assert.equal(runningCooldown(endServerCooldown(ordered, ordered.serverCooldown.serial, 5), 6)?.reason, "cli-open:x");
+  const cooled = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "retry-after" }, 1);
+  const later = setCooldown(cooled, "serverCooldown", { untilUs: 900, reason: "retry-after" }, 2);
+  assert.equal(endServerCooldown(cooled, cooled.serverCooldown.serial, 3).serverCooldown.untilUs, 0);
+  assert.equal(endServerCooldown(later, cooled.serverCooldown.serial, 3), later);
+  const opened = setCooldown(cooled, "operatorCooldown", { untilUs: 700, reason: "cli-open:x" }, 4);
+  assert.equal(runningCooldown(endServerCooldown(opened, opened.serverCooldown.serial, 5), 6)?.reason, "cli-open:x");
 });
 
 test("opening a circuit that is already open keeps the later end", () => {
@@ -94,11 +94,11 @@ test("closing by an operator ends all cooldowns and circuits and raises the epoc
 });
 
 test("every change gets a new serial, also after the store lost its data", () => {
-  const asked = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "" }, 100);
+  const cooled = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "" }, 100);
   const again = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "" }, 200);
-  assert.notEqual(asked.serverCooldown.serial, again.serverCooldown.serial);
+  assert.notEqual(cooled.serverCooldown.serial, again.serverCooldown.serial);
   assert.ok(
-    endServerCooldown(asked, asked.serverCooldown.serial, 0).serverCooldown.serial > asked.serverCooldown.serial,
+    endServerCooldown(cooled, cooled.serverCooldown.serial, 0).serverCooldown.serial > cooled.serverCooldown.serial,
   );
 });
 

@@ -99,7 +99,8 @@ export function closeCircuit(host: BreakerRecord, name: string, id: string, nowU
 
 /**
  * Adds a probe if the open time is over and fewer than `trialCalls` run in all processes; otherwise returns the same
- * record. A circuit without a record counts as half-open: the store lost it, and the process that asks knows its state.
+ * record. A circuit without a record counts as half-open: the store has lost it, because a process requests a probe only
+ * for a circuit that it knows to be half-open.
  */
 export function leaseProbe(
   host: BreakerRecord,

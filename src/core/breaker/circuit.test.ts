@@ -26,14 +26,14 @@ const policy: CircuitPolicy = {
   isAdaptive: false,
 };
 
-function failTimes(circuit: Circuit, times: number, nowUs = 0, how: CircuitPolicy = policy): Circuit {
+function failTimes(circuit: Circuit, times: number, nowUs = 0, withPolicy: CircuitPolicy = policy): Circuit {
   let at = circuit;
-  for (let i = 0; i < times; i += 1) at = fail(at, how, at.generation, nowUs, 0);
+  for (let i = 0; i < times; i += 1) at = fail(at, withPolicy, at.generation, nowUs, 0);
   return at;
 }
 
-function halfOpen(how: CircuitPolicy = policy): Circuit {
-  return advance(failTimes(CLOSED, how.failMax, 0, how), how.resetUs);
+function halfOpen(withPolicy: CircuitPolicy = policy): Circuit {
+  return advance(failTimes(CLOSED, withPolicy.failMax, 0, withPolicy), withPolicy.resetUs);
 }
 
 test("fail_max consecutive failures open a circuit for exactly its reset time", () => {
@@ -97,13 +97,13 @@ test("a result from an older generation changes nothing", () => {
 });
 
 test("success_threshold above 1 closes only after that many successful probes", () => {
-  const careful = { ...policy, successThreshold: 2 };
-  const first = sendProbe(halfOpen(careful), { id: 1, expiresUs: 100 * S });
-  const once = succeed(first, careful, first.generation, 1);
+  const threeSuccesses = { ...policy, successThreshold: 2 };
+  const first = sendProbe(halfOpen(threeSuccesses), { id: 1, expiresUs: 100 * S });
+  const once = succeed(first, threeSuccesses, first.generation, 1);
   assert.equal(once.kind, "half-open");
-  assert.equal(admits(once, careful), true);
+  assert.equal(admits(once, threeSuccesses), true);
   const second = sendProbe(once, { id: 2, expiresUs: 100 * S });
-  assert.equal(succeed(second, careful, second.generation, 2).kind, "closed");
+  assert.equal(succeed(second, threeSuccesses, second.generation, 2).kind, "closed");
 });
 
 test("each failed probe doubles the open time up to the cap, with jitter only added", () => {
@@ -141,11 +141,11 @@ test("an operator closes a circuit in any state, and calls in flight no longer c
   assert.equal(close(CLOSED), CLOSED);
 });
 
-const news = { isClosed: false, untilUs: 60 * S, reopened: 2, probes: [] };
+const peerRecord = { isClosed: false, untilUs: 60 * S, reopened: 2, probes: [] };
 
 test("a peer record of an open circuit starts a new generation in any state", () => {
   for (const circuit of [CLOSED, failTimes(CLOSED, 5), halfOpen()])
-    assert.deepEqual(adopt(circuit, news, 60 * S - 1), {
+    assert.deepEqual(adopt(circuit, peerRecord, 60 * S - 1), {
       kind: "open",
       generation: circuit.generation + 1,
       untilUs: 60 * S,
@@ -154,19 +154,19 @@ test("a peer record of an open circuit starts a new generation in any state", ()
 });
 
 test("a peer record of a closed circuit closes it once, and keeps the failure count of a closed one", () => {
-  const isClosed = { ...news, isClosed: true };
+  const isClosed = { ...peerRecord, isClosed: true };
   const three = failTimes(CLOSED, 3);
   assert.equal(adopt(three, isClosed, 0), three);
   assert.deepEqual(adopt(halfOpen(), isClosed, 0), { kind: "closed", generation: 3, failures: 0 });
 });
 
 test("a peer record whose open time has ended makes the circuit half-open in a new generation", () => {
-  const elsewhere = { id: -1, expiresUs: 100 * S };
-  const told = { ...news, probes: [elsewhere] };
-  assert.deepEqual(adopt(CLOSED, told, 60 * S), {
+  const peerProbe = { id: -1, expiresUs: 100 * S };
+  const ended = { ...peerRecord, probes: [peerProbe] };
+  assert.deepEqual(adopt(CLOSED, ended, 60 * S), {
     kind: "half-open",
     generation: 1,
-    probes: [elsewhere],
+    probes: [peerProbe],
     successes: 0,
     reopened: 2,
   });
@@ -174,8 +174,8 @@ test("a peer record whose open time has ended makes the circuit half-open in a n
 
 test("a peer record with an earlier end does not shorten the local open time", () => {
   const open = failTimes(CLOSED, 5, 10 * S);
-  assert.equal(adopt(open, news, 70 * S - 1), open);
-  assert.deepEqual(adopt(open, news, 70 * S), {
+  assert.equal(adopt(open, peerRecord, 70 * S - 1), open);
+  assert.deepEqual(adopt(open, peerRecord, 70 * S), {
     kind: "half-open",
     generation: 2,
     probes: [],
@@ -185,11 +185,11 @@ test("a peer record with an earlier end does not shorten the local open time", (
 });
 
 test("a peer record of a half-open circuit keeps local probes and successes and replaces those of peers", () => {
-  const careful = { ...policy, successThreshold: 3, trialCalls: 3 };
-  let circuit = halfOpen(careful);
+  const threeSuccesses = { ...policy, successThreshold: 3, trialCalls: 3 };
+  let circuit = halfOpen(threeSuccesses);
   for (const id of [1, 2, -1, 0]) circuit = sendProbe(circuit, { id, expiresUs: 100 * S });
-  circuit = succeed(circuit, careful, circuit.generation, 1);
-  assert.deepEqual(adopt(circuit, { ...news, probes: [{ id: -2, expiresUs: 90 * S }] }, 60 * S), {
+  circuit = succeed(circuit, threeSuccesses, circuit.generation, 1);
+  assert.deepEqual(adopt(circuit, { ...peerRecord, probes: [{ id: -2, expiresUs: 90 * S }] }, 60 * S), {
     kind: "half-open",
     generation: circuit.generation,
     probes: [

@@ -34,7 +34,7 @@ export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: n
   const isTooOld = age > request.maxAgeS * 1000 || request.maxAgeS === 0;
 
   if (staleMs < 0) {
-    // An immutable response cannot change while it is fresh (RFC 8246); only `no-cache`, a forced reload, revalidates it.
+    // An immutable response does not change while it is fresh (RFC 8246); only `no-cache` revalidates it.
     if (isTooOld && !control.immutable) return revalidate;
     return -staleMs < request.minFreshS * 1000 ? revalidate : FRESH;
   }

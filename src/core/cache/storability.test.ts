@@ -102,7 +102,7 @@ const answer = fc.record({
 /**
  * http-cache-semantics as a private cache, for the cases where both implementations must agree. It differs as follows,
  * so these cases are left out here and tested above:
- * - it supports neither must-understand nor names in upper case, and stores responses with `Vary: *` without serving them;
+ * - it supports neither must-understand nor names in upper case, and stores responses with `Vary: *`;
  * - it gives every immutable response a lifetime, and takes milliseconds for seconds there;
  * - it applies `Pragma` in a response, which the standard does not define;
  * - it never stores a status that is not in its list, even when it is fresh;
@@ -120,8 +120,8 @@ test("http-cache-semantics agrees on what is stored and for how long", () => {
     fc.property(answer, fc.boolean(), ({ status, control, date, expires, lastModified, etag }, noStore) => {
       const present = { "cache-control": control, date, expires, "last-modified": lastModified, etag };
       const headers = Object.fromEntries(Object.entries(present).filter(([, value]) => value !== undefined));
-      const asks = noStore ? "no-store" : "";
-      const request = { method: "GET", url: "/", headers: asks === "" ? {} : { "cache-control": asks } };
+      const directives = noStore ? "no-store" : "";
+      const request = { method: "GET", url: "/", headers: directives === "" ? {} : { "cache-control": directives } };
       const oracle = new Oracle(request, { status, headers }, { shared: false });
 
       const isHeuristic = responseControl(control).maxAgeS === undefined && expires === undefined;
@@ -131,7 +131,7 @@ test("http-cache-semantics agrees on what is stored and for how long", () => {
 
       // It also stores useless responses: without lifetime and validator, or redirects that are never fresh.
       const isUseful = [302, 303, 307].includes(status) ? oracle.maxAge() > 0 : !isHeuristic || lastModified || etag;
-      assert.equal(storable(headers, { status, requested: asks }), oracle.storable() && Boolean(isUseful));
+      assert.equal(storable(headers, { status, requested: directives }), oracle.storable() && Boolean(isUseful));
       if (oracle.storable() && isUseful) stored += 1;
     }),
     { numRuns: 3000 },

@@ -392,7 +392,7 @@ const recordings: Readonly<Record<string, readonly AnnouncedLimit[]>> = {
   "web.archive.org/replay-id_-redirect-302": [],
 };
 
-// The recordings live outside the repository, so a plain checkout has none; it has the same facts by hand above.
+// The recordings are outside the repository and may be absent. The tests above contain the same headers.
 const folder = join(import.meta.dirname, "../../../../shared/fixtures/apis");
 if (existsSync(folder)) {
   for (const [recording, expected] of Object.entries(recordings)) {

@@ -27,7 +27,7 @@ export interface AnnouncedLimit {
    * ordinary responses. It may exceed a `limit` that has a window (an extra burst), so never subtract the two.
    */
   readonly remaining?: number;
-  /** Milliseconds from the response until `remaining` is refilled, up to 31 days. Some servers send the window's length. */
+  /** Milliseconds until `remaining` is refilled, up to 31 days. Some servers send the length of the window instead. */
   readonly resetMs?: number;
   /** Requests that may be in flight at the same time, 1 to 1e9. */
   readonly concurrency?: number;
@@ -114,7 +114,7 @@ function countedQuotas(members: readonly Item[]): readonly LimitFields[] {
   );
 }
 
-/** Joins the state with the policy of the same limit, or with the only policy; other policies are returned as they are. */
+/** Joins the state with the policy of the same limit, or with the only policy. Other policies stay separate. */
 function joined(
   source: AnnouncedLimit["source"],
   state: LimitFields,
@@ -164,7 +164,7 @@ function windowUs(seconds: unknown): number | undefined {
   return (Number.isInteger(seconds) && (spanMs(seconds) ?? 0) * 1000) || undefined;
 }
 
-/** Servers send a delay, epoch seconds (Zenodo) or epoch milliseconds; only the magnitude tells which. */
+/** Servers send a delay, epoch seconds (Zenodo) or epoch milliseconds; they differ only in magnitude. */
 function resetMs(value: unknown, nowMs: () => number): number | undefined {
   if (typeof value !== "number" || value * 1000 <= SPAN_MS_MAX) return spanMs(value);
   const untilMs = value < EPOCH_MS_MIN ? Math.round(value * 1000) : value;

@@ -47,7 +47,7 @@ test("the units of a dead process count as written when its lease ends, not befo
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE - 1), 0);
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE), 0, "it counts as written at the end of the lease");
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE + SECOND), 1);
-  // Back from the dead: what it says of its old units was counted already.
+  // A process that returns after its lease ended: its old units were counted already.
   budget.settle("a", 1, 0, LEASE + SECOND);
   budget.settle("b", 0, 1, LEASE + SECOND);
   assert.equal(requestUnits(budget, "c", claim, 1, LEASE + SECOND), 1);
@@ -75,7 +75,7 @@ test("while others are waiting a process gets at most its share, and the lowest 
   const claim = claimOf([8, SECOND]);
   const got = { a: 0, b: 0, c: 0, d: 0 };
   const names = ["a", "b", "c", "d"] as const;
-  // Every millisecond they all ask, always in the same order: the first would take everything.
+  // All processes request every millisecond in the same order: without turns the first would get everything.
   for (let nowUs = 0; nowUs < 20 * SECOND; nowUs += 1000) {
     for (const name of names) {
       const given = requestUnits(budget, name, claim, 50, nowUs);
@@ -108,7 +108,7 @@ test("the state is the same after a dump and a restore", () => {
 test("never more than the limit is written in any window over all processes, with deaths, returns and stalls", () => {
   const step = fc.record({
     process: fc.constantFrom("a", "b", "c"),
-    kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return", "die"),
+    kind: fc.constantFrom("request", "request", "request", "write", "write", "return", "die"),
     units: fc.integer({ min: 1, max: 4 }),
     afterUs: fc.integer({ min: 0, max: 700_000 }),
   });
@@ -127,7 +127,7 @@ test("never more than the limit is written in any window over all processes, wit
       for (const { process, kind, units, afterUs } of steps) {
         nowUs += afterUs;
         const mine = held.get(process);
-        if (kind === "ask") {
+        if (kind === "request") {
           const given = requestUnits(budget, process, claim, units + 2, nowUs, units);
           assert.ok(given === 0 || given >= units);
           const left = mine !== undefined && mine.leaseUs > nowUs ? mine.units : 0;

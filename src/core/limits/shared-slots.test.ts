@@ -96,22 +96,22 @@ test("never more slots are leased than exist, and a process that keeps requestin
   const step = fc.record({
     processId: fc.constantFrom("a", "b", "c", "d"),
     wanted: fc.integer({ min: 0, max: 4 }),
-    back: fc.integer({ min: 0, max: 3 }),
+    returnable: fc.integer({ min: 0, max: 3 }),
     waitUs: fc.constantFrom(0, 1000, 400_000, 1_200_000),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (steps, limit) => {
       const store = new SlotStore();
       const held = new Map<string, number>();
-      for (const { processId, wanted, back, waitUs } of steps) {
+      for (const { processId, wanted, returnable, waitUs } of steps) {
         store.nowUs += waitUs;
-        const returned = Math.min(back, held.get(processId) ?? 0);
+        const returned = Math.min(returnable, held.get(processId) ?? 0);
         const given = store.lease(processId, wanted, returned, limit);
         held.set(processId, (held.get(processId) ?? 0) - returned + given);
         assert.ok([...held.values()].reduce((sum, one) => sum + one, 0) <= limit);
         for (const [name, own] of held) assert.equal(store.heldBy(name), own);
       }
-      // Everybody gives back in turn and asks again: nobody is left out.
+      // All processes return their slots in turn and request again: each of them gets one.
       const served = new Set<string>();
       for (let round = 0; round < 8; round += 1) {
         for (const processId of ["a", "b", "c", "d"]) {

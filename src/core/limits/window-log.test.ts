@@ -5,7 +5,7 @@ import { makeWindow, type Window, WindowLog } from "./window-log.ts";
 
 const S = 1_000_000;
 
-/** Grants and writes at once, as long as the log allows it; answers how many went. */
+/** Writes units as long as the log allows it at once; returns their number. */
 function burst(log: WindowLog, windows: readonly Window[], nowUs: number, most = Number.POSITIVE_INFINITY): number {
   let count = 0;
   while (count < most && log.earliestUs(windows, 0, 1, nowUs) <= nowUs) {
@@ -76,7 +76,7 @@ test("a lowered limit uses the same stamps", () => {
   for (let i = 0; i < 1000; i += 1) burst(log, windows, i * S, 1);
   const lowered = [{ ...(windows[0] as Window), limit: 500 }];
   const freeUs = log.earliestUs(lowered, 0, 1, 1000 * S);
-  // The 500th last was written at 500 s; a remembered stamp stands for at most 25 units.
+  // The 500th last unit was written at 500 s; one stored stamp covers at most 25 units.
   assert.ok(freeUs >= 4100 * S && freeUs <= 4125 * S, String(freeUs / S));
 });
 
@@ -104,7 +104,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   weight: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 3 })),
 });
 
-/** The law itself, spelled out: the least t at which no interval [t - span, t] would hold more than the limit. */
+/** The law, computed directly: the smallest t at which no interval [t - span, t] contains more than the limit. */
 function oracleEarliestUs(windows: readonly Window[], stamps: readonly number[], units: number, nowUs: number): number {
   let candidates = [nowUs];
   for (const { spanUs } of windows) candidates = candidates.concat(stamps.map(stamp => stamp + spanUs));
@@ -194,7 +194,7 @@ test("a log allocates arrays only when its stamps differ, and only as large as i
   log.replaceWindows(windows, windows);
   assert.equal(log.dump().rings, undefined);
   log.write(windows, 1, 6);
-  // Of a thousand every fifth is remembered.
+  // For a limit of 1000 every fifth stamp is stored.
   assert.deepEqual(
     log.dump().rings?.map(({ length }) => length),
     [20],

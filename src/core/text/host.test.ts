@@ -194,7 +194,7 @@ test("the fast path and the URL parser accept the same names", () => {
   const plain = fc.stringMatching(/^[a-z0-9_.x-]{1,12}$/);
   fc.assert(
     fc.property(plain, name => {
-      // A capital letter keeps a name off the fast way and is gone afterwards.
+      // A capital letter forces the slow path, and the canonical name has none.
       const slow = hostOrRefusal(name.toUpperCase());
       const fast = hostOrRefusal(name);
       assert.equal(fast instanceof RangeError ? undefined : fast, slow instanceof RangeError ? undefined : slow);

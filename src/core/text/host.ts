@@ -66,7 +66,7 @@ export function urlHost(url: URL | string): UrlHost {
   return { host: canonicalHost(hostname), port: port === "" ? (protocol === "http:" ? 80 : 443) : Number(port) };
 }
 
-/** Index of the colon before the port, or the length of the text. Two colons without brackets are a bare IPv6 address. */
+/** Index of the colon before the port, or the length of the text. A bare IPv6 address has several colons and no port. */
 function portColon(text: string): number {
   const colon = text.startsWith("[") ? text.indexOf("]") + 1 : text.indexOf(":");
   const isPort = colon > 0 && text[colon] === ":" && (text.startsWith("[") || text.indexOf(":", colon + 1) === -1);

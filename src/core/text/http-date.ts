@@ -47,7 +47,7 @@ export function parseHttpDate(text: string, referenceMs: number): number | undef
   return epochDay(year, month, day) * DAY_MS + timeMs;
 }
 
-/** The latest year with these two digits whose instant, fifty years earlier, does not lie after the reference. */
+/** The latest year with these two digits that is at most fifty years after the reference. */
 function fullYear(shortYear: number, instantMs: (year: number) => number, referenceMs: number): number {
   // A mean year differs from the calendar by less than two years in total, so one correction below is enough.
   const yearAtMost = 1970 + Math.ceil(referenceMs / MEAN_YEAR_MS) + 51;

@@ -28,7 +28,7 @@ test("each digit of a hash takes every value about equally often", () => {
 });
 
 test("the hash of a text is the same on every machine and in every version", () => {
-  // Policies and URLs are compared by it over processes, machines and days.
+  // Hashes of policies and URLs are compared between processes, machines and versions.
   assert.equal(textHash(""), "b546688092742951");
   assert.equal(textHash("a"), "255fb6317054fb9e");
   assert.equal(textHash("https://example.org/works?page=2"), "3b85e4d80982c906");
