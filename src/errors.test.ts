@@ -42,7 +42,7 @@ test("a rate limit refusal names the limit, the wait and the option that bounds 
   );
   assert.equal(
     message({ ...constraint, kind: "spacing", limit: "even spacing of 6/SECOND" }, "deadlineMs"),
-    "even spacing of 6/SECOND of api.crossref.org (metadata) reached: next slot in 340 ms, " +
+    "even spacing of 6/SECOND for api.crossref.org (metadata): next slot in 340 ms, " +
       "but this call waits at most 200 ms (the time left of deadlineMs)",
   );
   assert.equal(
@@ -95,6 +95,11 @@ test("a busy error names the concurrency limit and the option that bounds the wa
     new BusyError({ ...details, constraint, maxWaitMs: 0 }).message,
     "no free slot for api.crossref.org (metadata): max_concurrent 3 of api.crossref.org is in use, " +
       "and this call waits at most 0 ms (maxWaitMs)",
+  );
+  const global = { kind: "concurrency", owner: "global", limit: "max_inflight 500" } as const;
+  assert.match(
+    new BusyError({ ...details, constraint: global, maxWaitMs: 0 }).message,
+    /: max_inflight 500 of the process is in use, /,
   );
 });
 

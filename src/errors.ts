@@ -118,7 +118,7 @@ export class RateLimitExceeded extends RejectedError {
 /** Why a circuit is open. For a circuit that an operator opened, the operator's reason follows the colon. */
 export type OpenReason = "failures" | "retry-after" | "rolling-window" | `cli-open:${string}`;
 
-/** Which circuit refused a request, and what it waits for. */
+/** The state of the circuit that refused a request. */
 export interface OpenCircuit {
   /** Why the circuit is open, or why the host is in cooldown. */
   readonly reason: OpenReason;
@@ -165,9 +165,9 @@ export class BusyError extends RejectedError {
   }
 }
 
-/** `10/SECOND of api.crossref.org`, as messages and tables show it. */
+/** `10/SECOND of api.crossref.org`, for messages and tables. */
 export function describeConstraint({ limit, owner }: Constraint): string {
-  return `${limit} of ${owner}`;
+  return owner === "global" ? `${limit} of the process` : `${limit} of ${owner}`;
 }
 
 /** The owner of the limit that decided, and the call that met it. */
@@ -179,17 +179,18 @@ function describeLimit(details: RejectionDetails, retryAfterMs: number): string 
   const { kind, limit } = details.constraint;
   const wait = formatWait(retryAfterMs);
   if (kind === "cooldown") return `${subjectOf(details)} is in cooldown for another ${wait}`;
-  const name = kind === "spacing" ? limit : `rate limit ${limit}`;
-  return `${name} of ${subjectOf(details)} reached: next slot in ${wait}`;
+  if (kind === "spacing") return `${limit} for ${subjectOf(details)}: next slot in ${wait}`;
+  return `rate limit ${limit} of ${subjectOf(details)} reached: next slot in ${wait}`;
 }
 
+const WAIT_OPTIONS = {
+  max_delay_ms: "max_delay_ms; pass maxWaitMs to wait longer",
+  maxWaitMs: "maxWaitMs",
+  deadlineMs: "the time left of deadlineMs",
+} as const;
+
 function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs" }: WaitBound): string {
-  const option = {
-    max_delay_ms: "max_delay_ms; pass maxWaitMs to wait longer",
-    maxWaitMs: "maxWaitMs",
-    deadlineMs: "the time left of deadlineMs",
-  }[maxWaitOption];
-  return `this call waits at most ${formatWait(maxWaitMs, Math.floor)} (${option})`;
+  return `this call waits at most ${formatWait(maxWaitMs, Math.floor)} (${WAIT_OPTIONS[maxWaitOption]})`;
 }
 
 function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
@@ -204,8 +205,8 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
   if (reason === "retry-after") return `${subject} is in cooldown: the server sent Retry-After, next call in ${left}`;
   if (reason === "rolling-window")
     return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
-  const words = reason.slice(reason.indexOf(":") + 1);
-  return `circuit forced open for ${host} by an operator (${words}): next call in ${left}, or after "docstokg breaker close ${host}"`;
+  const operatorReason = reason.slice(reason.indexOf(":") + 1);
+  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host}"`;
 }
 
 /** One invalid value in a configuration. */
