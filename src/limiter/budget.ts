@@ -103,9 +103,9 @@ export class Budget {
       binding = index;
       untilUs = freeUs;
     }
-    if (this.holdUntilUs > Math.max(nowUs, untilUs)) return { kind: "cooldown", owner, limit: "cooldown" };
+    if (this.holdUntilUs > Math.max(nowUs, untilUs)) return { kind: "cooldown", owner, limit: "a cooldown" };
     if (spacingUs > 0 && log.earliestUs([], spacingUs, units, nowUs) > untilUs) {
-      return { kind: "spacing", owner, limit: `even spacing of ${policy.labels.join("+")}` };
+      return { kind: "spacing", owner, limit: `the even spacing of ${policy.labels.join("+")}` };
     }
     const label = policy.labels[binding];
     return label === undefined ? this.slotConstraint("max_concurrent") : { kind: "window", owner, limit: label };
@@ -151,7 +151,7 @@ export class RoleBudget extends Budget {
     const sharedUs = this.unitLease?.notBeforeUs ?? 0;
     if (units === 0 || sharedUs <= nowUs || super.earliestUs(units, nowUs) >= sharedUs)
       return super.constraint(units, nowUs);
-    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
+    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} of all processes together` };
   }
 
   /** As configured, without what was learned. */

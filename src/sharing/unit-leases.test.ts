@@ -118,7 +118,7 @@ test("who may not wait is granted what is free, and refused at once what others 
   const second = gates[1]?.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
   const refused = assert.rejects(Promise.resolve(second), error => {
     assert.ok(error instanceof RateLimitExceeded);
-    assert.equal(error.constraint.limit, "1/SECOND (shared by all processes)");
+    assert.equal(error.constraint.limit, "1/SECOND of all processes together");
     return true;
   });
   await time.advance(10);

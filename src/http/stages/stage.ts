@@ -4,11 +4,11 @@
  */
 import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
-import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { CallRecord } from "../call-record.ts";
 
-export type { HeaderFields };
+/** By lower-case names; a field that came several times has several values. */
+export type HeaderFields = Readonly<Record<string, string | string[] | undefined>>;
 
 /** What a caller may say about a request beside what fetch knows. */
 export interface CallOptions {
