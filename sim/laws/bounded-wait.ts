@@ -17,7 +17,7 @@ const SILENCE_US = 1_000_000;
  * its arrival; a call with one waits at most a tenth longer.
  */
 export const boundedWait: LawMaker = {
-  title: "a wait is bounded, and judged on arrival",
+  title: "a wait is bounded, and a refusal comes on arrival",
   make: plan => new BoundedWait(plan),
 };
 
