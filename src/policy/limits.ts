@@ -1,6 +1,6 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
-import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
+import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError } from "../errors.ts";

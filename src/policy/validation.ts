@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { nearest } from "../core/text/nearest.ts";
+import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble, sourceOfPath } from "./layer.ts";
 
@@ -94,5 +95,5 @@ function isSecret(path: readonly string[]): boolean {
 
 function show(value: unknown): string {
   const text = (JSON.stringify(value) ?? "nothing").replace(/\/\/[^/@\s"]*@/g, "//…@");
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return shorten(text);
 }
