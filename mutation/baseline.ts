@@ -1,4 +1,4 @@
-/** What the tests do when nothing is changed: how long each file takes, and which code it runs. */
+/** Runs each test file on the unchanged sources, for its duration and the code it covers. */
 import { resolve } from "node:path";
 import type { Mutant } from "./mutants.ts";
 import { runTrial } from "./run-trial.ts";
@@ -7,7 +7,7 @@ import type { FileCoverage } from "./trial.ts";
 export interface Baseline {
   readonly test: string;
   readonly tookMs: number;
-  /** Too slow to be asked about every mutant. */
+  /** Takes longer than `--slow-ms`, so it is not run for mutants. */
   readonly isSlow: boolean;
   readonly coverage: readonly FileCoverage[];
 }
@@ -22,13 +22,13 @@ export class Baselines {
     this.#slowMs = slowMs;
   }
 
-  /** Those of the tests that run the changed code, the fastest first. */
+  /** The tests that run the changed code, fastest first. */
   async reaching(mutant: Mutant, tests: readonly string[]): Promise<readonly Baseline[]> {
     const left = tests.values();
     const work = async () => {
       for (const test of left) await this.#of(test);
     };
-    // Two at a time, like the trials; whoever else asks meanwhile waits for the same answers.
+    // Two at a time, like the trials. Concurrent calls share the measurements.
     await Promise.all([work(), work()]);
     const all = await Promise.all(tests.map(test => this.#of(test)));
     return all

@@ -1,14 +1,14 @@
-/** Mutants that no test can kill, since nobody could tell the difference; each has its reason in `justified.json`. */
+/** Mutants that no test can kill, because they do not change behaviour. `justified.json` gives the reason of each. */
 import type { Mutant } from "./mutants.ts";
 
-/** By id. The place and the change are for whoever reads the file. */
+/** Keyed by the id of the mutant. `change` is for readers of the file. */
 export type Justified = Readonly<Record<string, { readonly change: string; readonly reason: string }>>;
 
-/** What is wrong with the list: ids that are no mutant's any more, and entries without a reason. */
+/** Problems of the list: ids that no mutant has, and entries without a reason. */
 export function problemsOf(justified: Justified, mutants: readonly Mutant[]): readonly string[] {
   const ids = new Set(mutants.map(({ id }) => id));
   return Object.entries(justified).flatMap(([id, { change, reason }]) => [
-    ...(ids.has(id) ? [] : [`${id} is no mutant any more: ${change}`]),
+    ...(ids.has(id) ? [] : [`no mutant has the id ${id}: ${change}`]),
     ...(reason.trim() === "" ? [`${id} has no reason: ${change}`] : []),
   ]);
 }

@@ -1,14 +1,14 @@
 /**
- * The mutants of one source file: small changes of which each should make some test fail.
+ * The mutants of one source file: small changes, each of which should make a test fail.
  *
- * Node strips the types in place, so that every position in what acorn parses is one in the file as it was written.
+ * Node strips types in place, so positions in the stripped code are positions in the source file.
  */
 import { createHash } from "node:crypto";
 import { stripTypeScriptTypes } from "node:module";
 import { type AnyNode, parse } from "acorn";
 
 export interface Mutant {
-  /** Survives moved lines: it is made of the line's text and the change, not of the line's number. */
+  /** A hash of the file, the text of the line and the change; it stays the same when the line moves. */
   readonly id: string;
   readonly file: string;
   readonly line: number;
@@ -26,7 +26,7 @@ interface Change {
   readonly after: string;
 }
 
-/** Each of these binds as tightly as its replacement, so that changing the sign alone changes nothing else. */
+/** Each operator has the same precedence as its replacement, so that no parentheses are needed. */
 const OPERATORS: Readonly<Record<string, string>> = {
   "<": "<=",
   "<=": "<",
@@ -54,7 +54,7 @@ const MATH: Readonly<Record<string, string>> = {
   trunc: "ceil",
 };
 
-/** What Node would run of a file: its text, with blanks for its types. */
+/** The code that Node runs: the source with spaces in place of types. */
 export function strippedOf(source: string): string {
   return stripTypeScriptTypes(source, { mode: "strip" });
 }
@@ -63,7 +63,7 @@ export function applied(code: string, { start, end, after }: Pick<Mutant, "start
   return code.slice(0, start) + after + code.slice(end);
 }
 
-/** In the order of the text, and the same for the same text. */
+/** In the order of the source; deterministic. */
 export function mutantsOf(file: string, source: string): readonly Mutant[] {
   const code = strippedOf(source);
   const changes: Change[] = [];
@@ -77,18 +77,18 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
     const column = start - (code.lastIndexOf("\n", start - 1) + 1);
     const text = lines[line - 1] ?? "";
     const indent = text.length - text.trimStart().length;
-    const what = JSON.stringify([file, text.trim(), column - indent, before, after]);
-    // The same line may be there twice.
-    const turn = (seen.get(what) ?? 0) + 1;
-    seen.set(what, turn);
-    const id = createHash("sha256").update(`${what}${turn}`).digest("hex").slice(0, 10);
+    const identity = JSON.stringify([file, text.trim(), column - indent, before, after]);
+    // The same line may occur more than once.
+    const occurrence = (seen.get(identity) ?? 0) + 1;
+    seen.set(identity, occurrence);
+    const id = createHash("sha256").update(`${identity}${occurrence}`).digest("hex").slice(0, 10);
     return { id, file, line, kind, start, end, before, after };
   });
 }
 
 function changesOf(node: AnyNode, code: string): readonly Change[] {
   const textOf = ({ start, end }: { start: number; end: number }) => code.slice(start, end);
-  const whole = (kind: string, after: string, { start, end }: { start: number; end: number } = node) => ({
+  const replace = (kind: string, after: string, { start, end }: { start: number; end: number } = node) => ({
     kind,
     start,
     end,
@@ -100,34 +100,34 @@ function changesOf(node: AnyNode, code: string): readonly Change[] {
       const after = OPERATORS[node.operator];
       if (after === undefined || [node.left, node.right].some(isText)) return [];
       const start = code.indexOf(node.operator, node.left.end);
-      return [whole("operator", after, { start, end: start + node.operator.length })];
+      return [replace("operator", after, { start, end: start + node.operator.length })];
     }
     case "LogicalExpression":
-      return [whole("logical", `((${textOf(node.left)}) ${LOGICAL[node.operator]} (${textOf(node.right)}))`)];
+      return [replace("logical", `((${textOf(node.left)}) ${LOGICAL[node.operator]} (${textOf(node.right)}))`)];
     case "IfStatement":
     case "ConditionalExpression":
-      return ["true", "false"].map(word => whole("condition", word, node.test));
+      return ["true", "false"].map(word => replace("condition", word, node.test));
     case "WhileStatement":
-      // Never ending is what `true` would do, and waiting for it teaches nothing.
-      return [whole("condition", "false", node.test)];
+      // `true` would only make an endless loop.
+      return [replace("condition", "false", node.test)];
     case "ForStatement":
-      return node.test ? [whole("condition", "false", node.test)] : [];
+      return node.test ? [replace("condition", "false", node.test)] : [];
     case "UnaryExpression":
-      return node.operator === "!" ? [whole("negation", `(${textOf(node.argument)})`)] : [];
+      return node.operator === "!" ? [replace("negation", `(${textOf(node.argument)})`)] : [];
     case "Literal":
-      if (typeof node.value === "boolean") return [whole("boolean", String(!node.value))];
-      return typeof node.value === "number" ? [whole("number", String(node.value + 1))] : [];
+      if (typeof node.value === "boolean") return [replace("boolean", String(!node.value))];
+      return typeof node.value === "number" ? [replace("number", String(node.value + 1))] : [];
     case "ExpressionStatement":
-      return node.directive === undefined ? [whole("statement", ";")] : [];
+      return node.directive === undefined ? [replace("statement", ";")] : [];
     case "MemberExpression": {
       const { object, property } = node;
       if (object.type !== "Identifier" || object.name !== "Math" || property.type !== "Identifier") return [];
       const after = MATH[property.name];
-      return after === undefined ? [] : [whole("math", after, property)];
+      return after === undefined ? [] : [replace("math", after, property)];
     }
     case "BlockStatement":
-      // A return alone behind its condition goes with the condition; this is one at the end of several statements.
-      return node.body.length < 2 ? [] : node.body.filter(isBareReturn).map(last => whole("return", ";", last));
+      // A lone return behind a condition is covered by the mutants of the condition.
+      return node.body.length < 2 ? [] : node.body.filter(isBareReturn).map(last => replace("return", ";", last));
     default:
       return [];
   }
@@ -137,14 +137,14 @@ function isBareReturn(node: AnyNode): boolean {
   return node.type === "ReturnStatement" && !node.argument;
 }
 
-/** Texts are only ever compared or joined: `"a" - b` would be an accident and no mutant. */
+/** Strings are only compared or joined: `"a" - b` would not be a useful mutant. */
 function isText(node: AnyNode): boolean {
   return node.type === "TemplateLiteral";
 }
 
-function visit(node: AnyNode, see: (node: AnyNode) => void): void {
-  see(node);
-  for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, see);
+function visit(node: AnyNode, callback: (node: AnyNode) => void): void {
+  callback(node);
+  for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, callback);
 }
 
 function isNode(value: unknown): value is AnyNode {

@@ -1,4 +1,4 @@
-/** Starts trials and hears their answers. */
+/** Starts trials in child processes and collects their reports. */
 import { fork } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,11 +11,11 @@ export type TrialResult =
 
 const TRIAL = join(import.meta.dirname, "trial.ts");
 
-/** A trial that ends without an answer has failed: the change broke the process itself. */
+/** A trial that ends without a report has failed, because the change broke the process itself. */
 export function runTrial(task: TrialTask, limitMs: number): Promise<TrialResult> {
   const startMs = performance.now();
   const child = fork(TRIAL, [JSON.stringify(task)], {
-    // Stripping types costs more than most of the tests; the cache keeps what Node made of the files that are unchanged.
+    // Stripping types takes longer than most tests, so unchanged files come from the compile cache.
     env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "mutation-compile-cache"), NODE_TEST_CONTEXT: "" },
     execArgv: ["--no-warnings", "--max-old-space-size=512"],
     stdio: ["ignore", "ignore", "ignore", "ipc"],

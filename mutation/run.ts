@@ -1,16 +1,16 @@
 /**
- * The mutation check of core/ and gate/: `npm run mutate`, which changes one small thing at a time and expects a test
- * to notice.
+ * Mutation testing of core/, limiter/, breaker/, sharing/ and gate/: `npm run mutate` makes one small change at a time
+ * and expects a test to fail.
  *
- *   --file PATH          only this file (again for more)
- *   --sample N --seed S  only so many, drawn by the seed
- *   --id ID              only this mutant (again for more)
- *   --workers N          so many processes at a time (2)
- *   --slow-ms N          leave out test files that take longer than this by themselves (20000)
- *   --list               print the mutants and try none
+ *   --file PATH          only the mutants of this file (repeatable)
+ *   --id ID              only this mutant (repeatable)
+ *   --sample N --seed S  a random sample of N mutants (seed 1)
+ *   --workers N          processes at a time (2)
+ *   --slow-ms N          skip test files that take longer than N ms (20000)
+ *   --list               print the mutants without running tests
  *   --json               print one JSON document
  *
- * Exit code 1: a mutant survived that `justified.json` does not explain. 2: the request or that list is wrong.
+ * Exit code 1: a mutant survived that is not in `justified.json`. 2: an option or `justified.json` is invalid.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -39,51 +39,51 @@ const all = sourcesOf("src/{core,limiter,breaker,sharing,gate}/**/*.ts").flatMap
   mutantsOf(file, readFileSync(resolve(root, file), "utf8")),
 );
 const justified: Justified = JSON.parse(readFileSync(resolve(import.meta.dirname, "justified.json"), "utf8"));
-const chosen = choose(all);
+const selected = select(all);
 const problems = problemsOf(justified, all);
 for (const problem of problems) console.error(`justified.json: ${problem}`);
-if (problems.length > 0 || chosen.length === 0) {
-  if (chosen.length === 0) console.error("no mutant was chosen");
+if (problems.length > 0 || selected.length === 0) {
+  if (selected.length === 0) console.error("no mutant selected");
   process.exitCode = 2;
 } else if (args.list) {
-  console.log(args.json ? JSON.stringify(chosen, null, 2) : chosen.map(lineOf).join("\n"));
+  console.log(args.json ? JSON.stringify(selected, null, 2) : selected.map(lineOf).join("\n"));
 } else {
-  await judge(chosen);
+  await tryAll(selected);
 }
 
-async function judge(mutants: readonly Mutant[]): Promise<void> {
+async function tryAll(mutants: readonly Mutant[]): Promise<void> {
   const baselines = new Baselines(root, count("slow-ms"));
   const isJustified = ({ id }: Mutant) => justified[id] !== undefined;
-  const verdicts = await tryMutants(
+  const results = await tryMutants(
     mutants.filter(mutant => !isJustified(mutant)),
-    { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onVerdict: progress },
+    { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onResult: progress },
   );
-  const survivors = verdicts.filter(({ outcome }) => outcome === "survived");
-  const timeOuts = verdicts.filter(({ outcome }) => outcome === "time-out").length;
-  const killed = verdicts.length - survivors.length;
+  const survivors = results.filter(({ outcome }) => outcome === "survived");
+  const timeOuts = results.filter(({ outcome }) => outcome === "time-out").length;
+  const killed = results.length - survivors.length;
   const left = { justified: mutants.filter(isJustified).length, slowTests: await baselines.slow() };
-  const percent = verdicts.length === 0 ? 100 : Math.floor((1000 * killed) / verdicts.length) / 10;
+  const percent = results.length === 0 ? 100 : Math.floor((1000 * killed) / results.length) / 10;
   if (args.json) {
-    const sum = { tried: verdicts.length, of: all.length, killed, timeOuts, percent, ...left };
+    const sum = { tried: results.length, of: all.length, killed, timeOuts, percent, ...left };
     console.log(JSON.stringify({ ...sum, survivors: survivors.map(({ mutant }) => mutant) }, null, 2));
   } else {
     for (const { mutant } of survivors) console.log(`survived  ${lineOf(mutant)}`);
-    const justifiedToo = `${left.justified} justified and left out`;
+    const justifiedText = `${left.justified} justified and skipped`;
     console.log(
-      `${killed} of ${verdicts.length} killed (${timeOuts} by time-out), ${percent} %; ${justifiedToo}; ${all.length} mutants in all`,
+      `${killed} of ${results.length} killed (${timeOuts} by time-out), ${percent} %; ${justifiedText}; ${all.length} mutants in total`,
     );
-    for (const test of left.slowTests) console.log(`not asked, since it is slow: ${test}`);
+    for (const test of left.slowTests) console.log(`skipped, slower than --slow-ms: ${test}`);
   }
   if (survivors.length > 0) process.exitCode = 1;
 }
 
-function choose(mutants: readonly Mutant[]): readonly Mutant[] {
+function select(mutants: readonly Mutant[]): readonly Mutant[] {
   const { file, id, sample } = args;
   const some = mutants.filter(mutant => (file?.includes(mutant.file) ?? true) && (id?.includes(mutant.id) ?? true));
   return sample === undefined ? some : sampleOf(some, count("sample"), count("seed"));
 }
 
-/** Its own test first; then every other one of these modules that runs the changed code. */
+/** The test of the file first, then all other tests of these modules that run the changed code. */
 function stagesOf(file: string): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, ".test.ts");
   const others = globSync("src/{core,limiter,breaker,sharing,gate}/**/*.test.ts", { cwd: root }).sort();

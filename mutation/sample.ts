@@ -1,6 +1,6 @@
 import { Random } from "../sim/random.ts";
 
-/** So many of them, the same for the same seed, in their old order. */
+/** A random sample of `size` items in their original order; the same seed gives the same sample. */
 export function sampleOf<Item>(items: readonly Item[], size: number, seed: number): readonly Item[] {
   const random = new Random(seed);
   return items

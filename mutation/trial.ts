@@ -1,6 +1,6 @@
 /**
- * One process, one mutant: runs test files on a source tree in which a single file is read differently.
- * Nothing is written anywhere: the change is made as the file is loaded. `ask.ts` starts this and hears what failed.
+ * The program of a trial process: runs test files with one mutant.
+ * The change is applied when the file is loaded, so nothing is written to disk. `run-trial.ts` starts this program.
  */
 import { readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
@@ -9,21 +9,21 @@ import { run } from "node:test";
 import { pathToFileURL } from "node:url";
 import { applied, strippedOf } from "./mutants.ts";
 
-/** What a trial is told. Paths are absolute. */
+/** The input of a trial. Paths are absolute. */
 export interface TrialTask {
   readonly tests: readonly string[];
   readonly change?: { readonly path: string; readonly start: number; readonly end: number; readonly after: string };
-  /** Say which code below this folder the tests have run. */
+  /** Report which code below this folder the tests ran. */
   readonly coverageOf?: string;
 }
 
-/** Which ranges of a file ran how often; the innermost around a position counts. */
+/** How often each range of a file ran. The innermost range around a position applies. */
 export interface FileCoverage {
   readonly path: string;
   readonly ranges: readonly { readonly startOffset: number; readonly endOffset: number; readonly count: number }[];
 }
 
-/** What a trial tells. */
+/** The result of a trial. */
 export interface TrialReport {
   readonly failed?: string;
   readonly passed: number;
@@ -39,7 +39,7 @@ if (change !== undefined) {
       specifier === url ? { format: "module", source, shortCircuit: true } : next(specifier, context),
   });
 }
-// Properties draw the same examples each time, and the first counterexample is enough.
+// The same examples in every trial, and no shrinking of counterexamples.
 const { configureGlobal } = await import("fast-check");
 configureGlobal({ seed: 1, endOnFailure: true });
 

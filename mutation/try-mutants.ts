@@ -1,4 +1,4 @@
-/** Asks the tests about mutants, a few at a time, and counts. */
+/** Runs the tests for each mutant, a few mutants at a time. */
 import { resolve } from "node:path";
 import type { Baseline, Baselines } from "./baseline.ts";
 import type { Mutant } from "./mutants.ts";
@@ -7,33 +7,33 @@ import { runTrial } from "./run-trial.ts";
 export interface MutantResult {
   readonly mutant: Mutant;
   readonly outcome: "killed" | "time-out" | "survived";
-  /** The test that noticed. */
+  /** The test that failed. */
   readonly by?: string;
 }
 
 export interface Trials {
   readonly root: string;
   readonly baselines: Baselines;
-  /** The tests that may know about a file, in stages: a later one is asked when all before it noticed nothing. */
+  /** The tests for a file, in stages: a later stage runs only when all tests of the earlier ones passed. */
   readonly stagesOf: (file: string) => readonly (readonly string[])[];
   readonly workers: number;
-  /** How much longer than five times as long as usual a trial may take. The machine may be busy with other things. */
+  /** Time that a trial gets beyond five times its usual duration, because the machine may be busy. */
   readonly slackMs: number;
-  readonly onVerdict?: (verdict: MutantResult) => void;
+  readonly onResult?: (result: MutantResult) => void;
 }
 
 export async function tryMutants(mutants: readonly Mutant[], trials: Trials): Promise<readonly MutantResult[]> {
-  const verdicts = new Map<Mutant, MutantResult>();
+  const results = new Map<Mutant, MutantResult>();
   const left = mutants.values();
   const work = async () => {
     for (const mutant of left) {
-      const verdict = await tryMutant(mutant, trials);
-      verdicts.set(mutant, verdict);
-      trials.onVerdict?.(verdict);
+      const result = await tryMutant(mutant, trials);
+      results.set(mutant, result);
+      trials.onResult?.(result);
     }
   };
   await Promise.all(Array.from({ length: trials.workers }, work));
-  return mutants.flatMap(mutant => verdicts.get(mutant) ?? []);
+  return mutants.flatMap(mutant => results.get(mutant) ?? []);
 }
 
 async function tryMutant(mutant: Mutant, { root, baselines, stagesOf, slackMs }: Trials): Promise<MutantResult> {
@@ -42,17 +42,17 @@ async function tryMutant(mutant: Mutant, { root, baselines, stagesOf, slackMs }:
     if (reaching.length === 0) continue;
     const { start, end, after } = mutant;
     const change = { path: resolve(root, mutant.file), start, end, after };
-    const result = await runTrial(
+    const trial = await runTrial(
       { tests: reaching.map(({ test }) => resolve(root, test)), change },
       slackMs + limitMs(reaching),
     );
-    if (result.kind === "time-out") return { mutant, outcome: "time-out" };
-    if (result.kind === "failed") return { mutant, outcome: "killed", by: result.by };
+    if (trial.kind === "time-out") return { mutant, outcome: "time-out" };
+    if (trial.kind === "failed") return { mutant, outcome: "killed", by: trial.by };
   }
   return { mutant, outcome: "survived" };
 }
 
-/** Generous, since who is cut off counts as killed. */
+/** Generous, because a timeout counts as killed. */
 function limitMs(tests: readonly Baseline[]): number {
   return 5 * tests.reduce((sum, { tookMs }) => sum + tookMs, 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Runs random steps on the breakers and on their model until so many were compared.
- * `npm run steps`, or `npm run steps -- --steps 5000000 --seed 7`. A difference is printed with what repeats it.
+ * Compares the breakers with their reference model on random steps.
+ * `npm run steps`, or `npm run steps -- --steps 5000000 --seed 7`. A difference is printed with its seed.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";
@@ -13,7 +13,7 @@ const wanted = Number(values.steps);
 const firstSeed = Number(values.seed);
 if (!Number.isSafeInteger(wanted) || wanted < 1 || !Number.isSafeInteger(firstSeed)) {
   console.error(
-    `--steps takes a whole number from 1 and --seed a whole number, not ${values.steps} and ${values.seed}`,
+    `--steps must be a whole number of 1 or more and --seed a whole number, not ${values.steps} and ${values.seed}`,
   );
   process.exit(2);
 }
@@ -29,6 +29,4 @@ for (let seed = firstSeed; total < wanted; seed += 1) {
   );
   if (process.stdout.isTTY) process.stdout.write(`\r${total} steps, seed ${seed}`);
 }
-console.log(
-  `${process.stdout.isTTY ? "\r" : ""}${total} steps from seed ${firstSeed} on, and no difference from the model`,
-);
+console.log(`${process.stdout.isTTY ? "\r" : ""}${total} steps from seed ${firstSeed}: no difference from the model`);

@@ -1,6 +1,6 @@
 /**
- * Installs the packed tarball into an empty folder and uses it as a stranger would:
- * imports every entry of `exports`, type-checks a strict consumer, runs both bins.
+ * Installs the packed tarball into an empty folder and uses it as a new user would:
+ * imports every entry of `exports`, type-checks a strict consumer, runs both programs.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,8 +16,9 @@ try {
   mkdirSync(consumer);
   const [packed] = JSON.parse(run(root, "npm", "pack", "--json", "--pack-destination", folder));
   const shipped: readonly string[] = packed.files.map((file: { path: string }) => file.path);
-  const strays = shipped.filter(path => /\.test\.|^src\/|^test\//.test(path));
-  if (strays.length > 0) throw new Error(`the tarball ships what it should not: ${strays.join(", ")}`);
+  const forbidden = shipped.filter(path => /\.test\.|^src\/|^test\//.test(path));
+  if (forbidden.length > 0)
+    throw new Error(`the tarball contains files that must not be shipped: ${forbidden.join(", ")}`);
 
   writeFileSync(join(consumer, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }));
   run(consumer, "npm", "install", "--prefer-offline", "--no-audit", "--no-fund", join(folder, packed.filename));
@@ -33,7 +34,7 @@ try {
   );
   run(consumer, process.execPath, "imports.mjs");
 
-  // Optional peers are not there: whoever needs one is told its name.
+  // Optional peers are not installed: the error must name the missing one.
   writeFileSync(
     join(consumer, "peers.mjs"),
     `import { otelSink, prometheusSink } from ${JSON.stringify(`${manifest.name}/telemetry`)};
@@ -70,7 +71,8 @@ for (const [sink, peer] of [[otelSink, "@opentelemetry/api"], [prometheusSink, "
 
   for (const bin of Object.keys(manifest.bin)) {
     const version = run(consumer, join(consumer, "node_modules/.bin", bin), "--version").trim();
-    if (version !== manifest.version) throw new Error(`${bin} --version said ${version}, not ${manifest.version}`);
+    if (version !== manifest.version)
+      throw new Error(`${bin} --version printed ${version}, expected ${manifest.version}`);
   }
   console.log(
     `the packed tarball (${shipped.length} files, ${Math.round(packed.size / 1024)} kB) installs, ` +

@@ -1,4 +1,4 @@
-/** Writes the JSON Schemas of the policy files, for editors: `npm run schemas`. A test sees that they are current. */
+/** Writes the JSON Schemas of the policy files, for editors: `npm run schemas`. A test checks that they are current. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { jsonSchemas } from "../src/policy/json-schema.ts";
 

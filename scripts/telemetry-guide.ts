@@ -1,6 +1,6 @@
 /**
- * Writes the tables of events and metrics into the guide, from the code that makes them: `npm run telemetry-guide`.
- * A test sees that they are current.
+ * Generates the tables of events and metrics in the telemetry guide from the code: `npm run telemetry-guide`.
+ * A test checks that they are current.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { EVENT_SPECS, type FieldSpec } from "../src/telemetry/event-fields.ts";
@@ -9,7 +9,7 @@ import { TABLE_OF } from "../src/telemetry/sqlite-tables.ts";
 
 const guide = new URL("../docs/guides/telemetry.md", import.meta.url);
 
-/** The guide with its tables made anew. */
+/** The guide as it is, and with its tables generated again. */
 export function currentGuide(): { readonly now: string; readonly fresh: string } {
   const now = readFileSync(guide, "utf8");
   return { now, fresh: between(between(now, "events", eventTables()), "metrics", metricTable()) };
@@ -40,7 +40,7 @@ function between(text: string, name: string, content: string): string {
   const [begin, end] = [`<!-- ${name}: made by npm run telemetry-guide -->\n`, `<!-- /${name} -->`];
   const from = text.indexOf(begin);
   const to = text.indexOf(end);
-  if (from < 0 || to < from) throw new Error(`the guide has no place for its ${name}`);
+  if (from < 0 || to < from) throw new Error(`the guide has no marker comments for ${name}`);
   return `${text.slice(0, from)}${begin}\n${content}\n${text.slice(to)}`;
 }
 

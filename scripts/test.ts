@@ -1,6 +1,6 @@
 /**
  * Runs the tests: `npm test`, or `npm test -- src/core/limits/rate.test.ts ...` for some of them.
- * In CI a skipped test is a failure, unless `test/allowed-skips.json` gives a reason for it.
+ * In CI a skipped test is a failure, unless `test/allowed-skips.json` gives a reason.
  */
 import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -10,9 +10,9 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { MISSING_VARIABLE, TOOLS, whyMissing } from "../test/tools.ts";
 
-/** A test that hangs is a test that fails. No test takes this long, also with many busy processes beside it. */
+/** A test that takes longer has hung and fails. No test takes this long, even on a busy machine. */
 const HANG_MS = 1_800_000;
-/** The longest files start first, so that none of them runs alone at the end. */
+/** The slowest files start first, so that none of them runs alone at the end. */
 const FIRST = [/^(?:test\/)?sim\//, /schedules\.test\.ts$/, /^test\/(?:ontology|harvest|snippets|stores)/, /^test\//];
 
 const root = new URL("..", import.meta.url).pathname;
@@ -21,7 +21,7 @@ const allowed: Record<string, string> = JSON.parse(
 );
 const named = process.argv.slice(2);
 const files =
-  named.length > 0 ? named : globSync(["src/**/*.test.ts", "test/**/*.test.ts", "sim/**/*.test.ts"]).sort(longestFirst);
+  named.length > 0 ? named : globSync(["src/**/*.test.ts", "{test,sim,mutation}/**/*.test.ts"]).sort(longestFirst);
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const unexplained: string[] = [];
 const failures: string[] = [];
@@ -33,18 +33,18 @@ if (missing.length > 0) console.log(`MISSING: ${missing.join(", ")}. The tests t
 await runTests();
 
 for (const failure of failures) console.log(failure);
-for (const name of unexplained) console.log(`not run, and test/allowed-skips.json gives no reason: ${name}`);
-if (missing.length > 0) console.log(`MISSING: ${missing.join(", ")}. ${counts.skipped} tests were not run.`);
+for (const name of unexplained) console.log(`skipped without a reason in test/allowed-skips.json: ${name}`);
+if (missing.length > 0) console.log(`MISSING: ${missing.join(", ")}. ${counts.skipped} tests were skipped.`);
 if (counts.passed === 0) console.log("no test ran");
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 const skipsAreFailures = process.env["CI"] !== undefined && unexplained.length > 0;
 if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCode = 1;
 
 async function runTests(): Promise<void> {
-  // One more than there are cores: many tests wait for a network or a process of their own.
+  // One more than the number of cores, because many tests wait for the network or a child process.
   const events = run({ files, concurrency: availableParallelism() + 1, timeout: HANG_MS });
   events.on("test:fail", ({ name, file = "", details, nesting }) => {
-    // A suite or a file that fails does so for a test inside it, which is counted.
+    // A suite or file fails because of a test inside it, which is counted itself.
     if (details.type === "suite" || isFile(name, nesting)) return;
     counts.failed += 1;
     failures.push(`FAILED ${relative(root, file)}: ${name}\n${indented(errorText(details.error))}\n`);

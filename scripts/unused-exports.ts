@@ -1,13 +1,13 @@
 /**
  * Fails when `src/` exports a name that nothing outside its own file imports.
- * What the package's entry points re-export counts as used: it is the public surface.
+ * Names that the entry points of the package re-export count as used: they are the public surface.
  */
 import { globSync, readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
 const entries = new Set(["src/index.ts", ...entryPoints(), "src/cli/docstokg.ts", "src/cli/ontofetch.ts"]);
-const files = globSync(["{src,test,scripts,bench,sim}/**/*.ts"], {
+const files = globSync(["{src,test,scripts,bench,sim,mutation}/**/*.ts"], {
   cwd: root,
   exclude: path => path.includes("node_modules"),
 });
@@ -48,10 +48,10 @@ for (const [file, text] of texts) {
   for (const [, kind = "", name = ""] of text.matchAll(
     /^export\s+(?:abstract\s+|async\s+)?(const|function\*?|class|interface|type)\s+(\w+)/gm,
   )) {
-    // A type that the file's other exports mention is part of their signature.
+    // A type that other exports of the file mention is part of their signature.
     const isMentioned = /interface|type/.test(kind) && text.split(new RegExp(`\\b${name}\\b`)).length > 2;
     if (!isMentioned && !importedNames.get(file)?.has(name))
-      unused.push(`${file}: ${name} is exported and imported nowhere`);
+      unused.push(`${file}: ${name} is exported but never imported`);
   }
 }
 for (const line of unused) console.error(line);

@@ -18,9 +18,9 @@ export interface BatchResult {
   readonly broken: readonly BrokenSeed[];
 }
 
-/** While one world waits for its turn of the loop another may have it. */
+/** Worlds that run at the same time in one thread: while one waits for the event loop, another can run. */
 const CONCURRENT_WORLDS = 4;
-/** A worker takes so many at a time, so that all of them end together. */
+/** Seeds that a worker gets at a time. Small, so that all workers end at about the same time. */
 const CHUNK = 250;
 
 /** Runs seeds in this thread. */
@@ -41,7 +41,7 @@ export async function runInThread({ from, count }: BatchOrder): Promise<BatchRes
   return { seeds: count, requests, broken };
 }
 
-/** Runs seeds in as many threads as there are cores, or as many as said; `onChunk` hears how far it is. */
+/** Runs seeds in `threads` workers, by default one for each core. `onChunk` gets the sum so far after each chunk. */
 export async function runBatch(
   { from, count }: BatchOrder,
   { threads = availableParallelism(), onChunk }: { threads?: number; onChunk?: (sum: BatchResult) => void } = {},

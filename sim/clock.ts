@@ -1,24 +1,24 @@
-/** The time of the world: what servers go by, and what laws are judged by. */
+/** A task on the clock of the simulated world. Servers and laws use this clock; processes have their own. */
 export interface ScheduledTask {
   atUs: number;
-  /** When it was to be: a loop that was asleep goes through what it missed in that order. */
+  /** When it was scheduled. A blocked event loop runs its overdue tasks in this order. */
   readonly dueUs: number;
   readonly order: number;
-  /** Whose event loop runs it; undefined for the world outside, which never stalls. */
+  /** The event loop that runs it; undefined for network and servers, which never stall. */
   readonly loop: EventLoop | undefined;
-  /** Told when it was to be: the world outside does not wait while a process computes. */
+  /** Called with the scheduled time, because network and servers do not wait while a process computes. */
   readonly run: (dueUs: number) => void;
   isCancelled: boolean;
 }
 
-/** An event loop: it may stand still, and it may die. */
+/** The event loop of a process: it may be blocked, and it may be dead. */
 export interface EventLoop {
-  /** Nothing runs on it before this. */
+  /** No task runs on it before this instant. */
   readonly blockedUntilUs: number;
   readonly isDead: boolean;
 }
 
-/** A queue of what is going to happen, by time and then by the order in which it was planned. */
+/** A priority queue of tasks, ordered by time and then by insertion. */
 export class Clock {
   nowUs = 0;
   #count = 0;
@@ -31,7 +31,7 @@ export class Clock {
     return task;
   }
 
-  /** Moves to the next alarm that its loop is awake for and takes it out; undefined when nothing is left to happen. */
+  /** Removes the next task whose event loop is not blocked and advances to its time; undefined when none is left. */
   next(): ScheduledTask | undefined {
     for (let task = this.#pop(); task !== undefined; task = this.#pop()) {
       if (task.isCancelled || task.loop?.isDead) continue;
@@ -47,7 +47,7 @@ export class Clock {
     return undefined;
   }
 
-  /** Time that passes while somebody computes: what falls due meanwhile comes late. */
+  /** Lets time pass while a process computes: tasks that fall due meanwhile run late. */
   advance(us: number): void {
     this.nowUs += us;
   }

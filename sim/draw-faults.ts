@@ -63,7 +63,7 @@ const WITH_STORE: readonly Draw[] = [
   (random, bounds, atMs) => ({ kind: "kill", atMs, process: random.whole(0, bounds.processes - 1) }),
 ];
 
-/** None in a third of all worlds: what must hold on a good day is the stricter test. */
+/** No faults in a third of all worlds, because some laws are stricter without faults. */
 export function drawFaults(random: Random, bounds: FaultBounds): readonly Fault[] {
   const count = random.pick([0, 0, 1, 1, 2, 4]);
   const draws = bounds.hasStore && random.chance(0.5) ? [...ANYWHERE, ...WITH_STORE, ...WITH_STORE] : ANYWHERE;
@@ -95,7 +95,7 @@ function throttle(random: Random, bounds: FaultBounds, atMs: number): Fault {
   };
 }
 
-/** The same fault twice at one place would end the first when the second does; one of each kind is kept. */
+/** Keeps one fault of each kind for each host or process: the end of one would also end the other. */
 function withoutClashes(faults: readonly Fault[]): Fault[] {
   const seen = new Set<string>();
   return faults.filter(fault => {

@@ -13,10 +13,10 @@ import type {
 import { Random } from "./random.ts";
 
 const ALL_ROLES: readonly Role[] = ["metadata", "landing", "artifact"];
-/** A timer that is a millisecond early takes as much from the guard as the network may. */
+/** Part of the guard that is reserved for timers that fire 1 ms early; jitter may use the rest. */
 const GUARD_SPARE_MS = 2;
 
-/** The scenario that a seed stands for. */
+/** Generates the plan of a seed. */
 export function drawPlan(seed: number): Plan {
   const random = new Random(seed);
   const processCount = random.pick([1, 1, 1, 2, 2, 3]);
@@ -24,7 +24,7 @@ export function drawPlan(seed: number): Plan {
     processCount > 1 || random.chance(0.1)
       ? { delayMs: random.pick([0, 1, 5, 50]), jitterMs: random.pick([0, 2, 20, 200]) }
       : undefined;
-  // Without a store each process has its limits to itself, and no server could be promised anything.
+  // Without a store each process uses the full limits, so no law could hold at the server.
   const count = store === undefined ? 1 : processCount;
   const guardMs = random.pick([5, 25, 25, 100]);
   const spanMs = random.pick([3000, 10_000, 30_000, 90_000]);
@@ -123,7 +123,7 @@ function drawProcess(random: Random): ProcessPlan {
   };
 }
 
-/** Calls come in bursts, evenly, or both. */
+/** Calls in a burst, spread over the time, or both. */
 function drawCalls(random: Random, hosts: readonly HostPlan[], processes: number, spanMs: number): readonly CallPlan[] {
   const count = random.pick([4, 10, 18, 32]);
   const burstAtMs = random.whole(0, spanMs);
@@ -144,7 +144,7 @@ function drawCalls(random: Random, hosts: readonly HostPlan[], processes: number
       role,
       method,
       page: random.whole(1, pages),
-      // Evenly spaced sends leave room for one at a time.
+      // With even spacing only one unit is free at a time.
       weight: !isSmooth && random.chance(0.1) ? random.whole(1, Math.min(3, least)) : 1,
       maxWaitMs: random.pick([undefined, undefined, 0, 100, 3000, 60_000, Number.POSITIVE_INFINITY]),
       deadlineMs: random.chance(0.15) ? random.pick([50, 1000, 10_000]) : undefined,

@@ -1,17 +1,17 @@
-/** How evenly, and how fully, processes that always have something to send use one limit that they share. */
+/** Measures how evenly and how fully processes with constant demand use one shared limit. */
 
 import type { CallPlan, Plan, ProcessPlan } from "./plan.ts";
 import { Random } from "./random.ts";
 import { simulate } from "./simulate.ts";
 
 export interface EvenShares {
-  /** (most - least) / mean, over the processes of one world. */
+  /** (maximum - minimum) / mean of the units that the processes of one world wrote. */
   readonly spread: SampleMean;
-  /** Units written / units that the windows permit. */
+  /** Units written / units that the windows allow. */
   readonly utilisation: SampleMean;
 }
 
-/** A mean over worlds, with its standard error and the worst world. */
+/** A mean over worlds, with its standard error and its extremes. */
 export interface SampleMean {
   readonly mean: number;
   readonly error: number;
@@ -23,11 +23,11 @@ const PROCESSES = 4;
 const LIMIT = 8;
 const WINDOW_MS = 1000;
 const GUARD_MS = 25;
-/** All processes have started by the first instant, and none has run out of calls by the second. */
+/** The measured interval: all processes have started before it, and all still have calls at its end. */
 const FROM_MS = 2000;
 const UNTIL_MS = 12_000;
 
-/** Simulates as many worlds, each with its own delays of the store, its own starts and its own clocks. */
+/** Simulates `worlds` worlds, each with different store delays, start times and clocks. */
 export async function evenShares(worlds: number): Promise<EvenShares> {
   const spreads: number[] = [];
   const utilisations: number[] = [];
@@ -44,7 +44,7 @@ async function unitsOf(plan: Plan): Promise<readonly number[]> {
   const counts = plan.processes.map(() => 0);
   const { violations } = await simulate(plan, fact => {
     if (fact.kind !== "written" || fact.atUs < FROM_MS * 1000 || fact.atUs >= UNTIL_MS * 1000) return;
-    counts[fact.sending.process] = (counts[fact.sending.process] ?? 0) + fact.sending.units;
+    counts[fact.request.process] = (counts[fact.request.process] ?? 0) + fact.request.units;
   });
   const [broken] = violations;
   if (broken !== undefined) throw new Error(`seed ${plan.seed}: ${broken.law}: ${broken.message}`);
@@ -105,7 +105,7 @@ function drawSaturated(seed: number): Plan {
   };
 }
 
-/** All at once, and twice as many as an even share of what can be sent before the end. */
+/** All calls of a process at one instant, twice as many as its share until the end. */
 function drawCalls(random: Random, process: number): readonly CallPlan[] {
   const atMs = random.whole(0, WINDOW_MS / 2);
   const count = Math.ceil((2 * LIMIT * UNTIL_MS) / WINDOW_MS / PROCESSES);

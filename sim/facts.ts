@@ -1,4 +1,4 @@
-/** What happens in a world, step by step: the laws judge these, and a trace prints them. */
+/** Everything observable in a simulation: laws check these facts, and a trace prints them. */
 import type { HubEvent } from "../src/http/hub-options.ts";
 import type { Role } from "../src/policy/roles.ts";
 import type { CallPlan, Fault } from "./plan.ts";
@@ -8,11 +8,11 @@ export interface WireRequest {
   readonly id: number;
   readonly process: number;
   readonly call: CallPlan;
-  /** 1 for the first of its call. */
+  /** Number of the attempt of its call, from 1. */
   readonly attempt: number;
   readonly host: string;
   readonly role: Role;
-  /** What windows count it for. */
+  /** Units that it counts in every window. */
   readonly units: number;
   readonly dispatchedUs: number;
   isCold: boolean;
@@ -24,11 +24,11 @@ export interface WireRequest {
 export interface ResponseFact {
   readonly kind: "head";
   readonly atUs: number;
-  readonly sending: WireRequest;
+  readonly request: WireRequest;
   readonly status: number;
-  /** How long the server means to be left alone; undefined when it asks for nothing that counts. */
+  /** The delay that Retry-After means; undefined when there is no valid one. */
   readonly retryAfterMs: number | undefined;
-  /** Until when the answer is fresh, whatever happens; undefined when it is not. */
+  /** Until when the response is certainly fresh; undefined when it cannot be stored. */
   readonly freshUntilUs: number | undefined;
 }
 
@@ -50,20 +50,20 @@ export type SimFact =
       readonly error: string | undefined;
       readonly isFinal: boolean;
     }
-  | { readonly kind: "dispatched" | "written" | "arrived"; readonly atUs: number; readonly sending: WireRequest }
-  | { readonly kind: "rejected"; readonly atUs: number; readonly sending: WireRequest; readonly by: string }
+  | { readonly kind: "dispatched" | "written" | "arrived"; readonly atUs: number; readonly request: WireRequest }
+  | { readonly kind: "rejected"; readonly atUs: number; readonly request: WireRequest; readonly by: string }
   | ResponseFact
   | {
       readonly kind: "ended";
       readonly atUs: number;
-      readonly sending: WireRequest;
+      readonly request: WireRequest;
       readonly how: "complete" | "failed" | "dropped";
     }
   | { readonly kind: "event"; readonly atUs: number; readonly process: number; readonly event: HubEvent }
   | { readonly kind: "fault"; readonly atUs: number; readonly fault: Fault; readonly isOver: boolean }
-  /** A look at a hub while it works, or when everything is long over. */
+  /** A snapshot of a hub while it works, or an hour after everything ended (`isLast`). */
   | {
-      readonly kind: "look";
+      readonly kind: "snapshot";
       readonly atUs: number;
       readonly process: number;
       readonly isLast: boolean;
@@ -71,9 +71,9 @@ export type SimFact =
       readonly inFlight: number;
       readonly waiting: number;
       readonly timers: number;
-      readonly lanes: readonly KeyFact[];
+      readonly keys: readonly KeyFact[];
     }
-  /** A process goes on under other rates: from here on either may count, until `isDone`. */
+  /** A process reloads its policy with other rates. Until `isDone` either rates may apply. */
   | {
       readonly kind: "reloaded";
       readonly atUs: number;
@@ -82,4 +82,4 @@ export type SimFact =
       readonly isDone: boolean;
     }
   | { readonly kind: "stuck"; readonly atUs: number; readonly message: string }
-  | { readonly kind: "store-look"; readonly atUs: number; readonly pending: number };
+  | { readonly kind: "store-snapshot"; readonly atUs: number; readonly pending: number };

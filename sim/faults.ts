@@ -6,7 +6,7 @@ import type { SimProcess } from "./sim-process.ts";
 import type { SimServer } from "./sim-server.ts";
 import type { SimStore } from "./sim-store.ts";
 
-/** What faults can happen to. */
+/** The parts of a simulation that faults change. */
 export interface FaultDeps {
   readonly clock: Clock;
   readonly machine: Machine;
@@ -17,7 +17,7 @@ export interface FaultDeps {
   readonly emit: (fact: SimFact) => void;
 }
 
-/** Makes sure that a fault happens in its time, and is over in its time. */
+/** Schedules the start and the end of a fault. */
 export function scheduleFault(fault: Fault, deps: FaultDeps): void {
   const { clock, machine, servers, store, process, processes, emit } = deps;
   const at = (ms: number, isOver: boolean, run: () => void) =>

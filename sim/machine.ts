@@ -1,9 +1,14 @@
 import type { Clock } from "./clock.ts";
 
-/** The epoch of the world: its wall clocks show this when it begins. */
+/** Wall time at the start of a simulation, in epoch milliseconds. */
 export const SIM_EPOCH_MS = 1_800_000_000_000;
 
-/** One machine: its monotonic clock stands still while it is suspended, as Linux's does. */
+/** A wall clock that is off by `offsetMs`, in epoch milliseconds. */
+export function wallMsAt(nowUs: number, offsetMs: number): number {
+  return SIM_EPOCH_MS + Math.floor(nowUs / 1000) + offsetMs;
+}
+
+/** The machine of all processes. Its monotonic clock stops while it is suspended, as on Linux. */
 export class Machine {
   readonly #clock: Clock;
   #suspendedUs = 0;

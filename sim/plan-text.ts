@@ -1,6 +1,6 @@
 import type { Plan } from "./plan.ts";
 
-/** A plan as JSON that can be read, and read back: JSON itself knows no Infinity. */
+/** A plan as readable JSON for `parsePlan`. Infinity is written as text, because JSON has none. */
 export function planText(plan: Plan): string {
   const text = (value: unknown) =>
     JSON.stringify(value, (_, inner) => (inner === Number.POSITIVE_INFINITY ? "Infinity" : inner));

@@ -1,4 +1,4 @@
-/** A scenario as plain data: what a seed stands for, what a trace can be replayed from, and what shrinking works on. */
+/** A scenario as plain data: generated from a seed, saved for replay, and made smaller by shrinking. */
 import type { Role } from "../src/policy/roles.ts";
 
 export interface Plan {
@@ -7,7 +7,7 @@ export interface Plan {
   readonly hosts: readonly HostPlan[];
   readonly breakers: BreakerPlan;
   readonly processes: readonly ProcessPlan[];
-  /** Undefined where every process has its own limits. */
+  /** Undefined when the processes share no store. */
   readonly store: StorePlan | undefined;
   readonly retryAttempts: number;
   readonly unreadBodyMs: number;
@@ -15,17 +15,17 @@ export interface Plan {
   readonly isAimd: boolean;
   readonly calls: readonly CallPlan[];
   readonly faults: readonly Fault[];
-  /** What the hub is told instead of the truth, to see whether the laws notice. Never drawn from a seed. */
+  /** A fault built into the hub, to test that a law detects it. Never generated from a seed. */
   readonly sabotage?: Sabotage;
 }
 
 export interface NetworkPlan {
-  /** One way, at the least. */
+  /** Minimum one-way delay. */
   readonly delayMs: number;
-  /** At the most as much again. The guard is for this. */
+  /** Maximum additional one-way delay, which the guard must absorb. */
   readonly jitterMs: number;
   readonly connectMs: number;
-  /** How much later a server may notice a request over a new connection. */
+  /** Maximum additional delay of the first request on a new connection. */
   readonly coldMs: number;
   readonly keepAliveMs: number;
   readonly headersTimeoutMs: number;
@@ -56,7 +56,7 @@ export interface HostPlan {
 
 export interface ServerPlan {
   readonly model: ServerModel;
-  /** What it enforces of what it says: 1 for an honest one. */
+  /** Share of its announced limits that it allows: 1 for an honest server. */
   readonly enforcedShare: number;
   readonly enforcesConcurrency: boolean;
   readonly serviceMs: number;
@@ -65,7 +65,7 @@ export interface ServerPlan {
   readonly wallOffsetMs: number;
 }
 
-/** Whether and how answers speak of limits. */
+/** Which rate limit headers responses have. */
 export type Announces = "nothing" | "ietf" | "x-ratelimit" | "crossref";
 
 export interface BreakerPlan {
@@ -81,9 +81,9 @@ export interface BreakerPlan {
 export interface ProcessPlan {
   readonly originUs: number;
   readonly wallOffsetMs: number;
-  /** Timers come early by so much at the most. */
+  /** Maximum time that timers fire early. */
   readonly earlyUs: number;
-  /** What passes between two looks at the clock, at the most. */
+  /** Maximum time that passes between two reads of the clock. */
   readonly computeUs: number;
 }
 
@@ -107,7 +107,7 @@ export interface CallPlan {
   readonly isRead: boolean;
 }
 
-/** How a server asks to be left alone. */
+/** The form of `Retry-After` that a server sends. */
 export type RetryAfterForm =
   | "seconds"
   | "fraction"
@@ -154,7 +154,7 @@ export type Fault =
       readonly openS: number;
     };
 
-/** Ways to make the hub break a law on purpose. */
+/** Ways to make the hub violate a law on purpose. */
 export type Sabotage =
   | "loose-rates"
   | "no-guard"
@@ -166,7 +166,7 @@ export type Sabotage =
   | "forgetful-cache"
   | "lost-ends";
 
-/** When the last fault is over. A step of a clock is over at once, however far it goes. */
+/** When the last fault ends. A step of a clock ends at once; its `ms` is the distance. */
 export function lastFaultMs({ faults }: Plan): number {
   return Math.max(0, ...faults.map(fault => fault.atMs + ("ms" in fault && fault.kind !== "wall-step" ? fault.ms : 0)));
 }

@@ -3,7 +3,7 @@ import type { BreakersOptions } from "../src/policy/breaker-schema.ts";
 import type { HostLimits, RatelimitsOptions, RoleLimits } from "../src/policy/ratelimit-schema.ts";
 import type { HostPlan, Plan, RatePlan, RoleLimitsPlan, Sabotage } from "./plan.ts";
 
-/** The policy that the hubs of a plan are told; `factor` widens or narrows every rate, as a reload may. */
+/** The policy of all hubs of a plan. `factor` scales every rate, for reloads. */
 export function policyOfPlan(plan: Plan, factor = 1): PolicyOptions {
   const { hosts, maxInFlight, isAimd, sabotage } = plan;
   const ratelimits: RatelimitsOptions = {
@@ -15,7 +15,7 @@ export function policyOfPlan(plan: Plan, factor = 1): PolicyOptions {
   return { ratelimits, breakers: breakersOf(plan), identities: { extends: "none" } };
 }
 
-/** A rate after a reload by this factor. */
+/** A rate after a reload with this factor. */
 export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan {
   return { limit: Math.max(1, Math.round(limit * factor)), windowMs };
 }

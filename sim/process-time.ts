@@ -5,7 +5,7 @@ import { type Machine, SIM_EPOCH_MS } from "./machine.ts";
 import type { ProcessPlan } from "./plan.ts";
 import type { Random } from "./random.ts";
 
-/** Time as one process sees it: an origin of its own, early timers, a wall clock that is off and may step, stalls. */
+/** The clocks of one process: its own origin, early timers, a wall clock that is off and may step, and stalls. */
 export class ProcessTime implements Time, EventLoop {
   readonly #clock: Clock;
   readonly #machine: Machine;
@@ -14,7 +14,7 @@ export class ProcessTime implements Time, EventLoop {
   #stalledUntilUs = 0;
   #wallOffsetMs: number;
   isDead = false;
-  /** Timers that are armed; some at the end of a run are a leak. */
+  /** Armed timers. Any timer left at the end of a run is a leak. */
   armedTimers = 0;
 
   constructor(clock: Clock, machine: Machine, plan: ProcessPlan, random: Random) {
@@ -45,7 +45,7 @@ export class ProcessTime implements Time, EventLoop {
 
   setTimer(delayMs: number, fire: () => void): Timer {
     const earlyUs = this.#random.whole(0, this.#plan.earlyUs);
-    // Whole milliseconds, as Node's timers have.
+    // Whole milliseconds, as in Node.
     const delayUs = Math.max(100, Math.max(1, Math.ceil(delayMs)) * 1000 - earlyUs);
     const dueUs = this.#machine.machineUs() + delayUs;
     let isArmed = true;
@@ -56,7 +56,7 @@ export class ProcessTime implements Time, EventLoop {
     };
     const arm = () =>
       this.#clock.at(this.#clock.nowUs + dueUs - this.#machine.machineUs(), this, () => {
-        // The machine's clock stood still while it was suspended, and its timers with it.
+        // The machine was suspended meanwhile, and its clock stopped.
         if (this.#machine.machineUs() < dueUs) {
           task = arm();
           return;
@@ -85,7 +85,7 @@ export class ProcessTime implements Time, EventLoop {
     this.#wallOffsetMs += ms;
   }
 
-  /** Whoever reads the clock has computed something before, and that took time. */
+  /** Each read of the clock costs some time, as if the process had computed before it. */
   #compute(): void {
     if (this.#plan.computeUs > 0) this.#clock.advance(this.#random.whole(0, this.#plan.computeUs));
   }

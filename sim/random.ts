@@ -9,7 +9,7 @@ export class Random {
     this.#a = seed | 0;
     this.#b = (seed / 2 ** 32) | 0;
     this.#c = stream | 0;
-    // Neighbouring seeds look alike until they are stirred.
+    // The first numbers of neighbouring seeds are similar.
     for (let round = 0; round < 12; round += 1) this.next();
   }
 
@@ -28,7 +28,7 @@ export class Random {
     return low + Math.floor(this.next() * (high - low + 1));
   }
 
-  /** True so often. */
+  /** True with probability `share`. */
   chance(share: number): boolean {
     return this.next() < share;
   }

@@ -1,7 +1,7 @@
 import type { Announces, Lie, RatePlan } from "./plan.ts";
 
-/** What an honest server says of its first window. */
-export function announcing(how: Announces, rate: RatePlan, remaining: number): Readonly<Record<string, string>> {
+/** The rate limit headers of an honest server, for its first window. */
+export function rateLimitHeaders(how: Announces, rate: RatePlan, remaining: number): Readonly<Record<string, string>> {
   const seconds = Math.ceil(rate.windowMs / 1000);
   const left = Math.max(0, remaining);
   switch (how) {
@@ -23,8 +23,8 @@ export function announcing(how: Announces, rate: RatePlan, remaining: number): R
   }
 }
 
-/** What servers say that is not so. None of it may loosen anything, and most of it must be ignored. */
-export function lying(lie: Lie, rate: RatePlan): Readonly<Record<string, string>> {
+/** False rate limit headers. None of them may loosen a limit, and most must be ignored. */
+export function falseRateLimitHeaders(lie: Lie, rate: RatePlan): Readonly<Record<string, string>> {
   switch (lie) {
     case "junk":
       return { "x-ratelimit-remaining": "many", ratelimit: '"a";r=x;t=', "x-rate-limit-interval": "soon" };

@@ -1,24 +1,23 @@
-import { SIM_EPOCH_MS } from "./machine.ts";
 import type { RetryAfterForm } from "./plan.ts";
 
-/** The fields by which a server asks to be left alone, and for how long it means it. */
+/** The headers of a throttled response, and the delay they mean. */
 export interface RetryAfterHeaders {
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** Given the wall clock of who hears it. Undefined when it asks for nothing that counts. */
-  readonly meantMs: (clientWallMs: number) => number | undefined;
+  /** The delay for a client with this wall clock; undefined when the field is absent or invalid. */
+  readonly effectiveMs: (clientWallMs: number) => number | undefined;
 }
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const HUGE_S = 10_000_000;
 
-export function asking(form: RetryAfterForm, seconds: number, wallMs: number): RetryAfterHeaders {
+export function retryAfterHeaders(form: RetryAfterForm, seconds: number, wallMs: number): RetryAfterHeaders {
   const date = new Date(wallMs).toUTCString();
   const nowMs = Math.floor(wallMs / 1000) * 1000;
   const until = new Date(nowMs + seconds * 1000);
-  const plain = (value: string | string[], meantMs: number | undefined): RetryAfterHeaders => ({
+  const plain = (value: string | string[], effectiveMs: number | undefined): RetryAfterHeaders => ({
     headers: { "retry-after": value, date },
-    meantMs: () => meantMs,
+    effectiveMs: () => effectiveMs,
   });
   switch (form) {
     case "seconds":
@@ -36,7 +35,7 @@ export function asking(form: RetryAfterForm, seconds: number, wallMs: number): R
     case "date-alone":
       return {
         headers: { "retry-after": until.toUTCString() },
-        meantMs: clientMs => (until.getTime() > clientMs ? until.getTime() - clientMs : undefined),
+        effectiveMs: clientMs => (until.getTime() > clientMs ? until.getTime() - clientMs : undefined),
       };
     case "zero":
       return plain("0", undefined);
@@ -49,13 +48,8 @@ export function asking(form: RetryAfterForm, seconds: number, wallMs: number): R
     case "huge":
       return plain(String(HUGE_S), HUGE_S * 1000);
     case "none":
-      return { headers: { date }, meantMs: () => undefined };
+      return { headers: { date }, effectiveMs: () => undefined };
   }
-}
-
-/** A wall clock of the world that is off by so much. */
-export function wallMsAt(nowUs: number, offsetMs: number): number {
-  return SIM_EPOCH_MS + Math.floor(nowUs / 1000) + offsetMs;
 }
 
 function rfc850(date: Date): string {

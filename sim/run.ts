@@ -1,13 +1,16 @@
 /**
- * Worlds from seeds, each step judged by every law: `npm run sim -- --seeds 10000`.
+ * Simulates the worlds of many seeds and checks every law on every fact: `npm run sim -- --seeds 10000`.
  *
- *   --seeds N       so many seeds (1000)          --from S      from this one on (where the recorded runs ended)
- *   --seed S        one seed, with its trace       --threads N   as many threads (one for each core)
- *   --plan FILE     one plan, with its trace       --record      adds the run to sim/totals.json
- *   --sabotage X    breaks the hub of --seed on purpose, to see that a law notices
- *   --even-shares N how evenly and how fully four processes use one limit, over N worlds
+ *   --seeds N        number of seeds (default 1000)
+ *   --from S         first seed (default: after the recorded seeds)
+ *   --threads N      number of threads (default: one for each core)
+ *   --record         adds the run to sim/totals.json
+ *   --seed S         runs one seed and prints its trace
+ *   --plan FILE      runs one plan and prints its trace
+ *   --sabotage X     builds a fault into the hub of --seed, to test that a law detects it
+ *   --even-shares N  measures how evenly and how fully four processes use one limit, over N worlds
  *
- * Exit code 1 when a law was broken: with the seed, the law and a plan that was made as small as it could be.
+ * When a law is violated, the exit code is 1 and the output has the seed, the law and a small plan that violates it.
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -49,8 +52,8 @@ async function replay(): Promise<void> {
     const line = traceLine(fact);
     if (line !== undefined) console.log(line);
   });
-  for (const { law, message, atUs } of violations) console.log(`BROKEN at ${atUs / 1000} ms: ${law}: ${message}`);
-  console.log(`${requests} requests, ${violations.length} laws broken`);
+  for (const { law, message, atUs } of violations) console.log(`VIOLATION at ${atUs / 1000} ms: ${law}: ${message}`);
+  console.log(`${requests} requests, ${violations.length} laws violated`);
   if (violations.length > 0) process.exitCode = 1;
 }
 
@@ -58,16 +61,16 @@ async function measureShares(worlds: number): Promise<void> {
   const { spread, utilisation } = await evenShares(worlds);
   const text = ({ mean, error, lowest, highest }: SampleMean) =>
     `${mean.toFixed(4)} ± ${error.toFixed(4)} (standard error), from ${lowest.toFixed(3)} to ${highest.toFixed(3)}`;
-  console.log(`${worlds} worlds of four processes that always have something to send at 8/SECOND`);
-  console.log(`spread, (most - least) / mean: ${text(spread)}`);
-  console.log(`utilisation, of what the windows permit: ${text(utilisation)}`);
+  console.log(`${worlds} worlds of four processes with constant demand at 8/SECOND`);
+  console.log(`spread, (maximum - minimum) / mean: ${text(spread)}`);
+  console.log(`utilisation, units written / units allowed: ${text(utilisation)}`);
 }
 
 async function runMany(): Promise<void> {
   const count = wholeNumber("seeds", values.seeds);
   const from = values.from === undefined ? readTotals().nextSeed : wholeNumber("from", values.from);
   if (values.record && values.from !== undefined)
-    throw new RangeError("--record goes on where the last run ended: leave --from out");
+    throw new RangeError("--record continues after the recorded seeds; it cannot be combined with --from");
   const threads = values.threads === undefined ? undefined : wholeNumber("threads", values.threads);
   const beganMs = performance.now();
   const sum = await runBatch(
@@ -76,9 +79,9 @@ async function runMany(): Promise<void> {
   );
   const tookS = (performance.now() - beganMs) / 1000;
   console.log(
-    `${sum.seeds} seeds from ${from}: ${sum.requests} requests, ${sum.broken.length} laws broken, ${tookS.toFixed(1)} s`,
+    `${sum.seeds} seeds from ${from}: ${sum.requests} requests, ${sum.broken.length} violations, ${tookS.toFixed(1)} s`,
   );
-  if (values.record) console.log(`in all: ${JSON.stringify(recordTotals(sum))}`);
+  if (values.record) console.log(`totals: ${JSON.stringify(recordTotals(sum))}`);
   if (sum.broken.length === 0) return;
   process.exitCode = 1;
   const [first] = sum.broken;
@@ -87,10 +90,10 @@ async function runMany(): Promise<void> {
 
 async function showSmallest({ seed, law }: BrokenSeed): Promise<void> {
   const plan = await shrink(drawPlan(seed), law);
-  console.log(`the smallest plan found that breaks it; save it and run it with --plan:\n${planText(plan)}`);
+  console.log(`the smallest plan found that violates the law; save it and run it with --plan:\n${planText(plan)}`);
 }
 
-/** Tells of every broken law as soon as it is known, and now and then how far it is. */
+/** Prints every violation at once, and the progress now and then. */
 function progress(count: number): (sum: BatchResult) => void {
   let reportedSeeds = 0;
   let reportedBroken = 0;
@@ -99,13 +102,13 @@ function progress(count: number): (sum: BatchResult) => void {
     reportedBroken = broken.length;
     if (seeds - reportedSeeds < Math.max(10_000, count / 20)) return;
     reportedSeeds = seeds;
-    console.log(`${seeds} of ${count}, ${broken.length} laws broken`);
+    console.log(`${seeds} of ${count} seeds, ${broken.length} violations`);
   };
 }
 
 function wholeNumber(name: string, text: string | undefined): number {
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < 0)
-    throw new RangeError(`--${name} must be a whole number from 0, not ${JSON.stringify(text)}`);
+    throw new RangeError(`--${name} must be a whole number of 0 or more, not ${JSON.stringify(text)}`);
   return number;
 }

@@ -1,10 +1,10 @@
 import type { CallPlan, Fault, Plan, ProcessPlan } from "./plan.ts";
 import { simulate } from "./simulate.ts";
 
-/** So many worlds are tried at the most: a plan that is small enough to read is all that is wanted. */
+/** Maximum number of simulations. The result must be small enough to read, not minimal. */
 const TRIES_MAX = 600;
 
-/** A smaller plan that breaks the same law: fewer faults, calls, processes and hosts, and plainer ones. */
+/** A smaller plan that violates the same law, with fewer and simpler faults, calls, processes and hosts. */
 export async function shrink(plan: Plan, law: string): Promise<Plan> {
   let best = plan;
   let tries = 0;
@@ -26,7 +26,7 @@ export async function shrink(plan: Plan, law: string): Promise<Plan> {
   return best;
 }
 
-/** Plans that are one step smaller, the largest steps first. */
+/** Plans that are one step smaller, largest steps first. */
 function* smaller(plan: Plan): Generator<Plan> {
   for (const faults of withoutSome(plan.faults)) yield { ...plan, faults };
   for (const calls of withoutSome(plan.calls)) yield { ...plan, calls };
@@ -36,25 +36,25 @@ function* smaller(plan: Plan): Generator<Plan> {
     if (!isUsed && plan.hosts.length > 1) yield { ...plan, hosts: plan.hosts.filter(host => host.name !== name) };
   }
   for (const [index, call] of plan.calls.entries()) {
-    for (const plainer of plainerCalls(call)) yield { ...plan, calls: plan.calls.with(index, plainer) };
+    for (const simpler of simplerCalls(call)) yield { ...plan, calls: plan.calls.with(index, simpler) };
   }
   for (const [index, process] of plan.processes.entries()) {
-    const plainer: ProcessPlan = { originUs: 0, wallOffsetMs: 0, earlyUs: 0, computeUs: 0 };
-    if (JSON.stringify(process) !== JSON.stringify(plainer))
-      yield { ...plan, processes: plan.processes.with(index, plainer) };
+    const simpler: ProcessPlan = { originUs: 0, wallOffsetMs: 0, earlyUs: 0, computeUs: 0 };
+    if (JSON.stringify(process) !== JSON.stringify(simpler))
+      yield { ...plan, processes: plan.processes.with(index, simpler) };
   }
   if (plan.network.jitterMs > 0) yield { ...plan, network: { ...plan.network, jitterMs: 0 } };
   if (plan.network.coldMs > 0) yield { ...plan, network: { ...plan.network, coldMs: 0 } };
 }
 
-/** A list without its halves, then without its quarters, and so on to single ones. */
+/** The list without each half, then without each quarter, and so on down to single items. */
 function* withoutSome<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   for (let size = Math.ceil(items.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let from = 0; from < items.length; from += size) yield [...items.slice(0, from), ...items.slice(from + size)];
   }
 }
 
-function* plainerCalls(call: CallPlan): Generator<CallPlan> {
+function* simplerCalls(call: CallPlan): Generator<CallPlan> {
   if (call.abortMs !== undefined) yield { ...call, abortMs: undefined };
   if (call.deadlineMs !== undefined) yield { ...call, deadlineMs: undefined };
   if (call.weight !== 1) yield { ...call, weight: 1 };

@@ -6,7 +6,7 @@ export interface CallerCallbacks {
   readonly done: (call: CallPlan, status: number | undefined, error: string | undefined) => void;
 }
 
-/** Somebody who makes a call, reads the answer or does not, and may lose patience. */
+/** The caller of one request: reads the response or leaves it unread, and may abort. */
 export class SimCaller implements Dispatcher.DispatchHandler {
   readonly call: CallPlan;
   readonly #callbacks: CallerCallbacks;
@@ -20,7 +20,7 @@ export class SimCaller implements Dispatcher.DispatchHandler {
   }
 
   abort(): void {
-    if (!this.isDone) this.#controller?.abort(new DOMException("the caller has left", "AbortError"));
+    if (!this.isDone) this.#controller?.abort(new DOMException("aborted by the caller", "AbortError"));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -25,7 +25,7 @@ export interface ProcessDeps {
   readonly emit: (fact: SimFact) => void;
 }
 
-/** One process of the world: a whole hub, and those who call it. */
+/** One simulated process: a complete hub and its callers. */
 export class SimProcess {
   readonly #deps: ProcessDeps;
   readonly #hub: Hub;
@@ -46,7 +46,7 @@ export class SimProcess {
     };
     const hub = await assembleHub(options, { policy, breakers, store });
     hub.listen(event => {
-      // One comes with every question to the breakers, and no law asks for it.
+      // Emitted for every check of a breaker, and not used by any law.
       if (event.event_type !== "breaker_before_call")
         emit({ kind: "event", atUs: clock.nowUs, process: number, event });
     });
@@ -67,12 +67,12 @@ export class SimProcess {
     return this.#deps.number;
   }
 
-  /** Calls that are not over. */
+  /** Calls that have not ended. */
   get openCalls(): readonly CallPlan[] {
     return Array.from(this.#callers, ({ call }) => call);
   }
 
-  make(call: CallPlan, isFinal = false): void {
+  startCall(call: CallPlan, isFinal = false): void {
     const { clock, emit, number } = this.#deps;
     emit({ kind: "call", atUs: clock.nowUs, process: number, call });
     const caller = new SimCaller(call, {
@@ -111,11 +111,11 @@ export class SimProcess {
     emit({ ...reloadFact, isDone: true });
   }
 
-  look(isLast: boolean): void {
+  emitSnapshot(isLast: boolean): void {
     const { clock, emit, number, time } = this.#deps;
     const { calls, inFlight, waiting, lanes } = this.#hub.snapshot();
     emit({
-      kind: "look",
+      kind: "snapshot",
       atUs: clock.nowUs,
       process: number,
       isLast,
@@ -123,7 +123,7 @@ export class SimProcess {
       inFlight,
       waiting,
       timers: time.armedTimers,
-      lanes: lanes.map(({ host, role, windows, inFlight: busy }) => ({
+      keys: lanes.map(({ host, role, windows, inFlight: busy }) => ({
         host,
         role,
         used: Math.max(0, ...windows.map(({ used }) => used)),

@@ -2,61 +2,31 @@ import { StoreError } from "../src/errors.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
 import { changeRecord, recordAt, recordsAt } from "../src/stores/records.ts";
 import type { LeaseReply, LeaseRequest, Settlement, Store } from "../src/stores/store.ts";
-import { sleep } from "../src/time/sleep.ts";
-import type { Time, Timer } from "../src/time/time.ts";
 import type { Clock } from "./clock.ts";
 import type { Machine } from "./machine.ts";
 import type { StorePlan } from "./plan.ts";
 import type { ProcessTime } from "./process-time.ts";
 import type { Random } from "./random.ts";
+import { StoreTime } from "./store-time.ts";
 
-/** How long a silent store is waited for before it counts as away. */
+/** How long a process waits for a silent store before the store counts as away. */
 const SILENCE_TIMEOUT_US = 1_000_000;
 
 interface Exchange {
   readonly process: string;
   readonly settlements: readonly Settlement[];
-  readonly asks: readonly LeaseRequest[];
+  readonly requests: readonly LeaseRequest[];
 }
 
-/** Something that was done to the store, and may be done once more. */
+/** A recorded operation, for replay after a loss of data. */
 interface StoreOperation {
   readonly atUs: number;
   readonly run: (store: MemoryStore) => unknown;
 }
 
-/** What a store can be used for: one clock, and no timers. */
-class StoreTime implements Time {
-  nowUs: () => number;
-
-  constructor(nowUs: () => number) {
-    this.nowUs = nowUs;
-  }
-
-  monotonicUs(): number {
-    return this.nowUs();
-  }
-
-  machineUs(): number {
-    return this.nowUs();
-  }
-
-  wallMs(): number {
-    return Math.floor(this.nowUs() / 1000);
-  }
-
-  setTimer(): Timer {
-    throw new Error("a store in memory arms no timers");
-  }
-
-  sleep(ms: number): Promise<void> {
-    return sleep(this, ms);
-  }
-}
-
 /**
- * The store that the processes of a world share: a memory store at the end of a line that may be slow or cut, and that
- * may be started anew, or from what it had some time ago. It remembers what was done to it and does it once more for that.
+ * The store that the processes share: a memory store behind a connection that may be slow or broken. It may restart
+ * empty, or lose its latest operations; for that it records all operations and replays the older ones.
  */
 export class SimStore {
   readonly #clock: Clock;
@@ -65,12 +35,12 @@ export class SimStore {
   readonly #plan: StorePlan;
   #store: MemoryStore;
   #operations: StoreOperation[] = [];
-  /** What each process has out of each budget, as it knows itself. */
-  readonly #out = new Map<string, { readonly process: string; readonly key: string; units: number }>();
-  /** How it is away, if it is. */
+  /** Units that each process has leased from each budget, by its own count. */
+  readonly #leased = new Map<string, { readonly process: string; readonly key: string; units: number }>();
+  /** How the store fails, if it does: with an error, or without any reply. */
   away: "refusing" | "silent" | undefined;
 
-  /** Gives everybody all he asks for, to see whether the laws notice. */
+  /** Grants every request in full, to test that a law detects it. */
   readonly #isGenerous: boolean;
 
   constructor(clock: Clock, machine: Machine, plan: StorePlan, random: Random, isGenerous = false) {
@@ -82,21 +52,21 @@ export class SimStore {
     this.#store = new MemoryStore(new StoreTime(() => machine.machineUs()));
   }
 
-  member(name: string, time: ProcessTime): Store {
+  member(processId: string, time: ProcessTime): Store {
     const shared = this;
     return {
-      processId: name,
+      processId,
       get processes() {
         return Math.max(1, shared.#store.membersSeen());
       },
-      exchange: (settlements, asks) =>
-        shared.#roundTrip(time, () => shared.#apply({ process: name, settlements, asks })),
-      read: note => shared.#roundTrip(time, () => recordAt(shared.#store.records.find(note), shared.#store.nowUs)),
-      change: (note, step) =>
-        shared.#roundTrip(time, () => shared.#do(store => changeRecord(store.records, note, store.nowUs, step))),
+      exchange: (settlements, requests) =>
+        shared.#roundTrip(time, () => shared.#apply({ process: processId, settlements, requests })),
+      read: name => shared.#roundTrip(time, () => recordAt(shared.#store.records.find(name), shared.#store.nowUs)),
+      change: (name, step) =>
+        shared.#roundTrip(time, () => shared.#perform(store => changeRecord(store.records, name, store.nowUs, step))),
       list: prefix => shared.#roundTrip(time, () => recordsAt(shared.#store.records.list(prefix), shared.#store.nowUs)),
       close: async () => {
-        if (shared.away === undefined) shared.#store.leave(name);
+        if (shared.away === undefined) shared.#store.leave(processId);
       },
     };
   }
@@ -106,7 +76,7 @@ export class SimStore {
     this.#store = new MemoryStore(new StoreTime(() => this.#machine.machineUs()));
   }
 
-  /** What was done within so long is undone, as on a disk that was not written to in time. */
+  /** Loses the operations of the last `us` microseconds, as after a crash before a write to disk. */
   rollBack(us: number): void {
     const keptUntilUs = this.#machine.machineUs() - us;
     this.#operations = this.#operations.filter(({ atUs }) => atUs <= keptUntilUs);
@@ -121,7 +91,7 @@ export class SimStore {
     this.#reconcile();
   }
 
-  /** Units that somebody has out, over all budgets that these processes used. */
+  /** Leased units of all processes in these budgets. */
   pending(keys: Iterable<string>): number {
     let pending = 0;
     for (const key of keys) {
@@ -130,54 +100,54 @@ export class SimStore {
     return pending;
   }
 
-  /** Processes tell a store that has forgotten what they still have out; the rest was written. */
+  /** After a loss of data each process reports its leased units; the rest counts as written. */
   #reconcile(): void {
-    for (const { process, key, units } of this.#out.values()) {
+    for (const { process, key, units } of this.#leased.values()) {
       const budget = this.#store.find(key);
       const pending = budget?.dump().members[process]?.pending ?? 0;
       if (pending > units) budget?.settle(process, pending - units, 0, this.#machine.machineUs());
     }
   }
 
-  #note(process: string, key: string, units: number): void {
+  #addLeased(process: string, key: string, units: number): void {
     const name = `${process} ${key}`;
-    const known = this.#out.get(name) ?? { process, key, units: 0 };
+    const known = this.#leased.get(name) ?? { process, key, units: 0 };
     known.units = Math.max(0, known.units + units);
-    this.#out.set(name, known);
+    this.#leased.set(name, known);
   }
 
-  /** There, done, and back again; or not. */
+  /** Sends a request to the store, runs it there and sends the reply back, unless the store is away. */
   #roundTrip<Value>(time: ProcessTime, run: () => Value): Promise<Value> {
     const { promise, resolve, reject } = Promise.withResolvers<Value>();
     const clock = this.#clock;
-    const away = () => reject(new StoreError("the store of this world is away"));
+    const away = () => reject(new StoreError("the simulated store is away"));
     clock.at(clock.nowUs + this.#travelUs(), undefined, () => {
       if (this.away !== undefined) {
         const afterUs = this.away === "silent" ? SILENCE_TIMEOUT_US : this.#travelUs();
         clock.at(clock.nowUs + afterUs, time, away);
         return;
       }
-      // Whoever died meanwhile had sent it off all the same.
+      // Runs even if the process has died meanwhile, because the request was already sent.
       const value = run();
       clock.at(clock.nowUs + this.#travelUs(), time, () => resolve(value));
     });
     return promise;
   }
 
-  #do<Value>(run: (store: MemoryStore) => Value): Value {
+  #perform<Value>(run: (store: MemoryStore) => Value): Value {
     this.#operations.push({ atUs: this.#machine.machineUs(), run });
     return run(this.#store);
   }
 
-  #apply({ process, settlements, asks }: Exchange): readonly LeaseReply[] {
-    if (this.#isGenerous) return asks.map(({ most }) => ({ kind: "given", units: most, isStricter: false }));
-    const answers = this.#do(store => store.exchange(process, settlements, asks));
+  #apply({ process, settlements, requests }: Exchange): readonly LeaseReply[] {
+    if (this.#isGenerous) return requests.map(({ most }) => ({ kind: "given", units: most, isStricter: false }));
+    const answers = this.#perform(store => store.exchange(process, settlements, requests));
     for (const { keys, written, returned } of settlements) {
-      for (const key of keys) this.#note(process, key, -written - returned);
+      for (const key of keys) this.#addLeased(process, key, -written - returned);
     }
     for (const [index, answer] of answers.entries()) {
       if (answer.kind !== "given") continue;
-      for (const { key } of asks[index]?.claims ?? []) this.#note(process, key, answer.units);
+      for (const { key } of requests[index]?.claims ?? []) this.#addLeased(process, key, answer.units);
     }
     return answers;
   }

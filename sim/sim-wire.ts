@@ -4,15 +4,15 @@ import type { CallPlan } from "./plan.ts";
 import type { SimServer } from "./sim-server.ts";
 import { type SimWireDeps, WireExchange } from "./wire-exchange.ts";
 
-/** A call's number travels in the options of its requests, where no stage looks. */
+/** Carries the call in the dispatch options, which the stages of the hub pass on unchanged. */
 export interface SimDispatchOptions extends Dispatcher.DispatchOptions {
   readonly simCall: CallPlan;
 }
 
-/** The network as one process has it: a dispatcher of undici's without sockets. */
+/** The network of one process: an undici dispatcher without sockets. */
 export class SimWire {
   readonly #deps: SimWireDeps;
-  /** When each idle connection is given up, by host; the youngest last. */
+  /** When each idle connection closes, by host; the newest last. */
   readonly #idle = new Map<string, number[]>();
   readonly #listeners = new Set<() => void>();
   readonly #attempts = new Map<number, number>();
@@ -40,16 +40,16 @@ export class SimWire {
     const counts = call.method !== "HEAD" || server.plan.roleLimits[call.role]?.countsHead === true;
     const { host, role } = call;
     const units = counts ? call.weight : 0;
-    const sending: WireRequest = {
+    const request: WireRequest = {
       ...{ id: nextId(), process, call, attempt, host, role, units, dispatchedUs: clock.nowUs, isCold: false },
       ...{ writtenUs: undefined, arrivedUs: undefined, endedUs: undefined },
     };
-    touch(sending);
-    emit({ kind: "dispatched", atUs: clock.nowUs, sending });
+    touch(request);
+    emit({ kind: "dispatched", atUs: clock.nowUs, request });
     const exchange = new WireExchange(
       this.#deps,
       () => this.#releaseConnection(host),
-      sending,
+      request,
       server,
       options,
       handler,
@@ -59,7 +59,6 @@ export class SimWire {
     return true;
   }
 
-  /** A connection is free again. */
   #releaseConnection(host: string): void {
     const { clock, plan } = this.#deps;
     const idle = this.#idle.get(host) ?? [];

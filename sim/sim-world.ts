@@ -14,16 +14,16 @@ import { SimServer } from "./sim-server.ts";
 import { SimStore } from "./sim-store.ts";
 import { SimWire } from "./sim-wire.ts";
 
-/** Nothing in here takes so many steps, or so long; what does goes round in circles. */
+/** No valid simulation takes more steps or more time; one that does is in an endless loop. */
 const STEPS_MAX = 100_000;
 const MAX_TIME_US = 6 * 3600e6;
-/** When everything is over nothing of it can matter any more. */
+/** Time between the last task and the final snapshots: longer than any window, lease or cooldown. */
 const AFTERWARDS_US = 3600e6;
 
-/** Hears every step, and what was touched in the turn that it belongs to. */
+/** Called with every fact, and with the requests that changed in the same turn of the event loop. */
 export type OnFact = (fact: SimFact, touched: ReadonlySet<WireRequest>) => void;
 
-/** Everything that a plan speaks of, on one clock. */
+/** A simulated world: the processes, servers, network and store of a plan, on one clock. */
 export class SimWorld {
   readonly #plan: Plan;
   readonly #onFact: OnFact;
@@ -60,7 +60,7 @@ export class SimWorld {
       scheduleFault(fault, { ...deps, process, processes: this.#processes, emit: fact => this.#emit(fact) });
     for (const call of calls) {
       const process = this.#process(call.process);
-      this.#clock.at(call.atMs * 1000, process.time, () => process.make(call));
+      this.#clock.at(call.atMs * 1000, process.time, () => process.startCall(call));
     }
     const calmUs = lastFaultMs(this.#plan) * 1000;
     this.#clock.at(calmUs + 1_000_000, undefined, () => this.#scheduleFinalCalls());
@@ -85,7 +85,7 @@ export class SimWorld {
         random: new Random(plan.seed, 20 + number),
         servers: this.#servers,
         emit,
-        touch: sending => this.#touched.add(sending),
+        touch: request => this.#touched.add(request),
         nextId: () => {
           this.#requestCount += 1;
           return this.#requestCount - 1;
@@ -93,7 +93,7 @@ export class SimWorld {
       });
       const random = new Random(plan.seed, 30 + number);
       const store = this.#store?.member(`process ${number}`, time);
-      // A reload changes a policy in place: then each hub needs its own.
+      // A reload changes the policy object, so each hub needs its own.
       const own = reloads ? await HubPolicy.load({ policy: policyOfPlan(plan), env: {} }) : policy;
       const deps = { plan, number, clock: this.#clock, time, random, wire, policy: own, store, emit };
       processes.push(await SimProcess.start(deps));
@@ -101,23 +101,23 @@ export class SimWorld {
     return processes;
   }
 
-  /** Lets everything happen that is going to, each in a turn of the event loop of its own. */
+  /** Runs all tasks, each in its own turn of the event loop. */
   async #runUntilIdle(): Promise<void> {
     for (let task = this.#clock.next(); task !== undefined; task = this.#clock.next()) {
       this.#steps += 1;
       if (this.#steps > STEPS_MAX || this.#clock.nowUs > MAX_TIME_US) {
-        this.#emit({ kind: "stuck", atUs: this.#clock.nowUs, message: `goes on after ${this.#steps} steps` });
+        this.#emit({ kind: "stuck", atUs: this.#clock.nowUs, message: `still running after ${this.#steps} steps` });
         return;
       }
       this.#touched.clear();
       task.run(task.dueUs);
-      // Nothing of the hub runs in the world outside.
+      // Tasks of network and servers run no code of the hub.
       if (task.loop === undefined) continue;
       await settled();
     }
   }
 
-  /** After the last fault every lane of every process is asked once more, by somebody who waits as long as it takes. */
+  /** After the last fault, one call without a bound for each host and role in each process. */
   #scheduleFinalCalls(): void {
     let id = 1_000_000;
     for (const process of this.#processes) {
@@ -131,7 +131,7 @@ export class SimWorld {
             ...{ page: id, weight: 1, maxWaitMs: Number.POSITIVE_INFINITY, deadlineMs: undefined },
             ...{ abortMs: undefined, isRead: true },
           };
-          this.#clock.at(this.#clock.nowUs, process.time, () => process.make(call, true));
+          this.#clock.at(this.#clock.nowUs, process.time, () => process.startCall(call, true));
         }
       }
     }
@@ -143,14 +143,14 @@ export class SimWorld {
     for (const process of this.#processes) {
       if (process.time.isDead) continue;
       for (const { id } of process.openCalls) this.#emit({ kind: "stuck", atUs, message: `call ${id} never ends` });
-      process.look(true);
+      process.emitSnapshot(true);
     }
     if (this.#store === undefined) return;
     const keys = this.#plan.hosts.flatMap(({ name }) => [
       `total ${name}`,
       ...ROLES.map(role => `lane ${name} ${role}`),
     ]);
-    this.#emit({ kind: "store-look", atUs, pending: this.#store.pending(keys) });
+    this.#emit({ kind: "store-snapshot", atUs, pending: this.#store.pending(keys) });
   }
 
   async #close(): Promise<void> {
@@ -162,7 +162,7 @@ export class SimWorld {
         closed += 1;
       });
     }
-    // What is said to the store at the end is asked for in one turn, and travels in the next.
+    // The last message to the store is created in one turn and sent in the next.
     for (let round = 0; round < 2; round += 1) {
       await settled();
       await this.#runUntilIdle();
@@ -182,13 +182,13 @@ export class SimWorld {
 
   #emit(fact: SimFact): void {
     this.#onFact(fact, this.#touched);
-    // Lanes are made, and forgotten, when one is new: that is when to look.
-    if (fact.kind === "dispatched" && fact.sending.attempt === 1 && fact.sending.id % 4 === 0)
-      this.#processes[fact.sending.process]?.look(false);
+    // A new key may evict old ones, so this is the time for a snapshot.
+    if (fact.kind === "dispatched" && fact.request.attempt === 1 && fact.request.id % 4 === 0)
+      this.#processes[fact.request.process]?.emitSnapshot(false);
   }
 }
 
-/** All that was set off has run: microtasks, and what asked for the next turn of the loop. */
+/** Waits until all microtasks and the callbacks of the next turn have run. */
 async function settled(): Promise<void> {
   await setImmediate();
   await setImmediate();

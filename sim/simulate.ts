@@ -10,27 +10,27 @@ export interface Violation {
 }
 
 export interface SimulationResult {
-  /** The first of each law. */
+  /** The first violation of each law. */
   readonly violations: readonly Violation[];
-  /** Requests that went onto the wire. */
+  /** Requests that were sent. */
   readonly requests: number;
   readonly steps: number;
 }
 
-/** Runs a plan to its end and judges every step by every law. */
+/** Simulates a plan and checks every fact against every law. */
 export async function simulate(plan: Plan, onFact?: (fact: SimFact) => void): Promise<SimulationResult> {
-  const judges = ALL_LAWS.map(({ title, make }) => ({ title, law: make(plan) }));
+  const laws = ALL_LAWS.map(({ title, make }) => ({ title, law: make(plan) }));
   const violations: Violation[] = [];
-  const broken = new Set<string>();
-  const judge = (fact: SimFact, touched: ReadonlySet<WireRequest>) => {
+  const violated = new Set<string>();
+  const checkAll = (fact: SimFact, touched: ReadonlySet<WireRequest>) => {
     onFact?.(fact);
-    for (const { title, law } of judges) {
-      const message = law.see(fact, touched);
-      if (message === undefined || broken.has(title)) continue;
-      broken.add(title);
+    for (const { title, law } of laws) {
+      const message = law.check(fact, touched);
+      if (message === undefined || violated.has(title)) continue;
+      violated.add(title);
       violations.push({ law: title, message, atUs: fact.atUs });
     }
   };
-  const { requests, steps } = await SimWorld.run(plan, judge);
+  const { requests, steps } = await SimWorld.run(plan, checkAll);
   return { violations, requests, steps };
 }

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { BatchResult } from "./batch.ts";
 
-/** What was run in all, and from which seed the next run goes on; the documents quote it. */
+/** The sum of all recorded runs, and the first seed of the next one. docs/guarantees.md quotes it. */
 export interface Totals {
   readonly seeds: number;
   readonly requests: number;
@@ -16,7 +16,7 @@ export function readTotals(): Totals {
   return JSON.parse(readFileSync(FILE, "utf8")) as Totals;
 }
 
-/** Adds a run. The file is replaced whole or not at all. */
+/** Adds a run. The file is replaced atomically. */
 export function recordTotals({ seeds, requests, broken }: BatchResult): Totals {
   const old = readTotals();
   const totals: Totals = {
@@ -32,10 +32,10 @@ export function recordTotals({ seeds, requests, broken }: BatchResult): Totals {
   return totals;
 }
 
-/** The sentence by which the documents quote it. */
+/** The sentence in docs/guarantees.md. */
 export function totalsSentence({ seeds, requests, violations }: Totals): string {
   const [run, sent, broken] = [seeds, requests, violations].map(value => value.toLocaleString("en-US"));
-  return `${run} seeds with ${sent} requests have been run so far, and ${broken} laws were found broken.`;
+  return `${run} seeds with ${sent} requests run so far; ${broken} law violations.`;
 }
 
 function quote(totals: Totals): void {

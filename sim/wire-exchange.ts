@@ -6,7 +6,7 @@ import type { ProcessTime } from "./process-time.ts";
 import type { Random } from "./random.ts";
 import { CONCURRENCY, type SimResponse, type SimServer } from "./sim-server.ts";
 
-/** What every request of a process has to do with. */
+/** Dependencies of every request of a process. */
 export interface SimWireDeps {
   readonly plan: Plan;
   readonly process: number;
@@ -15,12 +15,12 @@ export interface SimWireDeps {
   readonly random: Random;
   readonly servers: ReadonlyMap<string, SimServer>;
   readonly emit: (fact: SimFact) => void;
-  /** Notes that something happens to this one in the present turn. */
-  readonly touch: (sending: WireRequest) => void;
+  /** Marks a request as changed in the current turn of the event loop. */
+  readonly touch: (request: WireRequest) => void;
   readonly nextId: () => number;
 }
 
-/** One request and its answer. */
+/** One request and its response on the simulated network. */
 export class WireExchange implements Dispatcher.DispatchController {
   aborted = false;
   paused = false;
@@ -30,7 +30,7 @@ export class WireExchange implements Dispatcher.DispatchController {
   readonly #deps: SimWireDeps;
   readonly #network: NetworkPlan;
   readonly #free: () => void;
-  readonly #sending: WireRequest;
+  readonly #request: WireRequest;
   readonly #server: SimServer;
   readonly #isConditional: boolean;
   readonly #handler: Dispatcher.DispatchHandler;
@@ -38,11 +38,11 @@ export class WireExchange implements Dispatcher.DispatchController {
   #isServing = false;
   #onResume: (() => void) | undefined;
 
-  /** `free` is told when its connection may be used again. */
+  /** `free` is called when the connection can be reused. */
   constructor(
     deps: SimWireDeps,
     free: () => void,
-    sending: WireRequest,
+    request: WireRequest,
     server: SimServer,
     { headers }: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
@@ -50,14 +50,14 @@ export class WireExchange implements Dispatcher.DispatchController {
     this.#deps = deps;
     this.#network = deps.plan.network;
     this.#free = free;
-    this.#sending = sending;
+    this.#request = request;
     this.#server = server;
     this.#isConditional = Array.isArray(headers) && headers.includes("if-none-match");
     this.#handler = handler;
   }
 
   connect(connected: () => void): void {
-    this.#sending.isCold = true;
+    this.#request.isCold = true;
     const isRefused = this.#server.outage?.how === "refuse";
     this.#later(this.#deps.clock.nowUs, this.#network.connectMs * 1000, () => {
       if (isRefused) this.#fail(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
@@ -72,11 +72,11 @@ export class WireExchange implements Dispatcher.DispatchController {
     const { clock, emit, random } = this.#deps;
     this.#handler.onRequestStart?.(this, null);
     if (this.aborted) return;
-    const sending = this.#sending;
-    sending.writtenUs = clock.nowUs;
-    emit({ kind: "written", atUs: clock.nowUs, sending });
+    const request = this.#request;
+    request.writtenUs = clock.nowUs;
+    emit({ kind: "written", atUs: clock.nowUs, request });
     this.#handler.onRequestSent?.();
-    const lateUs = sending.isCold ? random.whole(0, this.#network.coldMs * 1000) : 0;
+    const lateUs = request.isCold ? random.whole(0, this.#network.coldMs * 1000) : 0;
     clock.at(clock.nowUs + this.#travelUs() + lateUs, undefined, nowUs => this.#arrive(nowUs));
   }
 
@@ -84,7 +84,7 @@ export class WireExchange implements Dispatcher.DispatchController {
     if (this.#isOver) return;
     this.aborted = true;
     this.reason = reason;
-    this.#deps.touch(this.#sending);
+    this.#deps.touch(this.#request);
     this.#finish("dropped");
     this.#handler.onResponseError?.(this, reason);
   }
@@ -100,23 +100,23 @@ export class WireExchange implements Dispatcher.DispatchController {
     if (go !== undefined) this.#later(this.#deps.clock.nowUs, 0, go);
   }
 
-  /** The server goes by its own time, whatever the process is busy with. */
+  /** Runs at the server's time, even while the process is blocked. */
   #arrive(nowUs: number): void {
     const { clock, emit, random } = this.#deps;
-    const sending = this.#sending;
-    sending.arrivedUs = nowUs;
-    emit({ kind: "arrived", atUs: nowUs, sending });
+    const request = this.#request;
+    request.arrivedUs = nowUs;
+    emit({ kind: "arrived", atUs: nowUs, request });
     const how = this.#server.outage?.how;
-    const answer = this.#server.receive(sending, this.#isConditional, nowUs);
-    // Who hung up before it came is counted, and neither served nor told anything.
+    const answer = this.#server.receive(request, this.#isConditional, nowUs);
+    // A request that was aborted before it arrived is counted, but not served.
     if (this.#isOver && answer.rejectedBy === CONCURRENCY) return;
-    if (answer.rejectedBy !== undefined) emit({ kind: "rejected", atUs: nowUs, sending, by: answer.rejectedBy });
+    if (answer.rejectedBy !== undefined) emit({ kind: "rejected", atUs: nowUs, request, by: answer.rejectedBy });
     if (this.#isOver) return;
     if (how === "hang" && answer.rejectedBy === undefined) {
       this.#later(nowUs, this.#network.headersTimeoutMs * 1000, () => this.#fail(new errors.HeadersTimeoutError()));
       return;
     }
-    this.#server.requestStarted(sending.role);
+    this.#server.requestStarted(request.role);
     this.#isServing = true;
     const serviceUs = random.whole(0, this.#server.plan.server.serviceMs * 1000);
     clock.at(nowUs + serviceUs, undefined, sentUs => {
@@ -132,14 +132,14 @@ export class WireExchange implements Dispatcher.DispatchController {
     if (this.#isOver) return;
     const { clock, emit, touch, time } = this.#deps;
     const { status, maxAgeS } = answer;
-    touch(this.#sending);
+    touch(this.#request);
     emit({
       kind: "head",
       atUs: clock.nowUs,
-      sending: this.#sending,
+      request: this.#request,
       status,
-      retryAfterMs: answer.asking?.meantMs(time.wallMs()),
-      // Dates are in whole seconds, and rounded down.
+      retryAfterMs: answer.retryAfter?.effectiveMs(time.wallMs()),
+      // Dates are rounded down to whole seconds.
       freshUntilUs: maxAgeS > 0 ? sentUs + (maxAgeS - 2) * 1_000_000 : undefined,
     });
     this.#handler.onResponseStarted?.();
@@ -153,15 +153,15 @@ export class WireExchange implements Dispatcher.DispatchController {
       this.#onResume = () => this.#body(answer);
       return;
     }
-    this.#deps.touch(this.#sending);
-    if (answer.bodyBytes > 0 && this.#sending.call.method !== "HEAD" && answer.status !== 304)
+    this.#deps.touch(this.#request);
+    if (answer.bodyBytes > 0 && this.#request.call.method !== "HEAD" && answer.status !== 304)
       this.#handler.onResponseData?.(this, Buffer.alloc(answer.bodyBytes));
     if (this.#isOver) return;
     if (answer.isCut) {
       this.#fail(new errors.SocketError("other side closed"));
       return;
     }
-    if (this.#deps.plan.sabotage === "lost-ends" && this.#sending.id % 5 === 4) return;
+    if (this.#deps.plan.sabotage === "lost-ends" && this.#request.id % 5 === 4) return;
     this.#finish("complete");
     this.#handler.onResponseEnd?.(this, {});
     this.#free();
@@ -169,7 +169,7 @@ export class WireExchange implements Dispatcher.DispatchController {
 
   #fail(error: Error): void {
     if (this.#isOver) return;
-    this.#deps.touch(this.#sending);
+    this.#deps.touch(this.#request);
     this.#finish("failed");
     this.#handler.onResponseError?.(this, error);
   }
@@ -177,14 +177,14 @@ export class WireExchange implements Dispatcher.DispatchController {
   #finish(how: "complete" | "failed" | "dropped"): void {
     const { clock, emit } = this.#deps;
     this.#isOver = true;
-    this.#sending.endedUs = clock.nowUs;
-    emit({ kind: "ended", atUs: clock.nowUs, sending: this.#sending, how });
-    // In truth a server hears of it a moment later; what it would reject meanwhile nobody could have known.
+    this.#request.endedUs = clock.nowUs;
+    emit({ kind: "ended", atUs: clock.nowUs, request: this.#request, how });
+    // A real server notices the abort a moment later, but the client cannot know what it rejects meanwhile.
     this.#served();
   }
 
   #served(): void {
-    if (this.#isServing) this.#server.over(this.#sending.role);
+    if (this.#isServing) this.#server.requestEnded(this.#request.role);
     this.#isServing = false;
   }
 
@@ -192,7 +192,7 @@ export class WireExchange implements Dispatcher.DispatchController {
     return this.#network.delayMs * 1000 + this.#deps.random.whole(0, this.#network.jitterMs * 1000);
   }
 
-  /** On the process's loop, so long after an instant. */
+  /** Runs on the event loop of the process, `us` after `sinceUs`. */
   #later(sinceUs: number, us: number, run: () => void): void {
     this.#deps.clock.at(sinceUs + us, this.#deps.time, run);
   }

@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { type BatchOrder, runInThread } from "./batch.ts";
 
-/** A thread that runs the seeds it is asked for. */
+/** A worker thread that runs the seeds of each message. */
 parentPort?.on("message", async (order: BatchOrder) => {
   parentPort?.postMessage(await runInThread(order));
 });

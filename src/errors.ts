@@ -1,27 +1,29 @@
 /**
  * Every error this package raises on purpose.
  *
- *   DocstokgError                 code DOCSTOKG_*, the cause kept
- *   ├─ RejectedError              we chose not to send; retryable is false, so that no retry layer loops on it
- *   │  ├─ RateLimitExceeded       DOCSTOKG_RATE_LIMITED   a window or a cooldown ends too late
- *   │  ├─ BreakerOpenError        DOCSTOKG_BREAKER_OPEN   the host, the role or the resolver is cut off
- *   │  └─ BusyError               DOCSTOKG_BUSY           every slot is taken, and nobody knows until when
- *   ├─ ConfigError                DOCSTOKG_CONFIG         where, what was found, what would be valid
- *   ├─ StoreError                 DOCSTOKG_STORE          the cause is the driver's error
- *   ├─ DownloadError              DOCSTOKG_DOWNLOAD       a file did not arrive whole
- *   ├─ PrivateAddressError        DOCSTOKG_PRIVATE_ADDRESS  the host is of a private network, which nobody allowed
- *   ├─ DeadlineExceededError           DOCSTOKG_DEADLINE       the call's own deadline has passed
- *   ├─ BodyUnreadError            DOCSTOKG_BODY_UNREAD    nobody read the body, and its slot was needed
- *   ├─ RedirectError              DOCSTOKG_REDIRECT       redirects that lead nowhere
- *   └─ HubClosedError             DOCSTOKG_CLOSED         the hub takes no more requests
+ *   DocstokgError                 code DOCSTOKG_*
+ *   ├─ RejectedError              the request was not sent, because a limit or a circuit refused it
+ *   │  ├─ RateLimitExceeded       DOCSTOKG_RATE_LIMITED     the next free slot comes later than the call may wait
+ *   │  ├─ BreakerOpenError        DOCSTOKG_BREAKER_OPEN     a circuit is open, or the host is in cooldown
+ *   │  └─ BusyError               DOCSTOKG_BUSY             every concurrency slot is in use
+ *   ├─ ConfigError                DOCSTOKG_CONFIG           the configuration is invalid
+ *   ├─ StoreError                 DOCSTOKG_STORE            a store failed; `cause` is the driver's error
+ *   ├─ DownloadError              DOCSTOKG_DOWNLOAD         a file is incomplete or damaged
+ *   ├─ PrivateAddressError        DOCSTOKG_PRIVATE_ADDRESS  the host is in a private network that is not allowed
+ *   ├─ DeadlineExceededError      DOCSTOKG_DEADLINE         the call's `deadlineMs` has passed
+ *   ├─ BodyUnreadError            DOCSTOKG_BODY_UNREAD      the caller did not read the response body in time
+ *   ├─ RedirectError              DOCSTOKG_REDIRECT         a redirect loop, too many redirects, or a bad target
+ *   └─ HubClosedError             DOCSTOKG_CLOSED           the hub was closed
  *
- * Deliberately not among them: a caller's abort (the signal's own reason is thrown) and a caller's mistake
- * (a built-in TypeError or RangeError that names the option and the value received).
+ * Deliberately not among them: an abort by the caller (the signal's own reason is thrown) and an invalid argument
+ * (a TypeError or RangeError that names the option and its value).
  */
+import { formatWait } from "./core/text/duration.ts";
 
-/** `Symbol.for`, so that the guard also knows errors of a second copy of this package. */
+/** `Symbol.for`, so that `isDocstokgError` also recognises errors of another copy of this package. */
 const brand = Symbol.for("docstokg.error");
 
+/** The `code` of every error class, stable across versions. */
 export type DocstokgErrorCode =
   | "DOCSTOKG_RATE_LIMITED"
   | "DOCSTOKG_BREAKER_OPEN"
@@ -35,37 +37,61 @@ export type DocstokgErrorCode =
   | "DOCSTOKG_REDIRECT"
   | "DOCSTOKG_CLOSED";
 
+/** Base class of every error this package raises on purpose. */
 export abstract class DocstokgError extends Error {
+  /** Identifies the class; use it where `instanceof` cannot work, for example across worker threads. */
   abstract readonly code: DocstokgErrorCode;
+  /** Marks the errors of this package for `isDocstokgError`. */
   readonly [brand] = true;
 }
 
-/** True for every error of this package, whichever copy of it made the error. */
+/** True for every error of this package, also when another installed copy of it created the error. */
 export function isDocstokgError(value: unknown): value is DocstokgError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
-/** The one limit that decided. */
+/** The limit that decided: the one that ends last of all that held the request back. */
 export interface Constraint {
+  /**
+   * The kind of limit: a rate limit (`window`), even spacing of sends (`spacing`), a cooldown that the server requested
+   * (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
+   */
   readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker";
-  /** Whose limit it is: the name of a host, a group or a service, or `"global"`. */
+  /** The owner of the limit: a host, `group <name>`, `resolver <name>`, or `global` for the whole process. */
   readonly owner: string;
-  /** The limit as people write it: `10/SECOND`, `max_concurrent 3`. */
+  /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
   readonly limit: string;
 }
 
+/** What every refusal states about its request. */
 export interface RejectionDetails {
+  /** Host of the request, or the name of its group. */
   readonly host: string;
+  /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
+  /** The limit that decided. */
   readonly constraint: Constraint;
 }
 
+/** The longest wait that a call accepted, and which option set it. */
+export interface WaitBound {
+  /** Milliseconds. */
+  readonly maxWaitMs: number;
+  /** `max_delay_ms` is the policy's; the other two are options of the call. @default "maxWaitMs" */
+  readonly maxWaitOption?: "max_delay_ms" | "maxWaitMs" | "deadlineMs" | undefined;
+}
+
+/** The request was not sent, because a limit or a circuit refused it. Nothing was charged. */
 export abstract class RejectedError extends DocstokgError {
+  /** Host of the request, or the name of its group. */
   readonly host: string;
+  /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
+  /** The limit that decided. */
   readonly constraint: Constraint;
-  /** Milliseconds until the same request could go; undefined when nobody can know. */
+  /** Milliseconds until the same request could be sent; undefined when that cannot be known. */
   abstract readonly retryAfterMs: number | undefined;
+  /** Always false, so that a generic retry layer does not repeat the call at once. */
   readonly retryable = false;
 
   constructor(message: string, details: RejectionDetails) {
@@ -76,73 +102,128 @@ export abstract class RejectedError extends DocstokgError {
   }
 }
 
+/** A rate limit, even spacing or a cooldown would delay the request for longer than the call may wait. */
 export class RateLimitExceeded extends RejectedError {
   override readonly name = "RateLimitExceeded";
   readonly code = "DOCSTOKG_RATE_LIMITED";
+  /** Milliseconds until the same request could be sent. */
   readonly retryAfterMs: number;
 
-  constructor(details: RejectionDetails & { readonly retryAfterMs: number; readonly maxWaitMs: number }) {
-    const { host, role, constraint, retryAfterMs, maxWaitMs } = details;
-    super(
-      `${host} (${role}) is full for another ${retryAfterMs} ms: ${describeConstraint(constraint)}; ` +
-        `this call may wait ${maxWaitMs} ms`,
-      details,
-    );
-    this.retryAfterMs = retryAfterMs;
+  constructor(details: RejectionDetails & WaitBound & { readonly retryAfterMs: number }) {
+    super(`${describeLimit(details, details.retryAfterMs)}, but ${describeBound(details)}`, details);
+    this.retryAfterMs = details.retryAfterMs;
   }
 }
 
-/** Why a circuit is open. An operator's `open` carries his own words behind the colon. */
+/** Why a circuit is open. For a circuit that an operator opened, the operator's reason follows the colon. */
 export type OpenReason = "failures" | "retry-after" | "rolling-window" | `cli-open:${string}`;
 
+/** The state of the circuit that refused a request. */
+export interface OpenCircuit {
+  /** Why the circuit is open, or why the host is in cooldown. */
+  readonly reason: OpenReason;
+  /** Milliseconds until the next trial call, or until the cooldown ends. */
+  readonly cooldownRemainingMs: number;
+  /** Consecutive failures that opened the circuit (`fail_max`). */
+  readonly failMax?: number | undefined;
+  /** True when the circuit is half-open and all its trial calls are running. @default false */
+  readonly isTrialRunning?: boolean | undefined;
+}
+
+/** A circuit is open for the host, the role or the resolver, or the host is in cooldown. */
 export class BreakerOpenError extends RejectedError {
   override readonly name = "BreakerOpenError";
   readonly code = "DOCSTOKG_BREAKER_OPEN";
+  /** Why the circuit is open, or why the host is in cooldown. */
   readonly reason: OpenReason;
+  /** Milliseconds until the next trial call, or until the cooldown ends. */
   readonly cooldownRemainingMs: number;
+  /** The same as `cooldownRemainingMs`. */
   readonly retryAfterMs: number;
 
-  constructor(details: RejectionDetails & { readonly reason: OpenReason; readonly cooldownRemainingMs: number }) {
-    const { role, reason, cooldownRemainingMs, constraint } = details;
-    super(`${constraint.owner} (${role}) is cut off for another ${cooldownRemainingMs} ms: ${reason}`, details);
-    this.reason = reason;
-    this.cooldownRemainingMs = cooldownRemainingMs;
-    this.retryAfterMs = cooldownRemainingMs;
+  constructor(details: RejectionDetails & OpenCircuit) {
+    super(describeOpenCircuit(details), details);
+    this.reason = details.reason;
+    this.cooldownRemainingMs = details.cooldownRemainingMs;
+    this.retryAfterMs = details.cooldownRemainingMs;
   }
 }
 
+/** Every concurrency slot stayed in use for as long as the call may wait. */
 export class BusyError extends RejectedError {
   override readonly name = "BusyError";
   readonly code = "DOCSTOKG_BUSY";
+  /** Undefined: when a slot becomes free cannot be known. */
   readonly retryAfterMs = undefined;
 
-  constructor(details: RejectionDetails & { readonly maxWaitMs: number }) {
-    const { host, role, constraint, maxWaitMs } = details;
+  constructor(details: RejectionDetails & WaitBound) {
+    const { host, role, constraint } = details;
     super(
-      `${host} (${role}) has no free slot: ${describeConstraint(constraint)}; this call may wait ${maxWaitMs} ms`,
+      `no free slot for ${host} (${role}): ${describeConstraint(constraint)} is in use, and ${describeBound(details)}`,
       details,
     );
   }
 }
 
-/** `10/SECOND of api.crossref.org`, as messages and tables say it. */
-export function describeConstraint(constraint: Constraint): string {
-  return `${constraint.limit} of ${constraint.owner}`;
+/** `10/SECOND of api.crossref.org`, for messages and tables. */
+export function describeConstraint({ limit, owner }: Constraint): string {
+  return owner === "global" ? `${limit} of the process` : `${limit} of ${owner}`;
 }
 
-/** One thing wrong with a configuration. */
+/** The owner of the limit that decided, and the call that met it. */
+function subjectOf({ host, role, constraint: { owner } }: RejectionDetails): string {
+  return owner === host ? `${host} (${role})` : `${owner} (call to ${host}, ${role})`;
+}
+
+function describeLimit(details: RejectionDetails, retryAfterMs: number): string {
+  const { kind, limit } = details.constraint;
+  const wait = formatWait(retryAfterMs);
+  if (kind === "cooldown") return `${subjectOf(details)} is in cooldown for another ${wait}`;
+  if (kind === "spacing") return `${limit} for ${subjectOf(details)}: next slot in ${wait}`;
+  return `rate limit ${limit} of ${subjectOf(details)} reached: next slot in ${wait}`;
+}
+
+const WAIT_OPTIONS = {
+  max_delay_ms: "max_delay_ms; pass maxWaitMs to wait longer",
+  maxWaitMs: "maxWaitMs",
+  deadlineMs: "the time left of deadlineMs",
+} as const;
+
+function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs" }: WaitBound): string {
+  return `this call waits at most ${formatWait(maxWaitMs, Math.floor)} (${WAIT_OPTIONS[maxWaitOption]})`;
+}
+
+function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
+  const { host, reason, cooldownRemainingMs, failMax, isTrialRunning } = details;
+  const subject = subjectOf(details);
+  const left = formatWait(cooldownRemainingMs);
+  if (isTrialRunning) return `circuit half-open for ${subject}: a trial call is running, its lease ends in ${left}`;
+  if (reason === "failures") {
+    const failures = failMax === 1 ? "1 failure" : `${failMax ?? "too many"} consecutive failures`;
+    return `circuit open for ${subject}: ${failures}, next trial in ${left}`;
+  }
+  if (reason === "retry-after") return `${subject} is in cooldown: the server sent Retry-After, next call in ${left}`;
+  if (reason === "rolling-window")
+    return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
+  const operatorReason = reason.slice(reason.indexOf(":") + 1);
+  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host}"`;
+}
+
+/** One invalid value in a configuration. */
 export interface ConfigProblem {
-  /** A file with its line, the name of an environment variable, a flag, or the option of a call. */
+  /** The source: a file with its line, an environment variable, a command-line flag, or an option of a call. */
   readonly where: string;
-  /** The path of the key inside it, `hosts.api.crossref.org.metadata.rates`. */
+  /** Path of the key, for example `hosts.api.crossref.org.metadata.rates`; empty for the whole source. */
   readonly path: string;
+  /** Names the invalid value and the valid ones. */
   readonly message: string;
 }
 
+/** The configuration is invalid. The message has one line for each problem. */
 export class ConfigError extends DocstokgError {
   override readonly name = "ConfigError";
   readonly code = "DOCSTOKG_CONFIG";
-  /** All of them, so that a file is mended in one go. */
+  /** All problems, so that a file can be corrected in one pass. */
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[], options?: ErrorOptions) {
@@ -154,22 +235,25 @@ export class ConfigError extends DocstokgError {
   }
 }
 
+/** A store failed, or cannot be used. `cause` is the error of the driver. */
 export class StoreError extends DocstokgError {
   override readonly name = "StoreError";
   readonly code = "DOCSTOKG_STORE";
 }
 
+/** A downloaded file is incomplete or damaged, or it cannot be stored. */
 export class DownloadError extends DocstokgError {
   override readonly name = "DownloadError";
   readonly code = "DOCSTOKG_DOWNLOAD";
 }
 
-/** Nothing was sent: the connection would have left the public internet. The same for ever, so nobody should retry. */
+/** The host resolves to a private address. Nothing was sent, and a retry would fail in the same way. */
 export class PrivateAddressError extends DocstokgError {
   override readonly name = "PrivateAddressError";
   readonly code = "DOCSTOKG_PRIVATE_ADDRESS";
-  /** As asked for: a name, or the address itself. */
+  /** Host of the request: a name, or the address itself. */
   readonly host: string;
+  /** The private address. */
   readonly address: string;
 
   constructor(details: { readonly host: string; readonly address: string }) {
@@ -183,11 +267,15 @@ export class PrivateAddressError extends DocstokgError {
   }
 }
 
+/** The call did not finish within its `deadlineMs`, which covers waits, attempts and the response body. */
 export class DeadlineExceededError extends DocstokgError {
   override readonly name = "DeadlineExceededError";
   readonly code = "DOCSTOKG_DEADLINE";
+  /** Host of the request. */
   readonly host: string;
+  /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
+  /** The deadline that the call was given, in milliseconds. */
   readonly deadlineMs: number;
 
   constructor(details: {
@@ -199,8 +287,8 @@ export class DeadlineExceededError extends DocstokgError {
   }) {
     const { host, role, deadlineMs, attempts, waitedMs } = details;
     super(
-      `${host} (${role}) was not done within its deadline of ${deadlineMs} ms: ` +
-        `${attempts} attempt${attempts === 1 ? "" : "s"}, ${Math.round(waitedMs)} ms of it in line`,
+      `deadline of ${deadlineMs} ms (deadlineMs) exceeded for ${host} (${role}): ` +
+        `${attempts} attempt${attempts === 1 ? "" : "s"}, ${Math.round(waitedMs)} ms of it queued`,
     );
     this.host = host;
     this.role = role;
@@ -208,32 +296,37 @@ export class DeadlineExceededError extends DocstokgError {
   }
 }
 
+/** The caller stopped reading a response body, and its connection slot was needed for another request. */
 export class BodyUnreadError extends DocstokgError {
   override readonly name = "BodyUnreadError";
   readonly code = "DOCSTOKG_BODY_UNREAD";
+  /** Host of the request. */
   readonly host: string;
+  /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
 
   constructor({ host, role }: { readonly host: string; readonly role: string }) {
     super(
-      `nobody went on reading the body of an answer of ${host} (${role}), which held a slot and a connection; ` +
-        "read it to its end, or call body.cancel() (fetch) or body.dump() (request)",
+      `the response body of ${host} (${role}) was not read, and it held a slot and a connection: ` +
+        "read it to the end, or call body.cancel() (fetch) or body.dump() (request)",
     );
     this.host = host;
     this.role = role;
   }
 }
 
+/** Redirects form a loop, are too many, or lead to an invalid target. */
 export class RedirectError extends DocstokgError {
   override readonly name = "RedirectError";
   readonly code = "DOCSTOKG_REDIRECT";
 }
 
+/** The hub was closed with `hub.close()`. */
 export class HubClosedError extends DocstokgError {
   override readonly name = "HubClosedError";
   readonly code = "DOCSTOKG_CLOSED";
 
   constructor() {
-    super("the hub is closed and takes no more requests");
+    super("the hub is closed: it accepts no more requests");
   }
 }

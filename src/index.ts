@@ -1,7 +1,29 @@
-/** The front door: re-exports only. */
+/** `docstokg`: the hub, with the limiter and the breaker. Re-exports only. */
 
 export * from "./breaker.ts";
-export * from "./errors.ts";
+export {
+  BodyUnreadError,
+  BreakerOpenError,
+  BusyError,
+  ConfigError,
+  type ConfigProblem,
+  type Constraint,
+  DeadlineExceededError,
+  DocstokgError,
+  type DocstokgErrorCode,
+  DownloadError,
+  HubClosedError,
+  isDocstokgError,
+  type OpenCircuit,
+  type OpenReason,
+  PrivateAddressError,
+  RateLimitExceeded,
+  RedirectError,
+  RejectedError,
+  type RejectionDetails,
+  StoreError,
+  type WaitBound,
+} from "./errors.ts";
 export * from "./http/public.ts";
 export * from "./limiter.ts";
 export type { Environment } from "./policy/environment.ts";

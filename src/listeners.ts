@@ -1,16 +1,17 @@
+/** Receives events. An error that it throws becomes a warning of the process and has no other effect. */
 export type Listener<Event> = (event: Event) => void;
 
-/** Those who want to hear of something. One that throws breaks nothing; its first error is a warning of the process. */
+/** A list of listeners. The first error of each listener is emitted as a process warning; later ones are ignored. */
 export class Listeners<Event> {
   readonly #listeners = new Set<Listener<Event>>();
   readonly #broken = new WeakSet<Listener<Event>>();
 
-  /** Nobody listens most of the time; who would have to build an event first asks. */
+  /** Check it before building an event: most of the time there is no listener. */
   get isEmpty(): boolean {
     return this.#listeners.size === 0;
   }
 
-  /** Answers with the way to stop listening. */
+  /** Returns a function that removes the listener. */
   add(listener: Listener<Event>): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -20,12 +21,12 @@ export class Listeners<Event> {
     for (const listener of this.#listeners) this.emitTo(listener, event);
   }
 
-  /** Tells what concerns one of them alone. */
+  /** Emits an event to one listener only. */
   emitTo(listener: Listener<Event>, event: Event): void {
     try {
-      // One that is asynchronous may fail later.
-      const answer: unknown = listener(event);
-      if (answer instanceof Promise) answer.catch(error => this.#warn(listener, error));
+      // An asynchronous listener may fail later.
+      const returned: unknown = listener(event);
+      if (returned instanceof Promise) returned.catch(error => this.#warn(listener, error));
     } catch (error) {
       this.#warn(listener, error);
     }

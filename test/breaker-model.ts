@@ -1,6 +1,6 @@
 /**
- * A reference model of the breakers, as plain as it can be written, and random steps for both.
- * The model keeps lists and looks through them; it shares no code with what it checks.
+ * A simple reference model of the breakers, and random steps to compare both.
+ * The model keeps plain lists and shares no code with the breakers.
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -77,7 +77,7 @@ export const steps: fc.Arbitrary<readonly BreakerStep[]> = fc.array(
 
 interface ModelCircuit {
   state: "closed" | "open" | "half_open";
-  /** A new one begins with every change of state. */
+  /** A new object with every change of state. */
   era: object;
   failures: number;
   untilMs: number;
@@ -88,10 +88,10 @@ interface ModelCircuit {
 
 interface ModelHost {
   readonly circuits: Readonly<Record<string, ModelCircuit>>;
-  orderedUntilMs: number;
-  askedUntilMs: number;
-  /** It was the host itself that asked last. */
-  isAsked: boolean;
+  operatorUntilMs: number;
+  serverUntilMs: number;
+  /** The current cooldown comes from Retry-After, not from the rolling window. */
+  isRetryAfter: boolean;
   failuresMs: number[];
 }
 
@@ -101,7 +101,7 @@ interface Out {
   readonly passed: readonly { readonly circuit: ModelCircuit; readonly era: object }[];
 }
 
-/** Runs the steps on both; throws at the first difference. */
+/** Runs the steps on the registry and on the model; throws at the first difference. */
 export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
   const time = new FakeTime();
   const registry = new BreakerRegistry(
@@ -118,7 +118,7 @@ export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
           threshold_failures: ROLLING.threshold,
           cooldown_s: ROLLING.cooldownMs / 1000,
         },
-        // How the open time grows is the core's business and tested there; here it would hide the rest.
+        // Growing open times are tested in core; here they would hide other differences.
         adaptive_reset: { enabled: false },
       },
     },
@@ -134,14 +134,14 @@ export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
     else if (step.do === "stepWall") time.stepWall(step.ms);
     else if (step.do === "open") {
       registry.open(HOSTS[step.host] as string, step.seconds);
-      model.order(step.host, nowMs + step.seconds * 1000);
+      model.open(step.host, nowMs + step.seconds * 1000);
     } else if (step.do === "close") {
       registry.close(HOSTS[step.host] as string);
       model.close(step.host);
     } else if ("which" in step) end(model, out, step, nowMs);
     compare(registry, model, time.monotonicUs() / 1000);
   }
-  // Nobody is stuck: with everything reported and enough time every host lets somebody through again.
+  // No circuit is stuck: when all permits are released and enough time has passed, every host allows calls.
   for (const { permit } of out) permit.release();
   await time.advance(60_000);
   for (const name of HOSTS) for (const role of ROLES) assert.equal(registry.check({ host: name, role }), undefined);
@@ -160,14 +160,14 @@ function allow(
     resolver: RESOLVERS[step.resolver],
     timeoutMs: 2000,
   };
-  const expected = model.passable(step.host, request.role, request.resolver, nowMs);
+  const expected = model.isAllowed(step.host, request.role, request.resolver, nowMs);
   try {
     const permit = registry.allow(request);
-    assert.ok(expected, "let through what the model denies");
+    assert.ok(expected, "the registry allows a call that the model denies");
     out.push({ permit, ...model.pass(step.host, request.role, request.resolver, permit, nowMs) });
   } catch (error) {
     if (!(error instanceof BreakerOpenError)) throw error;
-    assert.ok(!expected, "denied what the model lets through");
+    assert.ok(!expected, "the registry denies a call that the model allows");
   }
 }
 
@@ -195,16 +195,16 @@ function compare(registry: BreakerRegistry, model: Model, nowMs: number): void {
   for (const [index, name] of HOSTS.entries()) {
     const status = registry.state(name);
     const expected = model.hosts[index] as ModelHost;
-    const cooledMs = Math.max(0, expected.orderedUntilMs - nowMs, expected.askedUntilMs - nowMs);
+    const remainingCooldownMs = Math.max(0, expected.operatorUntilMs - nowMs, expected.serverUntilMs - nowMs);
     for (const role of status.roles) {
-      const circuit = model.settled(expected.circuits[role.role] as ModelCircuit, nowMs);
+      const circuit = model.advance(expected.circuits[role.role] as ModelCircuit, nowMs);
       assert.equal(role.state, circuit.state);
       assert.equal(role.probes, circuit.state === "half_open" ? circuit.probes.length : 0);
-      assert.ok(role.probes <= circuit.most, "more probes than are tried");
+      assert.ok(role.probes <= circuit.most, "more probes than trial_calls");
       assert.equal(role.failures, circuit.state === "closed" ? circuit.failures : 0);
     }
     const openMs = status.roles.map(({ remainingMs }) => remainingMs);
-    assert.equal(status.remainingMs, Math.max(cooledMs, ...openMs));
+    assert.equal(status.remainingMs, Math.max(remainingCooldownMs, ...openMs));
     assert.equal(status.windowFailures, expected.failuresMs.filter(at => at > nowMs - ROLLING.windowMs).length);
   }
 }
@@ -212,24 +212,24 @@ function compare(registry: BreakerRegistry, model: Model, nowMs: number): void {
 class Model {
   readonly hosts: readonly ModelHost[] = HOSTS.map(() => ({
     circuits: { metadata: fresh(PROBES.metadata), artifact: fresh(PROBES.artifact) },
-    orderedUntilMs: 0,
-    askedUntilMs: 0,
-    isAsked: false,
+    operatorUntilMs: 0,
+    serverUntilMs: 0,
+    isRetryAfter: false,
     failuresMs: [],
   }));
   readonly #resolvers: Readonly<Record<string, ModelCircuit>> = { crossref: fresh(1) };
 
-  settled(circuit: ModelCircuit, nowMs: number): ModelCircuit {
-    if (circuit.state === "open" && nowMs >= circuit.untilMs) turn(circuit, "half_open");
+  advance(circuit: ModelCircuit, nowMs: number): ModelCircuit {
+    if (circuit.state === "open" && nowMs >= circuit.untilMs) setState(circuit, "half_open");
     circuit.probes = circuit.probes.filter(({ untilMs }) => untilMs > nowMs);
     return circuit;
   }
 
-  passable(host: number, role: string, resolver: string | undefined, nowMs: number): boolean {
-    const { orderedUntilMs, askedUntilMs } = this.hosts[host] as ModelHost;
-    if (orderedUntilMs > nowMs || askedUntilMs > nowMs) return false;
+  isAllowed(host: number, role: string, resolver: string | undefined, nowMs: number): boolean {
+    const { operatorUntilMs, serverUntilMs } = this.hosts[host] as ModelHost;
+    if (operatorUntilMs > nowMs || serverUntilMs > nowMs) return false;
     return this.#circuits(host, role, resolver).every(circuit => {
-      const { state, probes, most } = this.settled(circuit, nowMs);
+      const { state, probes, most } = this.advance(circuit, nowMs);
       return state === "closed" || (state === "half_open" && probes.length < most);
     });
   }
@@ -243,23 +243,23 @@ class Model {
 
   succeed({ host, passed, permit }: Out, nowMs: number): void {
     for (const { circuit, era } of passed) {
-      this.settled(circuit, nowMs);
+      this.advance(circuit, nowMs);
       if (circuit.era !== era) continue;
       circuit.failures = 0;
       circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
       if (circuit.state !== "half_open") continue;
-      turn(circuit, "closed");
+      setState(circuit, "closed");
       if (circuit === passed[0]?.circuit) host.failuresMs = [];
     }
   }
 
   fail(out: Out, retryAfterMs: number | undefined, nowMs: number): void {
     const { host, passed } = out;
-    for (const { circuit } of passed) this.settled(circuit, nowMs);
-    // Nobody is let through in a pause, so whoever is out while one runs was out before it.
-    const isEcho = retryAfterMs !== undefined && host.isAsked && host.askedUntilMs > nowMs;
-    if (retryAfterMs !== undefined) this.#cool(host, nowMs + Math.min(CAP_MS, retryAfterMs), true);
-    if (isEcho) {
+    for (const { circuit } of passed) this.advance(circuit, nowMs);
+    // No call is allowed in a cooldown, so a permit that is reported during one was issued before it.
+    const isRepeated = retryAfterMs !== undefined && host.isRetryAfter && host.serverUntilMs > nowMs;
+    if (retryAfterMs !== undefined) this.#startCooldown(host, nowMs + Math.min(CAP_MS, retryAfterMs), true);
+    if (isRepeated) {
       this.giveBack(out);
       return;
     }
@@ -269,37 +269,37 @@ class Model {
       circuit.failures += 1;
       if (circuit.state === "closed" && circuit.failures < FAIL_MAX) continue;
       circuit.untilMs = nowMs + RESET_MS;
-      turn(circuit, "open");
+      setState(circuit, "open");
     }
     if (!isCurrent) return;
     host.failuresMs = [...host.failuresMs, nowMs];
     if (host.failuresMs.filter(at => at > nowMs - ROLLING.windowMs).length < ROLLING.threshold) return;
     host.failuresMs = [];
-    this.#cool(host, nowMs + ROLLING.cooldownMs, false);
+    this.#startCooldown(host, nowMs + ROLLING.cooldownMs, false);
   }
 
-  #cool(host: ModelHost, untilMs: number, isAsked: boolean): void {
-    if (untilMs <= host.askedUntilMs) return;
-    host.askedUntilMs = untilMs;
-    host.isAsked = isAsked;
+  #startCooldown(host: ModelHost, untilMs: number, isRetryAfter: boolean): void {
+    if (untilMs <= host.serverUntilMs) return;
+    host.serverUntilMs = untilMs;
+    host.isRetryAfter = isRetryAfter;
   }
 
   giveBack({ passed, permit }: Out): void {
     for (const { circuit } of passed) circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
   }
 
-  order(host: number, untilMs: number): void {
+  open(host: number, untilMs: number): void {
     const known = this.hosts[host] as ModelHost;
-    known.orderedUntilMs = Math.max(known.orderedUntilMs, untilMs);
+    known.operatorUntilMs = Math.max(known.operatorUntilMs, untilMs);
   }
 
   close(host: number): void {
     const known = this.hosts[host] as ModelHost;
-    known.orderedUntilMs = 0;
-    known.askedUntilMs = 0;
+    known.operatorUntilMs = 0;
+    known.serverUntilMs = 0;
     known.failuresMs = [];
     for (const circuit of Object.values(known.circuits)) {
-      if (circuit.state !== "closed" || circuit.failures > 0) turn(circuit, "closed");
+      if (circuit.state !== "closed" || circuit.failures > 0) setState(circuit, "closed");
     }
   }
 
@@ -313,7 +313,7 @@ function fresh(most: number): ModelCircuit {
   return { state: "closed", era: {}, failures: 0, untilMs: 0, reopened: 0, most, probes: [] };
 }
 
-function turn(circuit: ModelCircuit, state: ModelCircuit["state"]): void {
+function setState(circuit: ModelCircuit, state: ModelCircuit["state"]): void {
   circuit.state = state;
   circuit.era = {};
   circuit.failures = 0;

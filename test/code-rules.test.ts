@@ -25,22 +25,22 @@ const code: readonly SourceFile[] = files
   .filter(path => /\.(?:ts|cjs)$/.test(path))
   .map(path => ({ path, text: readFileSync(join(root, path), "utf8") }));
 
-test("the rules have files to judge", () => {
+test("the rules are applied to the source files", () => {
   assert.ok(code.length > 10);
 });
 
 for (const [sentence, rule] of Object.entries(allRules)) {
   test(sentence, () => {
-    const broken = code.flatMap(file => rule(file).map(problem => `${file.path}: ${problem}`));
-    assert.deepEqual(broken, []);
+    const problems = code.flatMap(file => rule(file).map(problem => `${file.path}: ${problem}`));
+    assert.deepEqual(problems, []);
   });
 }
 
-test("the changelog has the shape users rely on", () => {
+test("the changelog has the documented sections", () => {
   assert.deepEqual(changelogProblems(readFileSync(join(root, "CHANGELOG.md"), "utf8")), []);
 });
 
-test("no file names a path of a developer's machine", () => {
+test("no file contains a path of a home folder", () => {
   const personal = /(?:^|[\s"'`(=])\/(?:root|home\/\w+|Users\/\w+)\//m;
   const named = files.filter(
     path => path !== "test/code-rules.test.ts" && personal.test(readFileSync(join(root, path), "utf8")),
@@ -48,8 +48,8 @@ test("no file names a path of a developer's machine", () => {
   assert.deepEqual(named, []);
 });
 
-// Each rule is tried on samples that it must catch and on samples that it must let pass.
-const samples: readonly (readonly [Rule, caught: readonly SourceFile[], passed: readonly SourceFile[]])[] = [
+// Each rule is tested with samples that it must report and samples that it must accept.
+const samples: readonly (readonly [Rule, bad: readonly SourceFile[], good: readonly SourceFile[]])[] = [
   [
     arrows,
     [
@@ -138,14 +138,14 @@ const samples: readonly (readonly [Rule, caught: readonly SourceFile[], passed: 
   ],
 ];
 
-for (const [index, [rule, caught, passed]] of samples.entries()) {
-  test(`code rule ${index + 1} catches what it forbids and nothing else`, () => {
-    for (const file of caught) assert.notDeepEqual(rule(file), [], `${file.path}: ${file.text}`);
-    for (const file of passed) assert.deepEqual(rule(file), [], `${file.path}: ${file.text}`);
+for (const [index, [rule, bad, good]] of samples.entries()) {
+  test(`code rule ${index + 1} reports the bad samples and accepts the good ones`, () => {
+    for (const file of bad) assert.notDeepEqual(rule(file), [], `${file.path}: ${file.text}`);
+    for (const file of good) assert.deepEqual(rule(file), [], `${file.path}: ${file.text}`);
   });
 }
 
-test("a changelog out of shape is noticed", () => {
+test("an invalid changelog is reported", () => {
   assert.deepEqual(
     changelogProblems("# Changelog\n\n## Unreleased\n\n### Added\n\n- x\n\n## 0.1.0 - 2026-11-15\n"),
     [],

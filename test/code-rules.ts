@@ -1,7 +1,7 @@
 /** The rules of the code, each a pure function from one source file to its problems. */
 
 export interface SourceFile {
-  /** From the root of the project, with forward slashes: `src/core/limits/rate.ts`. */
+  /** Relative to the root of the project, with forward slashes: `src/core/limits/rate.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -24,7 +24,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   gate: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing"],
   http: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate"],
   files: ["core", "time", "stores", "http"],
-  // It only listens: no module below it imports it.
+  // It only receives events: no module below it imports it.
   telemetry: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate", "http"],
   testing: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "telemetry"],
   ontology: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
@@ -41,7 +41,7 @@ export const arrows: Rule = file => {
   const from = moduleOf(file.path);
   if (from === undefined || isTest(file.path)) return [];
   const allowed = ARROWS[from];
-  if (allowed === undefined) return [`there is no module ${from}`];
+  if (allowed === undefined) return [`unknown module ${from}`];
   return imports(file)
     .filter(target => target.startsWith("src/"))
     .map(target => ({ target, to: moduleOf(target) }))
@@ -65,24 +65,18 @@ export const kebabCase: Rule = file =>
     .map(part => `${part} is not kebab-case`);
 
 export const testsAssert: Rule = file =>
-  isTest(file.path) && !/\bassert(?:\.\w+)?\(|\bt\.assert\b/.test(file.text)
-    ? ["a test file that asserts nothing"]
-    : [];
+  isTest(file.path) && !/\bassert(?:\.\w+)?\(|\bt\.assert\b/.test(file.text) ? ["this test file asserts nothing"] : [];
 
 export const noClockOutsideTime: Rule = file => {
   if (!isSource(file.path) || moduleOf(file.path) === "time") return [];
   const clock = /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bprocess\.hrtime|\bsetTimeout\(|\bsetInterval\(/;
-  return linesMatching(file, clock, "only time/ reads a clock or arms a timer");
+  return linesMatching(file, clock, "only time/ reads a clock or sets a timer");
 };
 
 export const oneLimiterOneBreaker: Rule = file => {
-  // These rules name what they forbid.
+  // These files contain the forbidden names.
   if (file.path.startsWith("test/code-rules.")) return [];
-  const banned = linesMatching(
-    file,
-    /\b(?:Shared)?TokenBucket\b|\bapplyRetryAfter\b/,
-    "a second limiter by its old name",
-  );
+  const banned = linesMatching(file, /\b(?:Shared)?TokenBucket\b|\bapplyRetryAfter\b/, "old name of a limiter");
   const module = moduleOf(file.path);
   if (!isSource(file.path) || ["core", "limiter", "breaker", "gate"].includes(module ?? "")) return banned;
   const second = /\b(?:class|function)\s+\w*(?:Limiter|Throttle|Throttler|Bucket|CircuitBreaker|Breaker)\b/;
@@ -95,7 +89,7 @@ export const oneLimiterOneBreaker: Rule = file => {
 export const noSleepingToThrottle: Rule = file => {
   const module = moduleOf(file.path);
   if (!isSource(file.path) || module === "time" || module === "testing") return [];
-  return linesMatching(file, /\bsleep\(/, "no sleep to throttle: wait for a grant of the gate");
+  return linesMatching(file, /\bsleep\(/, "do not sleep to throttle: wait for a grant of the gate");
 };
 
 export const allRules: Readonly<Record<string, Rule>> = {
@@ -119,7 +113,7 @@ export function changelogProblems(text: string): readonly string[] {
   }
   const sections = ["Safety and performance", "Added", "Changed", "Deprecated", "Removed", "Fixed"];
   for (const [, title = ""] of text.matchAll(/^### (.*)$/gm)) {
-    if (!sections.includes(title)) problems.push(`"### ${title}" is none of ${sections.join(", ")}`);
+    if (!sections.includes(title)) problems.push(`unknown section "### ${title}"; expected ${sections.join(", ")}`);
   }
   return problems;
 }
@@ -142,7 +136,7 @@ function imports(file: SourceFile): readonly string[] {
   );
 }
 
-/** Comments may name what code may not do. */
+/** Comments are skipped, because they may name what code must not use. */
 function linesMatching({ text }: SourceFile, pattern: RegExp, why: string): readonly string[] {
   return text
     .split("\n")

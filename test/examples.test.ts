@@ -5,21 +5,21 @@ import { join, resolve } from "node:path";
 import { suite, test } from "node:test";
 import type { StrictServer } from "../src/testing/strict-server.ts";
 
-/** Each example is run as its first comment says, as a process of its own, against a server that counts. */
+/** Each example runs as its first comment says, in its own process, against a server that enforces a limit. */
 const root = resolve(import.meta.dirname, "..");
 const folder = join(root, "examples");
 
-/** On a machine that is busy with all the other tests, a request may come later than the usual guard makes up for. */
+/** A wide guard, because on a busy machine a request may arrive later than the default guard allows for. */
 const GUARD = "127.0.0.1:metadata=guard_ms:300";
 const cached = "the first time: docstokg; fwd=miss\nthe second time: docstokg; hit\n";
 const paced = new RegExp(`^12 calls in ([\\d.]+) s, answered with 200\n${cached}$`);
 
 interface Expected {
-  /** Its first group is how long the calls took. */
+  /** Its first group is the duration of the calls in seconds. */
   readonly prints: RegExp;
-  /** What the server sees. */
+  /** Requests that arrive at the server. */
   readonly requests: number;
-  /** What it cannot say itself. */
+  /** The policy of an example that sets none itself. */
   readonly policy?: string;
 }
 
@@ -27,7 +27,7 @@ const expected: Readonly<Record<string, Expected>> = {
   axios: { prints: paced, requests: 13 },
   fetch: {
     prints: new RegExp(
-      `^not sent: 127\\.0\\.0\\.1 \\(metadata\\) is full for another \\d+ ms: .*; this call may wait 0 ms\n15 calls in ([\\d.]+) s, answered with 200\n${cached}$`,
+      `^not sent: rate limit .* of 127\\.0\\.0\\.1 \\(metadata\\) reached: next slot in .*, but this call waits at most 0 ms \\(maxWaitMs\\)\n15 calls in ([\\d.]+) s, answered with 200\n${cached}$`,
     ),
     requests: 16,
   },
@@ -38,12 +38,12 @@ const expected: Readonly<Record<string, Expected>> = {
 };
 
 installClients();
-// It imports the package, as the examples do, and that is linked by now; before, it cannot even be type-checked.
+// Imported here, because it imports the package, which is linked only after the installation.
 const { startServer } = (await import(join(folder, "server.ts"))) as {
   readonly startServer: () => Promise<StrictServer>;
 };
 
-test("every example is run, and the README names it", () => {
+test("every example is tested and listed in the README", () => {
   const names = globSync("*.ts", { cwd: folder }).map(file => file.replace(/\.ts$/, ""));
   assert.deepEqual(names.filter(name => name !== "server").sort(), Object.keys(expected));
   const readme = readFileSync(join(folder, "README.md"), "utf8");
@@ -56,9 +56,9 @@ test("the examples type-check", () => {
   assert.equal(status, 0);
 });
 
-suite("against a server that takes five requests in any second", { concurrency: true }, () => {
+suite("against a server that allows five requests in any second", { concurrency: true }, () => {
   for (const [name, { prints, requests, policy }] of Object.entries(expected)) {
-    test(`${name}.ts does what it says, and nothing is rejected`, async t => {
+    test(`${name}.ts prints its expected output, and no request is rejected`, async t => {
       const server = await startServer();
       t.after(() => server.close());
       const rlimits = policy === undefined ? GUARD : `${policy};${GUARD}`;
@@ -75,7 +75,7 @@ suite("against a server that takes five requests in any second", { concurrency: 
   }
 });
 
-/** What its first comment puts behind `node`, without the origin. */
+/** The arguments of `node` in the first comment of the example, without the origin. */
 function argumentsOf(name: string): readonly string[] {
   const text = readFileSync(join(folder, `${name}.ts`), "utf8");
   const command = /^\/\*\*\n(?: \*.*\n)*? \* +node (.*) \[origin\]\n(?: \*.*\n)*? \*\/\n/.exec(text)?.[1];
@@ -83,7 +83,7 @@ function argumentsOf(name: string): readonly string[] {
   return command.split(" ");
 }
 
-/** With none of the variables of whoever runs the tests. */
+/** Without the environment variables of the test process. */
 function run(args: readonly string[], env: Readonly<Record<string, string>>) {
   return new Promise<{
     readonly code: ExecFileException["code"] | 0;
@@ -96,7 +96,7 @@ function run(args: readonly string[], env: Readonly<Record<string, string>>) {
   });
 }
 
-/** npm writes this file last: where it is older than the lockfile, or missing, the clients are not all there. */
+/** npm writes this file last: if it is missing or older than the lockfile, the installation is incomplete. */
 function installClients(): void {
   const installed = statSync(join(folder, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
   if (installed !== undefined && installed.mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;

@@ -21,12 +21,12 @@ const sections = new Map(
 const numbered = (letter: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
 
-test("every law has its sentence, and proof or the word that it is not kept yet", () => {
+test("every law has a section with a linked proof, or says that it is not kept yet", () => {
   assert.deepEqual([...sections.keys()], [...numbered("L", 12), ...numbered("B", 8), ...numbered("S", 6)]);
   for (const [law, body] of sections) assert.match(body, /\]\(\.\.\/|^Not kept yet: /m, law);
 });
 
-test("every proof that is linked is there, by its title", () => {
+test("every linked test exists under its title", () => {
   assert.ok(links.length > 40);
   for (const { title, target } of links) {
     const file = resolve(docs, target);
@@ -36,7 +36,7 @@ test("every proof that is linked is there, by its title", () => {
   }
 });
 
-test("every law of the simulator is a proof of something", () => {
+test("every law of the simulator is cited", () => {
   const cited = new Set(links.map(({ title }) => title));
   assert.deepEqual(
     ALL_LAWS.map(({ title }) => title).filter(title => !cited.has(title)),
@@ -44,7 +44,7 @@ test("every law of the simulator is a proof of something", () => {
   );
 });
 
-test("the documents quote what was run", () => {
+test("the document quotes the recorded totals", () => {
   const quoted = /<!-- totals -->\n(.*)\n<!-- \/totals -->/.exec(text)?.[1];
   assert.equal(quoted, totalsSentence(readTotals()));
 });

@@ -1,4 +1,4 @@
-/** The little of `http-cache-semantics` that tests ask as an oracle; the package brings no types. */
+/** The part of `http-cache-semantics` that tests compare with; the package has no types. */
 declare module "http-cache-semantics" {
   interface Message {
     readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -9,10 +9,10 @@ declare module "http-cache-semantics" {
       response: Message & { readonly status: number },
       options: { readonly shared: boolean },
     );
-    /** In epoch milliseconds, made to be overridden. */
+    /** Epoch milliseconds. Tests override it. */
     now(): number;
     storable(): boolean;
-    /** The lifetime, in seconds. */
+    /** Lifetime in seconds. */
     maxAge(): number;
   }
   export = CachePolicy;

@@ -14,7 +14,7 @@ const scenario: Scenario = {
   promises: [],
 };
 
-test("a round on the real clock, with a server in its own process, accounts for every request", async () => {
+test("a round with a real clock and a server process accounts for every request", async () => {
   const { outcome } = await runRound(scenario, clientSpecOf(OURS), "1");
   assert.ok(outcome);
   const { arrivals = 0, rejections = 0, succeeded, failed, makespanMs, boundMs, politeMs } = outcome;
@@ -25,7 +25,7 @@ test("a round on the real clock, with a server in its own process, accounts for 
   assert.ok(makespanMs >= boundMs, `${makespanMs} ms`);
 });
 
-test("on virtual time our client is never rejected, and a client without a limiter is", async () => {
+test("in simulated time our client is never rejected, and a client without a limiter is", async () => {
   const virtual = { ...scenario, isVirtual: true };
   const ours = (await runRound(virtual, clientSpecOf(OURS), "1")).outcome;
   const bare = (await runRound(virtual, clientSpecOf("fetch"), "1")).outcome;
@@ -39,7 +39,7 @@ test("on virtual time our client is never rejected, and a client without a limit
   assert.equal(bare.arrivals, 9 + (bare.rejections ?? 0));
 });
 
-test("hours of virtual time keep their windows and stay within 3 % of the polite optimum", async () => {
+test("hours of simulated time keep every window and stay within 3 % of the fastest polite schedule", async () => {
   const hours: Scenario = {
     ...scenario,
     limits: {

@@ -18,11 +18,11 @@ import { parseResult, type RunOutcome, type ScenarioResult } from "../bench/race
 import { withRetry } from "../bench/race/retry.ts";
 import { scenarios } from "../bench/race/scenarios.ts";
 
-/** The earliest end of every schedule of whole instants: tried one after the other, with nothing assumed. */
+/** The earliest end of all schedules with whole milliseconds, found by trying every one. */
 function shortestOfAll({ requests, limits, guardMs = 0, closed = [], halvedAtMs }: BoundInput): number {
   const { metadata = 0 } = requests;
   const isOpen = (ms: number) => closed.every(({ fromMs, toMs }) => ms < fromMs || ms >= toMs);
-  const mayGo = (sent: readonly number[], ms: number) =>
+  const maySend = (sent: readonly number[], ms: number) =>
     isOpen(ms) &&
     limits.metadata.every(({ limit, windowMs }) => {
       const inForce = halvedAtMs !== undefined && ms >= halvedAtMs ? Math.floor(limit / 2) : limit;
@@ -31,9 +31,9 @@ function shortestOfAll({ requests, limits, guardMs = 0, closed = [], halvedAtMs 
   let best = 60;
   const extend = (sent: readonly number[], fromMs: number) => {
     if (sent.length === metadata) best = Math.min(best, sent.at(-1) ?? 0);
-    else for (let ms = fromMs; ms < best; ms += 1) if (mayGo(sent, ms)) extend([...sent, ms], ms);
+    else for (let ms = fromMs; ms < best; ms += 1) if (maySend(sent, ms)) extend([...sent, ms], ms);
   };
-  // The first request is sent at 0, or as soon as anything can be had.
+  // The first request is sent at 0, or at the first instant that is allowed.
   extend([], 0);
   return best;
 }
@@ -43,7 +43,7 @@ const interval = fc
   .tuple(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 1, max: 4 }))
   .map(([fromMs, ms]) => ({ fromMs, toMs: fromMs + ms }));
 
-test("no schedule is faster than the bound, and one is as fast", () => {
+test("the bound is the end of the fastest possible schedule", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 6 }),
@@ -66,7 +66,7 @@ test("no schedule is faster than the bound, and one is as fast", () => {
   );
 });
 
-test("with several roles, the bound is what the slowest of them needs, and the total", () => {
+test("with several roles, the bound follows the slowest role and the total", () => {
   const second = (limit: number): readonly RaceWindow[] => [{ limit, windowMs: 1000 }];
   const limits = { metadata: second(8), artifact: second(3), total: second(10) };
   assert.equal(fastestMs({ requests: { metadata: 16, artifact: 1 }, limits }), 1000);
@@ -75,18 +75,18 @@ test("with several roles, the bound is what the slowest of them needs, and the t
   assert.equal(fastestMs({ requests: { metadata: 16, artifact: 6 }, limits, guardMs: 25 }), 2050);
 });
 
-test("each way of counting lets in what it should, and says when the next may come", () => {
+test("each counting algorithm accepts the right requests and tells when the next one is accepted", () => {
   const admitted = (counting: Counting, instants: readonly number[]) => {
     const counter = counterOf(counting, { limit: 2, windowMs: 1000 });
     return instants.filter(ms => {
-      const isIn = counter.waitMs(ms, 2) <= 0;
-      if (isIn) counter.add(ms);
-      return isIn;
+      const isAccepted = counter.waitMs(ms, 2) <= 0;
+      if (isAccepted) counter.add(ms);
+      return isAccepted;
     });
   };
   assert.deepEqual(admitted("any-window", [5900, 5950, 6000, 6899, 6900, 6910, 6950]), [5900, 5950, 6900, 6950]);
   assert.deepEqual(admitted("fixed-window", [5900, 5950, 5960, 6000, 6001, 6002]), [5900, 5950, 6000, 6001]);
-  // At 6500 half of the two before still count: one more goes in, and the next when none of them counts any more.
+  // At 6500 half of the two earlier requests still count: one more is accepted, and the next when none of them counts.
   assert.deepEqual(admitted("two-buckets", [5900, 5950, 6000, 6500, 6600, 7000, 7001]), [5900, 5950, 6500, 7000]);
   for (const counting of ["any-window", "two-buckets", "fixed-window"] as const) {
     const counter = counterOf(counting, { limit: 2, windowMs: 1000 });
@@ -98,7 +98,7 @@ test("each way of counting lets in what it should, and says when the next may co
   }
 });
 
-test("a doorkeeper counts what it rejects apart, and tells when it will be back", () => {
+test("the enforcer counts rejections and requests during an outage separately", () => {
   const enforcer = new RaceLimitEnforcer({
     limits: { metadata: [{ limit: 2, windowMs: 1000 }] },
     outage: { fromMs: 2000, toMs: 3500, sendsRetryAfter: true },
@@ -115,7 +115,7 @@ test("a doorkeeper counts what it rejects apart, and tells when it will be back"
   });
 });
 
-test("a halved limit is announced with every answer and enforced at once", () => {
+test("a halved limit is announced with every response and enforced at once", () => {
   const enforcer = new RaceLimitEnforcer({ limits: { metadata: [{ limit: 4, windowMs: 1000 }] }, halvedAtMs: 1500 });
   const policies = [0, 1, 2, 3, 1600, 1601, 1602].map(ms => {
     const { status, headers } = enforcer.arrive(ms, "metadata");
@@ -128,7 +128,7 @@ test("a halved limit is announced with every answer and enforced at once", () =>
   ]);
 });
 
-test("the retry rules never come back before the server said, and give up in the end", async () => {
+test("a retry is never earlier than Retry-After, and the number of retries is limited", async () => {
   const { setTimeout: realTimeout } = globalThis;
   const pausesMs: number[] = [];
   globalThis.setTimeout = ((fire: () => void, ms: number) => {
@@ -136,12 +136,12 @@ test("the retry rules never come back before the server said, and give up in the
     return realTimeout(fire, 0);
   }) as typeof setTimeout;
   try {
-    const told = [
+    const responses = [
       { status: 429, retryAfterMs: 2000 },
       { status: 503, retryAfterMs: undefined },
     ];
     const status = await withRetry(
-      async () => told.shift() ?? { status: 200, retryAfterMs: undefined },
+      async () => responses.shift() ?? { status: 200, retryAfterMs: undefined },
       () => 0.5,
     );
     assert.equal(status, 200);
@@ -195,7 +195,7 @@ const result: ScenarioResult = {
   ],
 };
 
-test("a table has a line for each client, and says who cannot and why", () => {
+test("a table has a row for each client, with the reason when a client cannot take part", () => {
   assert.deepEqual(tableOf(result).split("\n"), [
     "| client | makespan, s | x optimum | rejections | most in a window | attempts per success | given up | CPU, ms/request | memory, MB |",
     "|---|---|---|---|---|---|---|---|---|",
@@ -206,12 +206,12 @@ test("a table has a line for each client, and says who cannot and why", () => {
   ]);
 });
 
-test("promises are held against the guarded bound, the fewest rejections and the fastest who is polite", () => {
+test("promises are compared with the guarded bound, the fewest rejections and the fastest polite client", () => {
   const [scenario] = scenarios(false);
   assert.ok(scenario);
-  const verdicts = (seen: ScenarioResult) =>
+  const reached = (seen: ScenarioResult) =>
     figuresOf(seen, scenario).map(({ what, isReached }) => [what.split("docstokg, ")[1], isReached]);
-  assert.deepEqual(verdicts(result), [
+  assert.deepEqual(reached(result), [
     ["rejections", true],
     ["given up", true],
     ["makespan / optimum of the polite", true],
@@ -221,14 +221,14 @@ test("promises are held against the guarded bound, the fewest rejections and the
   const slow = { ...outcome, makespanMs: 8500, rejections: 1, failed: 1 };
   const worse = { ...result, runs: [{ client: OURS, outcome: slow }, ...result.runs.slice(1)] };
   assert.deepEqual(
-    verdicts(worse).map(([, isReached]) => isReached),
+    reached(worse).map(([, isReached]) => isReached),
     Array(5).fill(false),
   );
 });
 
-test("the document names machine, versions, date, seed and command, and leaves what is around it alone", () => {
+test("the document names machine, versions, date, seed and command, and keeps the text around its block", () => {
   const text = documentOf([result], scenarios(false));
-  for (const said of [
+  for (const part of [
     "2 x a machine",
     "| 0.3 to 0.3 |",
     "p-queue 10.0.0",
@@ -237,7 +237,7 @@ test("the document names machine, versions, date, seed and command, and leaves w
     "`npm run bench:race`",
     "1 min 5 s",
   ])
-    assert.ok(text.includes(said), said);
+    assert.ok(text.includes(part), part);
   assert.match(text, /Not run yet: R2 two windows, /);
   const first = placed("one", undefined);
   const edited = `${first.replace("# Benchmarks", "# Benchmarks\n\nBy hand.")}\nBelow.\n`;
@@ -247,7 +247,7 @@ test("the document names machine, versions, date, seed and command, and leaves w
   assert.throws(() => placed("two", "# Something else"), /no markers/);
 });
 
-test("the chart is well-formed, and shows everybody who finished", () => {
+test("the chart is well-formed and shows every client that finished", () => {
   const chart = chartOf([result, { ...result, scenario: "r2" }]);
   const opened = [...chart.matchAll(/<(\w+)\b[^>]*(?<!\/)>/g)].map(([, name]) => name);
   const closed = [...chart.matchAll(/<\/(\w+)>/g)].map(([, name]) => name);
@@ -259,7 +259,7 @@ test("the chart is well-formed, and shows everybody who finished", () => {
   assert.ok(!/NaN|Infinity/.test(chartOf([])));
 });
 
-test("results come back as they were kept, and what is damaged is named", t => {
+test("saved results are loaded unchanged, and a damaged file is named", t => {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-race-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const archive = new Archive(folder);
@@ -272,7 +272,7 @@ test("results come back as they were kept, and what is damaged is named", t => {
   assert.throws(() => parseResult('{"version":2}', "r3.json"), /r3\.json is not a result of the race[\s\S]*version/);
 });
 
-test("a call with a name that nobody knows says which there are", () => {
+test("an unknown name on the command line is an error that lists the known names", () => {
   assert.deepEqual(
     readArguments(["--only", "R5"]).scenarios.map(({ id }) => id),
     ["r5-told", "r5-untold"],
@@ -288,7 +288,7 @@ test("a call with a name that nobody knows says which there are", () => {
   assert.throws(() => readArguments(["--fast"]), UsageError);
 });
 
-test("every scenario keeps its results under a name of its own, and every client has a file", () => {
+test("every scenario has a unique id, and every client has a file", () => {
   const ids = scenarios(false).map(({ id }) => id);
   assert.equal(new Set(ids).size, ids.length);
   assert.deepEqual(

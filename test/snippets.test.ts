@@ -5,8 +5,8 @@ import { join, resolve } from "node:path";
 import { test } from "node:test";
 
 /**
- * Every `ts` block of the documents is run as a program of its own, against the built package, as a reader would.
- * A `text` block right behind it is what it prints, to the letter.
+ * Every `ts` block of the documents runs as a program against the built package.
+ * A `text` block directly after it is its exact output.
  */
 const root = resolve(import.meta.dirname, "..");
 const documents = globSync(["*.md", "docs/**/*.md"], { cwd: root }).sort();
@@ -21,14 +21,14 @@ const snippets = documents.flatMap(document => {
   }));
 });
 
-/** A `sh` block that begins with `$ npx docstokg …` shows what that prints, `…` standing for what is left out. */
+/** A `sh` block that starts with `$ npx docstokg …` shows the output of the command; `…` stands for omitted lines. */
 const sessions = documents.flatMap(document => {
   const blocks = readFileSync(join(root, document), "utf8").matchAll(/^```sh\n\$ npx docstokg (.*?)\n(.*?)^```$/gms);
   return [...blocks].map(([, command = "", output = ""]) => ({ document, command, lines: output.split("\n") }));
 });
 
 for (const { document, command, lines } of sessions) {
-  test(`${document}: docstokg ${command} prints what is shown`, () => {
+  test(`${document}: docstokg ${command} prints the lines shown`, () => {
     const { stdout } = spawnSync(process.execPath, [join(root, "bin/docstokg.cjs"), ...command.split(" ")], {
       encoding: "utf8",
     });
@@ -42,7 +42,7 @@ test("the README has a snippet to run", () => {
 });
 
 for (const { name, code, output } of snippets) {
-  test(`${name} runs and prints what the document says`, () => {
+  test(`${name} runs and prints the documented output`, () => {
     const args = ["--input-type=module-typescript", "--disable-warning=ExperimentalWarning", "--eval", code];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
     assert.equal(stderr, "");

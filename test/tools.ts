@@ -1,14 +1,14 @@
 /**
- * Programs that some tests need beside Node. Where one is missing it is installed, if that may be done; otherwise its tests
- * are skipped, which is a failure in CI (scripts/test.ts).
+ * Programs that some tests need. A missing one is installed if possible; otherwise its tests are skipped, which is a
+ * failure in CI (scripts/test.ts).
  */
 import { spawnSync } from "node:child_process";
 
 export interface Tool {
   readonly name: string;
-  /** Commands by which it is found, the first that exists. */
+  /** Names of the command; the first one found is used. */
   readonly commands: readonly string[];
-  /** Debian's package. */
+  /** Name of the Debian package. */
   readonly debian: string;
 }
 
@@ -20,17 +20,17 @@ export const CHROMIUM: Tool = {
 };
 export const TOOLS: readonly Tool[] = [REDIS, CHROMIUM];
 
-/** Names that the runner has looked for in vain, so that no test file tries to install them again. */
+/** Tools that the test runner could not find, so that no test file tries to install them again. */
 export const MISSING_VARIABLE = "TEST_TOOLS_MISSING";
 
-/** Where the tool is; undefined where it cannot be had. */
+/** Path of the tool; undefined when it is missing and cannot be installed. */
 export function pathOf(tool: Tool): string | undefined {
   const missing = process.env[MISSING_VARIABLE]?.split(",") ?? [];
   if (missing.includes(tool.name)) return undefined;
   return found(tool) ?? (install(tool) ? found(tool) : undefined);
 }
 
-/** False, or the reason for which tests that need the tool are skipped. */
+/** False, or the reason why tests that need the tool are skipped. */
 export function whyMissing(tool: Tool): string | false {
   if (pathOf(tool) !== undefined) return false;
   return `${tool.name} is not on PATH and cannot be installed here`;
@@ -44,7 +44,7 @@ function found({ commands }: Tool): string | undefined {
   return undefined;
 }
 
-/** Only as root, where apt-get is. RUNLEVEL keeps the package from starting a service. */
+/** Only as root, and with apt-get. RUNLEVEL prevents the package from starting a service. */
 function install({ debian }: Tool): boolean {
   if (process.getuid?.() !== 0 || spawnSync("apt-get", ["--version"]).status !== 0) return false;
   process.stderr.write(`installing ${debian} for the tests ...\n`);

@@ -1,16 +1,20 @@
 import { anyWindowAtServer, anyWindowOfProcess } from "./any-window.ts";
-import { boundedWait, fairness } from "./bounded-wait.ts";
+import { fewAttempts } from "./attempts.ts";
+import { boundedWait } from "./bounded-wait.ts";
 import { hitsCostNothing } from "./cache-hits.ts";
 import { fewProbes, noSendWhileOpen, noStaleResult } from "./circuits.ts";
-import { conservation, fewInFlight, unobservableEviction } from "./conservation.ts";
+import { conservation } from "./conservation.ts";
 import { noSendInCooldown } from "./cooldowns.ts";
+import { unobservableEviction } from "./eviction.ts";
+import { fairness } from "./fairness.ts";
+import { fewInFlight } from "./in-flight.ts";
+import { noLateAttempt } from "./late-attempts.ts";
 import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
 import { noRejection } from "./rejection.ts";
-import { fewAttempts, noLateAttempt } from "./retries.ts";
 import { share } from "./share.ts";
 
-/** Every law that each step of every world is judged by. */
+/** All laws. Every simulation checks them on every fact. */
 export const ALL_LAWS: readonly LawMaker[] = [
   anyWindowAtServer,
   anyWindowOfProcess,

@@ -2,94 +2,93 @@ import type { SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 
-/** What an admitted call is kept beyond its own bound, because timers come late. */
+/** Minimum overrun of a bound that is accepted, because timers fire late. */
 const MIN_GRACE_MS = 5;
-/** A timer's millisecond, and more. */
+/** Tolerance for early and late timers. */
 const SLACK_US = 20_000;
-/** So often clocks are read in a turn that many share, each time with what computing costs in a world that creeps. */
+/** Reads of the clock in one turn of the event loop. Each costs up to `computeUs` of simulated time. */
 const CLOCK_READS = 100;
 
-/** How long a store that does not answer is waited for. */
+/** How long a process waits for a silent store. */
 const SILENCE_US = 1_000_000;
 
 /**
- * L4: a call is refused on arrival or served within its bound. Without a bound of its own a refusal for rates comes at
- * the instant of arrival; with one, the end of the waiting comes no later than a tenth beyond it.
+ * L4: a call is refused on arrival or sent within its bound. A call without its own bound is refused for rates only at
+ * its arrival; a call with one waits at most a tenth longer.
  */
 export const boundedWait: LawMaker = {
-  title: "a wait is bounded, and judged on arrival",
+  title: "a wait is bounded, and a refusal comes on arrival",
   make: plan => new BoundedWait(plan),
 };
 
 class BoundedWait implements Law {
   readonly #plan: Plan;
   readonly #arrivedUs = new Map<CallPlan, number>();
-  /** When each process was last out of step: stalled, suspended, or given other limits. */
+  /** When a process was last stalled or suspended, the store failed, or the limits changed. */
   #disturbedUs = Number.NEGATIVE_INFINITY;
   #silenceUs = 0;
   readonly #doneUs = new Map<CallPlan, number>();
-  /** What was sent for each page. */
+  /** Requests that were sent for each page. */
   readonly #sent = new Map<string, readonly WireRequest[]>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: SimFact): string | undefined {
+  check(fact: SimFact): string | undefined {
     if (fact.kind === "call") this.#arrivedUs.set(fact.call, fact.atUs);
     if (fact.kind === "fault" && /stall|suspend|store/.test(fact.fault.kind)) this.#disturbedUs = fact.atUs;
     if (fact.kind === "fault" && fact.fault.kind === "store-away" && fact.fault.isSilent)
       this.#silenceUs = 2 * SILENCE_US;
     if (fact.kind === "reloaded") this.#disturbedUs = fact.atUs;
     if (fact.kind === "written") {
-      const page = pageOf(fact.sending.call);
-      this.#sent.set(page, [...(this.#sent.get(page) ?? []), fact.sending]);
+      const page = pageOf(fact.request.call);
+      this.#sent.set(page, [...(this.#sent.get(page) ?? []), fact.request]);
     }
-    if (fact.kind === "dispatched" && fact.sending.attempt === 1)
-      return this.#judge(fact.sending.call, fact.atUs, "sent");
+    if (fact.kind === "dispatched" && fact.request.attempt === 1)
+      return this.#check(fact.request.call, fact.atUs, "sent");
     if (fact.kind !== "done") return undefined;
     this.#doneUs.set(fact.call, fact.atUs);
-    const wrong = this.#refused(fact.call, fact.error, fact.atUs);
-    // What goes out for it later goes out for others who asked the same.
+    const message = this.#refused(fact.call, fact.error, fact.atUs);
+    // Later requests of this call are sent for coalesced calls.
     this.#arrivedUs.delete(fact.call);
-    return wrong;
+    return message;
   }
 
   #refused(call: CallPlan, error: string | undefined, atUs: number): string | undefined {
-    if (error === "DOCSTOKG_RATE_LIMITED" || error === "DOCSTOKG_BUSY") return this.#judge(call, atUs, "refused");
+    if (error === "DOCSTOKG_RATE_LIMITED" || error === "DOCSTOKG_BUSY") return this.#check(call, atUs, "refused");
     return undefined;
   }
 
-  #judge(call: CallPlan, atUs: number, how: "sent" | "refused"): string | undefined {
+  #check(call: CallPlan, atUs: number, how: "sent" | "refused"): string | undefined {
     const arrivedUs = this.#arrivedUs.get(call);
-    // A retry has waited for its server, and is bounded by its deadline.
+    // Retries are bounded by the deadline only.
     if (how === "sent") this.#arrivedUs.delete(call);
     if (arrivedUs === undefined || this.#disturbedUs >= arrivedUs) return undefined;
-    // Who has waited for the answer to somebody else's request, and could not share it, starts from there.
+    // A coalesced call that could not use the response starts waiting when the shared request ended.
     if (call.method === "GET" && this.#hasJoined(call, arrivedUs)) return undefined;
     const waitedUs = atUs - arrivedUs;
     const boundMs = Math.min(call.maxWaitMs ?? Number.POSITIVE_INFINITY, call.deadlineMs ?? Number.POSITIVE_INFINITY);
     const { store, breakers, processes } = this.#plan;
     const slackUs = SLACK_US + CLOCK_READS * processes.reduce((sum, { computeUs }) => sum + computeUs, 0);
-    // Whether others leave room only the store can say, and that takes a moment even for who may not wait.
-    // What is under way, a question that came before, the one that counts it in; and once more when what was given had
-    // to go back for want of a slot.
+    // A call asks the store even when maxWaitMs is 0. It may wait for the exchange in progress, an earlier request, its
+    // own, and once more when leased units were returned because no slot was free: eight one-way trips.
     const storeDelayUs = store === undefined ? 0 : 8 * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
     if (call.maxWaitMs === undefined && call.deadlineMs === undefined) {
       return how === "refused" && waitedUs > slackUs + storeDelayUs && store === undefined
-        ? `call ${call.id} was refused ${ms(waitedUs)} after it came`
+        ? `call ${call.id} was refused ${ms(waitedUs)} after its arrival`
         : undefined;
     }
     const graceMs = Math.max(MIN_GRACE_MS, boundMs / 10);
-    const mostUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
-    return waitedUs > mostUs
+    const maxUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
+    return waitedUs > maxUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;
   }
 
   /**
-   * One that was sent before is under way until its call is over, between two attempts too; and beyond that for those
-   * who have joined it.
+   * True when a request for the same page was in progress. It is in progress until its call ends, also between two
+   * attempts, and longer when other calls have joined it.
    */
   #hasJoined(call: CallPlan, arrivedUs: number): boolean {
     const sent = this.#sent.get(pageOf(call)) ?? [];
@@ -102,68 +101,4 @@ class BoundedWait implements Law {
 
 function pageOf({ process, host, role, page }: CallPlan): string {
   return `${process} ${host} ${role} ${page}`;
-}
-
-/** L2, L4: within a lane nobody is served before somebody who came earlier and waits. */
-export const fairness: LawMaker = {
-  title: "first come, first served",
-  make: plan => new Fairness(plan),
-};
-
-class Fairness implements Law {
-  readonly #waiting = new Map<string, CallPlan[]>();
-  readonly #disturbed = new Set<string>();
-  readonly #plan: Plan;
-
-  constructor(plan: Plan) {
-    this.#plan = plan;
-  }
-
-  see(fact: SimFact): string | undefined {
-    if (fact.kind === "call") this.#queueOf(fact.call).push(fact.call);
-    if (fact.kind === "done") this.#leave(fact.call);
-    if (fact.kind === "reloaded") this.#disturbed.add(`${fact.process}`);
-    if (fact.kind === "event") {
-      const { event, process } = fact;
-      // Who is kept out of the way while a host is cut off goes to the end of the line afterwards.
-      if (event.event_type === "breaker_state_change" || event.event_type === "breaker_cooldown_set")
-        this.#disturbed.add(`${process} ${event.host}`);
-      if (event.event_type === "store_away" || event.event_type === "store_back") this.#disturbed.add(`${process}`);
-    }
-    if (fact.kind !== "dispatched" || fact.sending.attempt > 1) return undefined;
-    const { call, process, host } = fact.sending;
-    const queue = this.#queueOf(call);
-    const index = queue.indexOf(call);
-    if (index < 0) return undefined;
-    const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
-    const earlier = queue.slice(0, index).find(other => !this.#mayShare(other, queue));
-    this.#leave(call);
-    return earlier === undefined || isDisturbed
-      ? undefined
-      : `call ${call.id} went before call ${earlier.id}, which came first`;
-  }
-
-  /** One that asks for the same as another waits for that one's answer, and not in line. */
-  #mayShare(call: CallPlan, queue: readonly CallPlan[]): boolean {
-    if (call.method !== "GET") return false;
-    const isSame = (other: CallPlan) =>
-      other !== call && other.page === call.page && other.host === call.host && other.role === call.role;
-    return queue.some(isSame) || this.#plan.calls.some(other => isSame(other) && other.atMs <= call.atMs);
-  }
-
-  #queueOf(call: CallPlan): CallPlan[] {
-    const { process, host, role, method } = call;
-    const isHead =
-      method === "HEAD" && this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.countsHead !== true;
-    const key = `${process} ${host} ${role} ${isHead}`;
-    const queue = this.#waiting.get(key) ?? [];
-    this.#waiting.set(key, queue);
-    return queue;
-  }
-
-  #leave(call: CallPlan): void {
-    const queue = this.#queueOf(call);
-    const index = queue.indexOf(call);
-    if (index >= 0) queue.splice(index, 1);
-  }
 }

@@ -8,7 +8,7 @@ interface ObservedCooldown {
   readonly why: string;
 }
 
-/** Whoever stood still hears late, and sends what it was let in for before. */
+/** Faults that delay records between processes, and the sending of granted requests. */
 const DISRUPTIVE_FAULTS: ReadonlySet<string> = new Set([
   "stall",
   "suspend",
@@ -19,9 +19,9 @@ const DISRUPTIVE_FAULTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * B5: nobody is sent to a host that asked to be left alone, or that an operator has shut, before the time is over or an
- * operator opens it. A process knows at once what it was told itself. With a store the others know soon after, unless
- * one of them, or the store, stood still meanwhile.
+ * B5: no request is sent to a host in cooldown (Retry-After or an operator) until the cooldown ends or an operator
+ * closes it. The process that got the response knows it at once; processes with a shared store know it soon after,
+ * unless a process or the store stalled.
  */
 export const noSendInCooldown: LawMaker = {
   title: "no send in a cooldown",
@@ -30,7 +30,7 @@ export const noSendInCooldown: LawMaker = {
 
 class NoSendInCooldown implements Law {
   readonly #plan: Plan;
-  /** By process and host; and by host alone, for what all know. */
+  /** Keyed by process and host, and by host alone for all processes that share a store. */
   readonly #cooldowns = new Map<string, ObservedCooldown>();
   readonly #isShared: boolean;
   readonly #propagationUs: number;
@@ -39,41 +39,41 @@ class NoSendInCooldown implements Law {
     this.#plan = plan;
     const { store, faults } = plan;
     this.#isShared = store !== undefined && !faults.some(({ kind }) => DISRUPTIVE_FAULTS.has(kind));
-    // To say it and to look it up are four trips at the most; whoever was let in just before may still be connecting.
+    // Writing and reading a record takes at most four one-way trips; a request granted before may still be connecting.
     this.#propagationUs = 1_000_000 + 4000 * ((store?.delayMs ?? 0) + (store?.jitterMs ?? 0));
   }
 
-  see(fact: SimFact): string | undefined {
+  check(fact: SimFact): string | undefined {
     if (fact.kind === "head") this.#recordRetryAfter(fact);
     if (fact.kind === "fault" && fact.fault.kind === "operator") {
       const { process, host, openS } = fact.fault;
       if (openS === 0) this.#clearCooldown(process, host);
       else
-        this.#pause(process, host, {
+        this.#setCooldown(process, host, {
           sinceUs: fact.atUs,
           untilUs: fact.atUs + openS * 1e6,
-          why: "an operator has shut it",
+          why: "opened by an operator",
         });
     }
-    return fact.kind === "dispatched" ? this.#sent(fact.sending, fact.atUs) : undefined;
+    return fact.kind === "dispatched" ? this.#sent(fact.request, fact.atUs) : undefined;
   }
 
-  #recordRetryAfter({ sending, status, retryAfterMs, atUs }: ResponseFact): void {
+  #recordRetryAfter({ request, status, retryAfterMs, atUs }: ResponseFact): void {
     if (retryAfterMs === undefined || !(status === 429 || status === 503 || status === 403)) return;
     const cappedMs = Math.min(retryAfterMs, this.#plan.breakers.retryAfterCapS * 1000);
-    const why = `it asked for ${cappedMs} ms`;
-    this.#pause(sending.process, sending.host, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });
+    const why = `Retry-After ${cappedMs} ms`;
+    this.#setCooldown(request.process, request.host, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });
   }
 
-  /** The later end counts. */
-  #pause(process: number, host: string, pause: ObservedCooldown): void {
+  /** Keeps the later end. */
+  #setCooldown(process: number, host: string, cooldown: ObservedCooldown): void {
     for (const key of [`${process} ${host}`, host]) {
       const known = this.#cooldowns.get(key);
-      if (known === undefined || known.untilUs < pause.untilUs) this.#cooldowns.set(key, pause);
+      if (known === undefined || known.untilUs < cooldown.untilUs) this.#cooldowns.set(key, cooldown);
     }
   }
 
-  /** In this process; where there is a store, in all of them, some sooner than others. */
+  /** In this process, and with a store in all processes. */
   #clearCooldown(process: number, host: string): void {
     this.#cooldowns.delete(host);
     this.#cooldowns.delete(`${process} ${host}`);
@@ -84,8 +84,8 @@ class NoSendInCooldown implements Law {
   #sent({ process, host, id }: WireRequest, atUs: number): string | undefined {
     const shared = this.#isShared ? this.#cooldowns.get(host) : undefined;
     const isKnown = shared !== undefined && atUs >= shared.sinceUs + this.#propagationUs;
-    const pause = isKnown ? shared : this.#cooldowns.get(`${process} ${host}`);
-    if (pause === undefined || atUs >= pause.untilUs) return undefined;
-    return `request ${id} of process ${process} went to ${host} ${ms(pause.untilUs - atUs)} too early: ${pause.why}`;
+    const cooldown = isKnown ? shared : this.#cooldowns.get(`${process} ${host}`);
+    if (cooldown === undefined || atUs >= cooldown.untilUs) return undefined;
+    return `request ${id} of process ${process} was sent to ${host} ${ms(cooldown.untilUs - atUs)} too early: ${cooldown.why}`;
   }
 }

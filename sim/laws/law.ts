@@ -1,13 +1,14 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 
-/** One law: sees every step of a world, and says what was wrong with it. */
+/** One law of docs/concepts.md, checked on every fact of a simulation. */
 export interface Law {
-  see(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined;
+  /** A message when the fact violates the law. `touched`: the requests that changed in the same turn. */
+  check(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined;
 }
 
 export interface LawMaker {
-  /** As documents and traces cite it. */
+  /** Cited in docs/guarantees.md and in traces. */
   readonly title: string;
   readonly make: (plan: Plan) => Law;
 }

@@ -1,20 +1,20 @@
 import type { LawMaker } from "./law.ts";
 
-/** After the last fault every lane serves again, every call has ended, and a hub that is closed leaves nothing behind. */
+/** After the last fault every host and role serves again, every call ends, and a closed hub leaves no timer. */
 export const liveness: LawMaker = {
   title: "liveness after the last fault",
   make: plan => ({
-    see: fact => {
+    check: fact => {
       if (fact.kind === "stuck") return fact.message;
       if (fact.kind !== "done" || !fact.isFinal || fact.status === 200) return undefined;
       const server = plan.hosts.find(({ name }) => name === fact.call.host)?.server;
-      // Where a store was away or forgot, a window may be full of what nobody counted.
+      // After a fault of the store a server may have counted requests that the processes did not.
       const isForgetful = plan.faults.some(({ kind }) => kind.startsWith("store-"));
       if (isForgetful && fact.status === 429) return undefined;
-      // One that enforces less than hubs were told goes on rejecting.
+      // A server that allows less than the policy keeps rejecting.
       const isToldMore = plan.faults.some(fault => fault.kind === "reload" && fault.factor > 1);
       if (server === undefined || server.enforcedShare < 1 || isToldMore) return undefined;
-      return `${fact.call.host} (${fact.call.role}) answers process ${fact.process} with ${fact.error ?? fact.status} when all is well`;
+      return `${fact.call.host} (${fact.call.role}) answers process ${fact.process} with ${fact.error ?? fact.status} after the last fault`;
     },
   }),
 };

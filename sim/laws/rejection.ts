@@ -1,17 +1,17 @@
 import type { LawMaker } from "./law.ts";
 import { hostOf } from "./scopes.ts";
 
-/** A server that counts as it says rejects nothing, however it counts. */
+/** A server that allows what it announces rejects no request, whichever algorithm it uses. */
 export const noRejection: LawMaker = {
   title: "no rejection by an honest server",
   make: plan => {
     const isForgetful = plan.faults.some(({ kind }) => kind.startsWith("store-") || kind === "reload");
     return {
-      see: fact => {
+      check: fact => {
         if (fact.kind !== "rejected" || isForgetful) return undefined;
-        const { server, name } = hostOf(plan, fact.sending);
+        const { server, name } = hostOf(plan, fact.request);
         if (server.enforcedShare < 1) return undefined;
-        return `${name} rejected request ${fact.sending.id} (${fact.by}, ${server.model})`;
+        return `${name} rejected request ${fact.request.id} (${fact.by}, ${server.model})`;
       },
     };
   },

@@ -1,9 +1,9 @@
-/** Which windows a request falls under, and what was counted in each. */
+/** The windows that apply to a request, and a log for each. */
 import type { WireRequest } from "../facts.ts";
 import type { HostPlan, Plan, RatePlan } from "../plan.ts";
 import { StampLog } from "./stamp-log.ts";
 
-/** A probe goes at the most so long after it was granted. */
+/** Maximum time between the grant and the sending of a probe. */
 export const JITTER_US = 200_000;
 
 interface RateScope {

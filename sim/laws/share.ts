@@ -6,7 +6,7 @@ import { hostOf, JITTER_US, logOf, scopesOf } from "./scopes.ts";
 import type { StampLog } from "./stamp-log.ts";
 
 /**
- * S4: while its store is away a process keeps to its share, and counts what it sent itself before.
+ * S4: while its store is away a process uses at most its share of each limit, counting its own earlier requests.
  */
 export const share: LawMaker = {
   title: "share while the store is away",
@@ -16,45 +16,45 @@ export const share: LawMaker = {
 class Share implements Law {
   readonly #plan: Plan;
   readonly #logs = new Map<string, StampLog>();
-  /** Since when, and among how many. */
+  /** Since when the store is away, and the number of processes that share the limits. */
   readonly #away = new Map<number, { readonly sinceUs: number; readonly processes: number }>();
-  readonly #judged = new WeakSet<WireRequest>();
-  #widest = 1;
+  readonly #checked = new WeakSet<WireRequest>();
+  #maxFactor = 1;
 
   constructor(plan: Plan) {
     this.#plan = plan;
   }
 
-  see(fact: SimFact): string | undefined {
-    if (fact.kind === "reloaded") this.#widest = Math.max(this.#widest, fact.factor);
+  check(fact: SimFact): string | undefined {
+    if (fact.kind === "reloaded") this.#maxFactor = Math.max(this.#maxFactor, fact.factor);
     if (fact.kind === "event") {
       const { event, process, atUs } = fact;
       if (event.event_type === "store_away") this.#away.set(process, { sinceUs: atUs, processes: event.processes });
       if (event.event_type === "store_back") this.#away.delete(process);
     }
     if (fact.kind === "dispatched") {
-      const away = this.#away.get(fact.sending.process);
-      if (away !== undefined && fact.atUs - away.sinceUs > JITTER_US) this.#judged.add(fact.sending);
+      const away = this.#away.get(fact.request.process);
+      if (away !== undefined && fact.atUs - away.sinceUs > JITTER_US) this.#checked.add(fact.request);
     }
-    return fact.kind === "written" && fact.sending.units > 0 ? this.#written(fact.sending, fact.atUs) : undefined;
+    return fact.kind === "written" && fact.request.units > 0 ? this.#written(fact.request, fact.atUs) : undefined;
   }
 
-  #written(sending: WireRequest, atUs: number): string | undefined {
-    const host = hostOf(this.#plan, sending);
-    const away = this.#away.get(sending.process);
-    for (const { name, rate } of scopesOf(host, sending)) {
-      const log = logOf(this.#logs, `${sending.process} ${host.name} ${name}`);
-      log.add(atUs, sending.units);
-      if (away === undefined || away.processes < 2 || !this.#judged.has(sending)) continue;
+  #written(request: WireRequest, atUs: number): string | undefined {
+    const host = hostOf(this.#plan, request);
+    const away = this.#away.get(request.process);
+    for (const { name, rate } of scopesOf(host, request)) {
+      const log = logOf(this.#logs, `${request.process} ${host.name} ${name}`);
+      log.add(atUs, request.units);
+      if (away === undefined || away.processes < 2 || !this.#checked.has(request)) continue;
       const { processes, sinceUs } = away;
-      const { limit, windowMs } = scaled(rate, this.#widest);
+      const { limit, windowMs } = scaled(rate, this.#maxFactor);
       const allowed = limit >= processes ? Math.floor(limit / processes) : 1;
       const spanMs = (limit >= processes ? windowMs : windowMs * Math.ceil(processes / limit)) + host.guardMs;
-      // What the whole window no longer counted when the store went away may have been forgotten by then.
+      // Requests that had left the full window before the store went away need not be remembered.
       const rememberedUs = atUs - sinceUs + (windowMs + host.guardMs) * 1000;
       const count = log.within(Math.min(spanMs * 1000, rememberedUs), atUs);
-      if (count > Math.max(allowed, sending.units))
-        return `process ${sending.process} wrote ${count} to ${host.name} (${name}) within ${spanMs} ms as one of ${processes} without a store; ${allowed} may be`;
+      if (count > Math.max(allowed, request.units))
+        return `process ${request.process} wrote ${count} units to ${host.name} (${name}) within ${spanMs} ms as one of ${processes} without a store; limit ${allowed}`;
     }
     return undefined;
   }

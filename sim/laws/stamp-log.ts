@@ -1,8 +1,8 @@
-/** When units went, in the order in which they did. */
+/** The instants of units, in ascending order. */
 export class StampLog {
   readonly #stamps: number[] = [];
 
-  /** Keeps the order even when somebody comes with an earlier stamp. */
+  /** Stamps may arrive out of order. */
   add(atUs: number, units: number): void {
     for (let unit = 0; unit < units; unit += 1) {
       let index = this.#stamps.length;
@@ -11,7 +11,7 @@ export class StampLog {
     }
   }
 
-  /** How many there are within an interval that ends now. */
+  /** Units within the window that ends at `nowUs`. */
   within(windowUs: number, nowUs: number): number {
     let count = 0;
     for (let index = this.#stamps.length - 1; index >= 0; index -= 1) {

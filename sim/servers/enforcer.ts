@@ -5,11 +5,11 @@ import { SlidingLog } from "./sliding-log.ts";
 import { Tokens } from "./tokens.ts";
 import { TwoBuckets } from "./two-buckets.ts";
 
-/** How a server counts. It asks first and counts after, so that several can agree before any of them counts. */
+/** How a server enforces a rate. `has` and `count` are separate, so that all rates are checked before one counts. */
 export interface Enforcer {
   has(units: number, nowUs: number): boolean;
   count(units: number, nowUs: number): void;
-  /** How many units it would let pass now, for what servers announce. */
+  /** Units that would be accepted now, for rate limit headers. */
   remaining(nowUs: number): number;
 }
 

@@ -1,6 +1,6 @@
 import type { Enforcer } from "./enforcer.ts";
 
-/** So many in each window of the clock. */
+/** At most `limit` units in each window of the clock. */
 export class FixedWindow implements Enforcer {
   readonly #limit: number;
   readonly #windowUs: number;

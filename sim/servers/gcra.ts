@@ -1,10 +1,10 @@
 import type { Enforcer } from "./enforcer.ts";
 
-/** The generic cell rate algorithm: one theoretical arrival time. In microseconds times the limit, so that nothing rounds. */
+/** The generic cell rate algorithm with one theoretical arrival time. In microseconds x limit, to avoid rounding. */
 export class Gcra implements Enforcer {
   readonly #limit: number;
   readonly #windowUs: number;
-  /** The theoretical arrival time, times the limit. */
+  /** Theoretical arrival time x limit. */
   #arrival = 0;
 
   constructor(limit: number, windowUs: number) {

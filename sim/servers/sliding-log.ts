@@ -1,6 +1,6 @@
 import type { Enforcer } from "./enforcer.ts";
 
-/** So many in any window: the strictest way to count. */
+/** At most `limit` units in any window: the strictest algorithm. */
 export class SlidingLog implements Enforcer {
   readonly #limit: number;
   readonly #windowUs: number;

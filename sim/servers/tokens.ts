@@ -1,6 +1,6 @@
 import type { Enforcer } from "./enforcer.ts";
 
-/** Tokens drip into a bucket, and each unit takes one out. Counted in microseconds of dripping, so that nothing rounds. */
+/** A token bucket. Counted in microseconds x limit, to avoid rounding. */
 export class Tokens implements Enforcer {
   readonly #limit: number;
   readonly #windowUs: number;
@@ -14,21 +14,21 @@ export class Tokens implements Enforcer {
   }
 
   has(units: number, nowUs: number): boolean {
-    this.#drip(nowUs);
+    this.#refill(nowUs);
     return this.#filledUs >= units * this.#windowUs;
   }
 
   count(units: number, nowUs: number): void {
-    this.#drip(nowUs);
+    this.#refill(nowUs);
     this.#filledUs -= units * this.#windowUs;
   }
 
   remaining(nowUs: number): number {
-    this.#drip(nowUs);
+    this.#refill(nowUs);
     return Math.floor(this.#filledUs / this.#windowUs);
   }
 
-  #drip(nowUs: number): void {
+  #refill(nowUs: number): void {
     this.#filledUs = Math.min(this.#limit * this.#windowUs, this.#filledUs + (nowUs - this.#lastUs) * this.#limit);
     this.#lastUs = nowUs;
   }

@@ -1,6 +1,6 @@
 import type { Enforcer } from "./enforcer.ts";
 
-/** Two counters, the older one weighed by how much of it a sliding window still covers: an estimate that may be harsh. */
+/** Two fixed windows, the older weighted by its overlap with a sliding window. The estimate may be too strict. */
 export class TwoBuckets implements Enforcer {
   readonly #limit: number;
   readonly #windowUs: number;

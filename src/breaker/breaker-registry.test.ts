@@ -43,7 +43,10 @@ describe("circuits", () => {
         assert.equal(error.reason, "failures");
         assert.equal(error.cooldownRemainingMs, 1);
         assert.equal(error.retryAfterMs, 1);
-        assert.equal(error.message, "api.example.org (metadata) is cut off for another 1 ms: failures");
+        assert.equal(
+          error.message,
+          "circuit open for api.example.org (metadata): 5 consecutive failures, next trial in 1 ms",
+        );
         return true;
       },
     );
@@ -102,7 +105,7 @@ describe("circuits", () => {
     for (let call = 0; call < 3; call += 1) registry.onFailure({ host: "c.example", resolver: "lov", status: 503 });
     assert.throws(
       () => registry.allow({ host: "d.example", resolver: "lov" }),
-      /^BreakerOpenError: resolver lov \(metadata\) is cut off/,
+      /^BreakerOpenError: circuit open for resolver lov \(call to /,
     );
   });
 

@@ -52,7 +52,10 @@ export class Denial {
   }
 
   error(): BreakerOpenError {
-    const { host, role, reason, constraint, remainingMs } = this;
-    return new BreakerOpenError({ host, role, reason, constraint, cooldownRemainingMs: remainingMs });
+    const { host, role, reason, constraint, remainingMs, blocker } = this;
+    const failMax = "policy" in blocker ? blocker.policy.failMax : undefined;
+    const isTrialRunning = this.state === "half_open";
+    const circuit = { reason, failMax, isTrialRunning, cooldownRemainingMs: remainingMs };
+    return new BreakerOpenError({ host, role, constraint, ...circuit });
   }
 }

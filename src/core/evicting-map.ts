@@ -1,11 +1,10 @@
-/** How many old entries are looked at for each new one: enough to forget faster than new ones can come. */
+/** Old entries that are checked for each new one: two, so that entries can be deleted faster than they are added. */
 const CHECKS_PER_NEW_ENTRY = 2;
 
 /**
- * A map that forgets what need not be remembered.
- * A crawler meets millions of hosts once. Each new entry pays for a look at two old ones, and those whose state equals
- * a fresh one, or need not be remembered for another reason, are dropped: no timer, no pause, and beyond `least` few
- * more entries than are in use.
+ * A map that deletes entries that are no longer needed (law L11).
+ * A crawler contacts millions of hosts once. Each new entry checks two old ones, and deletes those that
+ * `isForgettable` accepts. This needs no timer and no pause, and above `minSize` few unused entries remain.
  */
 export class EvictingMap<Value> {
   readonly #entries = new Map<string, Value>();
@@ -13,7 +12,7 @@ export class EvictingMap<Value> {
   readonly #minSize: number;
   #cursor: Iterator<[string, Value]> | undefined;
 
-  /** `least`: so many are kept anyway. Forgetting what is about to come again costs more than it saves. */
+  /** Up to `minSize` entries nothing is deleted: rebuilding an entry that is used again costs more than it saves. */
   constructor(isForgettable: (value: Value) => boolean, minSize = 0) {
     this.#isForgettable = isForgettable;
     this.#minSize = minSize;

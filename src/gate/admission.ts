@@ -1,7 +1,7 @@
 /** Decisions about a request before anything is charged: whether it may wait, and how it is refused. */
 
 import type { Denial } from "../breaker/denial.ts";
-import { BusyError, RateLimitExceeded, type RejectedError } from "../errors.ts";
+import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Refusal } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -29,8 +29,10 @@ export function rejection(
   roleBudget: RoleBudget,
   { constraint, retryAfterMs }: Refusal,
   maxWaitMs: number,
+  call: EntryRequest,
 ): RejectedError {
-  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs };
+  const maxWaitOption: WaitBound["maxWaitOption"] = call.maxWaitMs === undefined ? "max_delay_ms" : call.maxWaitOption;
+  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption };
   return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }
 

@@ -292,7 +292,7 @@ export class Gate implements WaitDeps {
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore)) {
       this.#recordRefusal(roleBudget, units);
       const wanted = unitsNeeded(scheduler, roleBudget, units);
-      throw rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs);
+      throw rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs, call);
     }
     return wait(this, this.#time, {
       roleBudget,
@@ -315,7 +315,7 @@ export class Gate implements WaitDeps {
     const wanted = units + (scheduler.queueOf(roleBudget)?.unitsBefore(waiter) ?? 0);
     const readyUs = overdueUs(scheduler, waiter, nowUs);
     this.#recordRefusal(roleBudget, units, (nowUs - arrivedUs) / 1000);
-    return rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs);
+    return rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs, call);
   }
 
   /** The circuit or cooldown that blocked the request has ended. */

@@ -96,7 +96,7 @@ test("all problems of invalid limits are reported at once, with their paths", ()
     return true;
   });
   assert.throws(() => new RateLimiter(JSON.parse('{"host": {}}')), /RateLimiter: .*host/);
-  assert.throws(() => new RateLimiter({ defaults: { metadata: { rates: [] } } }), /an empty list is not a rate/);
+  assert.throws(() => new RateLimiter({ defaults: { metadata: { rates: [] } } }), /no rate given: the list is empty/);
 });
 
 test("a field that is undefined is inherited and never means unlimited", () => {

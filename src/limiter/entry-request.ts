@@ -32,6 +32,8 @@ export interface EntryRequest {
    * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots
    */
   readonly maxWaitMs?: number | undefined;
+  /** The caller's option that set `maxWaitMs`, for the message of a refusal. @default "maxWaitMs" */
+  readonly maxWaitOption?: "maxWaitMs" | "deadlineMs" | undefined;
   /**
    * Longest wait in ms for an open circuit or a cooldown, from the first denial. For callers that wait for a rate as
    * long as it takes, but not for an outage. @default maxWaitMs

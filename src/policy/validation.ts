@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { nearest } from "../core/text/nearest.ts";
+import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble, sourceOfPath } from "./layer.ts";
 import { valueAt } from "./precedence.ts";
@@ -102,6 +103,5 @@ function isStoreAddress(path: readonly string[]): boolean {
 }
 
 function quoted(value: unknown): string {
-  const text = withoutCredentials(JSON.stringify(value) ?? "no value");
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return shorten(withoutCredentials(JSON.stringify(value) ?? "no value"));
 }

@@ -1,6 +1,6 @@
 import type { Time, Timer } from "./time.ts";
 
-/** `Time.sleep` in terms of the other three, shared by every implementation of `Time`. */
+/** `Time.sleep`, built from the clock and the timer of a `Time`. Every implementation of `Time` uses it. */
 export function sleep(time: Omit<Time, "sleep">, ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   if (signal?.aborted) {
@@ -16,7 +16,7 @@ export function sleep(time: Omit<Time, "sleep">, ms: number, signal?: AbortSigna
   const arm = () => {
     const leftUs = deadlineUs - time.monotonicUs();
     timer = time.setTimer(Math.max(0, leftUs / 1000), () => {
-      // A timer may be early; the deadline decides.
+      // A timer may be up to 1 ms early.
       if (time.monotonicUs() < deadlineUs) return arm();
       signal?.removeEventListener("abort", onAbort);
       resolve();

@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { systemTime } from "./system-time.ts";
 
-// These few run on the real clock, because it is what they are about; none of them asserts an upper bound.
+// These tests use the real clock, because they test it; none of them asserts an upper bound.
 
-test("elapsed time is whole microseconds and never goes back", () => {
+test("elapsed time is in whole microseconds and never decreases", () => {
   let last = systemTime.monotonicUs();
   for (let i = 0; i < 10_000; i += 1) {
     const now = systemTime.monotonicUs();
@@ -15,7 +15,7 @@ test("elapsed time is whole microseconds and never goes back", () => {
   }
 });
 
-test("a sleep is never shorter than asked, although the platform's timers may be early", async () => {
+test("a sleep is never shorter than requested, although timers may be early", async () => {
   for (const ms of [0, 0.4, 1, 2.5, 7]) {
     const start = systemTime.monotonicUs();
     await systemTime.sleep(ms);
@@ -23,7 +23,7 @@ test("a sleep is never shorter than asked, although the platform's timers may be
   }
 });
 
-test("a timer longer than the platform's longest does not fire at once", async () => {
+test("a timer with a delay above the maximum of Node does not fire at once", async () => {
   let fired = false;
   const timer = systemTime.setTimer(2 ** 31 + 5, () => {
     fired = true;
@@ -33,14 +33,14 @@ test("a timer longer than the platform's longest does not fire at once", async (
   assert.equal(fired, false);
 });
 
-test("a timer for an instant that has passed fires, and nobody is warned of it", () => {
+test("a timer with a negative delay fires, without a warning", () => {
   const file = JSON.stringify(import.meta.resolve("./system-time.ts"));
   const script = `import(${file}).then(({ systemTime }) => systemTime.setTimer(-2, () => console.log("fired")))`;
   const { stdout, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
   assert.deepEqual({ stdout, stderr }, { stdout: "fired\n", stderr: "" });
 });
 
-test("the wall clock is epoch milliseconds", () => {
+test("the wall clock is in epoch milliseconds", () => {
   assert.equal(systemTime.wallMs(), Math.floor(systemTime.wallMs()));
   assert.ok(systemTime.wallMs() > Date.UTC(2024, 0, 1));
 });
@@ -55,7 +55,7 @@ test("two processes of one machine read the same clock", () => {
   assert.ok(before <= there && there <= after, `${before} ${there} ${after}`);
 });
 
-test("a timer that is overdue fires as soon as can be, and Node prints no warning about it", async t => {
+test("an overdue timer fires as soon as possible, and Node prints no warning", async t => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error) => warnings.push(warning);
   process.on("warning", onWarning);

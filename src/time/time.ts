@@ -1,24 +1,26 @@
-/** What the rest of the house knows of time. Whoever needs it is handed one of these; nobody reads a clock. */
+/** Clocks and timers. Every component gets its `Time` as an option, so that tests can control it. */
 export interface Time {
-  /** Elapsed time in whole microseconds from an arbitrary origin. Never steps; use it for every wait and window. */
+  /** Elapsed time in whole microseconds since an arbitrary origin. Never steps; use it for waits and windows. */
   monotonicUs(): number;
   /**
-   * Elapsed time in whole microseconds from an origin that all processes of this machine share until it starts again.
+   * Elapsed time in whole microseconds since an origin that all processes of this machine share until it restarts.
    * Never steps; use it to compare instants of several processes.
    */
   machineUs(): number;
-  /** The wall clock in epoch milliseconds. May step at any moment; use it only for what leaves the process. */
+  /** The wall clock in epoch milliseconds. May step at any time; use it only for values that leave the process. */
   wallMs(): number;
   /**
-   * Calls `fire` once, about `delayMs` from now.
-   * It may come up to a millisecond early, as Node's own timers do, and any time late when the event loop is
-   * stalled: whoever is woken computes again.
+   * Calls `fire` once, about `delayMs` milliseconds from now.
+   * The call may be up to 1 ms early, as with Node's timers, and late when the event loop is blocked, so `fire` must
+   * check the clock again.
    */
   setTimer(delayMs: number, fire: () => void): Timer;
-  /** Resolves when `ms` have passed, never early. Rejects with the signal's reason when it is aborted. */
+  /** Resolves after `ms` milliseconds, never early. Rejects with the signal's reason when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** A timer that was set with `Time.setTimer`. */
 export interface Timer {
+  /** Prevents the call. No effect after it. */
   cancel(): void;
 }

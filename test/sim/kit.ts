@@ -23,7 +23,7 @@ const host: HostPlan = {
   },
 };
 
-/** A small world in which nothing goes wrong. */
+/** A small plan without faults. */
 export function plainPlan(changes: Partial<Plan> = {}): Plan {
   return {
     seed: 1,
@@ -68,7 +68,7 @@ export function plainCall(changes: Partial<CallPlan> = {}): CallPlan {
   };
 }
 
-/** A request on the wire that went at an instant. */
+/** A request that was dispatched, written and received at one instant. */
 export function requestAt(atMs: number, changes: Partial<WireRequest> = {}): WireRequest {
   const { call = plainCall({ id: atMs }) } = changes;
   return {
@@ -88,13 +88,13 @@ export function requestAt(atMs: number, changes: Partial<WireRequest> = {}): Wir
   };
 }
 
-/** What a law says of these facts, first to last. What is `touched` was touched in the turn of each. */
-export function judged(
+/** The messages of a law for these facts. `touched` counts as changed in the turn of each fact. */
+export function violationsOf(
   { make }: LawMaker,
   plan: Plan,
   facts: readonly SimFact[],
   touched: readonly WireRequest[] = [],
 ): readonly string[] {
   const law = make(plan);
-  return facts.map(fact => law.see(fact, new Set(touched))).filter(message => message !== undefined);
+  return facts.map(fact => law.check(fact, new Set(touched))).filter(message => message !== undefined);
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { type BrokenSeed, runInThread } from "../../sim/batch.ts";
 
 /**
- * The laws that are broken in the worlds of these seeds. The seeds of every test run are sliced into several test files, so
- * that the processes of the runner share them.
+ * The law violations in the worlds of these seeds. The seeds are divided over several test files, so that they run in
+ * parallel.
  */
 export async function brokenIn(first: number, last: number): Promise<readonly BrokenSeed[]> {
   const count = last - first + 1;

@@ -1,9 +1,4 @@
-/** A wait, rounded up: after the printed time it is over. */
-export function formatWait(ms: number): string {
-  if (ms < 1000) return `${Math.ceil(ms)} ms`;
-  if (ms < 10_000) return `${(Math.ceil(ms / 100) / 10).toFixed(1)} s`;
-  return `${Math.ceil(ms / 1000)} s`;
-}
+export { formatWait } from "../../core/text/duration.ts";
 
 /** An elapsed or estimated time, rounded to the nearest: `2 min 5 s`. */
 export function formatDuration(ms: number): string {

@@ -1,15 +1,15 @@
 export interface BackoffPolicy {
-  /** The widest first pause. */
+  /** Upper bound of the first pause, in milliseconds. It doubles with each failed attempt. */
   readonly baseMs: number;
-  /** No pause is drawn from further up than this. */
+  /** Upper bound of every pause, in milliseconds. */
   readonly capMs: number;
 }
 
 /**
- * The pause before another attempt: anything from nothing to a bound that doubles ("full jitter"), so that those who
- * failed together do not come back together. What the server asked for is a floor, and never cut short.
- * @param failed attempts that have failed so far, from 1
- * @param luck in [0, 1)
+ * The pause before the next attempt, drawn between 0 and a bound that doubles ("full jitter"), so that requests that
+ * failed together do not retry together. The server's Retry-After is a lower bound, even above `capMs`.
+ * @param failed number of failed attempts so far, 1 or more
+ * @param random in [0, 1)
  */
 export function backoffMs(
   { baseMs, capMs }: BackoffPolicy,

@@ -18,7 +18,7 @@ import {
 const OPEN = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 1000, reopened: 0 }, 10);
 const probe = (id: string, expiresUs = 5000) => ({ id, expiresUs });
 
-test("of two cooldowns the one that ends later counts, and the order of words does not matter", () => {
+test("the later of two cooldowns wins, whichever was recorded first", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 1 }), untils => {
       const host = untils.reduce(
@@ -32,23 +32,23 @@ test("of two cooldowns the one that ends later counts, and the order of words do
   );
 });
 
-test("a success ends the cooldown it knew of, no later one, and never an order", () => {
-  const asked = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "retry-after" }, 1);
-  const later = setCooldown(asked, "serverCooldown", { untilUs: 900, reason: "retry-after" }, 2);
-  assert.equal(endServerCooldown(asked, asked.serverCooldown.serial, 3).serverCooldown.untilUs, 0);
-  assert.equal(endServerCooldown(later, asked.serverCooldown.serial, 3), later);
-  const ordered = setCooldown(asked, "operatorCooldown", { untilUs: 700, reason: "cli-open:x" }, 4);
-  assert.equal(runningCooldown(endServerCooldown(ordered, ordered.serverCooldown.serial, 5), 6)?.reason, "cli-open:x");
+test("a success ends the server cooldown it knew of, no later one, and never an operator's", () => {
+  const cooled = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "retry-after" }, 1);
+  const later = setCooldown(cooled, "serverCooldown", { untilUs: 900, reason: "retry-after" }, 2);
+  assert.equal(endServerCooldown(cooled, cooled.serverCooldown.serial, 3).serverCooldown.untilUs, 0);
+  assert.equal(endServerCooldown(later, cooled.serverCooldown.serial, 3), later);
+  const opened = setCooldown(cooled, "operatorCooldown", { untilUs: 700, reason: "cli-open:x" }, 4);
+  assert.equal(runningCooldown(endServerCooldown(opened, opened.serverCooldown.serial, 5), 6)?.reason, "cli-open:x");
 });
 
-test("a circuit that is open already stays so for the longer of the two", () => {
+test("opening a circuit that is already open keeps the later end", () => {
   assert.equal(openCircuit(OPEN, "metadata", { untilUs: 900, reopened: 0 }, 20), OPEN);
   const longer = circuitRecordOf(openCircuit(OPEN, "metadata", { untilUs: 1200, reopened: 2 }, 20), "metadata");
   assert.equal(longer.untilUs, 1200);
   assert.equal(longer.reopened, 2);
 });
 
-test("there is no probe while a circuit is open or closed, and never more than it may have", () => {
+test("no probe is leased while a circuit is open or closed, and never more than trial_calls", () => {
   assert.equal(leaseProbe(OPEN, "metadata", probe("a"), 1, 999), OPEN);
   const tried = leaseProbe(OPEN, "metadata", probe("a"), 1, 1000);
   assert.equal(circuitRecordOf(tried, "metadata").probes.length, 1);
@@ -58,7 +58,7 @@ test("there is no probe while a circuit is open or closed, and never more than i
   assert.equal(leaseProbe(closed, "metadata", probe("b"), 1, 1002), closed);
 });
 
-test("a probe whose lease is over, or that has come back, leaves its place to another", () => {
+test("an expired or returned probe lease makes room for another probe", () => {
   const tried = leaseProbe(OPEN, "metadata", probe("a", 2000), 1, 1000);
   assert.deepEqual(
     circuitRecordOf(leaseProbe(tried, "metadata", probe("b", 3000), 1, 2000), "metadata").probes.map(({ id }) => id),
@@ -68,19 +68,19 @@ test("a probe whose lease is over, or that has come back, leaves its place to an
   assert.notEqual(leaseProbe(returned, "metadata", probe("b"), 1, 1600), returned);
 });
 
-test("a success of a probe from before the circuit was opened anew closes nothing", () => {
+test("a probe from before the circuit was opened again does not close it", () => {
   const tried = leaseProbe(OPEN, "metadata", probe("a"), 2, 1000);
   const reopened = openCircuit(tried, "metadata", { untilUs: 3000, reopened: 1 }, 1100);
   assert.equal(closeCircuit(reopened, "metadata", "a", 1200), reopened);
 });
 
-test("whoever asks about a circuit that the store has lost is taken at its word that it is half-open", () => {
+test("a circuit that the store has lost counts as half-open", () => {
   const found = circuitRecordOf(leaseProbe(EMPTY_BREAKER_RECORD, "metadata", probe("a"), 1, 7), "metadata");
   assert.equal(found.isClosed, false);
   assert.equal(found.probes.length, 1);
 });
 
-test("an operator's closing ends everything and is another epoch", () => {
+test("closing by an operator ends all cooldowns and circuits and raises the epoch", () => {
   const host = setCooldown(
     leaseProbe(OPEN, "metadata", probe("a"), 1, 1000),
     "operatorCooldown",
@@ -93,16 +93,16 @@ test("an operator's closing ends everything and is another epoch", () => {
   assert.equal(circuitRecordOf(closed, "metadata").isClosed, true);
 });
 
-test("every change has a serial of its own, also after everything was lost", () => {
-  const asked = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "" }, 100);
+test("every change gets a new serial, also after the store lost its data", () => {
+  const cooled = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "" }, 100);
   const again = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 500, reason: "" }, 200);
-  assert.notEqual(asked.serverCooldown.serial, again.serverCooldown.serial);
+  assert.notEqual(cooled.serverCooldown.serial, again.serverCooldown.serial);
   assert.ok(
-    endServerCooldown(asked, asked.serverCooldown.serial, 0).serverCooldown.serial > asked.serverCooldown.serial,
+    endServerCooldown(cooled, cooled.serverCooldown.serial, 0).serverCooldown.serial > cooled.serverCooldown.serial,
   );
 });
 
-test("it is remembered for a while after its last deadline", () => {
+test("a record is kept for a while after its last deadline", () => {
   const host = setCooldown(OPEN, "serverCooldown", { untilUs: 50_000, reason: "" }, 20);
   assert.equal(breakerRecordExpiryUs(host, 30), 50_000 + 900_000_000);
 });

@@ -1,23 +1,24 @@
 /**
- * What processes know together of one host, or of one resolver: its cooldowns, its circuits, the probes that are out.
- * Pure: a step takes what is known and answers with what is known next, or with the same when nothing changed.
+ * The state of one host, or of one resolver, that processes share: cooldowns, circuits and running probes.
+ * Pure: each function takes a record and returns the next one, or the same object when nothing changed.
  *
- * Every change of a part gives it another serial. A process remembers the serials it has heard, so that it can tell
- * news from what it knows, and one that speaks of an older state than the one there is changes nothing (law B3). They
- * rise with the store's clock: a store that has lost everything does not use one twice.
- * Instants are those of the store's clock, and their names end in `Us`.
+ * Every change of a part raises its serial. A process remembers the serials it has applied, so that it can tell new
+ * records from known ones, and a change based on an older serial has no effect (law B3). Serials follow the store's
+ * clock, so that a store that lost its data does not reuse one.
+ * Instants are those of the store's clock, and their names end in `Us`: stores rely on that to shift them.
  */
 export interface BreakerRecord {
-  /** Another one with each closing by an operator: whoever hears of it forgets what it holds against the host. */
+  /** Raised when an operator closes the circuits: a process that reads a new epoch clears its own state of the host. */
   readonly epoch: number;
-  /** What the host's answers asked for, and what an operator ordered, apart (law B5). */
+  /** Set by responses (Retry-After, rolling window). A success ends this one, and never the operator's (law B5). */
   readonly serverCooldown: BreakerCooldownRecord;
+  /** Set by an operator. Ended by time or an operator only. */
   readonly operatorCooldown: BreakerCooldownRecord;
-  /** By role. A resolver has one circuit. */
+  /** Keyed by role; a resolver has one circuit. */
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
 }
 
-/** Over when `untilUs` has passed; one that was ended early stays as such, so that everybody hears of it. */
+/** Ended when `untilUs` has passed. One that ended early stays with `untilUs` 0, so that every process reads that. */
 export interface BreakerCooldownRecord {
   readonly serial: number;
   readonly untilUs: number;
@@ -27,13 +28,14 @@ export interface BreakerCooldownRecord {
 export interface CircuitRecord {
   readonly serial: number;
   readonly isClosed: boolean;
-  /** Open until then, half-open from then on. */
+  /** Open before this instant, half-open after it. */
   readonly untilUs: number;
+  /** Failed trials since the circuit opened. */
   readonly reopened: number;
   readonly probes: readonly ProbeRecord[];
 }
 
-/** A trial call under way in some process, which may die over it. */
+/** A running trial call. Leased, because its process may end without reporting. */
 export interface ProbeRecord {
   readonly id: string;
   readonly expiresUs: number;
@@ -49,14 +51,14 @@ export const EMPTY_BREAKER_RECORD: BreakerRecord = Object.freeze({
   circuits: {},
 });
 
-/** What is over is still told for so long, to those who ask seldom. */
+/** How long a record is kept after its last deadline, for processes that read it rarely. */
 const RETENTION_US = 900_000_000;
 
 export function circuitRecordOf({ circuits }: BreakerRecord, name: string): CircuitRecord {
   return circuits[name] ?? NO_CIRCUIT;
 }
 
-/** The later deadline counts. */
+/** Keeps the later of two deadlines. */
 export function setCooldown(
   host: BreakerRecord,
   part: "serverCooldown" | "operatorCooldown",
@@ -68,14 +70,14 @@ export function setCooldown(
   return { ...host, [part]: { serial: nextSerial(known.serial, nowUs), untilUs, reason } };
 }
 
-/** A success ends what answers asked for, if that is the cooldown it knew of; never an order. */
+/** A success ends the server's cooldown if `serial` is still the current one; never the operator's. */
 export function endServerCooldown(host: BreakerRecord, serial: number, nowUs: number): BreakerRecord {
   const { serverCooldown } = host;
   if (serverCooldown.serial !== serial || serverCooldown.untilUs === 0) return host;
   return { ...host, serverCooldown: { serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" } };
 }
 
-/** A process has counted too many failures, or its probe has failed. One that is open already stays so for longer. */
+/** A process counted `fail_max` failures, or its probe failed. A circuit that is open already keeps the later end. */
 export function openCircuit(
   host: BreakerRecord,
   name: string,
@@ -88,7 +90,7 @@ export function openCircuit(
   return withCircuit(host, name, { ...known, isClosed: false, untilUs, reopened: most, probes: [] }, nowUs);
 }
 
-/** A probe has come back well. Not when the circuit was opened anew since the probe went out. */
+/** A probe succeeded. No effect when the circuit was opened again after the probe was sent. */
 export function closeCircuit(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
   const known = circuitRecordOf(host, name);
   if (known.isClosed || known.probes.every(probe => probe.id !== id)) return host;
@@ -96,8 +98,9 @@ export function closeCircuit(host: BreakerRecord, name: string, id: string, nowU
 }
 
 /**
- * One more probe, if the open time is over and there is room for it among those of all processes. The same host means
- * no. One that nobody has heard of, because the store has lost it, is taken for half-open: whoever asks knows it is.
+ * Adds a probe if the open time is over and fewer than `trialCalls` run in all processes; otherwise returns the same
+ * record. A circuit without a record counts as half-open: the store has lost it, because a process requests a probe only
+ * for a circuit that it knows to be half-open.
  */
 export function leaseProbe(
   host: BreakerRecord,
@@ -114,14 +117,14 @@ export function leaseProbe(
   return withCircuit(host, name, { ...known, isClosed: false, probes: [...running, probe] }, nowUs);
 }
 
-/** Neither success nor failure: somebody else may try. */
+/** The probe ended neutrally: frees its place for another process. */
 export function returnProbeLease(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
   const known = circuitRecordOf(host, name);
   const probes = known.probes.filter(probe => probe.id !== id);
   return probes.length === known.probes.length ? host : withCircuit(host, name, { ...known, probes }, nowUs);
 }
 
-/** An operator's act: nothing is held against it any more. */
+/** An operator closed the circuits: ends all cooldowns and closes every circuit. */
 export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerRecord {
   const ended = ({ serial }: BreakerCooldownRecord) => ({ serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" });
   const circuits = Object.entries(host.circuits).map(([name, { serial }]) => [
@@ -145,7 +148,7 @@ export function runningCooldown(
   return last.untilUs > nowUs ? last : undefined;
 }
 
-/** From when on nobody misses it. */
+/** When the record may be deleted. */
 export function breakerRecordExpiryUs(
   { serverCooldown, operatorCooldown, circuits }: BreakerRecord,
   nowUs: number,

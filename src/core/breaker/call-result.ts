@@ -2,8 +2,10 @@ import type { Outcome } from "./classify.ts";
 
 /** How a call ended, as reported to a circuit breaker. */
 export interface CallResult {
+  /** What the response or error says about the host. */
   readonly outcome: Outcome;
+  /** HTTP status, when there was a response. */
   readonly status?: number | undefined;
-  /** The wait that the server asked for. Used only when the outcome is a throttle. */
+  /** The delay of the response's Retry-After, in milliseconds. Used only when the outcome is a throttle. */
   readonly retryAfterMs?: number | undefined;
 }

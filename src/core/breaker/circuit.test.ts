@@ -26,17 +26,17 @@ const policy: CircuitPolicy = {
   isAdaptive: false,
 };
 
-function failTimes(circuit: Circuit, times: number, nowUs = 0, how: CircuitPolicy = policy): Circuit {
+function failTimes(circuit: Circuit, times: number, nowUs = 0, withPolicy: CircuitPolicy = policy): Circuit {
   let at = circuit;
-  for (let i = 0; i < times; i += 1) at = fail(at, how, at.generation, nowUs, 0);
+  for (let i = 0; i < times; i += 1) at = fail(at, withPolicy, at.generation, nowUs, 0);
   return at;
 }
 
-function halfOpen(how: CircuitPolicy = policy): Circuit {
-  return advance(failTimes(CLOSED, how.failMax, 0, how), how.resetUs);
+function halfOpen(withPolicy: CircuitPolicy = policy): Circuit {
+  return advance(failTimes(CLOSED, withPolicy.failMax, 0, withPolicy), withPolicy.resetUs);
 }
 
-test("so many failures in a row open a circuit for its reset time, to the microsecond", () => {
+test("fail_max consecutive failures open a circuit for exactly its reset time", () => {
   assert.equal(failTimes(CLOSED, 4).kind, "closed");
   const open = failTimes(CLOSED, 5);
   assert.deepEqual(open, { kind: "open", generation: 1, untilUs: 60 * S, reopened: 0 });
@@ -44,18 +44,18 @@ test("so many failures in a row open a circuit for its reset time, to the micros
   assert.equal(admits(advance(open, 60 * S), policy), true);
 });
 
-test("one success in between starts the count anew", () => {
+test("a success between failures resets the count", () => {
   const four = failTimes(CLOSED, 4);
   const spared = succeed(four, policy, four.generation);
   assert.equal(failTimes(spared, 4).kind, "closed");
   assert.equal(failTimes(spared, 5).kind, "open");
 });
 
-test("a closed circuit with nothing to forget is the same object after a success", () => {
+test("a success returns the same object for a closed circuit without failures", () => {
   assert.equal(succeed(CLOSED, policy, 0), CLOSED);
 });
 
-test("a half-open circuit admits as many probes as it tries, and no more", () => {
+test("a half-open circuit admits trial_calls probes and no more", () => {
   const two = { ...policy, trialCalls: 2 };
   let circuit = halfOpen(two);
   for (const id of [1, 2]) {
@@ -65,7 +65,7 @@ test("a half-open circuit admits as many probes as it tries, and no more", () =>
   assert.equal(admits(circuit, two), false);
 });
 
-test("a probe that succeeds closes, one that fails opens for a full reset", () => {
+test("a successful probe closes the circuit, a failed one opens it for a full reset", () => {
   const probing = sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S });
   const closed = succeed(probing, policy, probing.generation, 1);
   assert.deepEqual(closed, { kind: "closed", generation: 3, failures: 0 });
@@ -73,14 +73,14 @@ test("a probe that succeeds closes, one that fails opens for a full reset", () =
   assert.deepEqual(open, { kind: "open", generation: 3, untilUs: 121 * S, reopened: 1 });
 });
 
-test("a probe that says nothing gives its place back at once", () => {
+test("a probe with a neutral outcome frees its place at once", () => {
   const probing = sendProbe(halfOpen(), { id: 7, expiresUs: 100 * S });
   assert.equal(admits(probing, policy), false);
   assert.equal(admits(returnProbe(probing, probing.generation, 7), policy), true);
   assert.equal(admits(returnProbe(probing, probing.generation, 8), policy), false);
 });
 
-test("a probe that never comes back loses its place when its lease ends", () => {
+test("a probe that never reports loses its place when its lease ends", () => {
   const probing = sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S });
   assert.equal(admits(advance(probing, 100 * S - 1), policy), false);
   assert.equal(admits(advance(probing, 100 * S), policy), true);
@@ -96,17 +96,17 @@ test("a result from an older generation changes nothing", () => {
   }
 });
 
-test("more than one success can be asked for, one probe after the other", () => {
-  const careful = { ...policy, successThreshold: 2 };
-  const first = sendProbe(halfOpen(careful), { id: 1, expiresUs: 100 * S });
-  const once = succeed(first, careful, first.generation, 1);
+test("success_threshold above 1 closes only after that many successful probes", () => {
+  const threeSuccesses = { ...policy, successThreshold: 2 };
+  const first = sendProbe(halfOpen(threeSuccesses), { id: 1, expiresUs: 100 * S });
+  const once = succeed(first, threeSuccesses, first.generation, 1);
   assert.equal(once.kind, "half-open");
-  assert.equal(admits(once, careful), true);
+  assert.equal(admits(once, threeSuccesses), true);
   const second = sendProbe(once, { id: 2, expiresUs: 100 * S });
-  assert.equal(succeed(second, careful, second.generation, 2).kind, "closed");
+  assert.equal(succeed(second, threeSuccesses, second.generation, 2).kind, "closed");
 });
 
-test("a host that stays down is left alone longer each time, with jitter only upward, to the cap", () => {
+test("each failed probe doubles the open time up to the cap, with jitter only added", () => {
   const adaptive = { ...policy, isAdaptive: true };
   const openFor = (random: number) => {
     const times: number[] = [];
@@ -125,14 +125,14 @@ test("a host that stays down is left alone longer each time, with jitter only up
   assert.deepEqual(openFor(0.5), [60, 126, 252, 504, 945, 945, 945]);
 });
 
-test("without adaptive reset every opening lasts the same", () => {
+test("without adaptive_reset every open time is the same", () => {
   const probing = halfOpen();
   const open = fail(probing, policy, probing.generation, 60 * S, 0.9);
   assert.ok(open.kind === "open");
   assert.equal(open.untilUs, 120 * S);
 });
 
-test("an operator closes a circuit in any state, and what was under way no longer counts", () => {
+test("an operator closes a circuit in any state, and calls in flight no longer count", () => {
   for (const circuit of [failTimes(CLOSED, 3), failTimes(CLOSED, 5), halfOpen()]) {
     const closed = close(circuit);
     assert.deepEqual(closed, { kind: "closed", generation: circuit.generation + 1, failures: 0 });
@@ -141,11 +141,11 @@ test("an operator closes a circuit in any state, and what was under way no longe
   assert.equal(close(CLOSED), CLOSED);
 });
 
-const news = { isClosed: false, untilUs: 60 * S, reopened: 2, probes: [] };
+const peerRecord = { isClosed: false, untilUs: 60 * S, reopened: 2, probes: [] };
 
-test("news that a circuit is open starts a generation, whatever it was here", () => {
+test("a peer record of an open circuit starts a new generation in any state", () => {
   for (const circuit of [CLOSED, failTimes(CLOSED, 5), halfOpen()])
-    assert.deepEqual(adopt(circuit, news, 60 * S - 1), {
+    assert.deepEqual(adopt(circuit, peerRecord, 60 * S - 1), {
       kind: "open",
       generation: circuit.generation + 1,
       untilUs: 60 * S,
@@ -153,29 +153,29 @@ test("news that a circuit is open starts a generation, whatever it was here", ()
     });
 });
 
-test("news that a circuit is closed closes it once, and leaves a closed one with its count", () => {
-  const isClosed = { ...news, isClosed: true };
+test("a peer record of a closed circuit closes it once, and keeps the failure count of a closed one", () => {
+  const isClosed = { ...peerRecord, isClosed: true };
   const three = failTimes(CLOSED, 3);
   assert.equal(adopt(three, isClosed, 0), three);
   assert.deepEqual(adopt(halfOpen(), isClosed, 0), { kind: "closed", generation: 3, failures: 0 });
 });
 
-test("a circuit that others have open no longer is tried from here too, in a generation of its own", () => {
-  const elsewhere = { id: -1, expiresUs: 100 * S };
-  const told = { ...news, probes: [elsewhere] };
-  assert.deepEqual(adopt(CLOSED, told, 60 * S), {
+test("a peer record whose open time has ended makes the circuit half-open in a new generation", () => {
+  const peerProbe = { id: -1, expiresUs: 100 * S };
+  const ended = { ...peerRecord, probes: [peerProbe] };
+  assert.deepEqual(adopt(CLOSED, ended, 60 * S), {
     kind: "half-open",
     generation: 1,
-    probes: [elsewhere],
+    probes: [peerProbe],
     successes: 0,
     reopened: 2,
   });
 });
 
-test("old news does not shorten an opening of our own", () => {
+test("a peer record with an earlier end does not shorten the local open time", () => {
   const open = failTimes(CLOSED, 5, 10 * S);
-  assert.equal(adopt(open, news, 70 * S - 1), open);
-  assert.deepEqual(adopt(open, news, 70 * S), {
+  assert.equal(adopt(open, peerRecord, 70 * S - 1), open);
+  assert.deepEqual(adopt(open, peerRecord, 70 * S), {
     kind: "half-open",
     generation: 2,
     probes: [],
@@ -184,12 +184,12 @@ test("old news does not shorten an opening of our own", () => {
   });
 });
 
-test("of a half-open circuit our own probes and successes stay, and those of others are told anew", () => {
-  const careful = { ...policy, successThreshold: 3, trialCalls: 3 };
-  let circuit = halfOpen(careful);
+test("a peer record of a half-open circuit keeps local probes and successes and replaces those of peers", () => {
+  const threeSuccesses = { ...policy, successThreshold: 3, trialCalls: 3 };
+  let circuit = halfOpen(threeSuccesses);
   for (const id of [1, 2, -1, 0]) circuit = sendProbe(circuit, { id, expiresUs: 100 * S });
-  circuit = succeed(circuit, careful, circuit.generation, 1);
-  assert.deepEqual(adopt(circuit, { ...news, probes: [{ id: -2, expiresUs: 90 * S }] }, 60 * S), {
+  circuit = succeed(circuit, threeSuccesses, circuit.generation, 1);
+  assert.deepEqual(adopt(circuit, { ...peerRecord, probes: [{ id: -2, expiresUs: 90 * S }] }, 60 * S), {
     kind: "half-open",
     generation: circuit.generation,
     probes: [
@@ -201,14 +201,14 @@ test("of a half-open circuit our own probes and successes stay, and those of oth
   });
 });
 
-test("a circuit may be passed when its open time or its first lease ends, and a closed one at once", () => {
+test("the next admission is the end of the open time or of the first lease, and 0 when closed", () => {
   assert.equal(nextAdmissionUs(CLOSED), 0);
   assert.equal(nextAdmissionUs(failTimes(CLOSED, 5, 7)), 60 * S + 7);
   const probing = sendProbe(sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S }), { id: 2, expiresUs: 90 * S });
   assert.equal(nextAdmissionUs(probing), 90 * S);
 });
 
-test("the oldest probe is the first that went out, and only a half-open circuit has one", () => {
+test("the oldest probe is the first that was sent, and only a half-open circuit has one", () => {
   const probing = sendProbe(sendProbe(halfOpen(), { id: 4, expiresUs: 100 * S }), { id: 5, expiresUs: 90 * S });
   assert.equal(oldestProbe(probing), 4);
   assert.equal(oldestProbe(halfOpen()), undefined);

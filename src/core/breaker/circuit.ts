@@ -1,9 +1,9 @@
 /**
  * One circuit: closed, open or half-open, each state with its own fields only (law B2).
- * Pure: a step takes a circuit and answers with the next one, or with the same when nothing changed.
+ * Pure: each function takes a circuit and returns the next one, or the same object when nothing changed.
  *
- * The generation counts the changes of state. A permit carries the one it was issued in, and a result that comes back
- * under another belongs to a past that is settled (law B3).
+ * The generation counts the changes of state. A permit carries the generation it was issued in; a result that comes
+ * back in a later generation has no effect (law B3).
  */
 export type Circuit =
   | { readonly kind: "closed"; readonly generation: number; readonly failures: number }
@@ -16,31 +16,33 @@ export type Circuit =
       readonly reopened: number;
     };
 
-/** A trial call under way. Leased, because whoever made it may never come back. */
+/** A running trial call. Leased, because its caller may never report. */
 export interface Probe {
   readonly id: number;
   readonly expiresUs: number;
 }
 
 export interface CircuitPolicy {
-  /** So many failures in a row open the circuit. */
+  /** Consecutive failures that open the circuit. */
   readonly failMax: number;
+  /** How long the circuit stays open the first time. */
   readonly resetUs: number;
-  /** An open time that grows stops growing here. */
+  /** Upper bound of an open time that grows. */
   readonly resetCapUs: number;
+  /** Probes that may run at the same time while the circuit is half-open. */
   readonly trialCalls: number;
-  /** So many probes in a row must succeed. */
+  /** Successful probes that close the circuit. */
   readonly successThreshold: number;
-  /** Doubles the open time each time a probe fails, with some jitter so that a fleet does not return as one. */
+  /** Doubles the open time with each failed probe, with jitter so that processes do not return at the same time. */
   readonly isAdaptive: boolean;
 }
 
 export const CLOSED: Circuit = Object.freeze({ kind: "closed", generation: 0, failures: 0 });
 
-/** A tenth of the open time at most, and only upward: nobody comes back before he was told. */
+/** At most a tenth of the open time, and only added: no call is allowed before the announced end. */
 const JITTER_SHARE = 0.1;
 
-/** What the passing of time alone does: an open circuit becomes half-open, and leases run out. */
+/** Applies the time that has passed: an open circuit becomes half-open, and expired leases end. */
 export function advance(circuit: Circuit, nowUs: number): Circuit {
   if (circuit.kind === "closed") return circuit;
   if (circuit.kind === "open") {
@@ -52,13 +54,13 @@ export function advance(circuit: Circuit, nowUs: number): Circuit {
   return { ...circuit, probes: circuit.probes.filter(({ expiresUs }) => expiresUs > nowUs) };
 }
 
-/** True when a settled circuit lets one more call through. */
+/** True when the circuit allows one more call. Call `advance` first. */
 export function admits(circuit: Circuit, policy: CircuitPolicy): boolean {
   if (circuit.kind === "closed") return true;
   return circuit.kind === "half-open" && circuit.probes.length < policy.trialCalls;
 }
 
-/** A probe goes out from a half-open circuit that admits it. */
+/** Adds a probe to a half-open circuit. Check `admits` first. */
 export function sendProbe(circuit: Circuit, probe: Probe): Circuit {
   return circuit.kind === "half-open" ? { ...circuit, probes: [...circuit.probes, probe] } : circuit;
 }
@@ -72,7 +74,7 @@ export function succeed(circuit: Circuit, policy: CircuitPolicy, generation: num
   return returnProbe({ ...circuit, successes }, generation, probeId);
 }
 
-/** `chance` in [0, 1) is the luck of the draw for the jitter. */
+/** `random` in [0, 1) draws the jitter. */
 export function fail(
   circuit: Circuit,
   policy: CircuitPolicy,
@@ -86,15 +88,15 @@ export function fail(
   return failures >= policy.failMax ? open(circuit, policy, 0, nowUs, random) : { ...circuit, failures };
 }
 
-/** Neither success nor failure: the probe's place is free again, at once. */
+/** The probe ended neutrally: frees its place at once. */
 export function returnProbe(circuit: Circuit, generation: number, probeId: number | undefined): Circuit {
   if (circuit.kind !== "half-open" || circuit.generation !== generation) return circuit;
   return { ...circuit, probes: circuit.probes.filter(({ id }) => id !== probeId) };
 }
 
 /**
- * What other processes have made of it. Open until an instant, half-open after it with so many probes out elsewhere, or
- * closed. The probes of this process, whose ids are above 0, stay.
+ * Applies the state that another process recorded: closed, open until `untilUs`, or half-open after it with `probes`
+ * running elsewhere. Probes of this process, whose ids are above 0, are kept.
  */
 export function adopt(
   circuit: Circuit,
@@ -117,7 +119,7 @@ export function adopt(
   return { kind: "half-open", generation, probes: [...own, ...probes], successes, reopened };
 }
 
-/** When a circuit that admits nobody may do so again: the end of its open time, or of the first lease. */
+/** When a circuit that refuses calls may allow one: the end of its open time, or of the first probe lease. */
 export function nextAdmissionUs(circuit: Circuit): number {
   if (circuit.kind === "open") return circuit.untilUs;
   return circuit.kind === "half-open" ? Math.min(...circuit.probes.map(({ expiresUs }) => expiresUs)) : 0;
@@ -127,7 +129,7 @@ export function oldestProbe(circuit: Circuit | undefined): number | undefined {
   return circuit?.kind === "half-open" ? circuit.probes[0]?.id : undefined;
 }
 
-/** An operator's act, or the last probe that was needed. */
+/** Called for an operator, or when enough probes have succeeded. */
 export function close(circuit: Circuit): Circuit {
   if (circuit.kind === "closed" && circuit.failures === 0) return circuit;
   return { kind: "closed", generation: circuit.generation + 1, failures: 0 };
@@ -135,7 +137,7 @@ export function close(circuit: Circuit): Circuit {
 
 function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number): Circuit {
   const { resetUs, resetCapUs, isAdaptive } = policy;
-  // The first opening is exact; only a host that stays down is left alone for longer.
+  // The first open time has no jitter and no growth; only failed probes make it longer.
   const grownUs = isAdaptive ? Math.min(Math.max(resetUs, resetCapUs), resetUs * 2 ** reopened) : resetUs;
   const jitterUs = isAdaptive && reopened > 0 ? Math.floor(grownUs * JITTER_SHARE * random) : 0;
   return { kind: "open", generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };

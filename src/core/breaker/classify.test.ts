@@ -26,13 +26,13 @@ test("a 429 is always a throttle", () => {
   assert.deepEqual(outcomeOfResponse({ status: 429, retryAfterMs: 1000, remaining: 5 }), throttled);
 });
 
-test("a 503 is a throttle when it says how long", () => {
+test("a 503 with Retry-After is a throttle", () => {
   assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 1000 }), throttled);
   assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: undefined, remaining: 0 }), failed);
   assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 0 }), failed);
 });
 
-test("a 403 is a throttle when it names a wait or an empty quota", () => {
+test("a 403 with Retry-After or with no remaining quota is a throttle", () => {
   assert.deepEqual(outcomeOfResponse({ status: 403, retryAfterMs: 1000 }), throttled);
   assert.deepEqual(outcomeOfResponse({ status: 403, remaining: 0 }), throttled);
   assert.deepEqual(outcomeOfResponse({ status: 403, remaining: 1 }), neutral);
@@ -46,22 +46,22 @@ test("neither a Retry-After nor an empty quota makes another status a failure", 
   assert.deepEqual(outcomeOfResponse({ status: 500, retryAfterMs: 4000 }), failed);
 });
 
-test("a bad status replayed by an archive is the capture's, not the archive's: neutral", () => {
+test("an error status replayed by an archive is neutral", () => {
   for (const status of [403, 404, 429, 503]) {
     assert.deepEqual(outcomeOfResponse({ status, isMemento: true, retryAfterMs: 1000, remaining: 0 }), neutral);
   }
 });
 
-test("an archive that replays a good capture is well, so that its circuit can close again", () => {
+test("a good status replayed by an archive is a success, so that its circuit can close", () => {
   for (const status of [200, 302]) assert.deepEqual(outcomeOfResponse({ status, isMemento: true }), success);
 });
 
-test("without the mark of an archive the status is the host's", () => {
+test("without memento-datetime the status counts for the host", () => {
   assert.deepEqual(outcomeOfResponse({ status: 429, isMemento: false }), throttled);
   assert.deepEqual(outcomeOfResponse({ status: 200, isMemento: false }), success);
 });
 
-test("a status in the failure list is a failure, a success of the default too", () => {
+test("a configured failure status is a failure, also a 2xx", () => {
   const rules = { failureStatuses: new Set([202, 404, 429]), neutralStatuses: new Set<number>() };
   assert.deepEqual(outcomeOfResponse({ status: 202 }, rules), failed);
   assert.deepEqual(outcomeOfResponse({ status: 404 }, rules), failed);
@@ -77,7 +77,7 @@ test("the neutral list wins over the failure list and over success", () => {
   assert.deepEqual(outcomeOfResponse({ status: 500 }, rules), failed);
 });
 
-test("judging allocates nothing: outcomes are shared and frozen", () => {
+test("classifying allocates nothing: outcomes are shared and frozen", () => {
   for (const status of [200, 404, 429, 500]) {
     assert.equal(outcomeOfResponse({ status }), outcomeOfResponse({ status }));
     assert.ok(Object.isFrozen(outcomeOfResponse({ status })));
@@ -118,7 +118,7 @@ for (const code of neutralCodes) {
   test(`${code} is neutral`, () => assert.deepEqual(outcomeOfError(coded(code)), neutral));
 }
 
-test("a caller's abort and a caller's own deadline are neutral", () => {
+test("an abort and a timeout of the caller are neutral", () => {
   const controller = new AbortController();
   controller.abort();
   assert.deepEqual(outcomeOfError(controller.signal.reason), neutral);
@@ -126,11 +126,11 @@ test("a caller's abort and a caller's own deadline are neutral", () => {
   assert.deepEqual(outcomeOfError(Object.assign(new Error("aborted"), { name: "AbortError" })), neutral);
 });
 
-test("a time-out that carries a network code is the network's", () => {
+test("a timeout with a network code is a network failure", () => {
   assert.deepEqual(outcomeOfError(Object.assign(coded("ETIMEDOUT"), { name: "TimeoutError" })), unreachable);
 });
 
-test("an abort anywhere in the chain beats a network code", () => {
+test("an abort anywhere in the chain of causes wins over a network code", () => {
   const abort = new DOMException("stop", "AbortError");
   const timeout = new DOMException("too late", "TimeoutError");
   for (const own of [abort, timeout, coded("UND_ERR_ABORTED"), coded("ABORT_ERR")]) {
@@ -144,23 +144,23 @@ test("an abort anywhere in the chain beats a network code", () => {
   }
 });
 
-test("an error of ours is neutral whatever caused it and whatever wraps it", () => {
+test("an error of this package is neutral, whatever caused it and whatever wraps it", () => {
   const ours = coded("DOCSTOKG_STORE", { cause: coded("ECONNREFUSED") });
   assert.deepEqual(outcomeOfError(ours), neutral);
   assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: ours })), neutral);
 });
 
-test("a connect that failed on every address is a network failure", () => {
+test("a connection that failed on every address is a network failure", () => {
   const both = new AggregateError([coded("ECONNREFUSED"), coded("ENETUNREACH")]);
   assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: both })), unreachable);
 });
 
-test("an HTTP/2 request that could not be opened is judged by its cause", () => {
+test("an HTTP/2 request that could not be opened is classified by its cause", () => {
   assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ERR_HTTP2_INVALID_HEADER_VALUE") })), neutral);
   assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ECONNRESET") })), unreachable);
 });
 
-test("a programming error and anything that is no error are neutral", () => {
+test("a programming error and a thrown value that is no error are neutral", () => {
   const values = [
     new TypeError("x is not a function"),
     new RangeError("x"),
@@ -177,7 +177,7 @@ test("a programming error and anything that is no error are neutral", () => {
   for (const value of values) assert.deepEqual(outcomeOfError(value), neutral);
 });
 
-test("a chain that bites its tail ends, and is judged", () => {
+test("a cyclic chain of causes is classified", () => {
   const first = new Error("first");
   const second = coded("ECONNRESET", { cause: first });
   first.cause = second;
@@ -187,7 +187,7 @@ test("a chain that bites its tail ends, and is judged", () => {
   assert.deepEqual(outcomeOfError(self), neutral);
 });
 
-test("a chain without end or a crowd of errors is cut off", () => {
+test("an endless chain of causes and a huge list of errors are bounded", () => {
   const endless = (): object => ({
     get cause() {
       return endless();
@@ -200,7 +200,7 @@ test("a chain without end or a crowd of errors is cut off", () => {
   );
 });
 
-test("getters that throw, hostile proxies and odd types do not make it throw", () => {
+test("throwing getters, hostile proxies and odd types do not make classification throw", () => {
   const fail = () => {
     throw new Error("trap");
   };

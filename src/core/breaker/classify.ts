@@ -1,10 +1,10 @@
 /**
- * What a response or an error says about the host: the one judgement that breaker and retry share (law B4).
- * A failure is the host's own. Whatever is the caller's, ours, or unknown is neutral, because a bug in a program must
- * not open the circuit of a healthy host.
+ * Classifies a response or an error as success, failure or neutral, for breakers and retries alike (law B4).
+ * A failure is one of the host or the network. Errors of the caller, of this package, and unknown errors are neutral,
+ * because a bug in a program must not open the circuit of a healthy host.
  */
 
-/** `throttled`: the host is well and asks for less. Such failures also feed the adaptive rate. */
+/** What a response or error says about its host. `throttled`: the host works and asks for fewer requests. */
 export type Outcome =
   | { readonly kind: "success" }
   | { readonly kind: "failure"; readonly cause: "status" | "network"; readonly throttled: boolean }
@@ -12,20 +12,22 @@ export type Outcome =
 
 /**
  * `neutralStatuses` wins over `failureStatuses`, which wins over "2xx and 3xx are successes". A status in no list and
- * outside 2xx and 3xx is neutral anyway, so the neutral list can only mean an exception and must be the stronger one.
+ * outside 2xx and 3xx is neutral anyway, so the neutral list is only useful for exceptions and must win.
  */
 export interface ClassifyRules {
   readonly failureStatuses: ReadonlySet<number>;
   readonly neutralStatuses: ReadonlySet<number>;
 }
 
+/** The parts of a response that decide its outcome. */
 export interface ResponseFacts {
+  /** HTTP status. */
   readonly status: number;
-  /** The wait that a valid `Retry-After` asks for. */
+  /** Delay of a valid `Retry-After`, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** The smallest `remaining` that the response announces. */
+  /** The smallest `remaining` that the rate limit headers announce. */
   readonly remaining?: number | undefined;
-  /** The response carries `memento-datetime`: an archive replays what another server once said. */
+  /** True when the response has `memento-datetime`: an archive replays the status of another server. */
   readonly isMemento?: boolean | undefined;
 }
 
@@ -34,17 +36,17 @@ export const defaultClassifyRules: ClassifyRules = {
   neutralStatuses: new Set([401, 403, 404, 410, 451]),
 };
 
-// Shared, so that judging a response allocates nothing.
+// Shared, so that classifying a response allocates nothing.
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
 const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 const FAILED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: false });
 const THROTTLED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: true });
 const UNREACHABLE: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
 
-/** A 403 that names a wait or an empty quota is a throttle by another number, whatever the lists say of 403. */
+/** A 403 with Retry-After or with no remaining quota is a throttle, whatever the lists say about 403. */
 export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules = defaultClassifyRules): Outcome {
   const { status, retryAfterMs, remaining, isMemento } = response;
-  // What an archive replays is the capture's status; that it replays a good one is all that it says of itself.
+  // The status belongs to the captured page. A good one still shows that the archive itself works.
   if (isMemento) return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
   const hasRetryAfter = retryAfterMs !== undefined && retryAfterMs > 0;
   if (status === 403 && (hasRetryAfter || remaining === 0)) return THROTTLED;
@@ -54,7 +56,7 @@ export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules 
   return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
 }
 
-/** Connect, DNS, reset and time-out; a truncated body. Local shortages (EMFILE, EADDRNOTAVAIL) are not the host's. */
+/** Connect, DNS, reset, timeout, and a truncated body. Local shortages (EMFILE, EADDRNOTAVAIL) do not count. */
 const NETWORK_CODES: ReadonlySet<string> = new Set(
   (
     "ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN ENETRESET EPROTO " +
@@ -65,17 +67,17 @@ const NETWORK_CODES: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Families: TLS, certificates, an answer that is no HTTP, and HTTP/2 streams and sessions (not its caller errors). */
+/** Prefixes of TLS, certificate, HTTP parser, and HTTP/2 stream and session errors (not HTTP/2 usage errors). */
 const NETWORK_FAMILIES =
   /^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|HPE_|ERR_HTTP2_(?:ERROR|STREAM_|SESSION_|GOAWAY_|PING_|INVALID_SESSION|INVALID_STREAM))/;
 
-/** Real chains have two or three links; the bound is for those that somebody builds, or that never end. */
+/** Real chains of causes have two or three links; the bound protects against endless ones. */
 const LINKS_MAX = 64;
 
 /**
- * Walks `cause` and `errors`, since fetch hides the reason under a TypeError and a dual-stack connect under an
- * AggregateError. One link that is the caller's or ours makes the whole neutral: an abort resets the socket, and our
- * store's own ECONNREFUSED says nothing about the host.
+ * Walks `cause` and `errors`, because fetch wraps the reason in a TypeError and a dual-stack connect in an
+ * AggregateError. One link that is an abort or an error of this package makes the outcome neutral: an abort also
+ * resets the socket, and ECONNREFUSED of our store says nothing about the host.
  */
 export function outcomeOfError(error: unknown): Outcome {
   const links = new Set([error]);
@@ -88,7 +90,7 @@ export function outcomeOfError(error: unknown): Outcome {
   return outcome;
 }
 
-/** A caller's abort or deadline, or an error of this package. */
+/** An abort or deadline of the caller, or an error of this package. */
 function isCallerOrOwnError(link: unknown): boolean {
   const name = property(link, "name");
   const code = property(link, "code");
@@ -101,8 +103,8 @@ function isCallerOrOwnError(link: unknown): boolean {
 function isNetworkFault(link: unknown): boolean {
   const code = property(link, "code");
   if (typeof code !== "string") return false;
-  // undici reports an HTTP/2 stream that ended early this way, and with a cause a request that it could not open. A
-  // server that lets a session go in peace (code 0) has not failed.
+  // undici uses this code for an HTTP/2 stream that ended early, and with a cause for a request it could not open.
+  // A server that closes a session normally (GOAWAY with code 0) has not failed.
   if (code === "UND_ERR_INFO") {
     return (
       property(link, "cause") === undefined && !/"GOAWAY" frame .* code 0$/.test(String(property(link, "message")))
@@ -120,7 +122,7 @@ function nested(link: unknown): readonly unknown[] {
   }
 }
 
-/** Anything can be thrown, proxies and objects with failing getters too. */
+/** Any value can be thrown, including proxies and objects whose getters throw. */
 function property(value: unknown, key: string): unknown {
   if ((typeof value !== "object" || value === null) && typeof value !== "function") return undefined;
   try {

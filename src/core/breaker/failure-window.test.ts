@@ -5,7 +5,7 @@ import { FailureWindow } from "./failure-window.ts";
 
 const S = 1_000_000;
 
-test("three failures within ten seconds are one too many, three over eleven are not", () => {
+test("three failures within ten seconds reach a threshold of three, three within eleven do not", () => {
   const close = new FailureWindow();
   assert.deepEqual(
     [0, 4, 9].map(second => close.add(second * S, 3, 10 * S)),
@@ -18,18 +18,18 @@ test("three failures within ten seconds are one too many, three over eleven are 
   );
 });
 
-test("the count starts anew when it was one too many", () => {
+test("the count restarts after the threshold was reached", () => {
   const window = new FailureWindow();
   for (const us of [0, 1, 2]) window.add(us, 3, 10 * S);
   assert.equal(window.count(2, 10 * S), 0);
   assert.equal(window.add(3, 3, 10 * S), false);
 });
 
-test("a threshold of one trips at once", () => {
+test("a threshold of one is reached by the first failure", () => {
   assert.equal(new FailureWindow().add(5, 1, 1), true);
 });
 
-test("it trips exactly when counting by hand says so", () => {
+test("the threshold is reached exactly when a plain count of failures says so", () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 40 }),

@@ -1,9 +1,9 @@
-/** Counts failures that lie close together: so many within a window (law B6). */
+/** Detects `threshold` failures within a rolling window (law B6). */
 export class FailureWindow {
-  /** The newest failures, never more than the threshold. */
+  /** The newest failures, at most `threshold` of them. */
   #timesUs: number[] = [];
 
-  /** Notes a failure. True when it is the one too many; the window is empty again then. */
+  /** Records a failure. Returns true, and clears the window, when the threshold is reached. */
   add(nowUs: number, threshold: number, windowUs: number): boolean {
     this.#timesUs.push(nowUs);
     while (this.#timesUs.length > threshold) this.#timesUs.shift();
@@ -13,7 +13,7 @@ export class FailureWindow {
     return true;
   }
 
-  /** How many count now. */
+  /** Failures within the window now. */
   count(nowUs: number, windowUs: number): number {
     return this.#timesUs.filter(us => nowUs - us < windowUs).length;
   }

@@ -6,21 +6,21 @@ import { retryAfterMs } from "./retry-after.ts";
 const at = { wallMs: Date.UTC(2026, 10, 1, 12, 0, 0) };
 const inTenSeconds = "Sun, 01 Nov 2026 12:00:10 GMT";
 
-test("seconds are seconds", () => {
+test("a whole number is a delay in seconds", () => {
   assert.equal(retryAfterMs("4", at), 4000);
   assert.equal(retryAfterMs("2000", at), 2_000_000);
   assert.equal(retryAfterMs(" 59\t", at), 59_000);
   assert.equal(retryAfterMs("007", at), 7000);
 });
 
-test("a fraction is tolerated and rounded up to the millisecond", () => {
+test("a fraction of a second is accepted and rounded up to the millisecond", () => {
   assert.equal(retryAfterMs("1.5", at), 1500);
   assert.equal(retryAfterMs("0.0001", at), 1);
   assert.equal(retryAfterMs("1.0010", at), 1001);
   assert.equal(retryAfterMs("1.0010001", at), 1002);
 });
 
-test("every decimal with three places comes back exactly", () => {
+test("every decimal with three places is converted exactly", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1_000_000_000 }), ms => {
       assert.equal(retryAfterMs((ms / 1000).toFixed(3), at), ms);
@@ -36,19 +36,19 @@ test("a date is measured against the response's own Date", () => {
   assert.equal(retryAfterMs("Sun Nov  1 12:00:10 2026", { ...at, responseDate }), 30_000);
 });
 
-test("a server whose clock is years off still means its own delay", () => {
+test("a date of a server whose clock is years off gives the intended delay", () => {
   const responseDate = "Thu, 01 Jan 1970 00:00:00 GMT";
   assert.equal(retryAfterMs("Thu, 01 Jan 1970 00:00:05 GMT", { ...at, responseDate }), 5000);
   assert.equal(retryAfterMs("Thursday, 01-Jan-70 00:00:05 GMT", { ...at, responseDate }), 5000);
 });
 
-test("without a usable Date our own clock decides, rounded up to the millisecond", () => {
+test("without a valid Date the local clock decides, rounded up to the millisecond", () => {
   assert.equal(retryAfterMs(inTenSeconds, at), 10_000);
   assert.equal(retryAfterMs(inTenSeconds, { ...at, responseDate: "yesterday" }), 10_000);
   assert.equal(retryAfterMs(inTenSeconds, { wallMs: at.wallMs + 0.25 }), 10_000);
 });
 
-test("a date that cannot be measured leaves the other values alone", () => {
+test("an invalid date does not affect the other values", () => {
   assert.equal(retryAfterMs(["4", inTenSeconds], { wallMs: Number.NaN }), 4000);
   assert.equal(retryAfterMs(["4", "Sun, 01 Nov 2026 11:00:00 GMT"], at), 4000);
 });
@@ -73,23 +73,23 @@ for (const [why, value] of [
   test(`a Retry-After of ${why} is ignored`, () => assert.equal(retryAfterMs(value, at), undefined));
 }
 
-test("an absent field asks for nothing", () => {
+test("an absent field gives no delay", () => {
   assert.equal(retryAfterMs(undefined, at), undefined);
   assert.equal(retryAfterMs([], at), undefined);
 });
 
-test("more digits than a number can hold saturate", () => {
+test("a number with too many digits gives the largest safe integer", () => {
   assert.equal(retryAfterMs("9".repeat(20), at), Number.MAX_SAFE_INTEGER);
   assert.equal(retryAfterMs("9".repeat(256), at), Number.MAX_SAFE_INTEGER);
 });
 
-test("a value of more than 256 characters is ignored, and its neighbour is not", () => {
+test("a value of more than 256 characters is ignored, the other values are not", () => {
   assert.equal(retryAfterMs("9".repeat(257), at), undefined);
   assert.equal(retryAfterMs("1,".repeat(1_000_000), at), undefined);
   assert.equal(retryAfterMs(["9".repeat(257), "3"], at), 3000);
 });
 
-test("of several values the longest valid one counts", () => {
+test("the longest of several valid values wins", () => {
   assert.equal(retryAfterMs(["4", "junk", "30", "0"], at), 30_000);
   assert.equal(retryAfterMs(["4", inTenSeconds], at), 10_000);
 });

@@ -1,22 +1,22 @@
 import { parseHttpDate } from "../text/http-date.ts";
 
-/** What a date in the field is measured against. */
+/** The clocks that an HTTP date in `Retry-After` is compared with. */
 export interface DateReference {
-  /** The `Date` of the same response. The server's two clocks agree with each other even when both are wrong. */
+  /** `Date` of the same response. Preferred, because it is consistent with the server's own clock. */
   readonly responseDate?: string | undefined;
-  /** Our own wall clock, for a response without a usable `Date`. */
+  /** Wall clock of this process in epoch milliseconds, for a response without a valid `Date`. */
   readonly wallMs: number;
 }
 
-/** A longer value is nobody's delay; the cap keeps a hostile one from costing time. */
+/** No valid value is longer; the cap bounds the work that a hostile value can cause. */
 const VALUE_CHARS_MAX = 256;
 
 /**
- * How long a response asks to be left alone, in whole milliseconds above zero.
+ * The delay of a `Retry-After` field in whole milliseconds above 0. The longest of several values wins.
  *
- * Undefined for what asks for nothing: absent, zero, negative, past, junk. An immediate retry is never what a server
- * in trouble wants, so `Retry-After: 0` must not pass for a permission. Of several values the longest counts.
- * Neither the status nor a cap is looked at here: Zenodo sends the field on a 200, and how much to believe is policy.
+ * Undefined for a field that is absent, zero, negative, in the past or invalid. `Retry-After: 0` counts as absent,
+ * because a server in trouble does not want an immediate retry. The caller checks the status (Zenodo sends the field
+ * with a 200) and applies a cap (`retry_after_cap_s`).
  */
 export function retryAfterMs(value: string | readonly string[] | undefined, at: DateReference): number | undefined {
   if (value === undefined) return undefined;
@@ -29,7 +29,7 @@ export function retryAfterMs(value: string | readonly string[] | undefined, at: 
 }
 
 /**
- * `Headers` joins repeated fields with a comma, and a date has a comma of its own: so each piece is tried alone and
+ * `Headers` joins repeated fields with a comma, and a date contains a comma: so each piece is tried alone and
  * together with the next one.
  */
 function candidateValues(line: string): readonly string[] {
@@ -46,7 +46,7 @@ function delayMs(text: string, at: DateReference): number | undefined {
   return untilMs !== undefined && untilMs > nowMs ? Math.ceil(untilMs - nowMs) : undefined;
 }
 
-/** By digits, because a product such as 1.1 * 1000 may land beside its millisecond. A remainder rounds up: never early. */
+/** By digits, because a product such as 1.1 * 1000 is not exact. A remainder rounds up, so that no retry is early. */
 function secondsToMs(whole: string, fraction: string): number {
   const remainderMs = /[1-9]/.test(fraction.slice(3)) ? 1 : 0;
   return Number(whole) * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0")) + remainderMs;

@@ -1,26 +1,26 @@
 /**
- * `Cache-Control` as RFC 9111, section 5.2, has it, reduced to what a private cache acts on.
+ * `Cache-Control` (RFC 9111, section 5.2), reduced to the directives that a private cache applies.
  *
- * What cannot be read counts as the strictest thing it could have meant: a cache that asks once too often is slow, one
- * that asks once too seldom is wrong.
+ * An invalid value counts as the strictest possible one: a cache that revalidates too often is slow, one that
+ * revalidates too rarely is wrong.
  */
 
-/** What a request asks of a cache. A limit that it does not set is the one that limits nothing. */
+/** Directives of a request. An absent limit has the value that limits nothing. */
 export interface RequestControl {
   readonly noStore: boolean;
   readonly noCache: boolean;
   readonly onlyIfCached: boolean;
-  /** The oldest answer it takes, in seconds. Infinity when it does not say. */
+  /** Maximum age of a response in seconds; Infinity when absent. */
   readonly maxAgeS: number;
-  /** How much longer the answer must stay fresh. 0 when it does not say. */
+  /** Seconds that a response must stay fresh; 0 when absent. */
   readonly minFreshS: number;
-  /** How stale an answer may be: Infinity for a bare `max-stale`, 0 when it does not say. */
+  /** Seconds that a response may be stale; Infinity for `max-stale` without a value, 0 when absent. */
   readonly maxStaleS: number;
-  /** How stale an answer may be when the server fails. 0 when it does not say. */
+  /** Seconds that a response may be stale when the server fails; 0 when absent. */
   readonly staleIfErrorS: number;
 }
 
-/** What a response permits a cache. `s-maxage` and `proxy-revalidate` are for shared caches, and absent here. */
+/** Directives of a response. `s-maxage` and `proxy-revalidate` are for shared caches and left out. */
 export interface ResponseControl {
   readonly noStore: boolean;
   readonly noCache: boolean;
@@ -29,20 +29,20 @@ export interface ResponseControl {
   readonly immutable: boolean;
   readonly isPublic: boolean;
   readonly isPrivate: boolean;
-  /** In seconds. Undefined when it does not say: `Expires` may. */
+  /** Seconds; undefined when absent, then `Expires` applies. */
   readonly maxAgeS: number | undefined;
   readonly staleIfErrorS: number;
   readonly staleWhileRevalidateS: number;
 }
 
-/** One field, or several of the same name. */
+/** A header field, or several fields of the same name. */
 export type FieldValue = string | readonly string[] | undefined;
 
-/** What the standard has larger numbers stand for, some 68 years. */
+/** Larger numbers count as this value, about 68 years, as the standard says. */
 const SECONDS_MAX = 2 ** 31;
 
 /**
- * @param pragma counts only where there is no `Cache-Control`: it is how a client of HTTP/1.0 says `no-cache`.
+ * @param pragma used only without `Cache-Control`: the `no-cache` of HTTP/1.0 clients.
  */
 export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): RequestControl {
   if (cacheControl === undefined && pragma === undefined) return NO_REQUEST_DIRECTIVES;
@@ -53,15 +53,15 @@ export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): R
     onlyIfCached: parsed.has("only-if-cached"),
     maxAgeS: shortest(parsed.get("max-age")) ?? Number.POSITIVE_INFINITY,
     minFreshS: longest(parsed.get("min-fresh")) ?? 0,
-    // Alone among the numbers it may stand without one, and then means "however stale".
+    // The only directive with an optional number; without one it accepts any staleness.
     maxStaleS: shortest(parsed.get("max-stale"), Number.POSITIVE_INFINITY) ?? 0,
     staleIfErrorS: shortest(parsed.get("stale-if-error")) ?? 0,
   });
 }
 
 /**
- * `no-cache="set-cookie"` forbids to reuse that field alone, and is read as a plain `no-cache`: the standard lets a
- * cache do so, and a response that is served without some of its fields helps nobody. `Pragma` means nothing here.
+ * `no-cache="set-cookie"` restricts only that field, but is treated as `no-cache`: the standard allows it, and a
+ * response without some of its fields would surprise callers. `Pragma` has no meaning in a response.
  */
 export function responseControl(cacheControl: FieldValue): ResponseControl {
   if (cacheControl === undefined) return NO_RESPONSE_DIRECTIVES;
@@ -80,19 +80,19 @@ export function responseControl(cacheControl: FieldValue): ResponseControl {
   });
 }
 
-/** Digits only, as `delta-seconds` are: no sign, no fraction, no unit. Undefined for anything else. */
+/** Parses `delta-seconds`: digits only, no sign, fraction or unit. Undefined for any other text. */
 export function deltaSeconds(text: string): number | undefined {
   return /^\d+$/.test(text) ? Math.min(Number(text), SECONDS_MAX) : undefined;
 }
 
 type DirectiveValues = readonly (string | undefined)[];
 
-/** Every value that each directive came with, by its name in lower case; undefined where it came without. */
+/** The values of each directive, keyed by its name in lower case; undefined for a directive without a value. */
 function directives(value: FieldValue): ReadonlyMap<string, DirectiveValues> {
   const found = new Map<string, (string | undefined)[]>();
   const text = typeof value === "string" ? value : (value?.join() ?? "");
-  // Blanks part directives as commas do, because servers forget commas (`no-cache no-store`) and mean both. None may
-  // stand beside the `=`, so `max-age = 60` is a max-age without a number, which is a stale one.
+  // Spaces separate directives as commas do, because some servers forget the comma (`no-cache no-store`). Spaces around
+  // `=` are not allowed, so `max-age = 60` is a max-age without a number, which counts as 0.
   const word = /([^\s,=]+)(=?)/g;
   for (let match = word.exec(text); match !== null; match = word.exec(text)) {
     const [, name = "", equals] = match;
@@ -116,9 +116,9 @@ interface Argument {
 }
 
 /**
- * Undefined where no quoted string begins, or one that never ends: its quote is then an ordinary character, lest it
- * swallow a `no-store` behind it. Such a search fails once at most, as the quote it did not find is not there for the
- * next one either; so all of them together cost one reading of the text.
+ * Undefined when no quoted string starts here, or when it has no end: then the quote is an ordinary character, so that
+ * it cannot hide a `no-store` after it. The search for a missing end runs at most once over the text, because after it
+ * no other quote has an end either; so parsing stays linear.
  */
 function quoted(text: string, start: number): Argument | undefined {
   if (text[start] !== '"') return undefined;
@@ -142,7 +142,7 @@ function unquoted(text: string, start: number): Argument {
   return { text: text.slice(start, end), end };
 }
 
-/** The strictest of a limit that came several times. Undefined when it never came; 0 when one of them is no number. */
+/** The smallest of all values of a directive. Undefined when absent; 0 when a value is not a number. */
 function shortest(values: DirectiveValues | undefined, withoutValue = 0): number | undefined {
   return values?.reduce<number>(
     (least, value) => Math.min(least, value === undefined ? withoutValue : (deltaSeconds(value) ?? 0)),
@@ -150,7 +150,7 @@ function shortest(values: DirectiveValues | undefined, withoutValue = 0): number
   );
 }
 
-/** `shortest` where more is stricter. */
+/** The same for a directive where a larger value is stricter. */
 function longest(values: DirectiveValues | undefined): number | undefined {
   return values?.reduce<number>((most, value) => Math.max(most, deltaSeconds(value ?? "") ?? SECONDS_MAX), 0);
 }
@@ -159,6 +159,6 @@ function asNoCache(pragma: FieldValue): FieldValue {
   return directives(pragma).has("no-cache") ? "no-cache" : undefined;
 }
 
-// Most requests and many responses say nothing; they share these.
+// Most requests and many responses have no directives; they share these objects.
 const NO_REQUEST_DIRECTIVES = requestControl("");
 const NO_RESPONSE_DIRECTIVES = responseControl("");

@@ -14,7 +14,7 @@ import {
 
 const lookup = (fields: HeaderFields) => (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
 
-test("fields of the connection and of proxies are not stored, nor those that Connection names", () => {
+test("fields of the connection and of proxies are not stored, and neither are those that Connection names", () => {
   const connection = ["keep-alive, X-Trace", "close"];
   const hops = { te: "x", trailer: "x", upgrade: "x", "keep-alive": "5", "transfer-encoding": "chunked" };
   const proxy = { "proxy-authenticate": "x", "proxy-connection": "x", "proxy-authentication-info": "x" };
@@ -22,14 +22,14 @@ test("fields of the connection and of proxies are not stored, nor those that Con
   assert.deepEqual(storedHeaders({ connection, ...hops, ...proxy, "x-trace": "1", ...kept }), kept);
 });
 
-test("a field that is absent is not stored as such, and one called __proto__ is a field like any other", () => {
+test("an undefined field is not stored, and a field named __proto__ is stored like any other", () => {
   const odd: HeaderFields = JSON.parse('{"__proto__":["x"]}');
   assert.deepEqual(storedHeaders({ etag: undefined }), {});
   assert.equal(JSON.stringify(storedHeaders(odd)), '{"__proto__":["x"]}');
   assert.deepEqual(storedHeaders({ connection: "__proto__", etag: '"a"' }), { etag: '"a"' });
 });
 
-test("the names in Vary are sorted, in lower case and once each", () => {
+test("the names in Vary are sorted, in lower case and without duplicates", () => {
   assert.deepEqual(varyNames(undefined), []);
   assert.deepEqual(varyNames(""), []);
   assert.deepEqual(varyNames("Accept"), ["accept"]);
@@ -38,7 +38,7 @@ test("the names in Vary are sorted, in lower case and once each", () => {
   assert.deepEqual(varyNames("Foo, *"), ["*", "foo"]);
 });
 
-test("requests select the same variant when the fields that Vary names are the same", () => {
+test("requests with equal Vary fields select the same variant", () => {
   const names = varyNames("accept, x-tier");
   const key = (fields: HeaderFields) => varyKeyOf(names, lookup(fields));
   assert.equal(key({ accept: "a", "x-other": "1" }), key({ accept: " a\t", "x-other": "2" }));
@@ -49,7 +49,7 @@ test("requests select the same variant when the fields that Vary names are the s
   assert.notEqual(key({ accept: "1" }), key({ "x-tier": "1" }));
 });
 
-test("without selecting fields there is one variant, and its key is empty", () => {
+test("without Vary there is one variant, and its key is empty", () => {
   assert.equal(varyKeyOf([], lookup({ accept: "a" })), "");
 });
 
@@ -67,7 +67,7 @@ test("two requests share a key exactly when every selecting field is equal", () 
   );
 });
 
-test("a revalidation sends the validators that were stored, as they were written", () => {
+test("a revalidation sends the stored validators unchanged", () => {
   assert.deepEqual(revalidationHeaders({}), {});
   assert.deepEqual(revalidationHeaders({ etag: 'W/"a,b"' }), { "if-none-match": 'W/"a,b"' });
   const lastModified = "Sun, 01 Nov 2026 12:00:00 GMT";
@@ -78,18 +78,18 @@ test("a revalidation sends the validators that were stored, as they were written
   assert.deepEqual(revalidationHeaders({ etag: ['"a"', '"b"'] }), { "if-none-match": '"a"' });
 });
 
-test("an etag that would match anything is not sent", () => {
+test("an etag of * is not sent", () => {
   assert.deepEqual(revalidationHeaders({ etag: "*" }), {});
   assert.deepEqual(revalidationHeaders({ etag: "" }), {});
 });
 
-test("a 304 that names another strong etag does not speak of what is stored", () => {
+test("a 304 with another strong etag does not match the stored response", () => {
   assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: '"b"' }), false);
   assert.equal(isSameRepresentation({ etag: 'W/"a"' }, { etag: '"b"' }), false);
   assert.equal(isSameRepresentation({}, { etag: '"a"' }), false);
 });
 
-test("a 304 that names the stored etag, a weak one or none does", () => {
+test("a 304 with the stored etag, a weak one or none matches the stored response", () => {
   assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: '"a"' }), true);
   assert.equal(isSameRepresentation({ etag: 'W/"a"' }, { etag: '"a"' }), true);
   assert.equal(isSameRepresentation({ etag: '"a"' }, { etag: 'W/"a"' }), true);
@@ -98,13 +98,13 @@ test("a 304 that names the stored etag, a weak one or none does", () => {
   assert.equal(isSameRepresentation({}, {}), true);
 });
 
-test("a 304 renews the fields it names and leaves the others, without repeating a validator", () => {
+test("a 304 replaces the fields it contains and keeps the others, also without a validator", () => {
   const stored = { etag: '"a"', "cache-control": "max-age=1", "x-old": "1", "set-cookie": ["a=1", "b=2"] };
   const renewed = freshened(stored, { "cache-control": "max-age=9", "x-new": "2", "set-cookie": ["c=3"] });
   assert.deepEqual(renewed, { ...stored, "cache-control": "max-age=9", "x-new": "2", "set-cookie": ["c=3"] });
 });
 
-test("a 304 does not change what describes the stored bytes, nor brings fields of its connection", () => {
+test("a 304 changes no field of the body and adds no field of its connection", () => {
   const stored = { "content-length": "9", "content-encoding": "gzip", "content-type": "text/html" };
   const of304 = {
     "content-length": "0",
@@ -118,14 +118,14 @@ test("a 304 does not change what describes the stored bytes, nor brings fields o
   assert.deepEqual(freshened(stored, of304), stored);
 });
 
-test("the Age and the Date of the former message end with it", () => {
+test("Age and Date of the earlier response are removed by a 304", () => {
   const stored = { age: "3000", date: "Sun, 01 Nov 2026 12:00:00 GMT", etag: '"a"' };
   assert.deepEqual(freshened(stored, {}), { etag: '"a"' });
   const later = { age: "1", date: "Sun, 01 Nov 2026 13:00:00 GMT" };
   assert.deepEqual(freshened(stored, later), { ...stored, ...later });
 });
 
-test("renewing twice with the same 304 is renewing once", () => {
+test("applying the same 304 twice gives the same fields", () => {
   const name = fc.constantFrom("etag", "age", "date", "connection", "te", "content-length", "vary", "x", "__proto__");
   const fields = fc.dictionary(name, fc.constantFrom("a", "x", "etag, x"));
   fc.assert(
@@ -139,25 +139,25 @@ test("renewing twice with the same 304 is renewing once", () => {
 
 const url = "https://a.example/x?y=1";
 
-test("a safe request and one that failed make nothing void", () => {
+test("a safe request and a failed one invalidate nothing", () => {
   for (const method of ["GET", "HEAD", "OPTIONS", "TRACE"]) assert.deepEqual(invalidatedUrls(method, 200, url, {}), []);
   for (const status of [100, 400, 404, 500, 503]) assert.deepEqual(invalidatedUrls("POST", status, url, {}), []);
 });
 
-test("an unsafe request that succeeded makes its own URL void, whatever its method is called", () => {
+test("a successful unsafe request invalidates its own URL, also with an unknown method", () => {
   for (const method of ["POST", "PUT", "PATCH", "DELETE", "FROBNICATE"]) {
     assert.deepEqual(invalidatedUrls(method, 204, url, {}), [url]);
   }
   assert.deepEqual(invalidatedUrls("POST", 303, url, {}), [url]);
 });
 
-test("and those that its answer points to on the same origin", () => {
+test("a successful unsafe request invalidates the URLs of Location and Content-Location on the same origin", () => {
   const headers = { location: "/new#part", "content-location": "https://a.example:443/doc" };
   assert.deepEqual(invalidatedUrls("POST", 201, url, headers), [url, "https://a.example/new", "https://a.example/doc"]);
   assert.deepEqual(invalidatedUrls("POST", 201, url, { location: "?y=1" }), [url]);
 });
 
-test("but not those of another origin, and not what is no URL", () => {
+test("URLs of another origin and invalid URLs are not invalidated", () => {
   for (const location of [
     "https://b.example/x",
     "http://a.example/x",

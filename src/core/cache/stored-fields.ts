@@ -1,34 +1,34 @@
 /**
- * What a cache does with the fields of a response: which of them it keeps, which select a variant, which ask whether
- * a stored response still holds, and how the answer to that renews them (RFC 9111, sections 3.1, 3.2, 4.1, 4.3, 4.4).
+ * The headers of a stored response: which are stored, which select a variant (`Vary`), which revalidate it, and how a
+ * 304 updates them (RFC 9111, sections 3.1, 3.2, 4.1, 4.3, 4.4).
  */
 
-/** By lower-case names; a field that came several times has several values. */
+/** Header fields by lower-case name; a repeated field has an array of values. */
 export type HeaderFields = Readonly<Record<string, string | string[] | undefined>>;
-/** As `Fields`, with nothing absent in it. */
+/** `HeaderFields` without undefined values. */
 export type StoredFields = Readonly<Record<string, string | string[]>>;
 
-/** They belong to a connection or to a proxy on the way, not to the response. */
+/** Fields of one connection or proxy, not of the response. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(
   "connection keep-alive te trailer transfer-encoding upgrade".split(" "),
 );
 
-/** They describe the stored bytes, which a 304 does not bring anew. */
+/** Fields that describe the stored body, which a 304 does not replace. */
 const BODY_FIELDS: ReadonlySet<string> = new Set(["content-length", "content-encoding", "content-range"]);
 
-/** They describe one message, so that the former one's must not outlive it: an old `Date` would age the new answer. */
+/** Fields of one message. The stored ones are removed on revalidation: an old `Date` would raise the age. */
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["age", "date"]);
 
-/** Methods that change nothing on the server. One we do not know may change anything. */
+/** Methods without effect on the server. Any other method, known or not, may change the resource. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
-/** The fields that may be kept: all but those of the connection, and those that `Connection` names as such. */
+/** The fields that may be stored: all but those of the connection and those that `Connection` names. */
 export function storedHeaders(headers: HeaderFields): StoredFields {
   const named = new Set(namesIn(headers["connection"]));
   return storableFields(headers, name => !named.has(name));
 }
 
-/** The names in a `Vary`, sorted and once each. `*` is among them where the response said so. */
+/** The names in `Vary`, sorted and without duplicates. May contain `*`. */
 export function varyNames(vary: string | readonly string[] | undefined): readonly string[] {
   return vary === undefined ? NO_NAMES : [...new Set(namesIn(vary))].sort();
 }
@@ -36,9 +36,9 @@ export function varyNames(vary: string | readonly string[] | undefined): readonl
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /**
- * One text for all requests that select the same variant; empty where no field selects. A field that is absent differs
- * from an empty one, and nothing that a value may hold can pass for the end of it.
- * The text holds the values as they are, and `Authorization` may be among them: it is not for a disk.
+ * One text for all requests that select the same variant; empty without selecting fields. JSON, so that an absent field
+ * differs from an empty one and no value can imitate the end of another.
+ * It contains the values as they are, and `Authorization` may be among them: hash it before writing it to disk.
  */
 export function varyKeyOf(
   names: readonly string[],
@@ -47,37 +47,37 @@ export function varyKeyOf(
   return names.length === 0 ? "" : JSON.stringify(names.map(name => [name, joined(header(name))]));
 }
 
-/** The fields that make a request ask only whether the stored response still holds. None where nothing can tell. */
+/** The conditional fields of a revalidation. Empty when the stored response has no validator. */
 export function revalidationHeaders(stored: HeaderFields): Readonly<Record<string, string>> {
   const etag = firstValue(stored["etag"]);
   const lastModified = firstValue(stored["last-modified"]);
   return {
-    // A `*` would be answered with "not modified" whatever the resource has become.
+    // `*` would match any version of the resource and always give a 304.
     ...(etag !== undefined && etag !== "*" && { "if-none-match": etag }),
     ...(lastModified !== undefined && { "if-modified-since": lastModified }),
   };
 }
 
 /**
- * False when a 304 speaks of another representation than the stored one, which it then must not renew.
- * Tags are compared by what is in quotes: servers that compress on the fly weaken the tag of a 200 and not that of a
- * 304, and mean the same. A weak tag in the 304 is no reason to doubt it, as it promises too little to contradict.
+ * False when a 304 belongs to another representation than the stored one and must not update it.
+ * The weak prefix of the stored tag is ignored: servers that compress on the fly weaken the tag of a 200 and not that
+ * of the 304. A weak tag in the 304 cannot prove a difference, so it counts as the same.
  */
 export function isSameRepresentation(stored: HeaderFields, of304: HeaderFields): boolean {
   const tag = firstValue(of304["etag"]);
   return tag === undefined || tag.startsWith("W/") || tag === firstValue(stored["etag"])?.replace(/^W\//, "");
 }
 
-/** The stored fields as a 304 renews them, whether it repeats a validator or not. What it does not name, stays. */
+/** The stored fields after a 304: fields of the 304 replace stored ones, the others stay. */
 export function freshened(stored: HeaderFields, of304: HeaderFields): StoredFields {
   const renewed = Object.entries(storedHeaders(of304)).filter(([name]) => !BODY_FIELDS.has(name));
   return Object.fromEntries([...Object.entries(storableFields(stored, name => !MESSAGE_FIELDS.has(name))), ...renewed]);
 }
 
 /**
- * The URLs whose stored responses an answer makes void: after an unsafe request that did not fail, its own, and those
- * that the answer points to on the same origin. A pointer to another origin is ignored: one site must not be able to
- * empty the cache of another.
+ * The URLs whose stored responses are invalid after this response: after a successful unsafe request its own URL, and
+ * the URLs of the same origin in `Location` and `Content-Location`. Other origins are ignored, because a site must not
+ * be able to clear the cache of another one.
  */
 export function invalidatedUrls(method: string, status: number, url: string, headers: HeaderFields): readonly string[] {
   if (SAFE_METHODS.has(method) || status < 200 || status >= 400) return [];
@@ -92,13 +92,13 @@ export function invalidatedUrls(method: string, status: number, url: string, hea
   return [...new Set([url, ...targets])];
 }
 
-/** The first value, without blanks around it; undefined where there is none or an empty one. */
+/** The first value, trimmed; undefined when absent or empty. */
 export function firstValue(value: string | readonly string[] | undefined): string | undefined {
   return (typeof value === "string" ? value : value?.[0])?.trim() || undefined;
 }
 
 function storableFields(headers: HeaderFields, isKept: (name: string) => boolean): StoredFields {
-  // By entries, since a field may be called `__proto__`.
+  // From entries, because a field may be named `__proto__`.
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined || HOP_BY_HOP.has(name) || name.startsWith("proxy-") || !isKept(name)
@@ -108,7 +108,7 @@ function storableFields(headers: HeaderFields, isKept: (name: string) => boolean
   );
 }
 
-/** The members of a comma-separated list of names, in lower case. */
+/** The names in a comma-separated list, in lower case. */
 function namesIn(value: string | readonly string[] | undefined): readonly string[] {
   const text = typeof value === "string" ? value : (value?.join() ?? "");
   return text

@@ -12,7 +12,7 @@ const policy: AimdPolicy = {
   maxMultiplier: 1,
 };
 
-test("windows with too many 429s slow a key down to its floor", () => {
+test("windows with too many 429s slow a key down to min_multiplier", () => {
   const steps: number[] = [1];
   for (let i = 0; i < 7; i += 1) {
     steps.push(nextMultiplier(policy, steps.at(-1) as number, { calls: 100, throttled: 5, allowance: 600 }));
@@ -25,17 +25,17 @@ test("one 429 below the ratio changes nothing", () => {
   assert.equal(nextMultiplier(policy, 0.5, { calls: 100, throttled: 4, allowance: 100 }), 0.5);
 });
 
-test("the ratio is met exactly, not up to rounding", () => {
+test("the ratio is compared exactly, without rounding", () => {
   const ratio = { ...policy, highRatio: 0.07 };
   assert.equal(nextMultiplier(ratio, 1, { calls: 100, throttled: 7, allowance: 600 }), 0.8);
 });
 
-test("fewer than ten calls prove nothing", () => {
+test("fewer than ten calls change nothing", () => {
   assert.equal(nextMultiplier(policy, 1, { calls: 9, throttled: 9, allowance: 600 }), 1);
   assert.equal(nextMultiplier(policy, 1, { calls: 10, throttled: 1, allowance: 600 }), 0.8);
 });
 
-test("a calm window that used at least half its allowance speeds a key up, to its ceiling", () => {
+test("a window without 429s that used half its allowance speeds a key up to max_multiplier", () => {
   assert.equal(nextMultiplier(policy, 0.8, { calls: 300, throttled: 0, allowance: 600 }), 0.85);
   assert.equal(nextMultiplier(policy, 0.8, { calls: 299, throttled: 0, allowance: 600 }), 0.8);
   assert.equal(nextMultiplier(policy, 0.98, { calls: 600, throttled: 0, allowance: 600 }), 1);

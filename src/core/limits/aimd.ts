@@ -1,41 +1,43 @@
 /**
- * Additive increase, multiplicative decrease (law L9): how a key's pace follows what its server says.
- * The multiplier m stretches time, a window T becomes T / m, so that the history stays valid and slow rates such as
- * one in three seconds can be slowed further.
+ * Additive increase, multiplicative decrease (law L9): adapts the pace of a key to the 429s of its server.
+ * The multiplier m stretches time: a window T becomes T / m. The recorded sends stay valid, and a slow rate such as
+ * 1/3SECOND can be slowed further.
  */
 export interface AimdPolicy {
   readonly enabled: boolean;
-  /** How long calls are counted before the multiplier may move. */
+  /** How long calls are counted before the multiplier may change. */
   readonly windowUs: number;
-  /** The share of throttled answers that slows a key down. */
+  /** Share of throttled responses, 0 to 1, that slows a key down. */
   readonly highRatio: number;
+  /** Added to the multiplier after a window without a 429. */
   readonly increase: number;
+  /** Share of the multiplier that is removed after a window with too many 429s. */
   readonly decrease: number;
   readonly minMultiplier: number;
   readonly maxMultiplier: number;
 }
 
-/** What one window saw. */
+/** The counts of one window. */
 export interface AimdWindow {
   readonly calls: number;
   readonly throttled: number;
-  /** How many calls the key's rates would have allowed meanwhile. */
+  /** Calls that the rates of the key allowed in the window. */
   readonly allowance: number;
 }
 
-/** Fewer calls prove nothing. */
+/** With fewer calls the share of 429s means nothing. */
 const MIN_CALLS = 10;
 
 export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: AimdWindow): number {
   if (seen.calls >= MIN_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
     return Math.max(policy.minMultiplier, thousandths(multiplier * (1 - policy.decrease)));
   }
-  // A key that hardly used what it had says nothing about whether more would be welcome.
+  // A key that used less than half of its allowance does not show that the server accepts more.
   const isCalm = seen.throttled === 0 && seen.calls > 0 && seen.calls >= seen.allowance / 2;
   return isCalm ? Math.min(policy.maxMultiplier, thousandths(multiplier + policy.increase)) : multiplier;
 }
 
-/** Keeps 0.8 x 0.8 at 0.64 on every platform and in every table. */
+/** Rounded, so that 0.8 x 0.8 is shown as 0.64. */
 function thousandths(value: number): number {
   return Math.round(value * 1000) / 1000;
 }

@@ -2,6 +2,7 @@
  * The grammar of rates: `<count>/<k?><unit>`, windows joined by `+`.
  * `10/SECOND`, `1/3SECOND`, `300/min`, `10/SECOND+5000/HOUR`; case does not matter.
  */
+import { quote } from "../text/quote.ts";
 
 /** At most `limit` requests in any interval of `windowUs`. */
 export interface Rate {
@@ -20,24 +21,25 @@ const SPELLINGS = new Map<string, Unit>([
   ...spell("DAY", "d", "day", "days"),
 ]);
 
-/** Beyond these a number is a slip of the pen, and integer microseconds would no longer be exact. */
+/** Larger numbers are typing errors, and integer microseconds would no longer be exact. */
 const MAX_LIMIT = 1_000_000_000;
 const MAX_WINDOW_US = 366 * UNITS_US.DAY;
 const MAX_TEXT = 1000;
 
 const FORM = 'write <count>/<unit>, such as 10/SECOND, 1/3SECOND or 300/min, and join windows with "+"';
 
-/** Reads one text of one or more windows, or several such texts. Throws a RangeError that names the input. */
+/** Parses one text of one or more windows, or several such texts. Throws a RangeError that names the input. */
 export function parseRates(texts: string | readonly string[]): readonly Rate[] {
   const list = typeof texts === "string" ? [texts] : texts;
-  if (list.length === 0) throw new RangeError(`an empty list is not a rate; ${FORM}`);
+  if (list.length === 0) throw new RangeError(`no rate given: the list is empty; ${FORM}`);
   return list.flatMap(text => {
-    if (text.length > MAX_TEXT) throw notARate(text, `it has ${text.length} characters`);
+    if (text.length > MAX_TEXT)
+      throw notARate(text, `it has ${text.length} characters, at most ${MAX_TEXT} are allowed`);
     return text.split("+").map(part => parseWindow(part.trim(), text));
   });
 }
 
-/** The shortest text that `parseRates` reads back as the same windows. */
+/** The shortest text that `parseRates` parses to the same windows. */
 export function formatRates(rates: readonly Rate[]): string {
   return rates.map(formatRate).join("+");
 }
@@ -49,7 +51,7 @@ function formatRate({ limit, windowUs }: Rate): string {
   return `${limit}/${count === 1 ? "" : count}${unit}`;
 }
 
-/** Reads `ols:4/second;bioportal:2/second`: names, each with its rate. Throws a RangeError as `parseRates` does. */
+/** Parses `ols:4/second;bioportal:2/second`, a list of names and rates. Throws a RangeError as `parseRates` does. */
 export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]> {
   const map = new Map<string, readonly Rate[]>();
   for (const entry of text.split(";")) {
@@ -59,7 +61,7 @@ export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]>
     if (colon < 0 || name === "") {
       throw new RangeError(`${quote(entry)} is not <name>:<rate>; write for example ols:4/second;bioportal:2/second`);
     }
-    if (map.has(name)) throw new RangeError(`${quote(name)} is named twice in ${quote(text)}`);
+    if (map.has(name)) throw new RangeError(`duplicate name ${quote(name)} in ${quote(text)}`);
     map.set(name, parseRates(entry.slice(colon + 1).trim()));
   }
   return map;
@@ -70,21 +72,17 @@ function parseWindow(part: string, input: string): Rate {
   if (count === undefined) throw notARate(input, `${quote(part)} is not of the form <count>/<unit>`);
   const unit = SPELLINGS.get(word.toLowerCase());
   if (unit === undefined) {
-    throw notARate(input, `${quote(word)} is no unit of time (ms, second, minute, hour and day are)`);
+    throw notARate(input, `unknown time unit ${quote(word)} (expected ms, second, minute, hour or day)`);
   }
   const limit = Number(count);
   const windowUs = (k ? Number(k) : 1) * UNITS_US[unit];
-  if (limit < 1 || limit > MAX_LIMIT) throw notARate(input, `the count must lie between 1 and ${MAX_LIMIT}`);
-  if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(input, "a window must lie between 1 ms and 366 days");
+  if (limit < 1 || limit > MAX_LIMIT) throw notARate(input, `the count must be from 1 to ${MAX_LIMIT}`);
+  if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(input, "the window must be from 1 ms to 366 days");
   return { limit, windowUs };
 }
 
 function notARate(text: string, problem: string): RangeError {
   return new RangeError(`${quote(text)} is not a rate: ${problem}; ${FORM}`);
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
 
 function spell(unit: Unit, ...words: readonly string[]): readonly (readonly [string, Unit])[] {

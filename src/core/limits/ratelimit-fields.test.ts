@@ -17,7 +17,7 @@ test("a response without such fields announces nothing", () => {
   assert.deepEqual(announced({ date: "Sun, 01 Nov 2026 12:00:00 GMT", "content-type": "text/html" }), []);
 });
 
-test("named policies are joined with their state, and stand alone without one", () => {
+test("a named policy is joined with its state, and announced alone without one", () => {
   assert.deepEqual(
     announced({
       "ratelimit-policy": '"burst";q=100;w=60, "daily";q=1000;w=86400',
@@ -36,7 +36,7 @@ test("a named state without a policy is announced, and a name may be a token", (
   ]);
 });
 
-test("express-rate-limit's newest form, with blanks and a partition key, is understood", () => {
+test("express-rate-limit's newest form, with spaces and a partition key, is parsed", () => {
   assert.deepEqual(
     announced({
       "ratelimit-policy": '"100-in-1min"; q=100; w=60; pk=:ZmFrZQ==:',
@@ -56,7 +56,7 @@ test("a quota in another unit than requests is ignored together with its state",
   );
 });
 
-test("a quota of concurrent requests is a concurrency, and its empty state holds nothing", () => {
+test("a quota of concurrent requests is a concurrency limit, and its state holds no key", () => {
   assert.deepEqual(
     announced({
       "ratelimit-policy": '"project";q=60;w=3600, "slots";q=5;qu="concurrent-requests"',
@@ -69,7 +69,7 @@ test("a quota of concurrent requests is a concurrency, and its empty state holds
   );
 });
 
-test("the dictionary form takes its window from the policy with its limit", () => {
+test("the dictionary form takes its window from the policy with the same limit", () => {
   assert.deepEqual(announced({ ratelimit: "limit=100, remaining=50, reset=5", "ratelimit-policy": "100;w=60" }), [
     { source: "ratelimit-dictionary", limit: 100, windowUs: 60_000_000, remaining: 50, resetMs: 5000 },
   ]);
@@ -96,7 +96,7 @@ test("a policy field alone is announced", () => {
   ]);
 });
 
-test("the three-field form is understood with and without windows", () => {
+test("the three-field form is parsed with and without windows", () => {
   const state = { "ratelimit-remaining": "7", "ratelimit-reset": "30" };
   const live = { source: "ratelimit-triple", limit: 100, remaining: 7, resetMs: 30_000 };
   assert.deepEqual(announced({ "ratelimit-limit": "100", ...state }), [live]);
@@ -109,7 +109,7 @@ test("the three-field form is understood with and without windows", () => {
   ]);
 });
 
-test("Docker Hub writes the window beside the numbers", () => {
+test("a window beside each number, as Docker Hub sends it, is parsed", () => {
   assert.deepEqual(announced({ "ratelimit-limit": "100;w=21600", "ratelimit-remaining": "76;w=21600" }), [
     { source: "ratelimit-triple", limit: 100, windowUs: 21_600_000_000, remaining: 76 },
   ]);
@@ -144,32 +144,32 @@ for (const interval of ["", "0s", "-1s", "1d", "1.5s", "s", "745h", "1s1s", "9".
   });
 }
 
-test("NCBI's zero without a reset stays a zero without a reset", () => {
+test("a remaining of zero without a reset, as NCBI sends it, is announced without a reset", () => {
   assert.deepEqual(announced({ "x-ratelimit-limit": "3", "x-ratelimit-remaining": "0" }), [
     { source: "x-ratelimit", limit: 3, remaining: 0 },
   ]);
 });
 
-test("OpenAlex of 2025 contradicted its own limit, which is dropped", () => {
+test("a limit below its own remaining, as OpenAlex sent it in 2025, is dropped", () => {
   assert.deepEqual(announced({ "ratelimit-limit": "5", "ratelimit-remaining": "9", "ratelimit-reset": "1" }), [
     { source: "ratelimit-triple", remaining: 9, resetMs: 1000 },
   ]);
 });
 
-test("a limit with a window stands although more remains", () => {
+test("a limit with a window is kept although remaining is higher", () => {
   assert.deepEqual(announced({ "ratelimit-policy": '"a";q=5;w=1', ratelimit: '"a";r=9' }), [
     { source: "ratelimit", name: "a", limit: 5, windowUs: 1_000_000, remaining: 9 },
   ]);
 });
 
-test("OpenAlex of 2026 sends the seconds left of the day", () => {
+test("a reset in seconds until the end of the day, as OpenAlex sends it in 2026, is parsed", () => {
   assert.deepEqual(
     announced({ "x-ratelimit-limit": "1000", "x-ratelimit-remaining": "998", "x-ratelimit-reset": "64147" }),
     [{ source: "x-ratelimit", limit: 1000, remaining: 998, resetMs: 64_147_000 }],
   );
 });
 
-test("CORE leaves the hyphen out of one name, and the proper name wins", () => {
+test("a name without its hyphen, as CORE sends it, is read unless the correct name is present", () => {
   assert.deepEqual(announced({ "x-ratelimit-limit": "5", "x-ratelimitremaining": "4" }), [
     { source: "x-ratelimit", limit: 5, remaining: 4 },
   ]);
@@ -178,7 +178,7 @@ test("CORE leaves the hyphen out of one name, and the proper name wins", () => {
   ]);
 });
 
-test("BioPortal's three fields on a 429 are read", () => {
+test("the three fields of BioPortal's 429 are parsed", () => {
   assert.deepEqual(announced({ "ratelimit-limit": "15", "ratelimit-remaining": "0", "ratelimit-reset": "1" }), [
     { source: "ratelimit-triple", limit: 15, remaining: 0, resetMs: 1000 },
   ]);
@@ -194,7 +194,7 @@ test("a reset in epoch seconds or milliseconds is measured against the response'
   }
 });
 
-test("an epoch reset without a usable Date is measured against our clock", () => {
+test("an epoch reset without a valid Date is measured against the local clock", () => {
   const reset = String(wallMs / 1000 + 5);
   for (const date of ["", "yesterday", "Sun, 31 Nov 2026 12:00:00 GMT"]) {
     assert.deepEqual(announced({ "ratelimit-remaining": "0", "ratelimit-reset": reset, date }), [
@@ -208,7 +208,7 @@ test("an epoch reset without a usable Date is measured against our clock", () =>
   );
 });
 
-test("31 days is the longest delay, and what lies beyond is an epoch", () => {
+test("31 days is the longest delay, and a larger number is an epoch", () => {
   const resetOf = (reset: string) =>
     announced({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset })[0]?.resetMs;
   assert.equal(resetOf("2678400"), days31Ms);
@@ -267,14 +267,14 @@ for (const window of ["0", "-1", "2678401", "1.5", '"60"', "?1"]) {
   });
 }
 
-test("a window or a reset alone is nothing to act on", () => {
+test("a window or a reset alone is not announced", () => {
   assert.deepEqual(announced({ "x-rate-limit-interval": "1s" }), []);
   assert.deepEqual(announced({ "x-ratelimit-reset": "30", "ratelimit-reset": "30" }), []);
   assert.deepEqual(announced({ "ratelimit-policy": '"a";w=60', ratelimit: '"a";t=30' }), []);
   assert.deepEqual(announced({ ratelimit: '"a";w=60;r=1' }), [{ source: "ratelimit", name: "a", remaining: 1 }]);
 });
 
-test("a field that is no structured field is ignored as a whole, the others are read", () => {
+test("an invalid structured field is ignored as a whole, the others are parsed", () => {
   assert.deepEqual(announced({ "ratelimit-policy": '"a";q=5;w=60,', ratelimit: '"a";r=1' }), [
     { source: "ratelimit", name: "a", remaining: 1 },
   ]);
@@ -288,7 +288,7 @@ test("a field of more than 4096 characters is ignored", () => {
   assert.deepEqual(announced({ "x-ratelimit-limit": "5".padEnd(4097) }), []);
 });
 
-test("of a flood of policies the first 32 are read", () => {
+test("only the first 32 policies are parsed", () => {
   const policies = Array.from({ length: 100 }, (_, index) => `"p${index}";q=5;w=60`).join(", ");
   assert.deepEqual(
     announced({ "ratelimit-policy": policies }).map(({ name }) => name),
@@ -296,7 +296,7 @@ test("of a flood of policies the first 32 are read", () => {
   );
 });
 
-test("several families in one response are all announced", () => {
+test("limits of several field families in one response are all announced", () => {
   assert.deepEqual(
     announced({ "x-ratelimit-limit": "5", "ratelimit-limit": "6", "x-rate-limit-limit": "7" }).map(
       ({ source }) => source,
@@ -319,7 +319,7 @@ const FIELD_NAMES = [
   "x-concurrency-limit",
 ];
 
-test("whatever the fields hold, nothing is thrown and every announcement is in range", () => {
+test("no field value makes parsing throw, and every announced value is in range", () => {
   const scrap = fc.constantFrom(
     '"a"',
     "a",
@@ -392,11 +392,11 @@ const recordings: Readonly<Record<string, readonly AnnouncedLimit[]>> = {
   "web.archive.org/replay-id_-redirect-302": [],
 };
 
-// The recordings live outside the repository, so a plain checkout has none; it has the same facts by hand above.
+// The recordings are outside the repository and may be absent. The tests above contain the same headers.
 const folder = join(import.meta.dirname, "../../../../shared/fixtures/apis");
 if (existsSync(folder)) {
   for (const [recording, expected] of Object.entries(recordings)) {
-    test(`the recording ${recording} announces what it did`, () => {
+    test(`the recording ${recording} announces the recorded limits`, () => {
       const { headers } = JSON.parse(readFileSync(join(folder, `${recording}.headers.json`), "utf8"));
       assert.deepEqual(announced(headers), expected);
     });

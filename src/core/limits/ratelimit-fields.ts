@@ -10,26 +10,26 @@ import {
 import { parseHttpDate } from "../text/http-date.ts";
 
 /**
- * One limit that a response speaks of. What is malformed or absurd is absent, each field for itself, so whatever is
- * here can be acted on. At least one of `limit`, `remaining` and `concurrency` is present.
+ * One limit that a response announces. Each malformed or absurd field is left out, so every field that is present can
+ * be applied. At least one of `limit`, `remaining` and `concurrency` is present.
  */
 export interface AnnouncedLimit {
-  /** The family of fields that said so. */
+  /** The family of header fields it was read from. */
   readonly source: "ratelimit" | "ratelimit-dictionary" | "ratelimit-triple" | "x-ratelimit" | "x-rate-limit";
-  /** The server's own name for the policy, printable ASCII. Only the newest form has one. */
+  /** The server's name of the policy, printable ASCII. Only `ratelimit` (draft 10) has one. */
   readonly name?: string;
-  /** Requests per window, 1 to 1e9. Without `windowUs` it is no rate: the server did not say per what. */
+  /** Requests per window, 1 to 1e9. Without `windowUs` it is not a rate, because the window is unknown. */
   readonly limit?: number;
   /** The window that `limit` is counted in, up to 31 days. Never without `limit`. */
   readonly windowUs?: number;
   /**
-   * Requests left, 0 to 1e9. Zero can hold a key only together with `resetMs`: NCBI sends a zero and no reset with
-   * ordinary answers. It may exceed a `limit` that has a window (a burst on top), so never subtract the two.
+   * Requests left, 0 to 1e9. Zero holds a key only together with `resetMs`: NCBI sends zero without a reset in
+   * ordinary responses. It may exceed a `limit` that has a window (an extra burst), so never subtract the two.
    */
   readonly remaining?: number;
-  /** From the response until `remaining` is filled up, 0 to 31 days. Some servers send the window's length instead. */
+  /** Milliseconds until `remaining` is refilled, up to 31 days. Some servers send the length of the window instead. */
   readonly resetMs?: number;
-  /** Requests that may be under way at once, 1 to 1e9. */
+  /** Requests that may be in flight at the same time, 1 to 1e9. */
   readonly concurrency?: number;
 }
 
@@ -37,17 +37,17 @@ type LimitFields = { readonly [Key in keyof Omit<AnnouncedLimit, "source">]: Ann
 type HeaderLookup = (name: string) => string | undefined;
 
 const FIELD_CHARS_MAX = 4096;
-/** More policies than any server has, so that one response cannot make work for thousands. */
+/** More policies than any server has; bounds the work that one response can cause. */
 const POLICIES_MAX = 32;
 const COUNT_MAX = 1e9;
 const SPAN_MS_MAX = 31 * 86_400_000;
-/** From here on a reset is epoch milliseconds (since 1973); below, epoch seconds (until the year 5138). */
+/** A reset of at least this is in epoch milliseconds (since 1973); below, in epoch seconds (until the year 5138). */
 const EPOCH_MS_MIN = 1e11;
 
 /**
- * Every limit that a response announces, in whichever of the five forms. Never throws, whatever the fields hold.
- * @param header looks a field up by its name in lower case; repeated fields are joined with a comma.
- * @param wallMs our clock, for an epoch reset in a response without a usable `Date`.
+ * Every limit that a response announces, in any of the five forms. Never throws.
+ * @param header returns a field by its name in lower case; repeated fields are joined with a comma.
+ * @param wallMs the local wall clock, for an epoch reset in a response without a valid `Date`.
  */
 export function announcedLimits(header: HeaderLookup, wallMs: number): readonly AnnouncedLimit[] {
   const field: HeaderLookup = name => {
@@ -62,7 +62,7 @@ export function announcedLimits(header: HeaderLookup, wallMs: number): readonly 
 
   const policies = items(field("ratelimit-policy"));
   const [triple, ...triplePolicies] = countedQuotas(items(field("ratelimit-limit")));
-  // The two older forms share the policy field; a server sends one of them.
+  // The two older forms use the same policy field; a server sends only one of the two forms.
   const [ofDictionary, ofTriple] = triple ? [[], countedQuotas(policies)] : [countedQuotas(policies), []];
   return [
     ...namedQuotas(policies, items(field("ratelimit"))),
@@ -91,7 +91,7 @@ function namedQuotas(policies: readonly Item[], states: readonly Item[]): readon
     if (name === undefined) return [];
     const quota = positive(policy.get("q"));
     const unit = policy.has("qu") ? textOf(policy.get("qu")) : "requests";
-    // Slots in use are no rate: their `r` must not hold a key until their `t`.
+    // `r` counts free slots here, not requests of a window, so it must not hold the key until `t`.
     if (unit === "concurrent-requests") return announcement("ratelimit", { name, concurrency: quota });
     if (unit !== "requests") return [];
     const state = statesByName.get(name);
@@ -114,7 +114,7 @@ function countedQuotas(members: readonly Item[]): readonly LimitFields[] {
   );
 }
 
-/** A state belongs to the policy with its limit, or to the only one; the other policies stand for themselves. */
+/** Joins the state with the policy of the same limit, or with the only policy. Other policies stay separate. */
 function joined(
   source: AnnouncedLimit["source"],
   state: LimitFields,
@@ -126,11 +126,11 @@ function joined(
   return [merged, ...policies.filter(policy => policy !== own)].flatMap(fields => announcement(source, fields));
 }
 
-/** A list of one, or of none when nothing useful is left. */
+/** A list with one limit, or an empty list when no useful field is left. */
 function announcement(source: AnnouncedLimit["source"], fields: LimitFields): readonly AnnouncedLimit[] {
   const { name, windowUs, remaining, resetMs, concurrency } = fields;
-  // OpenAlex sent a limit of 5 with 9 remaining while it granted 10: a bare limit that its own counter contradicts is
-  // dropped. One with a window is a policy in itself and stands.
+  // OpenAlex sent a limit of 5 with 9 remaining while it allowed 10: a limit without a window that is below its own
+  // `remaining` is dropped. A limit with a window is a policy and is kept.
   const isContradicted = windowUs === undefined && (remaining ?? 0) > (fields.limit ?? 0);
   const limit = isContradicted ? undefined : fields.limit;
   if (limit === undefined && remaining === undefined && concurrency === undefined) return [];
@@ -155,7 +155,7 @@ function positive(value: unknown): number | undefined {
   return count(value) || undefined;
 }
 
-/** Structured decimals have three places at most, so the product is rounded to exactly what was written. */
+/** Structured decimals have at most three places, so rounding the product gives the exact value. */
 function spanMs(seconds: unknown): number | undefined {
   return typeof seconds === "number" ? within(Math.round(seconds * 1000), SPAN_MS_MAX) : undefined;
 }
@@ -164,20 +164,20 @@ function windowUs(seconds: unknown): number | undefined {
   return (Number.isInteger(seconds) && (spanMs(seconds) ?? 0) * 1000) || undefined;
 }
 
-/** Told apart by magnitude alone: servers send a delay, epoch seconds (Zenodo) or epoch milliseconds. */
+/** Servers send a delay, epoch seconds (Zenodo) or epoch milliseconds; they differ only in magnitude. */
 function resetMs(value: unknown, nowMs: () => number): number | undefined {
   if (typeof value !== "number" || value * 1000 <= SPAN_MS_MAX) return spanMs(value);
   const untilMs = value < EPOCH_MS_MIN ? Math.round(value * 1000) : value;
   return within(Math.ceil(untilMs - nowMs()), SPAN_MS_MAX);
 }
 
-/** Crossref's `1s`. */
+/** Crossref sends `1s`. */
 function intervalUs(text: string | undefined): number | undefined {
   const [, digits, unit] = /^(\d{1,9}) ?([smh])?$/.exec(text ?? "") ?? [];
   return windowUs(Number(digits) * (unit === "h" ? 3600 : unit === "m" ? 60 : 1));
 }
 
-/** `abs`, because `-0` is a legal number in a field and would be a surprising one further in. */
+/** `abs`, because `-0` is a valid number in a structured field. */
 function within(value: number, max: number): number | undefined {
   return value >= 0 && value <= max ? Math.abs(value) : undefined;
 }
@@ -195,7 +195,7 @@ function items(text: string | undefined): readonly Item[] {
   return members?.filter(member => !isInnerList(member)).slice(0, POLICIES_MAX) ?? [];
 }
 
-/** The parser throws on what is no structured field, and the standard says to ignore such a field as a whole. */
+/** The parser throws when the text is not a structured field; the standard says to ignore the whole field then. */
 function attempt<Value>(parse: () => Value): Value | undefined {
   try {
     return parse();

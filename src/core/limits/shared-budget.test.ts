@@ -10,7 +10,7 @@ function claimOf(...rates: readonly (readonly [limit: number, windowUs: number])
   return { windows: rates.map(([limit, windowUs]) => ({ limit, windowUs, spanUs: windowUs })), spacingUs: 0 };
 }
 
-/** What a store does with it, in one go. */
+/** The calls that a store makes for one request. */
 function requestUnits(
   budget: SharedBudget,
   process: string,
@@ -26,7 +26,7 @@ function requestUnits(
   return given;
 }
 
-test("what one process has, no other gets: written or not, until the window has passed since the write", () => {
+test("units leased to one process are not available to others until the window has passed since the write", () => {
   const budget = new SharedBudget();
   const claim = claimOf([3, SECOND]);
   assert.equal(requestUnits(budget, "a", claim, 2, 0), 2);
@@ -40,20 +40,20 @@ test("what one process has, no other gets: written or not, until the window has 
   assert.equal(requestUnits(budget, "c", claim, 3, 1_900_000), 2);
 });
 
-test("a process that dies loses what it had out when its lease ends, and not before", () => {
+test("the units of a dead process count as written when its lease ends, not before", () => {
   const budget = new SharedBudget();
   const claim = claimOf([1, SECOND]);
   assert.equal(requestUnits(budget, "a", claim, 1, 0), 1);
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE - 1), 0);
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE), 0, "it counts as written at the end of the lease");
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE + SECOND), 1);
-  // Back from the dead: what it says of its old units was counted already.
+  // A process that returns after its lease ended: its old units were counted already.
   budget.settle("a", 1, 0, LEASE + SECOND);
   budget.settle("b", 0, 1, LEASE + SECOND);
   assert.equal(requestUnits(budget, "c", claim, 1, LEASE + SECOND), 1);
 });
 
-test("of two policies for one budget the stricter counts, for as long as its process lives", () => {
+test("the stricter of two policies applies for as long as its process lives", () => {
   const budget = new SharedBudget();
   const loose = claimOf([10, SECOND]);
   const strict = claimOf([2, SECOND], [5, 60 * SECOND]);
@@ -70,12 +70,12 @@ test("of two policies for one budget the stricter counts, for as long as its pro
   assert.equal(requestUnits(budget, "a", loose, 20, LEASE + 2 * SECOND), 10);
 });
 
-test("while others are hungry nobody takes more than a share, and the one served least recently goes first", () => {
+test("while others are waiting a process gets at most its share, and the lowest usage goes first", () => {
   const budget = new SharedBudget();
   const claim = claimOf([8, SECOND]);
   const got = { a: 0, b: 0, c: 0, d: 0 };
   const names = ["a", "b", "c", "d"] as const;
-  // Every millisecond they all ask, always in the same order: the first would take everything.
+  // All processes request every millisecond in the same order: without turns the first would get everything.
   for (let nowUs = 0; nowUs < 20 * SECOND; nowUs += 1000) {
     for (const name of names) {
       const given = requestUnits(budget, name, claim, 50, nowUs);
@@ -89,7 +89,7 @@ test("while others are hungry nobody takes more than a share, and the one served
   assert.ok(mean * 4 >= 8 * 19, "nothing is lost by it");
 });
 
-test("the state survives being written down and read again", () => {
+test("the state is the same after a dump and a restore", () => {
   const claim = claimOf([3, SECOND], [250, 60 * SECOND]);
   const direct = new SharedBudget();
   let kept: BudgetState | undefined;
@@ -105,10 +105,10 @@ test("the state survives being written down and read again", () => {
   }
 });
 
-test("over all processes, never more than the limit is written in any window, whoever dies, returns or stalls", () => {
+test("never more than the limit is written in any window over all processes, with deaths, returns and stalls", () => {
   const step = fc.record({
     process: fc.constantFrom("a", "b", "c"),
-    kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return", "die"),
+    kind: fc.constantFrom("request", "request", "request", "write", "write", "return", "die"),
     units: fc.integer({ min: 1, max: 4 }),
     afterUs: fc.integer({ min: 0, max: 700_000 }),
   });
@@ -127,7 +127,7 @@ test("over all processes, never more than the limit is written in any window, wh
       for (const { process, kind, units, afterUs } of steps) {
         nowUs += afterUs;
         const mine = held.get(process);
-        if (kind === "ask") {
+        if (kind === "request") {
           const given = requestUnits(budget, process, claim, units + 2, nowUs, units);
           assert.ok(given === 0 || given >= units);
           const left = mine !== undefined && mine.leaseUs > nowUs ? mine.units : 0;
@@ -150,7 +150,7 @@ test("over all processes, never more than the limit is written in any window, wh
   );
 });
 
-test("two that wait for a slow rate take turns, even if the timer of one is always the first", () => {
+test("two processes that wait for a slow rate take turns, even if one always asks first", () => {
   const budget = new SharedBudget();
   const claim = claimOf([1, 3 * SECOND]);
   const got = { a: 0, b: 0 };
@@ -170,7 +170,7 @@ test("two that wait for a slow rate take turns, even if the timer of one is alwa
   assert.ok(Math.abs(got.a - got.b) <= 2 && got.a + got.b >= 19, JSON.stringify(got));
 });
 
-test("what a process had while it was alone is not held against it when another comes", () => {
+test("usage from before a second process started waiting gives neither of them priority", () => {
   const budget = new SharedBudget();
   const claim = claimOf([10, SECOND]);
   const got = { a: 0, b: 0 };
@@ -187,7 +187,7 @@ test("what a process had while it was alone is not held against it when another 
   assert.ok(Math.abs(got.a - got.b) <= 20, JSON.stringify(got));
 });
 
-test("a budget in which only the dead have something out is spent a window after their lease", () => {
+test("a budget with units of dead processes only expires one window after the end of their lease", () => {
   const budget = new SharedBudget();
   const claim = claimOf([2, SECOND], [9, 60 * SECOND]);
   assert.equal(requestUnits(budget, "a", claim, 2, 0), 2);
@@ -195,7 +195,7 @@ test("a budget in which only the dead have something out is spent a window after
   assert.equal(budget.isExpired(LEASE + 60 * SECOND), true);
 });
 
-test("a process that says it is alive keeps what it has out", () => {
+test("a process that renews its lease keeps its leased units", () => {
   const budget = new SharedBudget();
   const claim = claimOf([1, SECOND]);
   assert.equal(requestUnits(budget, "a", claim, 1, 0), 1);
@@ -205,7 +205,7 @@ test("a process that says it is alive keeps what it has out", () => {
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE + 5 * SECOND), 1);
 });
 
-test("a wider spacing is stricter, too", () => {
+test("a wider spacing is stricter", () => {
   const budget = new SharedBudget();
   const claim = claimOf([5, SECOND]);
   budget.join("a", claim, LEASE, 0);
@@ -214,7 +214,7 @@ test("a wider spacing is stricter, too", () => {
   assert.equal(budget.isStricterThan({ ...claim, spacingUs: 250_000 }), false);
 });
 
-test("who may go at once is sent to the end of a turn while another is hungry, and nobody waits for himself", () => {
+test("a process waits one turn while another is waiting, and none when it is the only one", () => {
   const budget = new SharedBudget();
   const claim = claimOf([2, SECOND]);
   for (const name of ["a", "b"]) budget.join(name, claim, LEASE, 0);
@@ -224,7 +224,7 @@ test("who may go at once is sent to the end of a turn while another is hungry, a
   assert.equal(budget.earliestUs("b", 1, 30_000), 30_000);
 });
 
-test("units that come back unsent leave no stamp", () => {
+test("returned units leave no stamp", () => {
   const budget = new SharedBudget();
   budget.join("a", { ...claimOf([9, SECOND]), spacingUs: SECOND }, LEASE, 0);
   budget.reserve("a", 2);
@@ -233,7 +233,7 @@ test("units that come back unsent leave no stamp", () => {
   assert.equal(budget.earliestUs("a", 1, 2 * SECOND), SECOND);
 });
 
-test("a budget is spent when a window has passed since its last write and nobody lives", () => {
+test("a budget expires one window after its last write when no process is live", () => {
   const budget = new SharedBudget();
   assert.equal(budget.isExpired(0), true);
   budget.join("a", claimOf([1, SECOND]), 10, 0);
@@ -244,7 +244,7 @@ test("a budget is spent when a window has passed since its last write and nobody
   assert.equal(budget.isExpired(SECOND + 5), true);
 });
 
-test("what the dead still had out counts until a window has passed since the end of their lease", () => {
+test("units of dead processes count until one window after the end of their lease", () => {
   const budget = new SharedBudget();
   budget.join("a", claimOf([2, SECOND]), 10, 0);
   budget.reserve("a", 2);

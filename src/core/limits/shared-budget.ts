@@ -1,46 +1,47 @@
 /**
- * One budget that several processes draw on: a window log, and what each process has out of it.
+ * One budget that several processes share: a window log, and the units that each process has leased from it.
  *
- * A process asks for units before it sends, and says afterwards that they were written or come back. Until then they
- * count as written now, for everybody (law L1). Each contact renews its lease; when a process dies, its lease ends, and
- * what it had out counts as written at that moment: the latest at which it can have been.
+ * A process requests units before it sends, and reports afterwards that they were written or are returned. Until then
+ * they count as written now, for all processes (law L1). Each contact renews the lease of the process. When a process
+ * dies, its lease ends, and its leased units count as written at that instant: the latest possible one.
  *
- * Processes may have different limits in mind. For each length of window the strictest of those alive is kept.
+ * Processes may have different policies. For each window length the strictest limit of all live processes is applied.
  */
 import { makeWindow, type Window, WindowLog, type WindowLogState } from "./window-log.ts";
 
-/** One window as a process wants it kept. */
+/** One window of the policy of a process. */
 export interface ClaimedWindow {
   readonly limit: number;
-  /** The window as the policy names it: by this it is told apart from others. */
+  /** Length in the policy; identifies the window. */
   readonly windowUs: number;
-  /** With guard and pace. */
+  /** Length with guard and pace. */
   readonly spanUs: number;
 }
 
-/** What a process wants to be kept. */
+/** The limits that a process applies to this budget. */
 export interface BudgetClaim {
   readonly windows: readonly ClaimedWindow[];
-  /** The least distance between two sends of a smoothed budget; 0 for none. */
+  /** Minimum distance between two sends of a smoothed budget; 0 for none. */
   readonly spacingUs: number;
 }
 
-/** How many units are wanted: at least `least` or none at all, at most `most`. */
+/** How many units a process requests: at least `least` or none, at most `most`. */
 export interface UnitDemand {
   readonly least: number;
   readonly most: number;
 }
 
-/** What a process has to do with a budget. */
+/** The state of one process in this budget. */
 interface Member {
   claim: BudgetClaim;
+  /** Leased units, neither written nor returned yet. */
   pending: number;
   leaseUs: number;
-  /** Whether it wants more than it got. */
+  /** Whether it requested more units than it got. */
   isWaiting?: boolean | undefined;
-  /** When one that wanted more last was to be back; undefined when it always got what it wanted. */
+  /** When a process that is waiting will request again; undefined when it always got what it requested. */
   nextRequestUs?: number | undefined;
-  /** Units it got, to see whose turn it is. */
+  /** Units it got so far; the waiting process with the lowest usage goes first. */
   usage: number;
 }
 
@@ -51,9 +52,9 @@ export interface BudgetState {
   readonly members: Readonly<Record<string, Member>>;
 }
 
-/** Who was told to wait and has not been back for so long has gone elsewhere. */
+/** A waiting process that is this late with its next request no longer counts as waiting. */
 const WAITING_TIMEOUT_US = 2_000_000;
-/** How long a unit that has become free is kept for those who have got less. */
+/** How long a free unit is reserved for waiting processes with lower usage. */
 const TURN_US = 20_000;
 
 export class SharedBudget {
@@ -78,14 +79,14 @@ export class SharedBudget {
     };
   }
 
-  /** A process is here, wants these windows kept, and is alive until then. Those whose lease is over are counted out. */
+  /** Adds a process or updates its claim and lease. Removes processes whose lease has ended. */
   join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
     const known = this.#members.get(processId);
     if (known === undefined) this.#members.set(processId, { claim, pending: 0, leaseUs, usage: 0 });
     else Object.assign(known, { claim, leaseUs });
     for (const [name, member] of this.#members) {
       if (member.leaseUs > nowUs) continue;
-      // Nobody sends after its lease what it got before; and stamps never go back.
+      // A process sends nothing after its lease ends, so that is the latest possible write; stamps never decrease.
       const atUs = Math.max(this.#log.lastUs, member.leaseUs);
       if (member.pending > 0) this.#log.writeReserved(this.#windows, member.pending, atUs);
       this.#members.delete(name);
@@ -93,13 +94,13 @@ export class SharedBudget {
     this.#applyStrictestClaims();
   }
 
-  /** A process that is known here is alive until then. */
+  /** Extends the lease of a process that has joined. */
   renew(processId: string, leaseUs: number): void {
     const member = this.#members.get(processId);
     if (member !== undefined) member.leaseUs = leaseUs;
   }
 
-  /** True when somebody else's limits are stricter than these. */
+  /** True when the limits of another process are stricter than these. */
   isStricterThan({ windows, spacingUs }: BudgetClaim): boolean {
     if (this.#spacingUs() > spacingUs) return true;
     return this.#windows.some(({ limit, spanUs }, index) => {
@@ -108,13 +109,13 @@ export class SharedBudget {
     });
   }
 
-  /** How many units a process may have now: its share while others are hungry too, and nothing while it is their turn. */
+  /** Units that a process may lease now: its share while others are waiting, and none while it is their turn. */
   availableUnits(processId: string, { least, most }: UnitDemand, nowUs: number): number {
     const spacingUs = this.#spacingUs();
     const freeUs = this.#log.earliestUs(this.#windows, spacingUs, least, nowUs);
     if (freeUs > nowUs) return 0;
     const free = Math.min(...this.#windows.map((w, index) => w.limit - this.#log.usedUnits(index, w, nowUs)));
-    // Evenly spaced sends go one by one.
+    // With even spacing only one send is due at a time.
     const atOnce = Math.min(spacingUs > 0 ? least : free, most);
     const others = this.#waitingOthers(processId, nowUs);
     if (others.length === 0) return atOnce;
@@ -133,22 +134,22 @@ export class SharedBudget {
   }
 
   /**
-   * Notes whether a process wants more than it got, so that the others leave it its share; and when it will be back for
-   * it, since until then it cannot have gone elsewhere.
+   * Records whether a process requested more than it got, so that the others leave it its share, and when it will
+   * request again: until then it counts as waiting.
    */
   setWaiting(processId: string, isWaiting: boolean, nowUs: number, nextRequestUs: number = nowUs): void {
     const member = this.#members.get(processId);
     if (member === undefined) return;
     const others = this.#waitingOthers(processId, nowUs);
-    // Who comes to the table now has no claim on what the others ate before, nor they on what it had alone. One that was
-    // content for a moment only has not left.
+    // A process that starts waiting inherits the lowest usage of the other waiting processes, so past usage gives no
+    // process priority. A process that was idle only for a moment keeps its usage.
     if (isWaiting && !wasWaiting(member, nowUs) && others.length > 0)
       member.usage = Math.min(...others.map(({ usage }) => usage));
     member.isWaiting = isWaiting;
     if (isWaiting) member.nextRequestUs = nextRequestUs;
   }
 
-  /** When at least so many units could be had; somewhat later for one whose turn it is not. */
+  /** When `least` units could be leased; one turn later while other processes are waiting. */
   earliestUs(processId: string, least: number, nowUs: number): number {
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs(), least, nowUs);
     return freeUs > nowUs || this.#waitingOthers(processId, nowUs).length === 0
@@ -156,7 +157,7 @@ export class SharedBudget {
       : Math.max(nowUs, freeUs + TURN_US);
   }
 
-  /** Units that a process had out were written just now, or come back. Those it no longer has, were counted already. */
+  /** Leased units were written now, or are returned. Units of a lease that has ended were counted already. */
   settle(processId: string, written: number, returned: number, nowUs: number): void {
     const member = this.#members.get(processId);
     if (member === undefined) return;
@@ -168,7 +169,7 @@ export class SharedBudget {
     member.usage -= returnedUnits;
   }
 
-  /** True when nothing in here can delay anybody any more. */
+  /** True when this budget can no longer delay a request, so that it may be deleted. */
   isExpired(nowUs: number): boolean {
     let lastUs = this.#log.written > 0 ? this.#log.lastUs : Number.NEGATIVE_INFINITY;
     for (const { pending, leaseUs } of this.#members.values()) {
@@ -192,7 +193,7 @@ export class SharedBudget {
     return widestUs;
   }
 
-  /** Takes the strictest of what the living want kept. */
+  /** Applies the strictest limit of all live processes for each window length. */
   #applyStrictestClaims(): void {
     const strictest = new Map<number, { limit: number; spanUs: number }>();
     for (const { claim } of this.#members.values()) {

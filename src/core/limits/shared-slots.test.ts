@@ -5,7 +5,7 @@ import { leaseSlots, type SharedSlots, slotsExpiryUs } from "./shared-slots.ts";
 
 const LEASE_US = 30_000_000;
 
-/** Several parties at one store, with what each believes to hold. */
+/** Several processes at one store, with the slots that each process counts for itself. */
 class SlotStore {
   slots: SharedSlots = {};
   nowUs = 1;
@@ -22,7 +22,7 @@ class SlotStore {
   }
 }
 
-test("slots are given until there are no more, and again when one has come back", () => {
+test("slots are leased until none is free, and again after one was returned", () => {
   const store = new SlotStore();
   assert.equal(store.lease("a", 2), 2);
   assert.equal(store.lease("b", 2), 1);
@@ -31,7 +31,7 @@ test("slots are given until there are no more, and again when one has come back"
   assert.equal(store.lease("a", 1), 1);
 });
 
-test("what is free is kept for whoever has less, and then for whoever has waited longer", () => {
+test("a free slot goes to the process with fewer slots, then to the one that waited longer", () => {
   const store = new SlotStore();
   assert.equal(store.lease("a", 3), 3);
   assert.equal(store.lease("b", 1), 0);
@@ -44,7 +44,7 @@ test("what is free is kept for whoever has less, and then for whoever has waited
   assert.equal(store.lease("c", 1), 1);
 });
 
-test("one who does not come back for it is not waited for", () => {
+test("a process that does not request again loses its precedence", () => {
   const store = new SlotStore();
   store.lease("a", 3);
   store.lease("b", 1);
@@ -52,7 +52,7 @@ test("one who does not come back for it is not waited for", () => {
   assert.equal(store.lease("a", 1, 1), 1);
 });
 
-test("a party that is not heard of loses what it has when its lease is over", () => {
+test("a process that does not renew its lease loses its slots when the lease ends", () => {
   const store = new SlotStore();
   store.lease("a", 3);
   store.nowUs += LEASE_US - 1;
@@ -61,7 +61,7 @@ test("a party that is not heard of loses what it has when its lease is over", ()
   assert.equal(store.lease("b", 3), 3);
 });
 
-test("a party that says it is alive keeps what it has", () => {
+test("a process that renews its lease keeps its slots", () => {
   const store = new SlotStore();
   store.lease("a", 3);
   store.nowUs += LEASE_US - 1;
@@ -70,13 +70,13 @@ test("a party that says it is alive keeps what it has", () => {
   assert.equal(store.lease("b", 1), 0);
 });
 
-test("what a party says it has counts, also where the store has lost it", () => {
+test("the slots that a process reports count, also when the store has lost them", () => {
   const { slots, given } = leaseSlots({}, "a", { holds: 2, wanted: 3, limit: 3 }, 1, LEASE_US);
   assert.equal(given, 1);
   assert.equal(slots["a"]?.held, 3);
 });
 
-test("of two limits the smaller counts while the party that has it is there", () => {
+test("the smaller of two limits applies while its process is live", () => {
   const store = new SlotStore();
   assert.equal(store.lease("a", 1, 0, 1), 1);
   assert.equal(store.lease("b", 2, 0, 3), 0);
@@ -84,7 +84,7 @@ test("of two limits the smaller counts while the party that has it is there", ()
   assert.equal(store.lease("b", 2, 0, 3), 2);
 });
 
-test("when nobody holds or wants anything there is nothing left to remember", () => {
+test("no record is left when no process holds or requests a slot", () => {
   const store = new SlotStore();
   store.lease("a", 1);
   assert.equal(slotsExpiryUs(store.slots, store.nowUs), store.nowUs + LEASE_US);
@@ -92,26 +92,26 @@ test("when nobody holds or wants anything there is nothing left to remember", ()
   assert.deepEqual(store.slots, {});
 });
 
-test("never more slots are out than there are, and whoever keeps asking gets one", () => {
+test("never more slots are leased than exist, and a process that keeps requesting gets one", () => {
   const step = fc.record({
     processId: fc.constantFrom("a", "b", "c", "d"),
     wanted: fc.integer({ min: 0, max: 4 }),
-    back: fc.integer({ min: 0, max: 3 }),
+    returnable: fc.integer({ min: 0, max: 3 }),
     waitUs: fc.constantFrom(0, 1000, 400_000, 1_200_000),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (steps, limit) => {
       const store = new SlotStore();
       const held = new Map<string, number>();
-      for (const { processId, wanted, back, waitUs } of steps) {
+      for (const { processId, wanted, returnable, waitUs } of steps) {
         store.nowUs += waitUs;
-        const returned = Math.min(back, held.get(processId) ?? 0);
+        const returned = Math.min(returnable, held.get(processId) ?? 0);
         const given = store.lease(processId, wanted, returned, limit);
         held.set(processId, (held.get(processId) ?? 0) - returned + given);
         assert.ok([...held.values()].reduce((sum, one) => sum + one, 0) <= limit);
         for (const [name, own] of held) assert.equal(store.heldBy(name), own);
       }
-      // Everybody gives back in turn and asks again: nobody is left out.
+      // All processes return their slots in turn and request again: each of them gets one.
       const served = new Set<string>();
       for (let round = 0; round < 8; round += 1) {
         for (const processId of ["a", "b", "c", "d"]) {

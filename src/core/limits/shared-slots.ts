@@ -1,29 +1,30 @@
 /**
- * Slots that processes share: so many requests at once, whoever sends them. Pure, and plain data.
+ * Concurrency slots that processes share. Pure functions on plain data.
  *
- * Nobody hears when a slot comes free, so whoever was refused comes back, and what is free is kept for him a moment:
- * it goes to whoever has least, and among those to whoever has waited longest. A party that is not heard of loses what
- * it has when its lease is over.
+ * A process is not notified when a slot becomes free, so a process that got none requests again, and the free slot is
+ * reserved for it a moment. It goes to the waiting process with the fewest slots, then to the one that waited longest.
+ * A process that does not renew its lease loses its slots when the lease ends.
  */
 export type SharedSlots = Readonly<Record<string, SlotHolder>>;
 
+/** The slots of one process. */
 export interface SlotHolder {
   readonly held: number;
-  /** How many there are altogether, as this party was told. The smallest number counts. */
+  /** Total number of slots in the policy of this process. The smallest of all live processes applies. */
   readonly limit: number;
-  /** Since when it wants more than it has; undefined when it has what it wants. */
+  /** Since when it has been waiting for more slots; undefined when it is not. */
   readonly waitingSinceUs?: number | undefined;
-  /** For how long it is taken at its word that it wants more. */
+  /** Until when it counts as waiting. */
   readonly waitingUntilUs?: number | undefined;
   readonly leaseUntilUs: number;
 }
 
 export interface SlotRequest {
-  /** How many it has, as it knows best: the store may have lost it. */
+  /** Slots it holds by its own count, because the store may have lost the record. */
   readonly holds: number;
-  /** How many more it could use at once. */
+  /** Additional slots it could use now. */
   readonly wanted: number;
-  /** How many there are altogether. */
+  /** Total number of slots in its policy. */
   readonly limit: number;
 }
 
@@ -32,7 +33,7 @@ export interface SlotReply {
   readonly given: number;
 }
 
-/** A hungry party that does not come back within this is served no more before others. */
+/** A waiting process that does not request again within this time loses its precedence. */
 const WAITING_TTL_US = 1_000_000;
 
 export function leaseSlots(
@@ -68,7 +69,7 @@ export function leaseSlots(
   return { slots: activeHolders, given };
 }
 
-/** When the last lease ends: nobody misses it after that. */
+/** When the last lease ends and the record may be deleted. */
 export function slotsExpiryUs(slots: SharedSlots, nowUs: number): number {
   return Math.max(nowUs, ...Object.values(slots).map(({ leaseUntilUs }) => leaseUntilUs));
 }

@@ -5,7 +5,7 @@ import { makeWindow, type Window, WindowLog } from "./window-log.ts";
 
 const S = 1_000_000;
 
-/** Grants and writes at once, as long as the log allows it; answers how many went. */
+/** Writes units as long as the log allows it at once; returns their number. */
 function burst(log: WindowLog, windows: readonly Window[], nowUs: number, most = Number.POSITIVE_INFINITY): number {
   let count = 0;
   while (count < most && log.earliestUs(windows, 0, 1, nowUs) <= nowUs) {
@@ -26,7 +26,7 @@ test("a window admits its limit at once and one more for each that leaves it", (
   assert.equal(log.earliestUs(windows, 0, 1, S), 1_400_000);
 });
 
-test("every window must agree", () => {
+test("a send must fit in every window", () => {
   const windows = [makeWindow(2, S), makeWindow(10, 60 * S)];
   const log = new WindowLog();
   const sent = [0, 1, 2, 3, 4, 5].map(second => burst(log, windows, second * S));
@@ -34,7 +34,7 @@ test("every window must agree", () => {
   assert.equal(log.earliestUs(windows, 0, 1, 4 * S), 60 * S);
 });
 
-test("what is granted and not yet written counts as written now", () => {
+test("a granted unit that is not yet written counts as written now", () => {
   const windows = [makeWindow(2, S)];
   const log = new WindowLog();
   log.reserve(2);
@@ -46,7 +46,7 @@ test("what is granted and not yet written counts as written now", () => {
   assert.ok(log.earliestUs(windows, 0, 1, 960_000) <= 960_000);
 });
 
-test("a weight waits until that many units are free", () => {
+test("a request with a weight waits until that many units are free", () => {
   const windows = [makeWindow(5, S)];
   const log = new WindowLog();
   for (const ms of [0, 100, 200, 300]) burst(log, windows, ms * 1000, 1);
@@ -56,7 +56,7 @@ test("a weight waits until that many units are free", () => {
   assert.equal(log.earliestUs(windows, 0, 5, 300_000), S + 300_000);
 });
 
-test("a smoothed key keeps its distance from the last send", () => {
+test("a smoothed key keeps the spacing to its last send", () => {
   const windows = [makeWindow(5, S)];
   const log = new WindowLog();
   assert.ok(log.earliestUs(windows, 250_000, 1, 0) <= 0);
@@ -64,23 +64,23 @@ test("a smoothed key keeps its distance from the last send", () => {
   assert.equal(log.earliestUs(windows, 250_000, 1, 10), 250_010);
 });
 
-test("a window that grows longer still counts what it saw", () => {
+test("a window that is stretched still counts earlier sends", () => {
   const log = new WindowLog();
   burst(log, [makeWindow(10, 60 * S)], 5 * S);
   assert.equal(log.earliestUs([makeWindow(10, 75 * S)], 0, 1, 6 * S), 80 * S);
 });
 
-test("a lowered limit reads the same memory", () => {
+test("a lowered limit uses the same stamps", () => {
   const windows = [makeWindow(5000, 3600 * S)];
   const log = new WindowLog();
   for (let i = 0; i < 1000; i += 1) burst(log, windows, i * S, 1);
   const lowered = [{ ...(windows[0] as Window), limit: 500 }];
   const freeUs = log.earliestUs(lowered, 0, 1, 1000 * S);
-  // The 500th last was written at 500 s; a remembered stamp stands for at most 25 units.
+  // The 500th last unit was written at 500 s; one stored stamp covers at most 25 units.
   assert.ok(freeUs >= 4100 * S && freeUs <= 4125 * S, String(freeUs / S));
 });
 
-test("a log is spent when nothing in it can delay anybody", () => {
+test("a log expires when it can no longer delay a request", () => {
   const windows = [makeWindow(2, S), makeWindow(10, 60 * S)];
   const log = new WindowLog();
   assert.equal(log.isExpired(windows, 0, 0), true);
@@ -104,7 +104,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   weight: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 3 })),
 });
 
-/** The law itself, spelled out: the least t at which no interval [t - span, t] would hold more than the limit. */
+/** The law, computed directly: the smallest t at which no interval [t - span, t] contains more than the limit. */
 function oracleEarliestUs(windows: readonly Window[], stamps: readonly number[], units: number, nowUs: number): number {
   let candidates = [nowUs];
   for (const { spanUs } of windows) candidates = candidates.concat(stamps.map(stamp => stamp + spanUs));
@@ -114,7 +114,7 @@ function oracleEarliestUs(windows: readonly Window[], stamps: readonly number[],
   return candidates.find(fits) ?? Number.POSITIVE_INFINITY;
 }
 
-test("the log agrees with counting by hand on every schedule of sends, reservations, writes and returns", () => {
+test("the log agrees with a plain count for every schedule of sends, reservations, writes and returns", () => {
   const window = fc.record({ limit: fc.integer({ min: 3, max: 12 }), spanUs: fc.integer({ min: 1, max: 2000 }) });
   fc.assert(
     fc.property(
@@ -187,14 +187,14 @@ test("a long window never admits more than its limit, and loses less than half a
   );
 });
 
-test("a log costs arrays only when its stamps differ, and only as much as its units need", () => {
+test("a log allocates arrays only when its stamps differ, and only as large as its units need", () => {
   const windows = [makeWindow(1000, 60_000_000)];
   const log = new WindowLog();
   log.write(windows, 100, 5);
   log.replaceWindows(windows, windows);
   assert.equal(log.dump().rings, undefined);
   log.write(windows, 1, 6);
-  // Of a thousand every fifth is remembered.
+  // For a limit of 1000 every fifth stamp is stored.
   assert.deepEqual(
     log.dump().rings?.map(({ length }) => length),
     [20],

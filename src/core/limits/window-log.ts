@@ -1,27 +1,27 @@
 /**
- * A sliding log for several windows at once: when may the next request be written?
+ * A sliding log for several windows: computes when the next request may be written.
  *
  * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since
- * unit n - N was written. Kept for every n, that sentence is the any-window law (L1), and it needs no scan: one
- * look-up by number for each window.
+ * unit n - N was written. If this holds for every n, no interval contains more than N units (law L1). It needs no
+ * scan: one look-up by number for each window.
  *
- * Units that are granted but not yet written (`pending`) come next in the numbering and count as written now.
+ * Units that are granted but not yet written (`pending`) get the next numbers and count as written now.
  *
- * A window of more than 200 units remembers only every g-th stamp, g = ⌈N / 200⌉, and reads the next remembered
- * one in place of the exact one. That is later, never earlier, so the law holds; the cost is that such a window
- * admits as if its limit were up to g - 1 lower, less than half a percent of N.
+ * A window of more than 200 units stores only every g-th stamp, g = ⌈N / 200⌉, and reads the next stored one in place
+ * of the exact one. That is never earlier, so the law holds. The cost: such a window admits as if its limit were up to
+ * g - 1 lower, less than half a percent of N.
  */
 export interface Window {
   readonly limit: number;
   /** The window with its guard, in whole microseconds; a stretched rate (law L9) makes it longer. */
   readonly spanUs: number;
-  /** Every how many units a stamp is remembered. Fixed with the log, even when the limit is lowered later. */
+  /** A stamp is stored for every `grain`-th unit. It stays the same when the limit is lowered later. */
   readonly grain: number;
-  /** How many stamps are remembered at the most. */
+  /** Maximum number of stored stamps. */
   readonly capacity: number;
 }
 
-/** A log as plain data, for those who keep it elsewhere. */
+/** A log as plain data, for stores. */
 export interface WindowLogState {
   readonly written: number;
   readonly pending: number;
@@ -42,9 +42,9 @@ export class WindowLog {
   written = 0;
   /** Units granted and not yet written. */
   pending = 0;
-  /** When the newest unit was written. Meaningless before the first. */
+  /** When the newest unit was written. Not valid while `written` is 0. */
   lastUs = 0;
-  /** One ring of stamps for each window. Absent while every unit shares `lastUs`: an idle host costs no array. */
+  /** One ring buffer of stamps for each window. Absent while all units were written at `lastUs`, to save memory. */
   #rings: Float64Array[] | undefined;
 
   static restore({ written, pending, lastUs, rings }: WindowLogState): WindowLog {
@@ -63,7 +63,7 @@ export class WindowLog {
 
   /**
    * The earliest instant at which `units` more may be written; at or before `nowUs` means now.
-   * `spacingUs` is the least distance between two sends of a smoothed key, 0 for none.
+   * `spacingUs` is the minimum distance between two sends of a smoothed key, 0 for none.
    */
   earliestUs(windows: readonly Window[], spacingUs: number, units: number, nowUs: number): number {
     let earliestUs = spacingUs > 0 ? this.#spacedUs(spacingUs, nowUs) : 0;
@@ -74,13 +74,13 @@ export class WindowLog {
     return earliestUs;
   }
 
-  /** The same for one window alone; -Infinity where it has room to spare. */
+  /** The same for one window; -Infinity when the window has free capacity. */
   windowFreeUs(index: number, window: Window, units: number, nowUs: number): number {
     const unit = this.written + this.pending + units - window.limit;
     return unit <= 0 ? Number.NEGATIVE_INFINITY : this.stampUs(index, window, unit, nowUs) + window.spanUs;
   }
 
-  /** When a unit was written, or an instant somewhat later: now for a pending one, -Infinity for one long forgotten. */
+  /** When a unit was written, or slightly later. `nowUs` for a pending unit, -Infinity for one no longer stored. */
   stampUs(index: number, { grain }: Window, unit: number, nowUs: number): number {
     if (unit <= 0) return Number.NEGATIVE_INFINITY;
     if (unit > this.written) return nowUs;
@@ -88,12 +88,12 @@ export class WindowLog {
     if (ring === undefined) return this.lastUs;
     const mark = Math.ceil(unit / grain);
     const newest = Math.floor(this.written / grain);
-    // Behind the newest remembered stamp there is only the very last one to go by.
+    // After the newest stored stamp only `lastUs` is known.
     if (mark > newest) return this.lastUs;
     return mark > newest - ring.length ? (ring[mark % ring.length] as number) : Number.NEGATIVE_INFINITY;
   }
 
-  /** How many units the window holds now, pending ones included. For tables: it searches, deciding does not. */
+  /** Units in the window now, pending ones included. Uses a binary search, so it is not for the path of a request. */
   usedUnits(index: number, window: Window, nowUs: number): number {
     let low = Math.max(1, this.written - window.limit + 1);
     let high = this.written + 1;
@@ -113,13 +113,13 @@ export class WindowLog {
     this.pending -= units;
   }
 
-  /** The reserved units are being written now. */
+  /** Records reserved units as written now. */
   writeReserved(windows: readonly Window[], units: number, nowUs: number): void {
     this.pending -= units;
     this.write(windows, units, nowUs);
   }
 
-  /** Units that were not reserved are being written now. */
+  /** Records units that were not reserved as written now. */
   write(windows: readonly Window[], units: number, nowUs: number): void {
     if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#createRings(windows);
     const first = this.written + 1;
@@ -136,8 +136,8 @@ export class WindowLog {
   }
 
   /**
-   * Goes on under other windows. Nothing is forgotten: each unit keeps the most exact stamp that any old window
-   * remembers, and one that none remembers counts as written with the oldest that is.
+   * Continues with other windows. Every unit still counts: it keeps the most exact stamp of all old windows, and a unit
+   * without a stored stamp counts as written with the oldest stored one.
    */
   replaceWindows(from: readonly Window[], to: readonly Window[]): void {
     if (this.#rings === undefined) return;
@@ -160,7 +160,7 @@ export class WindowLog {
     });
   }
 
-  /** True when nothing in here can delay anybody any more: the log may be forgotten unnoticed (law L11). */
+  /** True when the log can no longer delay a request, so that deleting it changes nothing (law L11). */
   isExpired(windows: readonly Window[], spacingUs: number, nowUs: number): boolean {
     if (this.pending > 0) return false;
     if (this.written === 0) return true;
@@ -173,7 +173,7 @@ export class WindowLog {
     return this.written > 0 ? this.lastUs + spacingUs : 0;
   }
 
-  /** Builds the rings when stamps first differ: all units so far were written at `lastUs`. */
+  /** Called when stamps differ for the first time: all units so far were written at `lastUs`. */
   #createRings(windows: readonly Window[]): void {
     this.#rings = windows.map(({ grain, capacity }) => {
       const needed = Math.floor(this.written / grain);
@@ -182,8 +182,8 @@ export class WindowLog {
   }
 
   /**
-   * The ring, grown before it would overwrite what is in it, until it holds a whole window's worth. What has expired is
-   * kept too: a window that is stretched later (law L9) counts it again.
+   * The ring, grown before it would overwrite a stamp, up to the capacity of the window. Expired stamps are kept too,
+   * because a window that is stretched later (law L9) counts them again.
    */
   #ringFor(index: number, capacity: number, mark: number): Float64Array {
     const rings = this.#rings as Float64Array[];

@@ -1,38 +1,39 @@
 /**
- * The one spelling of a host. Policies, windows, circuits and stores are keyed by it, so two spellings that reach
- * the same server must never become two budgets.
+ * Canonical host names. Policies, windows, circuits and stores use them as keys, so two spellings of the same server
+ * must never become two budgets.
  */
+import { quote } from "./quote.ts";
 
-/** A host and the port its connection goes to, default ports filled in. */
+/** A canonical host and the port of the connection; the default port of the scheme where the URL has none. */
 export interface UrlHost {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Names that are canonical as they stand, which is nearly all of them: they skip the URL parser, which costs some
- * fifteen times as much. The last label starts with a letter, because one that looks like a number makes the whole
- * name an IPv4 address (`0x7f.1`). Punycode is taken at its word, as Node's parser takes it.
+ * Names that are canonical already, which is nearly all of them. They skip the URL parser, which costs about fifteen
+ * times as much. The last label starts with a letter, because a numeric one makes the whole name an IPv4 address
+ * (`0x7f.1`). Punycode is not decoded and checked; Node's parser does not do it either.
  */
 const PLAIN_NAME = /^(?:[a-z0-9_-]{1,63}\.)*[a-z_][a-z0-9_-]{0,62}$/;
 
-/** Four decimals as they are canonically written: no leading zeros, none above 255. */
+/** Four decimals without leading zeros, none above 255. */
 const PLAIN_IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
-/** What comes out of the parser: stricter than WHATWG, which lets `*`, `!` and labels of any length pass. */
+/** What the parser may return. Stricter than WHATWG, which accepts `*`, `!` and labels of any length. */
 const CANONICAL_NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 
-/** The parser trims blanks, drops tabs, decodes `%61` and cuts at these; here they mean that it is not a host. */
+/** Characters that the URL parser would trim, decode or treat as the end of the host; a host never contains them. */
 const NEVER_IN_A_HOST = /[\s\p{Cc}@/\\?#%]/u;
 
 const NAME_CHARS_MAX = 253;
 
-/** Longer than any name that could still become a valid one, short enough that no input costs time. */
+/** No longer text can become a valid name, and the parser never gets a longer one. */
 const INPUT_CHARS_MAX = 512;
 
 /**
  * Lower case, punycode, no trailing dot, IPv6 compressed and in brackets, IPv4 as four decimals (so a bare `8080` is
- * an address, as it is in a URL). A port is kept as given, 80 and 443 too: whoever writes one means that port only.
+ * an address, as it is in a URL). A port is kept, 80 and 443 too: a policy that names a port applies to that port only.
  * @throws RangeError that names the input.
  */
 export function canonicalHost(text: string): string {
@@ -51,8 +52,8 @@ export function canonicalHost(text: string): string {
 }
 
 /**
- * The canonical host of a URL, without its port, and the port that will be dialled.
- * The message names the scheme but never the URL, whose query may hold a key.
+ * The canonical host of a URL, without its port, and the port of the connection.
+ * The error message contains the scheme but not the URL, because its query may contain an API key.
  * @throws RangeError when the URL is not absolute, or neither http nor https.
  */
 export function urlHost(url: URL | string): UrlHost {
@@ -60,12 +61,12 @@ export function urlHost(url: URL | string): UrlHost {
   if (parsed === null) throw new RangeError("not an absolute URL; expected http://… or https://…");
   const { protocol, hostname, port } = parsed;
   if (protocol !== "http:" && protocol !== "https:") {
-    throw new RangeError(`cannot send to a ${JSON.stringify(shortened(protocol))} URL; expected http: or https:`);
+    throw new RangeError(`unsupported URL scheme ${quote(protocol)}; expected http: or https:`);
   }
   return { host: canonicalHost(hostname), port: port === "" ? (protocol === "http:" ? 80 : 443) : Number(port) };
 }
 
-/** Where the port's colon stands, or the end of the text. Two colons without brackets are a bare IPv6 address. */
+/** Index of the colon before the port, or the length of the text. A bare IPv6 address has several colons and no port. */
 function portColon(text: string): number {
   const colon = text.startsWith("[") ? text.indexOf("]") + 1 : text.indexOf(":");
   const isPort = colon > 0 && text[colon] === ":" && (text.startsWith("[") || text.indexOf(":", colon + 1) === -1);
@@ -82,11 +83,7 @@ function parsedHost(text: string): string | undefined {
 
 function notAHost(text: string): RangeError {
   return new RangeError(
-    `${JSON.stringify(shortened(text))} is not a host; expected a name such as "example.org", an address such as ` +
+    `${quote(text)} is not a host; expected a name such as "example.org", an address such as ` +
       `"192.0.2.1" or "[2001:db8::1]", with an optional port from 1 to 65535 ("example.org:8080")`,
   );
-}
-
-function shortened(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

@@ -1,8 +1,8 @@
 /**
  * The three date forms of RFC 9110, section 5.6.7, as epoch milliseconds.
  *
- * `Date.parse` will not do: it accepts `"2"`, local times and much else, and answers differ between engines. A header
- * that a server did not mean as a date must not become a wait. The days are counted by hand, since core has no Date.
+ * `Date.parse` cannot be used: it accepts `"2"`, local times and other texts, with different results in each engine,
+ * and a header that is not a date must not become a wait. Days are computed here, because core does not use Date.
  */
 
 const MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec";
@@ -16,7 +16,7 @@ const IMF_FIXDATE = new RegExp(
 const RFC_850 = new RegExp(
   `^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-(?<month>${MONTHS})-(?<shortYear>\\d\\d) ${TIME} GMT$`,
 );
-/** `Sun Nov  6 08:49:37 1994`, in UTC although it does not say so. */
+/** `Sun Nov  6 08:49:37 1994`, in UTC although the text has no time zone. */
 const ASCTIME = new RegExp(
   `^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?<month>${MONTHS}) (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`,
 );
@@ -25,8 +25,8 @@ const DAY_MS = 86_400_000;
 const MEAN_YEAR_MS = 365.2425 * DAY_MS;
 
 /**
- * Undefined when the text is none of the three forms or names a day that no calendar has.
- * The weekday must be a weekday but need not be the right one: a server that errs there still means its date.
+ * Undefined when the text has none of the three forms or names a day that does not exist.
+ * The weekday must be a valid name but may be the wrong one: the date is still what the server means.
  * A leap second counts as the first second of the next minute.
  * @param referenceMs decides the century of a two-digit year: never more than 50 years ahead of it.
  */
@@ -47,9 +47,9 @@ export function parseHttpDate(text: string, referenceMs: number): number | undef
   return epochDay(year, month, day) * DAY_MS + timeMs;
 }
 
-/** The latest year with these two digits whose instant, fifty years earlier, does not lie after the reference. */
+/** The latest year with these two digits that is at most fifty years after the reference. */
 function fullYear(shortYear: number, instantMs: (year: number) => number, referenceMs: number): number {
-  // Mean years miss the calendar's by less than two, so this errs upward, and by too little to need a second step.
+  // A mean year differs from the calendar by less than two years in total, so one correction below is enough.
   const yearAtMost = 1970 + Math.ceil(referenceMs / MEAN_YEAR_MS) + 51;
   const year = yearAtMost - ((((yearAtMost - shortYear) % 100) + 100) % 100);
   return instantMs(year - 50) > referenceMs ? year - 100 : year;
@@ -62,7 +62,7 @@ function daysInMonth(year: number, month: number): number {
 
 /**
  * Days since 1 January 1970 in the Gregorian calendar, carried back before its introduction.
- * Years are counted from March, so that the leap day is the last of its year and needs no case of its own.
+ * Years start in March, so that the leap day is the last day of its year and needs no special case.
  */
 function epochDay(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1;

@@ -1,6 +1,6 @@
-/** The candidate a mistyped word most likely meant; undefined when none is near. */
+/** The candidate closest to a mistyped word, for "did you mean"; undefined when none is close enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  // A word may be off by a third of its letters; more would suggest anything for anything.
+  // At most a third of the letters may differ; a looser bound would suggest unrelated words.
   let least = Math.min(4, Math.floor(word.length / 3) + 1);
   let best: string | undefined;
   if (word.length > MAX_LENGTH) return undefined;
@@ -14,10 +14,10 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** The work grows with the product of the lengths, and nobody mistypes a word this long. */
+/** The work grows with the product of the lengths, and no valid word is this long. */
 const MAX_LENGTH = 64;
 
-/** How many letters must be changed, dropped or added. */
+/** Levenshtein distance: letters to change, remove or add. */
 function distance(from: string, to: string): number {
   let above = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let row = 1; row <= from.length; row += 1) {

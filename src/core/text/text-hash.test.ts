@@ -12,7 +12,7 @@ test("a hash is sixteen digits, and the same for the same text", () => {
   );
 });
 
-test("a hundred thousand URLs that hardly differ have hashes of their own", () => {
+test("a hundred thousand similar URLs have different hashes", () => {
   const hashes = new Set<string>();
   for (let n = 0; n < 100_000; n += 1) hashes.add(textHash(`https://api.example.org/works/10.1000/${n}?mailto=you`));
   assert.equal(hashes.size, 100_000);
@@ -28,7 +28,7 @@ test("each digit of a hash takes every value about equally often", () => {
 });
 
 test("the hash of a text is the same on every machine and in every version", () => {
-  // Policies and URLs are compared by it over processes, machines and days.
+  // Hashes of policies and URLs are compared between processes, machines and versions.
   assert.equal(textHash(""), "b546688092742951");
   assert.equal(textHash("a"), "255fb6317054fb9e");
   assert.equal(textHash("https://example.org/works?page=2"), "3b85e4d80982c906");

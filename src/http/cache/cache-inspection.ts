@@ -1,5 +1,6 @@
 import { requestControl } from "../../core/cache/cache-control.ts";
-import { ageMs, decideReuse, entryFacts } from "../../core/cache/freshness.ts";
+import { ageMs, entryFacts } from "../../core/cache/freshness.ts";
+import { decideReuse } from "../../core/cache/reuse.ts";
 import { varyKeyOf } from "../../core/cache/stored-fields.ts";
 import { type CacheStore, type FoundResponse, isVariant } from "./cache-store.ts";
 

@@ -123,7 +123,7 @@ test("a deadline ends a call wherever it is: in line for a slot, on the wire, or
   for (const { reason } of (await failures) as PromiseRejectedResult[])
     assert.ok(reason instanceof DeadlineExceededError);
   const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
-  assert.match(reason.message, /500 ms of it in line/);
+  assert.match(reason.message, /500 ms of it queued/);
   await until(() => hub.snapshot().inFlight === 0);
   // One that got the slot at the last moment was dropped over a new connection, and counts for a moment yet.
   await time.advance(100);
@@ -145,6 +145,7 @@ test("who cannot be served before his deadline is told at once, and a deadline a
   await assert.rejects(hub.request(server.origin, { deadlineMs: 1500, maxWaitMs: Number.POSITIVE_INFINITY }), {
     name: "RateLimitExceeded",
     retryAfterMs: 2000,
+    message: /waits at most 1\.5 s \(the time left of deadlineMs\)$/,
   });
   await time.advance(1000);
   assert.equal((await willing).statusCode, 200);

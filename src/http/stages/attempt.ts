@@ -237,6 +237,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     record.retryAfterMs = undefined;
     record.sentMs = undefined;
     record.queuedSinceUs = this.#deps.time.monotonicUs();
+    const maxWaitMs = this.#maxWaitMs();
     try {
       const entry = this.#deps.gate.enter({
         host,
@@ -246,7 +247,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
         weight: call.weight,
         resolver: call.resolver,
         service: call.service,
-        maxWaitMs: this.#maxWaitMs(),
+        maxWaitMs,
+        maxWaitOption: maxWaitMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
         maxBreakerWaitMs: call.maxBreakerWaitMs,
         onWait: leaveQueue => {
           this.#leaveQueue = leaveQueue;

@@ -1,5 +1,7 @@
 import { type RequestControl, requestControl, responseControl } from "../../core/cache/cache-control.ts";
-import { ageMs, decideReuse, type EntryFacts, entryFacts, isStorable } from "../../core/cache/freshness.ts";
+import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
+import { decideReuse } from "../../core/cache/reuse.ts";
+import { isStorable } from "../../core/cache/storability.ts";
 import {
   freshened,
   invalidatedUrls,

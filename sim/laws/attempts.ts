@@ -1,0 +1,55 @@
+import type { SimFact } from "../facts.ts";
+import type { Law, LawMaker } from "./law.ts";
+
+/** Retries that a host may have at the start, and at most. */
+const START = 3;
+/** Retries that each call adds. */
+const EARNED = 0.2;
+
+/**
+ * B7: a host gets at most 1.2 attempts for each call, plus 3. The budget is capped at 3 retries, so that many
+ * successful calls do not allow a burst of retries later.
+ */
+export const fewAttempts: LawMaker = {
+  title: "attempts within 1.2 x calls + 3",
+  make: () => new FewAttempts(),
+};
+
+interface HostAttempts {
+  calls: number;
+  attempts: number;
+  budget: number;
+  late: number;
+}
+
+class FewAttempts implements Law {
+  readonly #sums = new Map<string, HostAttempts>();
+
+  check(fact: SimFact): string | undefined {
+    if (fact.kind === "call") {
+      const sum = this.#sumOf(fact.process, fact.call.host);
+      sum.calls += 1;
+      // A coalesced call adds to the budget when it sends its own request, which may be later.
+      if (fact.call.method === "GET") sum.late += Math.max(0, sum.budget + EARNED - START);
+      sum.budget = Math.min(START, sum.budget + EARNED);
+    }
+    if (fact.kind === "event" && fact.event.event_type === "http_retry") {
+      const sum = this.#sumOf(fact.process, fact.event.host);
+      sum.budget -= 1;
+      if (sum.budget + sum.late < -1e-6) return `a retry at ${fact.event.host} exceeds the retry budget`;
+    }
+    if (fact.kind !== "dispatched") return undefined;
+    const { process, host } = fact.request;
+    const sum = this.#sumOf(process, host);
+    sum.attempts += 1;
+    const most = sum.calls * (1 + EARNED) + START;
+    return sum.attempts > most ? `${sum.attempts} attempts for ${sum.calls} calls at ${host}` : undefined;
+  }
+
+  #sumOf(process: number, host: string): HostAttempts {
+    const key = `${process} ${host}`;
+    const sum = this.#sums.get(key) ?? { calls: 0, attempts: 0, budget: START, late: 0 };
+    this.#sums.set(key, sum);
+    return sum;
+  }
+}

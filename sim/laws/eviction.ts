@@ -1,0 +1,35 @@
+import type { SimFact, WireRequest } from "../facts.ts";
+import type { Plan } from "../plan.ts";
+import type { Law, LawMaker } from "./law.ts";
+
+/** L11: a key is evicted only when its state can no longer delay a request. */
+export const unobservableEviction: LawMaker = {
+  title: "eviction is unobservable",
+  make: plan => new UnobservableEviction(plan),
+};
+
+class UnobservableEviction implements Law {
+  readonly #plan: Plan;
+  readonly #lastUs = new Map<string, { readonly request: WireRequest; readonly atUs: number }>();
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  check(fact: SimFact): string | undefined {
+    if (fact.kind === "written" && fact.request.units > 0) {
+      const { request, atUs } = fact;
+      this.#lastUs.set(`${request.process} ${request.host} ${request.role}`, { request, atUs });
+    }
+    if (fact.kind !== "snapshot" || fact.isLast) return undefined;
+    const known = new Set(fact.keys.map(({ host, role }) => `${fact.process} ${host} ${role}`));
+    for (const [key, { request, atUs }] of this.#lastUs) {
+      if (request.process !== fact.process || known.has(key)) continue;
+      const rates = this.#plan.hosts.find(({ name }) => name === request.host)?.roleLimits[request.role]?.rates ?? [];
+      const longestUs = Math.max(...rates.map(({ windowMs }) => windowMs * 1000));
+      if (fact.atUs - atUs < longestUs || request.endedUs === undefined)
+        return `process ${fact.process} evicted ${request.host} (${request.role}) while its window still counts`;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import type { SimFact } from "../facts.ts";
+import type { CallPlan, Plan } from "../plan.ts";
+import type { Law, LawMaker } from "./law.ts";
+
+/** L2, L4: calls of one host and role are sent in the order of their arrival. */
+export const fairness: LawMaker = {
+  title: "first come, first served",
+  make: plan => new Fairness(plan),
+};
+
+class Fairness implements Law {
+  readonly #waiting = new Map<string, CallPlan[]>();
+  readonly #disturbed = new Set<string>();
+  readonly #plan: Plan;
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  check(fact: SimFact): string | undefined {
+    if (fact.kind === "call") this.#queueOf(fact.call).push(fact.call);
+    if (fact.kind === "done") this.#leave(fact.call);
+    if (fact.kind === "reloaded") this.#disturbed.add(`${fact.process}`);
+    if (fact.kind === "event") {
+      const { event, process } = fact;
+      // A call that waited for a circuit joins the end of the queue afterwards.
+      if (event.event_type === "breaker_state_change" || event.event_type === "breaker_cooldown_set")
+        this.#disturbed.add(`${process} ${event.host}`);
+      if (event.event_type === "store_away" || event.event_type === "store_back") this.#disturbed.add(`${process}`);
+    }
+    if (fact.kind !== "dispatched" || fact.request.attempt > 1) return undefined;
+    const { call, process, host } = fact.request;
+    const queue = this.#queueOf(call);
+    const index = queue.indexOf(call);
+    if (index < 0) return undefined;
+    const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
+    const earlier = queue.slice(0, index).find(other => !this.#mayShare(other, queue));
+    this.#leave(call);
+    return earlier === undefined || isDisturbed
+      ? undefined
+      : `call ${call.id} was sent before call ${earlier.id}, which arrived first`;
+  }
+
+  /** True for a call that may be coalesced with another one: it waits for that response, not in the queue. */
+  #mayShare(call: CallPlan, queue: readonly CallPlan[]): boolean {
+    if (call.method !== "GET") return false;
+    const isSame = (other: CallPlan) =>
+      other !== call && other.page === call.page && other.host === call.host && other.role === call.role;
+    return queue.some(isSame) || this.#plan.calls.some(other => isSame(other) && other.atMs <= call.atMs);
+  }
+
+  #queueOf(call: CallPlan): CallPlan[] {
+    const { process, host, role, method } = call;
+    const isHead =
+      method === "HEAD" && this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.countsHead !== true;
+    const key = `${process} ${host} ${role} ${isHead}`;
+    const queue = this.#waiting.get(key) ?? [];
+    this.#waiting.set(key, queue);
+    return queue;
+  }
+
+  #leave(call: CallPlan): void {
+    const queue = this.#queueOf(call);
+    const index = queue.indexOf(call);
+    if (index >= 0) queue.splice(index, 1);
+  }
+}

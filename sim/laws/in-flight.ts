@@ -1,0 +1,37 @@
+import type { SimFact, WireRequest } from "../facts.ts";
+import type { Plan } from "../plan.ts";
+import type { Law, LawMaker } from "./law.ts";
+
+/** L3: at most `max_concurrent` requests of a role, and `max_inflight` of a process, are in flight. */
+export const fewInFlight: LawMaker = {
+  title: "in flight within the slots",
+  make: plan => new FewInFlight(plan),
+};
+
+class FewInFlight implements Law {
+  readonly #plan: Plan;
+  readonly #out = new Set<WireRequest>();
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  check(fact: SimFact): string | undefined {
+    if (fact.kind === "ended") this.#out.delete(fact.request);
+    if (fact.kind === "done") {
+      // Aborted before it was written: no `ended` fact has been emitted yet.
+      for (const one of this.#out) if (one.call === fact.call && one.writtenUs === undefined) this.#out.delete(one);
+    }
+    if (fact.kind !== "dispatched") return undefined;
+    this.#out.add(fact.request);
+    const { process, host, role } = fact.request;
+    const own = [...this.#out].filter(one => one.process === process);
+    if (own.length > this.#plan.maxInFlight)
+      return `${own.length} requests of process ${process} are in flight; limit ${this.#plan.maxInFlight}`;
+    const most = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.maxConcurrent ?? 0;
+    const there = own.filter(one => one.host === host && one.role === role).length;
+    return there > most
+      ? `${there} requests of process ${process} are in flight at ${host} (${role}); limit ${most}`
+      : undefined;
+  }
+}

@@ -1,0 +1,54 @@
+import type { CircuitState } from "../../src/breaker/breaker-events.ts";
+import type { SimFact, WireRequest } from "../facts.ts";
+
+interface ObservedCircuit {
+  state: CircuitState;
+  sinceUs: number;
+  /** Number of state changes. */
+  generation: number;
+  /** Requests sent since the last change that have not ended. */
+  readonly inFlight: Set<WireRequest>;
+}
+
+/** The state of each circuit, as its events and requests show it. */
+export class ObservedCircuits {
+  readonly #observed = new Map<string, ObservedCircuit>();
+  readonly #generationOf = new WeakMap<WireRequest, number>();
+
+  of(process: number, host: string, role: string): ObservedCircuit {
+    const key = `${process} ${host} ${role}`;
+    const observed = this.#observed.get(key) ?? { state: "closed", sinceUs: 0, generation: 0, inFlight: new Set() };
+    this.#observed.set(key, observed);
+    return observed;
+  }
+
+  /** True when the request was sent in the current state of its circuit. */
+  isCurrent(request: WireRequest): boolean {
+    return this.#generationOf.get(request) === this.ofRequest(request).generation;
+  }
+
+  ofRequest({ process, host, role }: WireRequest): ObservedCircuit {
+    return this.of(process, host, role);
+  }
+
+  /** Call it with each fact after the law has checked it. */
+  record(fact: SimFact): void {
+    if (fact.kind === "dispatched") {
+      const observed = this.ofRequest(fact.request);
+      this.#generationOf.set(fact.request, observed.generation);
+      observed.inFlight.add(fact.request);
+    } else if (fact.kind === "ended") this.ofRequest(fact.request).inFlight.delete(fact.request);
+    else if (fact.kind === "done") {
+      // A request that was aborted before it was written has ended, although no `ended` fact has been emitted yet.
+      const { inFlight } = this.of(fact.process, fact.call.host, fact.call.role);
+      for (const request of inFlight)
+        if (request.call === fact.call && request.writtenUs === undefined) inFlight.delete(request);
+    } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
+      const { host, role, new: state } = fact.event;
+      if (host === undefined || role === undefined) return;
+      const observed = this.of(fact.process, host, role);
+      Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1 });
+      observed.inFlight.clear();
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Whether a response may be stored (RFC 9111, section 3). For a private cache with one user: responses to requests with
+ * `Authorization` may be stored, and `s-maxage` does not apply.
+ */
+import type { RequestControl, ResponseControl } from "./cache-control.ts";
+import { type DatedResponse, freshnessLifetimeMs, HEURISTICALLY_CACHEABLE } from "./freshness.ts";
+import { firstValue, varyNames } from "./stored-fields.ts";
+
+/** Statuses whose caching rules this cache implements, as `must-understand` requires. */
+const UNDERSTOOD_STATUSES: ReadonlySet<number> = new Set([...HEURISTICALLY_CACHEABLE, 302, 303, 307]);
+
+/**
+ * Never stored, whatever the headers say. 206 and 304 are incomplete. 428, 429, 431 and 511 must not be stored
+ * (RFC 6585). 401 and 407 depend on the caller's credentials, which are not part of the cache key.
+ */
+const NEVER_STORED: ReadonlySet<number> = new Set([206, 304, 401, 407, 428, 429, 431, 511]);
+
+export interface StorableExchange extends DatedResponse {
+  readonly method: string;
+  readonly requestControl: RequestControl;
+}
+
+/**
+ * Only GET is stored: HEAD is answered from a stored GET, and its own response has no body.
+ *
+ * A heuristically cacheable status is stored when it has an explicit lifetime, a basis for a heuristic one, or a
+ * validator. Any other final status (302, 403, 503) is stored only while it is fresh, because a failure that cannot be
+ * reused must not replace a response that can.
+ */
+export function isStorable(exchange: StorableExchange): boolean {
+  const { method, status, headers, requestControl, responseControl: control } = exchange;
+  if (method !== "GET" || status < 200 || status > 599 || NEVER_STORED.has(status)) return false;
+  if (requestControl.noStore || !permitsStorage(control, status)) return false;
+  if (varyNames(headers["vary"]).includes("*")) return false;
+  if (!HEURISTICALLY_CACHEABLE.has(status)) return freshnessLifetimeMs(exchange) > 0;
+  return control.maxAgeS !== undefined || ["expires", "etag", "last-modified"].some(name => firstValue(headers[name]));
+}
+
+/** With `must-understand`, `no-store` applies only to caches that do not know the rules of the status. */
+function permitsStorage({ noStore, mustUnderstand }: ResponseControl, status: number): boolean {
+  return mustUnderstand ? UNDERSTOOD_STATUSES.has(status) : !noStore;
+}

@@ -1,0 +1,11 @@
+const CHARS_MAX = 80;
+
+/** A user's text in quotes for a message, at most 80 characters of it. */
+export function quote(text: string): string {
+  return JSON.stringify(shorten(text));
+}
+
+/** The first 80 characters, with an ellipsis when there are more. */
+export function shorten(text: string): string {
+  return text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX)}…` : text;
+}
