@@ -6,7 +6,9 @@ import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Role } from "../policy/roles.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { BreakerEvent } from "./breaker-events.ts";
-import { type AllowRequest, BreakerRegistry } from "./breaker-registry.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
+import type { AllowRequest } from "./breakers.ts";
+import { breakersOf } from "./registry-breakers.ts";
 
 const host = "api.example.org";
 /** One thing at a time: no rolling window, no growing resets. */
@@ -97,7 +99,7 @@ describe("circuits", () => {
       answer(429, { resolver: "lov" }, 120_000);
       await time.advance(120_000);
       if (call < 2) continue;
-      assert.equal(registry.check({ host: "other.example", resolver: "lov" })?.remainingMs ?? 0, 0);
+      assert.equal(registry.check({ host: "other.example", resolver: "lov" })?.retryAfterMs ?? 0, 0);
     }
     for (let call = 0; call < 3; call += 1) registry.onFailure({ host: "c.example", resolver: "lov", status: 503 });
     assert.throws(
@@ -109,7 +111,7 @@ describe("circuits", () => {
   test("a time-out that is no time is the caller's mistake", () => {
     const { registry } = setUp();
     for (const timeoutMs of [Number.NaN, 0, -1, Number.POSITIVE_INFINITY]) {
-      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a finite number above 0/);
+      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a finite number greater than 0, got /);
     }
   });
 
@@ -539,7 +541,7 @@ test("what time alone does to a circuit wakes nobody, what a report does wakes t
   const { time, registry, answers, isAllowed } = setUp();
   answers(503, 5);
   let woken = 0;
-  registry.onUnblocked(() => {
+  breakersOf(registry).onUnblocked(() => {
     woken += 1;
   });
   await time.advance(60_000);
@@ -607,7 +609,7 @@ describe("keeping", () => {
     assert.throws(() => registry.reload({ defaults: { fail_max: 0 } }), ConfigError);
     assert.throws(
       () => registry.reload({ advanced: { cooldown_store: { backend: "redis" } } }),
-      /keeps its cooldowns in memory/,
+      /backend "redis" is not supported by BreakerRegistry.*use createHub/,
     );
   });
 

@@ -18,7 +18,10 @@ const VALUE_CHARS_MAX = 256;
  * in trouble wants, so `Retry-After: 0` must not pass for a permission. Of several values the longest counts.
  * Neither the status nor a cap is looked at here: Zenodo sends the field on a 200, and how much to believe is policy.
  */
-export function retryAfterMs(value: string | readonly string[] | undefined, at: DateReference): number | undefined {
+export function parseRetryAfterMs(
+  value: string | readonly string[] | undefined,
+  at: DateReference,
+): number | undefined {
   if (value === undefined) return undefined;
   let longestMs = 0;
   for (const line of typeof value === "string" ? [value] : value) {
