@@ -170,13 +170,13 @@ export class SimStore {
   }
 
   #apply({ process, settlements, asks }: Exchange): readonly LeaseReply[] {
-    if (this.#isGenerous) return asks.map(({ most }) => ({ kind: "given", units: most, isStricter: false }));
+    if (this.#isGenerous) return asks.map(({ most }) => ({ kind: "granted", units: most, isStricter: false }));
     const answers = this.#do(store => store.exchange(process, settlements, asks));
     for (const { keys, written, returned } of settlements) {
       for (const key of keys) this.#note(process, key, -written - returned);
     }
     for (const [index, answer] of answers.entries()) {
-      if (answer.kind !== "given") continue;
+      if (answer.kind !== "granted") continue;
       for (const { key } of asks[index]?.claims ?? []) this.#note(process, key, answer.units);
     }
     return answers;

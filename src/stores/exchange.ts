@@ -64,7 +64,7 @@ function lease(
     shortfall.add(key, isBinding, Math.min(freeUs, nowUs + leaseUs));
     if (units > 0) budget.reserve(process, units);
   }
-  if (units > 0) return { kind: "given", units, isStricter };
+  if (units > 0) return { kind: "granted", units, isStricter };
   return { kind: "wait", waitMs: Math.max(1, binding.freeUs - nowUs) / 1000, key: binding.key, isStricter };
 }
 

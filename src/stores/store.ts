@@ -20,7 +20,7 @@ export interface LeaseRequest {
 }
 
 export type LeaseReply =
-  | { readonly kind: "given"; readonly units: number; readonly isStricter: boolean }
+  | { readonly kind: "granted"; readonly units: number; readonly isStricter: boolean }
   | {
       readonly kind: "wait";
       /** From now on, by any clock; above 0. */

@@ -165,7 +165,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
             for (const [index, { way }] of asks.entries()) {
               const answer = expected[index];
               const place = `${process} ${way}`;
-              if (answer?.kind === "given") held.set(place, (held.get(place) ?? 0) + answer.units);
+              if (answer?.kind === "granted") held.set(place, (held.get(place) ?? 0) + answer.units);
             }
           }
         },
@@ -198,12 +198,12 @@ describe("the script", { skip: whyNoRedis() }, () => {
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
     const ask: LeaseRequest = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 2 };
     const nowUs = 1_700_000_000_000_000;
-    assert.deepEqual(await inLua("a", nowUs, [], [ask]), [{ kind: "given", units: 2, isStricter: false }]);
+    assert.deepEqual(await inLua("a", nowUs, [], [ask]), [{ kind: "granted", units: 2, isStricter: false }]);
     const settled: Settlement = { keys: ["x"], written: 2, returned: 0 };
     const wait = { kind: "wait", key: "x", isStricter: false };
     assert.deepEqual(await inLua("a", nowUs - 3600 * SECOND, [settled], [ask]), [{ ...wait, waitMs: 1000 }]);
     assert.deepEqual(await inLua("a", nowUs - 3599.6 * SECOND, [], [ask]), [{ ...wait, waitMs: 600 }]);
-    assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "given");
+    assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "granted");
   });
 
   test("every key is gone by itself when nothing in it matters any more", async () => {

@@ -124,17 +124,17 @@ describe("redis", { skip: whyNoRedis() }, () => {
       await opened(t, { prefix: "mirror", time, trustMs: 50, timeoutMs: 600_000, serverUs }),
       await opened(t, { prefix: "mirror", time, timeoutMs: 600_000, serverUs }),
     ];
-    assert.equal(await kindOf(b, one("k", 1)), "given");
+    assert.equal(await kindOf(b, one("k", 1)), "granted");
     assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 60_000, key: "k", isStricter: false });
     await b.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
     await time.advance(49);
     assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 59_951, key: "k", isStricter: false });
     await time.advance(1);
-    assert.equal(await kindOf(a, one("k", 1)), "given");
+    assert.equal(await kindOf(a, one("k", 1)), "granted");
     // What this process itself gives back it knows at once.
     assert.equal(await kindOf(a, one("k", 1)), "wait");
     await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
-    assert.equal(await kindOf(a, one("k", 1)), "given");
+    assert.equal(await kindOf(a, one("k", 1)), "granted");
   });
 
   test("a process whose clock is two seconds off counts like the others", async t => {
@@ -143,7 +143,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const [a, b] = [await opened(t, { prefix: "off" }), await opened(t, { prefix: "off", time })];
     for (let unit = 0; unit < 4; unit += 1) {
       const store = unit % 2 ? a : b;
-      assert.equal(await kindOf(store, one("k", 4, 2500)), "given");
+      assert.equal(await kindOf(store, one("k", 4, 2500)), "granted");
       await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
     }
     for (const store of [a, b]) {
@@ -154,9 +154,9 @@ describe("redis", { skip: whyNoRedis() }, () => {
 
   test("a server that forgot its scripts is told again", async t => {
     const store = await opened(t, { prefix: "flushed" });
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     server.cli("SCRIPT", "FLUSH");
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     assert.equal(await kindOf(store, one("k", 2)), "wait");
   });
 
@@ -164,7 +164,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const own = await ownServer(t);
     const troubles: string[] = [];
     const store = await opened(t, { onTrouble: ({ message }) => troubles.push(message) }, own.url);
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     await own.stop();
     for (let call = 0; call < 3; call += 1) await assert.rejects(ask(store, one("k", 2)), StoreError);
     await assert.rejects(store.exchange([], []), StoreError);
@@ -173,10 +173,10 @@ describe("redis", { skip: whyNoRedis() }, () => {
     await own.start();
     await eventually(() => store.exchange([], []));
     // The data is gone, but for what this process still has out.
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     assert.equal(await kindOf(store, one("k", 2)), "wait");
     await store.exchange([{ keys: ["k"], written: 0, returned: 2 }], []);
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     await own.stop();
     await assert.rejects(ask(store, one("k", 2)), StoreError);
     assert.equal(troubles.length, 2);
@@ -201,7 +201,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     // Long enough for a server on a busy machine that is not paused.
     const store = await opened(t, { timeoutMs: 700 }, own.url);
     const other = await opened(t, { timeoutMs: 5000 }, own.url);
-    assert.equal(await kindOf(store, one("k", 3)), "given");
+    assert.equal(await kindOf(store, one("k", 3)), "granted");
     await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
     own.pause();
     await assert.rejects(ask(store, one("k", 3)), { name: "StoreError", message: /no answer within 700 ms/ });
@@ -210,8 +210,8 @@ describe("redis", { skip: whyNoRedis() }, () => {
     own.resume();
     await eventually(() => store.exchange([], []));
     // Three a minute, one was written: two are left, whoever takes them.
-    assert.equal(await kindOf(other, one("k", 3)), "given");
-    assert.equal(await kindOf(store, one("k", 3)), "given");
+    assert.equal(await kindOf(other, one("k", 3)), "granted");
+    assert.equal(await kindOf(store, one("k", 3)), "granted");
     assert.equal(await kindOf(store, one("k", 3)), "wait");
   });
 
@@ -220,17 +220,17 @@ describe("redis", { skip: whyNoRedis() }, () => {
     t.after(() => wire.close());
     const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${wire.port}`);
     const other = await opened(t, { prefix: "lost" });
-    assert.equal(await kindOf(store, one("k", 3, 500)), "given");
+    assert.equal(await kindOf(store, one("k", 3, 500)), "granted");
     // The units are given, and the answer is cut off with the connection.
     wire.isCut = true;
     await assert.rejects(ask(store, one("k", 3, 500)), StoreError);
     wire.isCut = false;
-    assert.equal(await kindOf(other, one("k", 3, 500)), "given");
+    assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
     assert.equal(await kindOf(other, one("k", 3, 500)), "wait", "it counts");
     await eventually(() => ask(store, one("k", 3, 500)));
     await systemTime.sleep(550);
     // One of each is out, and of the lost one nothing is left.
-    assert.equal(await kindOf(other, one("k", 3, 500)), "given");
+    assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
     assert.equal(await kindOf(other, one("k", 3, 500)), "wait");
   });
 
@@ -239,7 +239,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     t.after(() => wire.close());
     const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${wire.port}`);
     const three = { ...one("k", 3, 400), least: 3, most: 3 };
-    assert.equal(await kindOf(store, three), "given");
+    assert.equal(await kindOf(store, three), "granted");
     const settlement = { keys: ["k"], written: 0, returned: 2 };
     wire.isCut = true;
     await assert.rejects(store.exchange([settlement], []), StoreError);
@@ -247,14 +247,14 @@ describe("redis", { skip: whyNoRedis() }, () => {
     await eventually(() => store.exchange([settlement], []));
     // One is still out, and nobody else has anything.
     const two = { ...one("k", 3, 400), least: 2, most: 9 };
-    assert.deepEqual(await ask(store, two), { kind: "given", units: 2, isStricter: false });
+    assert.deepEqual(await ask(store, two), { kind: "granted", units: 2, isStricter: false });
   });
 
   test("a password opens the door, and is in no message", async t => {
     const own = await ownServer(t, "--requirepass", "s3cret:of/them");
     const place = `127.0.0.1:${own.port}`;
     const store = await opened(t, {}, `redis://:${encodeURIComponent("s3cret:of/them")}@${place}/2`);
-    assert.equal(await kindOf(store, one("k", 1)), "given");
+    assert.equal(await kindOf(store, one("k", 1)), "granted");
     for (const url of [`redis://:wr0ng@${place}`, `redis://${place}`, "redis://:wr0ng@", "http://:wr0ng@localhost"]) {
       await assert.rejects(RedisStore.open(url), error => {
         assert.ok(error instanceof StoreError);
@@ -293,10 +293,10 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const answers = await store.exchange([], asks);
     assert.deepEqual(
       answers.map(({ kind }) => kind),
-      ["given", "given", "given", "wait"],
+      ["granted", "granted", "granted", "wait"],
     );
     await store.exchange([{ keys: ["lane b.org metadata", "total group"], written: 0, returned: 1 }], []);
-    assert.equal(await kindOf(store, way("d.org", "group")), "given");
+    assert.equal(await kindOf(store, way("d.org", "group")), "granted");
     assert.deepEqual(own.cli("KEYS", "docstokg{*").split("\n").sort(), [
       "docstokg{a.org}:lane a.org metadata",
       "docstokg{a.org}:total a.org",

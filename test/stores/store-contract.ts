@@ -38,7 +38,7 @@ async function ask(store: BudgetStore, wanted: LeaseRequest): Promise<LeaseReply
 
 async function units(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
   const answer = await ask(store, wanted);
-  return answer.kind === "given" ? answer.units : 0;
+  return answer.kind === "granted" ? answer.units : 0;
 }
 
 async function waitMs(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
@@ -60,7 +60,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it("what one process has got no other gets, until the window has passed since the write", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    assert.deepEqual(await ask(a, one("k", 1)), { kind: "given", units: 1, isStricter: false });
+    assert.deepEqual(await ask(a, one("k", 1)), { kind: "granted", units: 1, isStricter: false });
     await tested.advance(400);
     assert.equal(await units(b, one("k", 1)), 0);
     await written(a, 1, "k");
@@ -82,7 +82,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const a = await tested.member();
     assert.equal(await units(a, one("k", 1)), 1);
     const [answer] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
-    assert.equal(answer?.kind, "given");
+    assert.equal(answer?.kind, "granted");
   });
 
   it("all budgets on a way give, or none is charged", async tested => {
@@ -140,7 +140,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it("of two policies the stricter counts, and the other is told", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    assert.deepEqual(await ask(a, one("k", 2)), { kind: "given", units: 1, isStricter: false });
+    assert.deepEqual(await ask(a, one("k", 2)), { kind: "granted", units: 1, isStricter: false });
     assert.equal((await ask(b, one("k", 10))).isStricter, true);
     assert.equal((await ask(b, one("k", 10))).kind, "wait");
     assert.equal((await ask(a, one("k", 2))).isStricter, false);
@@ -148,7 +148,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     await tested.advance(LEASE_MS - 1);
     await returned(b, 1, "k");
     await tested.advance(LEASE_MS - 1);
-    assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "given", units: 9, isStricter: false });
+    assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "granted", units: 9, isStricter: false });
   });
 
   it("processes that are all hungry get the same, whoever comes first", async tested => {
@@ -226,7 +226,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     );
     assert.deepEqual(
       answers.map(({ kind }) => kind),
-      Array.from({ length: 64 }, (_, index) => (index < 48 ? "given" : "wait")),
+      Array.from({ length: 64 }, (_, index) => (index < 48 ? "granted" : "wait")),
     );
   });
 

@@ -81,7 +81,7 @@ async function sent(store: Store, ask: LeaseRequest): Promise<number> {
 async function leased(store: Store, ask: LeaseRequest): Promise<{ readonly units: number; readonly waitMs: number }> {
   const [answer] = await store.exchange([], [ask]);
   processes = Math.max(processes, store.processes);
-  if (answer?.kind === "given") return { units: answer.units, waitMs: 0 };
+  if (answer?.kind === "granted") return { units: answer.units, waitMs: 0 };
   return { units: 0, waitMs: answer?.waitMs ?? 0 };
 }
 

@@ -19,7 +19,7 @@ export class RedisRefusalCache {
   }
 
   record(requestKey: string, reply: LeaseReply, nowUs: number): void {
-    if (reply.kind === "given") {
+    if (reply.kind === "granted") {
       this.#refusals.delete(requestKey);
       return;
     }

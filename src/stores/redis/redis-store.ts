@@ -202,7 +202,7 @@ export class RedisStore implements Store {
     // Several slots of a cluster, and one failed: what the others gave goes to nobody, and counts as written.
     for (const [index, { claims }] of requests.entries()) {
       const reply = replies[index];
-      if (reply?.kind !== "given") continue;
+      if (reply?.kind !== "granted") continue;
       for (const { key } of claims) this.#ledger.settled(key, reply.units);
       this.#ledger.markUncertain(
         claims.map(({ key }) => key),
@@ -251,7 +251,7 @@ export class RedisStore implements Store {
       // In between the connection may have broken: then the server has to be told again.
       if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
       for (const [caller, reply] of own.entries()) {
-        if (reply.kind === "given") this.#ledger.granted(keys, reply.units);
+        if (reply.kind === "granted") this.#ledger.granted(keys, reply.units);
         onReply[caller]?.(reply);
       }
       const last = own.at(-1);
@@ -291,5 +291,5 @@ export class RedisStore implements Store {
 }
 
 function unlimited({ most }: LeaseRequest): LeaseReply {
-  return { kind: "given", units: most, isStricter: false };
+  return { kind: "granted", units: most, isStricter: false };
 }

@@ -75,7 +75,7 @@ export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): r
     const isStricter = next() === 1;
     return onReply.map((_, index): LeaseReply => {
       const units = granted[index];
-      return units === undefined ? { kind: "wait", waitMs, key, isStricter } : { kind: "given", units, isStricter };
+      return units === undefined ? { kind: "wait", waitMs, key, isStricter } : { kind: "granted", units, isStricter };
     });
   });
 }

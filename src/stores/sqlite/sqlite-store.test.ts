@@ -53,7 +53,7 @@ function askFor(key: string, limit: number, windowMs: number, most = 1): LeaseRe
 
 async function given(store: BudgetStore, ask: LeaseRequest): Promise<number> {
   const [answer] = await store.exchange([], [ask]);
-  return answer?.kind === "given" ? answer.units : 0;
+  return answer?.kind === "granted" ? answer.units : 0;
 }
 
 async function waitMs(store: BudgetStore, ask: LeaseRequest): Promise<number> {
