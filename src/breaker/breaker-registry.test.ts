@@ -111,7 +111,10 @@ describe("circuits", () => {
   test("a time-out that is no time is the caller's mistake", () => {
     const { registry } = setUp();
     for (const timeoutMs of [Number.NaN, 0, -1, Number.POSITIVE_INFINITY]) {
-      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a finite number greater than 0, got /);
+      assert.throws(
+        () => registry.allow({ host, timeoutMs }),
+        /timeoutMs must be a finite number greater than 0, got /,
+      );
     }
   });
 

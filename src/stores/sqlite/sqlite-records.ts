@@ -26,14 +26,23 @@ export const RECORD_TABLES = `
   CREATE INDEX breaker_cooldowns_by_end ON breaker_cooldowns (until_wall);
 `;
 
-/** Names of version 2 in plain words: the table, its column, and fields inside the stored JSON. */
+/**
+ * Renames what version 2 stored under other names: the table, its column, and fields inside the JSON. The fields are
+ * found as text: a quotation mark inside a JSON string is escaped, so a reason never looks like one of these keys.
+ * Status records of processes are dropped: they hold other fields, and a running process writes a new one each second.
+ */
 export const RENAMED_RECORDS = `
   DROP INDEX notes_by_end;
   ALTER TABLE notes RENAME TO records;
   ALTER TABLE records RENAME COLUMN note TO record;
   CREATE INDEX records_by_end ON records (keep_until_us);
-  UPDATE records SET record = replace(replace(record, '"asked":', '"serverCooldown":'), '"ordered":', '"operatorCooldown":')
+  DELETE FROM records WHERE name LIKE 'process %';
+  UPDATE records SET record =
+    replace(replace(record, '"asked":', '"serverCooldown":'), '"ordered":', '"operatorCooldown":')
     WHERE name LIKE 'host %' OR name LIKE 'resolver %';
+  UPDATE records SET record =
+    replace(replace(record, '"hungrySinceUs":', '"waitingSinceUs":'), '"hungryUntilUs":', '"waitingUntilUs":')
+    WHERE name LIKE 'slots %';
   UPDATE budgets SET state =
     replace(replace(replace(state, '"isHungry":', '"isWaiting":'), '"backUs":', '"nextRequestUs":'), '"served":', '"usage":');
 `;
