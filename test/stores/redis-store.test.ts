@@ -204,7 +204,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 3)), "granted");
     await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
     own.pause();
-    await assert.rejects(ask(store, one("k", 3)), { name: "StoreError", message: /no answer within 700 ms/ });
+    await assert.rejects(ask(store, one("k", 3)), { name: "StoreError", message: /no reply within 700 ms/ });
     for (let call = 0; call < 4; call += 1) await assert.rejects(ask(store, one("k", 3)), StoreError);
     await systemTime.sleep(100);
     own.resume();
