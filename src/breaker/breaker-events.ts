@@ -64,7 +64,10 @@ export type BreakerEvent =
       readonly reset_timeout_s: number;
       /** Present when the change was read from the record of another process. */
       readonly heard?: true;
-      /** Milliseconds that the last call to this host waited for rate limits; undefined without a hub and for a resolver. */
+      /**
+       * Milliseconds that the last call to this host waited for rate limits; undefined without a hub and for a
+       * resolver.
+       */
       readonly last_rate_delay_ms: number | undefined;
     } & CircuitName)
   /** A cooldown of a host has started or become longer. */

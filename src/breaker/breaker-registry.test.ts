@@ -33,7 +33,7 @@ function setUp(options: BreakersOptions = plain, random: () => number = () => 0)
 }
 
 describe("circuits", () => {
-  test("five 503s in a row cut a role off for its reset time, then one probe may try", async () => {
+  test("five consecutive 503s open the circuit of a role for its reset timeout, then one probe passes", async () => {
     const { time, registry, answers, isAllowed } = setUp();
     answers(503, 5);
     await time.advance(59_999);
@@ -53,7 +53,7 @@ describe("circuits", () => {
     assert.equal(isAllowed(), true);
   });
 
-  test("four failures, a success and four failures leave it closed", () => {
+  test("four failures, a success and four failures leave the circuit closed", () => {
     const { registry, answers } = setUp();
     answers(503, 4);
     answers(200, 1);
@@ -61,7 +61,7 @@ describe("circuits", () => {
     assert.equal(registry.state(host).state, "closed");
   });
 
-  test("roles have their own numbers and circuits; the host is reported as its worst", async () => {
+  test("each role has its own limits and circuit, and the host reports its worst state", async () => {
     const { time, registry, answers, isAllowed } = setUp({ advanced: plain.advanced });
     answers(503, 3, { role: "artifact" });
     answers(503, 4, { role: "metadata" });
@@ -76,7 +76,7 @@ describe("circuits", () => {
     assert.equal(isAllowed({ role: "landing" }), true);
   });
 
-  test("a resolver's circuit counts its failures over all hosts, and denies only that resolver", () => {
+  test("the circuit of a resolver counts failures over all hosts, and denies only that resolver", () => {
     const { answer, isAllowed } = setUp({
       ...plain,
       resolvers: { landing_page: { fail_max: 4, reset_timeout_s: 45 } },
@@ -89,7 +89,7 @@ describe("circuits", () => {
     assert.equal(isAllowed({ host: "a.example" }), true);
   });
 
-  test("what one host asks for does not keep its resolver from the others, and a refusal says whose it is", async () => {
+  test("a Retry-After of one host does not block its resolver at other hosts, and a denial names the resolver", async () => {
     const { time, answer, registry } = setUp({
       defaults: { fail_max: 99, reset_timeout_s: 10 },
       resolvers: { lov: { fail_max: 3, reset_timeout_s: 10 } },
@@ -108,7 +108,7 @@ describe("circuits", () => {
     );
   });
 
-  test("a time-out that is no time is the caller's mistake", () => {
+  test("an invalid timeoutMs is a RangeError", () => {
     const { registry } = setUp();
     for (const timeoutMs of [Number.NaN, 0, -1, Number.POSITIVE_INFINITY]) {
       assert.throws(
@@ -118,7 +118,7 @@ describe("circuits", () => {
     }
   });
 
-  test("a host's own numbers win over the role's, and its role's over both", () => {
+  test("limits of a host override those of a role, and limits of a role at a host override both", () => {
     const { answers, isAllowed } = setUp({
       ...plain,
       defaults: { roles: { metadata: { fail_max: 9 } } },
@@ -147,7 +147,7 @@ describe("half-open", () => {
     return set;
   }
 
-  test("metadata tries one call at a time, artifact two", async () => {
+  test("half-open admits one metadata probe at a time, and two artifact probes", async () => {
     for (const [role, trials] of [
       ["metadata", 1],
       ["artifact", 2],
@@ -159,7 +159,7 @@ describe("half-open", () => {
     }
   });
 
-  test("a success closes; a failure opens for another full reset", async () => {
+  test("a successful probe closes the circuit, a failed one opens it for another full reset timeout", async () => {
     const good = await halfOpen("metadata");
     good.answer(200);
     assert.equal(good.registry.state(host).state, "closed");
@@ -171,7 +171,7 @@ describe("half-open", () => {
     assert.equal(bad.isAllowed(), true);
   });
 
-  test("a probe that ends as a 404, an abort, a throw or a refusal of ours gives its place back at once", async () => {
+  test("a probe that ends with a 404, an abort, an exception or a rejection by the limiter frees its slot at once", async () => {
     const { registry, isAllowed, answer } = await halfOpen("metadata");
     answer(404);
     assert.equal(isAllowed(), true);
@@ -188,7 +188,7 @@ describe("half-open", () => {
     assert.equal(registry.state(host).state, "half_open");
   });
 
-  test("a probe nobody ever reports loses its place after the call's own time-out and a margin", async () => {
+  test("a probe that is never reported loses its slot after the timeout of the call plus a margin", async () => {
     const { time, registry, isAllowed } = await halfOpen("metadata");
     registry.allow({ host, timeoutMs: 10_000 });
     await time.advance(14_999);
@@ -197,7 +197,7 @@ describe("half-open", () => {
     assert.equal(isAllowed(), true);
   });
 
-  test("probes are jittered within the policy's bound, calls of a closed circuit never", async () => {
+  test("probes get a jitter of at most jitter_ms, calls of a closed circuit get none", async () => {
     let draw = 0;
     const { time, registry, answers } = setUp(plain, () => (draw++ % 100) / 100);
     assert.equal(registry.allow({ host }).jitterMs, 0);
@@ -212,7 +212,7 @@ describe("half-open", () => {
     assert.ok(new Set(jitters).size > 90);
   });
 
-  test("a result that comes late, from before the opening, changes nothing", async () => {
+  test("a late result from before the circuit opened changes nothing", async () => {
     const { time, registry, answers } = setUp();
     const early = registry.allow({ host });
     const another = registry.allow({ host });
@@ -228,8 +228,8 @@ describe("half-open", () => {
   });
 });
 
-describe("what counts", () => {
-  test("404s and 403s are neutral and do not interrupt a row of failures", () => {
+describe("classification", () => {
+  test("404s and 403s are neutral and do not reset the count of consecutive failures", () => {
     const { registry, answers } = setUp();
     answers(404, 20);
     answers(403, 20);
@@ -241,7 +241,7 @@ describe("what counts", () => {
     assert.equal(registry.state(host).state, "open");
   });
 
-  test("connections that break count, calls that their caller aborts do not", () => {
+  test("broken connections are failures, calls aborted by the caller are not", () => {
     const { registry } = setUp();
     const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
     const abort = new DOMException("enough", "AbortError");
@@ -251,7 +251,7 @@ describe("what counts", () => {
     assert.equal(registry.state(host).state, "open");
   });
 
-  test("which statuses are failures can be set", () => {
+  test("classify.failure_statuses decides which statuses are failures", () => {
     const { registry, answers } = setUp({ ...plain, defaults: { fail_max: 2, classify: { failure_statuses: [418] } } });
     registry.onFailure({ host, status: 418 });
     registry.onFailure({ host, status: 418 });
@@ -262,7 +262,7 @@ describe("what counts", () => {
     assert.equal(registry.state("b.example").state, "closed");
   });
 
-  test("run takes what resolves for a success, judges what rejects, and heeds what the call says itself", async () => {
+  test("run reports success when the call resolves, classifies its error when it rejects, and keeps its own report", async () => {
     const { registry } = setUp();
     assert.equal(await registry.run({ host }, async () => "an answer"), "an answer");
     const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
@@ -288,7 +288,7 @@ describe("what counts", () => {
     assert.equal(registry.state("c.example").state, "closed");
   });
 
-  test("the two-step form leaves no probe and no permit behind", async () => {
+  test("onSuccess and onFailure leave no probe and no permit behind", async () => {
     const { time, registry, isAllowed, answers } = setUp();
     answers(503, 5);
     await time.advance(60_000);
@@ -304,7 +304,7 @@ describe("what counts", () => {
     assert.ok([...registry.statuses()].length <= 16_384);
   });
 
-  test("a success in the two-step form gives its probe back where more than one is asked for", async () => {
+  test("onSuccess returns its probe when success_threshold needs more successes", async () => {
     const { time, registry, isAllowed } = setUp({
       ...plain,
       defaults: { fail_max: 1, reset_timeout_s: 60, half_open: { success_threshold: 2 } },
@@ -319,7 +319,7 @@ describe("what counts", () => {
     assert.equal(registry.state(host).state, "closed");
   });
 
-  test("an empty quota makes a 403 a throttle, and an archive's replay of a 503 says nothing", () => {
+  test("a 403 with an empty quota is a throttle, and a 503 replayed by an archive is neutral", () => {
     const { registry } = setUp();
     assert.deepEqual(registry.classify({ status: 403, remaining: 0 }), {
       kind: "failure",
@@ -329,7 +329,7 @@ describe("what counts", () => {
     assert.deepEqual(registry.classify({ status: 503, isMemento: true }), { kind: "neutral" });
   });
 
-  test("run lets a probe wait its moment", async () => {
+  test("run waits for the jitter of a probe before it calls", async () => {
     const { time, registry, answers } = setUp(plain, () => 0.5);
     answers(503, 5);
     await time.advance(60_000);
@@ -342,7 +342,7 @@ describe("what counts", () => {
     assert.equal(calledMs, 60_075);
   });
 
-  test("a success in the two-step form ends no cooldown: nobody can tell when its call began", () => {
+  test("onSuccess ends no cooldown, because the start of its call is unknown", () => {
     const { registry, answer, isAllowed } = setUp();
     answer(429, {}, 900_000);
     registry.allow({ host: "b.example" });
@@ -350,7 +350,7 @@ describe("what counts", () => {
     assert.equal(isAllowed(), false);
   });
 
-  test("the two-step form opens, and its success closes", async () => {
+  test("onFailure opens the circuit, onSuccess closes it", async () => {
     const { time, registry, isAllowed } = setUp();
     for (let call = 0; call < 5; call += 1) registry.onFailure({ host, status: 500 });
     assert.equal(isAllowed(), false);
@@ -361,7 +361,7 @@ describe("what counts", () => {
 });
 
 describe("cooldowns", () => {
-  test("a Retry-After is heeded on 429 and 503 up to the cap, over all roles", async () => {
+  test("Retry-After on 429 and 503 starts a cooldown of all roles, at most retry_after_cap_s", async () => {
     const { time, registry, answer, isAllowed } = setUp();
     answer(429, {}, 4000);
     assert.deepEqual([isAllowed(), isAllowed({ role: "artifact" })], [false, false]);
@@ -374,7 +374,7 @@ describe("cooldowns", () => {
     assert.equal(registry.remainingMs(host), 900_000);
   });
 
-  test("a Retry-After on another status, or none that is valid, is no cooldown", () => {
+  test("an invalid Retry-After, or one on another status, starts no cooldown", () => {
     const { registry, answer } = setUp();
     answer(500, {}, 4000);
     answer(404, {}, 4000);
@@ -384,7 +384,7 @@ describe("cooldowns", () => {
     assert.equal(registry.remainingMs(host), 0);
   });
 
-  test("the later deadline counts, and a success from before it ends nothing", () => {
+  test("the later cooldown wins, and a success of an older permit does not end it", () => {
     const { registry, answer } = setUp();
     const older = registry.allow({ host });
     const alsoOlder = registry.allow({ host });
@@ -395,7 +395,7 @@ describe("cooldowns", () => {
     assert.equal(registry.remainingMs(host), 900_000);
   });
 
-  test("a throttle that answers an older generation is still the server's word", () => {
+  test("a throttle of an older generation still starts its cooldown", () => {
     const { registry, answers } = setUp();
     const older = registry.allow({ host });
     answers(503, 5);
@@ -403,7 +403,7 @@ describe("cooldowns", () => {
     assert.equal(registry.remainingMs(host), 300_000);
   });
 
-  test("what an operator opens only time or an operator ends", async () => {
+  test("a circuit opened by an operator is closed only by time or an operator", async () => {
     const { time, registry, isAllowed } = setUp();
     registry.open(host, 300, "maintenance");
     assert.equal(registry.state(host).reason, "cli-open:maintenance");
@@ -419,7 +419,7 @@ describe("cooldowns", () => {
     assert.throws(() => registry.allow(JSON.parse('{ "host": "a.example", "role": "pdf" }')), /"pdf" is no role/);
   });
 
-  test("failures close together cool a host down even if no role reaches its own limit", async () => {
+  test("failures within the rolling window start a cooldown even if no role reaches fail_max", async () => {
     const { time, answers, registry, isAllowed } = setUp({
       defaults: { fail_max: 99 },
       advanced: { rolling_window: { window_s: 10, threshold_failures: 3, cooldown_s: 60 } },
@@ -444,7 +444,7 @@ describe("cooldowns", () => {
     assert.equal(isAllowed(), true);
   });
 
-  test("a host whose probe came back well has a clean slate", async () => {
+  test("a successful probe clears the rolling window of its host", async () => {
     const { time, registry, answers } = setUp({
       defaults: { fail_max: 5, reset_timeout_s: 1 },
       advanced: { adaptive_reset: { enabled: false } },
@@ -457,14 +457,14 @@ describe("cooldowns", () => {
     assert.equal(registry.state(host).windowFailures, 1);
   });
 
-  test("by default six failures within thirty seconds cool a host down for sixty", () => {
+  test("by default six failures within 30 s start a cooldown of 60 s", () => {
     const { registry, answers } = setUp({});
     for (const role of ["metadata", "artifact", "landing"] as const) answers(500, 2, { role });
     assert.equal(registry.remainingMs(host), 60_000);
     assert.equal(registry.state(host).windowFailures, 0);
   });
 
-  test("a step of the wall clock moves no deadline", async () => {
+  test("a step of the wall clock does not change the end of a cooldown", async () => {
     const { time, answer, isAllowed } = setUp();
     answer(429, {}, 4000);
     time.stepWall(1_000_000);
@@ -474,7 +474,7 @@ describe("cooldowns", () => {
     assert.equal(isAllowed(), true);
   });
 
-  test("a host that keeps asking for longer than its reset is given it, for the run", async () => {
+  test("repeated Retry-Afters longer than the reset timeout raise it for the run", async () => {
     const { time, answer, events, registry, answers } = setUp({
       defaults: { fail_max: 3, reset_timeout_s: 10 },
       advanced: { rolling_window: { enabled: false } },
@@ -491,8 +491,8 @@ describe("cooldowns", () => {
   });
 });
 
-describe("telling", () => {
-  test("an episode reads closed, open, half_open, closed, and refusals say what they saved", async () => {
+describe("events", () => {
+  test("an outage emits closed, open, half_open, closed, and each denial has its remaining time", async () => {
     const { time, events, registry, answers, answer } = setUp();
     answers(503, 5);
     await time.advance(20_000);
@@ -517,7 +517,7 @@ describe("telling", () => {
     assert.equal(events.filter(event => event.event_type === "breaker_success").length, 1);
   });
 
-  test("a listener can stop listening, and one that throws breaks nothing", async () => {
+  test("a listener can be removed, and one that throws breaks nothing", async () => {
     const { registry, answers } = setUp();
     const heard: string[] = [];
     const stop = registry.listen(event => heard.push(event.event_type));
@@ -540,7 +540,7 @@ describe("telling", () => {
   });
 });
 
-test("what time alone does to a circuit wakes nobody, what a report does wakes those who wait", async () => {
+test("a timeout of a circuit wakes no waiting call, a reported result does", async () => {
   const { time, registry, answers, isAllowed } = setUp();
   answers(503, 5);
   let woken = 0;
@@ -555,8 +555,8 @@ test("what time alone does to a circuit wakes nobody, what a report does wakes t
   assert.equal(woken, 1);
 });
 
-describe("keeping", () => {
-  test("hosts that are well are forgotten, others are not", () => {
+describe("eviction and reload", () => {
+  test("hosts without failures are evicted, others are not", () => {
     const { registry, answers } = setUp();
     answers(503, 1, { host: "ailing.example" });
     const permit = registry.allow({ host: "busy.example" });
@@ -572,7 +572,7 @@ describe("keeping", () => {
     permit.release();
   });
 
-  test("dead hosts that nobody asks for any more are forgotten after an hour", async () => {
+  test("failed hosts that are not called for an hour are evicted", async () => {
     const { time, registry, answers } = setUp();
     for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `dead${visit}.example` });
     await time.advance(3_700_000);
@@ -581,7 +581,7 @@ describe("keeping", () => {
     assert.ok(names.filter(name => name.startsWith("dead")).length < 3000, String(names.length));
   });
 
-  test("a lowered threshold of the rolling window holds at once", () => {
+  test("a lowered threshold_failures applies at once", () => {
     const { registry, answers } = setUp({ defaults: { fail_max: 99 } });
     answers(503, 4);
     registry.reload({ defaults: { fail_max: 99 }, advanced: { rolling_window: { threshold_failures: 2 } } });
@@ -589,7 +589,7 @@ describe("keeping", () => {
     assert.equal(registry.state(host).reason, "rolling-window");
   });
 
-  test("an operator's close forgives everything, and closing an unknown host is no news", () => {
+  test("close clears everything about a host, and closing an unknown host emits no event", () => {
     const { registry, answers, events } = setUp();
     registry.close("never.example");
     assert.deepEqual(events, []);
@@ -598,7 +598,7 @@ describe("keeping", () => {
     assert.deepEqual([registry.state(host).state, registry.state(host).windowFailures], ["closed", 0]);
   });
 
-  test("new numbers hold at once, and what is open stays open until its time", async () => {
+  test("reload applies at once, and open circuits keep their end", async () => {
     const { time, registry, answers, isAllowed } = setUp();
     answers(503, 5);
     answers(503, 2, { host: "b.example" });
@@ -616,7 +616,7 @@ describe("keeping", () => {
     );
   });
 
-  test("numbers that make no sense are refused with their places", () => {
+  test("invalid options are a ConfigError that names each path", () => {
     assert.throws(
       () =>
         new BreakerRegistry({

@@ -10,7 +10,10 @@ import { HostBreaker } from "./host-breaker.ts";
 const KEPT_HOSTS = 16_384;
 const KEPT_RESOLVERS = 1024;
 
-/** The hosts and resolvers of a process, created on first use. They are evicted when their state equals a new one (law L11), hosts also when unused for an hour. */
+/**
+ * The hosts and resolvers of a process, created on first use. They are evicted when their state equals a new one (law
+ * L11), hosts also when unused for an hour.
+ */
 export class BreakerTable {
   #policies: BreakerPolicies;
   readonly #time: Time;

@@ -145,7 +145,9 @@ export class Breakers {
     return this.#sync;
   }
 
-  /** Called when a host or a circuit may admit calls again, or its end has moved. Not called for the end of a timeout. */
+  /**
+   * Called when a host or a circuit may admit calls again, or its end has moved. Not called for the end of a timeout.
+   */
   onUnblocked(listener: (blocker: HostBreaker | CircuitHolder) => void): void {
     this.#onUnblocked.add(listener);
   }

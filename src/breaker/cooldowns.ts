@@ -9,7 +9,10 @@ export interface Cooldown {
   readonly afterPermit: number;
 }
 
-/** The cooldowns of one host. An operator's order and a cooldown from responses are separate: a success ends only the latter (law B5). */
+/**
+ * The cooldowns of one host. An operator's order and a cooldown from responses are separate: a success ends only the
+ * latter (law B5).
+ */
 export class Cooldowns {
   #ordered: Cooldown | undefined;
   #requested: Cooldown | undefined;

@@ -8,7 +8,9 @@ import type { HostBreaker } from "./host-breaker.ts";
 /** The `limit` of a denial by a half-open circuit. The result of a probe may come long before its lease ends. */
 export const PROBE_IN_FLIGHT = "probe in flight";
 
-/** A call that is not permitted: why, and for how long. A value and not an Error, because a stack trace is expensive. */
+/**
+ * A call that is not permitted: why, and for how long. A value and not an Error, because a stack trace is expensive.
+ */
 export interface BreakerDenial {
   /** Always false; tells a denial from a `BreakerPermit`. */
   readonly isAllowed: false;

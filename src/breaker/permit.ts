@@ -30,7 +30,10 @@ export interface PassedCircuit {
 
 /** A call that has a permit. */
 export interface IssuedCall {
-  /** Counts all permits of the process: tells whether a permit is older than a cooldown. It is also the id of the call's probes. */
+  /**
+   * Counts all permits of the process: tells whether a permit is older than a cooldown. It is also the id of the call's
+   * probes.
+   */
   readonly number: number;
   readonly host: HostBreaker;
   readonly role: Role;
@@ -60,7 +63,9 @@ export class Permit implements BreakerPermit {
     return true;
   }
 
-  /** The gate reports how long the call has waited for its rate limits, for `breaker_state_change.last_rate_delay_ms`. */
+  /**
+   * The gate reports how long the call has waited for its rate limits, for `breaker_state_change.last_rate_delay_ms`.
+   */
   recordWait(waitedMs: number): void {
     this.#call.host.lastRateDelayMs = waitedMs;
   }

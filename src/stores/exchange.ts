@@ -1,4 +1,7 @@
-/** One exchange, for every backend whose budgets are `SharedBudget`s. It reads no clock and changes only the budgets it is given. */
+/**
+ * One exchange, for every backend whose budgets are `SharedBudget`s. It reads no clock and changes only the budgets it
+ * is given.
+ */
 import type { SharedBudget } from "../core/limits/shared-budget.ts";
 import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "./store.ts";
 

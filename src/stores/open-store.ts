@@ -9,8 +9,8 @@ import type { Time } from "../time/time.ts";
 import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
 
 /**
- * Where processes share limits and breakers. `memory`: not shared. `multiprocess`: all processes of one user on this
- * machine, in an automatic file. `sqlite:<file>`: all processes that open the file. `redis://…`: all that use the server.
+ * Where processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes of this user on
+ * this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use the server.
  */
 export type StoreName = "memory" | "multiprocess" | `sqlite:${string}` | `redis://${string}` | `rediss://${string}`;
 

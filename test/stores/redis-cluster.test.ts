@@ -72,7 +72,7 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
   recordContract("cluster", tested);
 });
 
-test("a server that speaks TLS is met by its address alone", { skip: whyNoRedis() }, async t => {
+test("a rediss:// address is enough to connect to a TLS server", { skip: whyNoRedis() }, async t => {
   const tls = resolve(import.meta.dirname, "../fixtures/tls");
   const port = await RedisServer.freePort();
   const server = await RedisServer.start(

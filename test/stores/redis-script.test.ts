@@ -174,15 +174,15 @@ describe("the script", { skip: whyNoRedis() }, () => {
     );
   }
 
-  test("the script and SharedBudget give the same answers, whoever joins, dies, returns or changes its mind", () =>
+  test("the script and SharedBudget give the same replies when processes join, die, return or change their claims", () =>
     assertSame(mixed, 400));
 
-  test("the script and SharedBudget agree on one that returns more than it still has", () =>
+  test("the script and SharedBudget agree when a process returns more units than it has", () =>
     assertSame(mixed, 120, 1423263538));
 
-  test("the script and SharedBudget agree whose turn it is", () => assertSame(crowded, 400));
+  test("the script and SharedBudget agree which waiting process comes next", () => assertSame(crowded, 400));
 
-  test("a call that comes after its sender gave up does nothing", async () => {
+  test("a call that arrives after its timeout has no effect", async () => {
     const batch = new RedisBatch();
     const ask: LeaseRequest = { claims: [{ key: "late", windows: [], spacingUs: 0 }], least: 1, most: 1 };
     batch.request("late", ask, () => undefined);
@@ -193,7 +193,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     assert.equal(await redis.exists("late"), 0);
   });
 
-  test("a clock that is set back makes waits longer, and opens nothing", async () => {
+  test("a clock that is set back makes waits longer and grants nothing early", async () => {
     runs += 1;
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
     const ask: LeaseRequest = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 2 };
@@ -206,7 +206,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "granted");
   });
 
-  test("every key is gone by itself when nothing in it matters any more", async () => {
+  test("every key expires when it can delay no request", async () => {
     await redis.flushAll();
     runs += 1;
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];

@@ -117,7 +117,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
   storeContract("redis", tested);
   recordContract("redis", tested);
 
-  test("who was told to wait is told so again without a round trip, and soon asks again", async t => {
+  test('a "wait" reply is repeated without a round trip, and soon requested again', async t => {
     const time = new FakeTime();
     const serverUs = () => time.machineUs();
     const [a, b] = [
@@ -137,7 +137,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(a, one("k", 1)), "granted");
   });
 
-  test("a process whose clock is two seconds off counts like the others", async t => {
+  test("a process whose clock is two seconds off keeps the same limit", async t => {
     const late = { ...systemTime, monotonicUs: () => systemTime.monotonicUs() - 2_000_000 };
     const time = Object.assign(Object.create(systemTime), late, { wallMs: () => systemTime.wallMs() - 2000 });
     const [a, b] = [await opened(t, { prefix: "off" }), await opened(t, { prefix: "off", time })];
@@ -152,7 +152,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     }
   });
 
-  test("a server that forgot its scripts is told again", async t => {
+  test("a script that the server has flushed is loaded again", async t => {
     const store = await opened(t, { prefix: "flushed" });
     assert.equal(await kindOf(store, one("k", 2)), "granted");
     server.cli("SCRIPT", "FLUSH");
@@ -160,7 +160,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 2)), "wait");
   });
 
-  test("while the server is away every call fails at once with a StoreError, told once, and it is found again", async t => {
+  test("while the server is unreachable every call fails at once, onTrouble is called once, and the store reconnects", async t => {
     const own = await ownServer(t);
     const troubles: string[] = [];
     const store = await opened(t, { onTrouble: ({ message }) => troubles.push(message) }, own.url);
@@ -182,7 +182,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(troubles.length, 2);
   });
 
-  test("a server that is away when the store is opened is waited for", async t => {
+  test("a store opens while the server is unreachable, and works when it is back", async t => {
     const own = await ownServer(t);
     await own.stop();
     const troubles: string[] = [];
@@ -196,7 +196,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 1)), "wait");
   });
 
-  test("a paused server is given up after the time-out, and what it was asked meanwhile is not given behind our back", async t => {
+  test("a call to a paused server fails at its timeout, and is not granted later", async t => {
     const own = await ownServer(t);
     // Long enough for a server on a busy machine that is not paused.
     const store = await opened(t, { timeoutMs: 700 }, own.url);
@@ -215,7 +215,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 3)), "wait");
   });
 
-  test("what a lost call may have given counts as written, and does not stay out for ever", async t => {
+  test("units that a lost call may have granted count as written, and do not stay leased for ever", async t => {
     const wire = await BreakableLink.to(server.port);
     t.after(() => wire.close());
     const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${wire.port}`);
@@ -234,7 +234,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(other, one("k", 3, 500)), "wait");
   });
 
-  test("settlements of a lost call are settled once, when they are said again", async t => {
+  test("settlements of a lost call are applied once when they are repeated", async t => {
     const wire = await BreakableLink.to(server.port);
     t.after(() => wire.close());
     const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${wire.port}`);
@@ -250,7 +250,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.deepEqual(await ask(store, two), { kind: "granted", units: 2, isStricter: false });
   });
 
-  test("a password opens the door, and is in no message", async t => {
+  test("a password is accepted, and appears in no message", async t => {
     const own = await ownServer(t, "--requirepass", "s3cret:of/them");
     const place = `127.0.0.1:${own.port}`;
     const store = await opened(t, {}, `redis://:${encodeURIComponent("s3cret:of/them")}@${place}/2`);
@@ -264,7 +264,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     }
   });
 
-  test("without its driver the store says how to get it", () => {
+  test("without @redis/client the error says how to install it", () => {
     const code = `
       import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
@@ -277,7 +277,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.match(stdout, /^StoreError .*npm install @redis\/client/);
   });
 
-  test("in a cluster the budgets of one way lie together, and several ways go in one exchange", async t => {
+  test("in a cluster the budgets of one request share a slot, and one exchange serves several slots", async t => {
     const file = join(tmpdir(), `docstokg-${process.pid}.conf`);
     t.after(() => rmSync(file, { force: true }));
     const own = await ownServer(t, "--cluster-enabled", "yes", "--cluster-config-file", file);

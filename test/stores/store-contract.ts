@@ -58,7 +58,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
   const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
     test(`${name}: ${sentence}`, async t => act(await open(t)));
 
-  it("what one process has got no other gets, until the window has passed since the write", async tested => {
+  it("a unit leased by one process is not granted to another until its window has passed since the write", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.deepEqual(await ask(a, one("k", 1)), { kind: "granted", units: 1, isStricter: false });
     await tested.advance(400);
@@ -70,7 +70,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 1)), 1);
   });
 
-  it("what comes back can be had at once", async tested => {
+  it("a returned unit can be leased at once", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
     await returned(a, 1, "k");
@@ -78,14 +78,14 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 2)), 0);
   });
 
-  it("a settlement and the question after it are one call", async tested => {
+  it("one exchange settles and then leases", async tested => {
     const a = await tested.member();
     assert.equal(await units(a, one("k", 1)), 1);
     const [answer] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
     assert.equal(answer?.kind, "granted");
   });
 
-  it("all budgets on a way give, or none is charged", async tested => {
+  it("all budgets of a request are charged, or none", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const way = (lane: string): LeaseRequest => ({
       claims: [claim(lane, [5, SECOND]), claim("total", [2, 10 * SECOND])],
@@ -101,7 +101,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal((await ask(b, way("lane 2"))).kind, "wait");
   });
 
-  it("nobody gets less than the least that is of use, nor more than was asked for", async tested => {
+  it("a grant is never below least and never above most", async tested => {
     const a = await tested.member();
     const wanted = (least: number, most: number): LeaseRequest => ({ ...one("k", 5), least, most });
     assert.equal(await units(a, wanted(1, 3)), 3);
@@ -109,7 +109,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(a, wanted(2, 9)), 2);
   });
 
-  it("who waits as long as it was told gets what it wanted", async tested => {
+  it("a request that waits as long as the reply said is granted", async tested => {
     const a = await tested.member();
     const wanted: LeaseRequest = { claims: [claim("k", [3, SECOND], [5, 7 * SECOND])], least: 2, most: 2 };
     for (let round = 0; round < 12; round += 1) {
@@ -125,7 +125,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     }
   });
 
-  it("the binding budget is named, and its wait told", async tested => {
+  it('a "wait" reply names the binding budget and its wait', async tested => {
     const a = await tested.member();
     const way: LeaseRequest = {
       claims: [claim("lane", [1, SECOND]), claim("total", [1, 3 * SECOND])],
@@ -138,7 +138,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.deepEqual(await ask(a, way), { kind: "wait", waitMs: 2750, key: "total", isStricter: false });
   });
 
-  it("of two policies the stricter counts, and the other is told", async tested => {
+  it("the stricter of two claims applies, and the other process is told", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.deepEqual(await ask(a, one("k", 2)), { kind: "granted", units: 1, isStricter: false });
     assert.equal((await ask(b, one("k", 10))).isStricter, true);
@@ -151,7 +151,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "granted", units: 9, isStricter: false });
   });
 
-  it("processes that are all hungry get the same, whoever comes first", async tested => {
+  it("processes that all wait get equal shares, whatever their order", async tested => {
     const members = [await tested.member(), await tested.member(), await tested.member()];
     const got = [0, 0, 0];
     for (let ms = 0; ms < 6000; ms += 10) {
@@ -168,7 +168,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.ok(sum >= 6 * 5, `nothing is lost by it: ${sum}`);
   });
 
-  it("two that wait for a slow rate take turns", async tested => {
+  it("two processes that wait for a slow rate take turns", async tested => {
     const members = [await tested.member(), await tested.member()];
     const got = [0, 0];
     for (let ms = 0; ms < 60_000; ms += 10) {
@@ -184,7 +184,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.ok(Math.min(...got) >= 7, String(got));
   });
 
-  it("one whose lane is full does not keep others from the total", async tested => {
+  it("a process held up by its own budget does not block others at the total", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const way: LeaseRequest = { claims: [claim("lane", [1, SECOND]), claim("total", [10, SECOND])], least: 1, most: 1 };
     assert.equal(await units(a, way), 1);
@@ -192,7 +192,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, { claims: [claim("total", [10, SECOND])], least: 1, most: 9 }), 9);
   });
 
-  it("what a dead process had out counts as written when its lease ends", async tested => {
+  it("units leased by a dead process count as written when its lease ends", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal(await units(a, one("k", 1)), 1);
     await tested.advance(LEASE_MS - 1);
@@ -206,7 +206,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(a, one("k", 1)), 0);
   });
 
-  it("an empty settlement says that a process lives and still has what it has", async tested => {
+  it("an empty settlement renews the lease of a process", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal(await units(a, one("k", 1)), 1);
     for (let third = 0; third < 12; third += 1) {
@@ -218,7 +218,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 1)), 1);
   });
 
-  it("many questions are answered in one call, in their order", async tested => {
+  it("many requests are answered in one exchange, in their order", async tested => {
     const a = await tested.member();
     const answers = await a.exchange(
       [],
@@ -230,7 +230,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     );
   });
 
-  it("calls that come together are all answered, each with its own", async tested => {
+  it("concurrent exchanges each get their own replies", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) => units(index % 2 ? a : b, one(`k${index % 4}`, 7))),
@@ -242,7 +242,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.deepEqual(await a.exchange([], []), []);
   });
 
-  it("settlements of unknown budgets, or by those who have nothing out, change nothing", async tested => {
+  it("settlements of unknown budgets, or by a process without leased units, change nothing", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     await written(a, 3, "never heard of", "k");
     assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
@@ -251,7 +251,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, { ...one("k", 2), most: 9 }), 2);
   });
 
-  it("a window of thirty thousand an hour gives what it should, but for the grain", async tested => {
+  it("a window of 30,000 per hour grants its limit, except for the grain", async tested => {
     const a = await tested.member();
     const wanted = (most: number): LeaseRequest => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
     let sum = 0;
@@ -268,7 +268,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.ok(again > 1000 - 30_000 / 200 && again <= 1000, String(again));
   });
 
-  it("evenly spaced sends go one by one", async tested => {
+  it("evenly spaced units are granted one by one", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const wanted: LeaseRequest = { claims: [{ ...claim("k", [10, SECOND]), spacingUs: 125_000 }], least: 1, most: 5 };
     assert.equal(await units(a, wanted), 1);
@@ -278,7 +278,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, wanted), 1);
   });
 
-  it("each knows how many there are, until they leave or are not heard of", async tested => {
+  it("each process knows how many share the store, until they leave or their leases end", async tested => {
     const [a, b, c] = [await tested.member(), await tested.member(), await tested.member()];
     const meet = async (...members: readonly BudgetStore[]) => {
       for (const member of members) await member.exchange([], []);
@@ -295,14 +295,14 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(a.processes, 1);
   });
 
-  it("a store that is closed says so", async tested => {
+  it("a closed store rejects with a StoreError that says so", async tested => {
     const a = await tested.member();
     await a.close();
     await assert.rejects(a.exchange([], [one("k", 1)]), { name: "StoreError", message: /closed/ });
     await a.close();
   });
 
-  it("counted by hand, no window of any budget ever holds more than its limit", async tested => {
+  it("no window of any budget ever holds more than its limit, counted independently", async tested => {
     const step = fc.record({
       member: fc.nat({ max: 2 }),
       kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return"),

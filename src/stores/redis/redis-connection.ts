@@ -7,7 +7,9 @@ export interface RedisConnectionOptions {
   readonly isCluster: boolean;
   readonly timeoutMs: number;
   readonly time: Time;
-  /** Called when the connection is lost: calls in flight are lost, and the next connection may lead to another server. */
+  /**
+   * Called when the connection is lost: calls in flight are lost, and the next connection may lead to another server.
+   */
   readonly onLost: () => void;
 }
 

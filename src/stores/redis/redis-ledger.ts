@@ -35,7 +35,10 @@ export class RedisLedger {
     this.#uncertain.delete(key);
   }
 
-  /** Forgets budgets that are uncertain since before `beforeUs` and have no leased units: their lease on the server has ended. */
+  /**
+   * Forgets budgets that are uncertain since before `beforeUs` and have no leased units: their lease on the server has
+   * ended.
+   */
   forget(beforeUs: number): void {
     for (const [key, sinceUs] of this.#uncertain)
       if (sinceUs < beforeUs && !this.#leased.has(key)) this.#uncertain.delete(key);

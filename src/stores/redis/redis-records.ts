@@ -93,7 +93,10 @@ export class RedisRecords {
     return `${this.#prefix}index`;
   }
 
-  /** Updates the index of records and the copy for other tools. In a cluster these may be on another server, so they are not part of the swap. */
+  /**
+   * Updates the index of records and the copy for other tools. In a cluster these may be on another server, so they are
+   * not part of the swap.
+   */
   async #publish(name: string, record: unknown, keepMs: number, nowUs: number): Promise<void> {
     const nowMs = Math.floor(nowUs / 1000);
     const commands: [key: string, ...rest: string[]][] = [

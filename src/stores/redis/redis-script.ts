@@ -95,8 +95,8 @@ local function save(b)
   for i = 1, #b.members do
     local m = b.members[i]
     if m.lease_us - b.now_us > alive_us then alive_us = m.lease_us - b.now_us end
-    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0, m.next_request_us,
-      m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
+    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0,
+      m.next_request_us, m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
   end
   if members == '' and b.written == 0 then return end
   for i = 1, #b.windows do
@@ -193,7 +193,8 @@ local function waiting_others(b)
   local count, ahead, least_usage = 0, 0, math.huge
   for i = 1, #b.members do
     local m = b.members[i]
-    if m.is_waiting and m ~= b.mine and m.next_request_us >= 0 and b.now_us - m.next_request_us < WAITING_TIMEOUT_US then
+    if m.is_waiting and m ~= b.mine and m.next_request_us >= 0
+      and b.now_us - m.next_request_us < WAITING_TIMEOUT_US then
       count = count + 1
       if m.usage < b.mine.usage then ahead = ahead + 1 end
       if m.usage < least_usage then least_usage = m.usage end
@@ -394,8 +395,8 @@ end
 for _, b in pairs(budgets) do
   if b.is_requested then
     local mine, next_request_us = b.mine, b.next_request_us
-    -- A process that starts waiting takes over the lowest usage of the other waiting processes, so that past usage gives
-    -- no process priority.
+    -- A process that starts waiting takes over the lowest usage of the other waiting processes, so that past usage
+    -- gives no process priority.
     if next_request_us and not (mine.next_request_us >= 0 and b.now_us - mine.next_request_us < WAITING_TIMEOUT_US) then
       local others, _, least_usage = waiting_others(b)
       if others > 0 then mine.usage = least_usage end

@@ -262,7 +262,10 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Tries once more if the call came too late: it has had no effect, and the reply corrects the estimate of the server's clock. */
+  /**
+   * Tries once more if the call came too late: it has had no effect, and the reply corrects the estimate of the
+   * server's clock.
+   */
   async #call(queue: RedisCallQueue, callFor: (caller: ScriptCaller) => ScriptCall): Promise<readonly number[]> {
     for (let attempt = 0; attempt < 2; attempt += 1) {
       const notAfterUs = queue.serverUs(this.#time.monotonicUs(), this.#timeoutUs);

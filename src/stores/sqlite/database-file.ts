@@ -67,7 +67,7 @@ export function openFile(
   const db = new Database(path, { timeout: 0 });
   try {
     const version = inTransaction(db, "BEGIN", () => versionOf(db, format));
-    // If the file was replaced meanwhile, SQLite has the old file open with the log of the new one, and would ruin both.
+    // If the file was replaced meanwhile, SQLite has the old file open with the new log, and would ruin both.
     if (identityOf(path) !== identity) throw busyError("the file was replaced while it was opened");
     for (const suffix of SIDE_FILES) restrictAccess(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");

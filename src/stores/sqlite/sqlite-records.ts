@@ -44,8 +44,8 @@ export const RENAMED_RECORDS = `
   UPDATE records SET record =
     replace(replace(record, '"hungrySinceUs":', '"waitingSinceUs":'), '"hungryUntilUs":', '"waitingUntilUs":')
     WHERE name LIKE 'slots %';
-  UPDATE budgets SET state =
-    replace(replace(replace(state, '"isHungry":', '"isWaiting":'), '"backUs":', '"nextRequestUs":'), '"served":', '"usage":');
+  UPDATE budgets SET state = replace(
+    replace(replace(state, '"isHungry":', '"isWaiting":'), '"backUs":', '"nextRequestUs":'), '"served":', '"usage":');
 `;
 
 interface RecordRow {
@@ -81,7 +81,8 @@ export class SqliteRecords {
     // Records of this start of the machine expire by its clock, records of an earlier start by the wall clock.
     this.#deleteExpired = db.prepare(
       `DELETE FROM records WHERE name IN (
-        SELECT name FROM records WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
+        SELECT name FROM records
+          WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
     );
     this.#upsertCooldown = db.prepare(
       "INSERT OR REPLACE INTO breaker_cooldowns (host, until_wall, reason, updated_at) VALUES (?, ?, ?, ?)",

@@ -69,7 +69,7 @@ async function tested(t: TestContext): Promise<TestedStore> {
 storeContract("sqlite", tested);
 recordContract("sqlite", tested);
 
-test("sqlite: nobody else may read the file, whatever the umask", async t => {
+test("sqlite: only the owner may read the file, whatever the umask", async t => {
   const file = newFile();
   const before = process.umask(0);
   t.after(() => process.umask(before));
@@ -79,7 +79,7 @@ test("sqlite: nobody else may read the file, whatever the umask", async t => {
   assert.equal(readdirSync(join(file, "..")).length, 3, "nothing else is left lying about");
 });
 
-test("sqlite: a budget outlives those who used it", async t => {
+test("sqlite: a budget survives the processes that used it", async t => {
   const time = new FakeTime();
   const file = newFile();
   const first = await opened(t, file, { time });
@@ -91,7 +91,7 @@ test("sqlite: a budget outlives those who used it", async t => {
   assert.equal(await waitMs(second, askFor("k", 1, 60_000)), 50_000);
 });
 
-test("sqlite: a call that meets another's transaction waits without blocking, and gathers others meanwhile", async t => {
+test("sqlite: a call waits for a locked file without blocking the event loop, and shares its transaction with later calls", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time, random: () => 0.5 });
@@ -107,7 +107,7 @@ test("sqlite: a call that meets another's transaction waits without blocking, an
   assert.equal(time.armedTimers, 0);
 });
 
-test("sqlite: a forgotten lock is an error for each after half a second of its own, and passes with the lock", async t => {
+test("sqlite: each call on a locked file fails after 500 ms of its own, and works again when the lock is gone", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
@@ -135,7 +135,7 @@ test("sqlite: a forgotten lock is an error for each after half a second of its o
   assert.equal(await given(store, askFor("k", 9, 1000, 9)), 9, "what failed was not charged");
 });
 
-test("sqlite: closing waits for those who ask", async t => {
+test("sqlite: close waits for queued calls", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
@@ -144,7 +144,7 @@ test("sqlite: closing waits for those who ask", async t => {
   assert.equal(await answer, 1);
 });
 
-test("sqlite: after a start of the machine the wall clock tells how long ago it was", async t => {
+test("sqlite: after a restart of the machine the wall clock tells the age of a window", async t => {
   const file = newFile();
   const before = new FakeTime({ wallMs: 1_000_000 });
   await before.advance(500_000);
@@ -160,7 +160,7 @@ test("sqlite: after a start of the machine the wall clock tells how long ago it 
   assert.equal(await given(second, askFor("k", 2, 600_000)), 1);
 });
 
-test("sqlite: a wall clock that stepped back over a start of the machine puts nothing into the future", async t => {
+test("sqlite: a wall clock set back during a restart puts no stamp into the future", async t => {
   const file = newFile();
   const before = new FakeTime({ wallMs: 9_000_000_000 });
   await before.advance(77_000);
@@ -173,7 +173,7 @@ test("sqlite: a wall clock that stepped back over a start of the machine puts no
   assert.equal(await waitMs(second, askFor("k", 1, 10_000)), 10_000);
 });
 
-test("sqlite: within one run of the machine the wall clock may step as it likes", async t => {
+test("sqlite: steps of the wall clock change no window while the machine runs", async t => {
   const time = new FakeTime();
   const store = await opened(t, newFile(), { time });
   assert.equal(await given(store, askFor("k", 1, 10_000)), 1);
@@ -185,7 +185,7 @@ test("sqlite: within one run of the machine the wall clock may step as it likes"
   assert.equal(await waitMs(store, askFor("k", 1, 10_000)), 6000);
 });
 
-test("sqlite: where nobody can tell one start from another, what lies ahead of the clock is from before", async t => {
+test("sqlite: without a boot id, stamps ahead of the clock are from before the restart", async t => {
   const file = newFile();
   const before = new FakeTime({ wallMs: 0 });
   await before.advance(50_000);
@@ -199,7 +199,7 @@ test("sqlite: where nobody can tell one start from another, what lies ahead of t
   assert.equal(second.processes, 1);
 });
 
-test("sqlite: budgets in which nothing matters any more are forgotten, a few at a time", async t => {
+test("sqlite: expired budgets are deleted, a few at a time", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time, leaseMs: 5000 });
@@ -227,7 +227,7 @@ for (const [what, damage] of [
     },
   ],
 ] as const) {
-  test(`sqlite: a file that is ${what} is set aside, never deleted, and told`, async t => {
+  test(`sqlite: a file that is ${what} is renamed, never deleted, and reported`, async t => {
     const file = newFile();
     await (await SqliteStore.open(file, { time: new FakeTime() })).close();
     damage(file);
@@ -242,7 +242,7 @@ for (const [what, damage] of [
   });
 }
 
-test("sqlite: a budget that cannot be understood costs the file and one call, not the store", async t => {
+test("sqlite: a budget that cannot be parsed replaces the file and fails one call, and the store goes on", async t => {
   const file = newFile();
   const troubles: StoreError[] = [];
   const onTrouble = (error: StoreError) => {
@@ -257,7 +257,7 @@ test("sqlite: a budget that cannot be understood costs the file and one call, no
   assert.equal(await given(store, askFor("k", 1, 1000)), 1);
 });
 
-test("sqlite: a database of another program is left alone", async t => {
+test("sqlite: a database of another program is refused and not changed", async t => {
   const file = newFile();
   mkdirSync(join(file, ".."));
   const db = other(t, file);
@@ -272,7 +272,7 @@ test("sqlite: a database of another program is left alone", async t => {
   assert.deepEqual(readdirSync(join(file, "..")), ["budgets.db"]);
 });
 
-test("sqlite: a file of a newer version is left alone", async t => {
+test("sqlite: a file of a newer version is refused", async t => {
   const file = newFile();
   await (await SqliteStore.open(file, { time: new FakeTime() })).close();
   other(t, file).exec("PRAGMA user_version = 99");
@@ -281,7 +281,7 @@ test("sqlite: a file of a newer version is left alone", async t => {
   });
 });
 
-test("sqlite: a file that lacks our tables is an error, not a crash", async t => {
+test("sqlite: a file without our tables is a StoreError", async t => {
   const file = newFile();
   await (await SqliteStore.open(file, { time: new FakeTime() })).close();
   other(t, file).exec("DROP TABLE budgets");
@@ -291,7 +291,7 @@ test("sqlite: a file that lacks our tables is an error, not a crash", async t =>
   });
 });
 
-test("sqlite: a place where no file can be is an error", async () => {
+test("sqlite: a path that cannot be opened is a StoreError", async () => {
   for (const path of ["/proc/budgets.db", join(import.meta.filename, "budgets.db"), folder])
     await assert.rejects(SqliteStore.open(path, { time: new FakeTime() }), {
       name: "StoreError",
@@ -299,7 +299,7 @@ test("sqlite: a place where no file can be is an error", async () => {
     });
 });
 
-test("sqlite: a disk that takes no more is an error for as long as it does, and nothing was given", async t => {
+test("sqlite: calls fail while the disk is full, and grant nothing", async t => {
   const file = newFile();
   const store = await opened(t, file, { time: new FakeTime() });
   const hand = other(t, file);
@@ -310,7 +310,7 @@ test("sqlite: a disk that takes no more is an error for as long as it does, and 
   assert.equal(await given(store, askFor("k", 1, 1000)), 1);
 });
 
-test("sqlite: a file that vanishes while it is used is made anew, and shared with those who come later", async t => {
+test("sqlite: a file deleted while in use is created again, and shared with later processes", async t => {
   const file = newFile();
   const time = new FakeTime();
   const a = await opened(t, file, { time });
@@ -323,7 +323,7 @@ test("sqlite: a file that vanishes while it is used is made anew, and shared wit
   assert.ok(existsSync(`${file}-wal`), "letting go of the old one takes nothing from the new");
 });
 
-test("sqlite: opening it twice in one process costs the first none of its locks", async t => {
+test("sqlite: opening a file twice in one process keeps the locks of the first", async t => {
   const file = newFile();
   const time = new FakeTime();
   const a = await opened(t, file, { time });
@@ -351,7 +351,7 @@ async function leftMs(store: Store, host: string): Promise<number> {
   return ((record?.serverCooldown.untilUs ?? nowUs) - nowUs) / 1000;
 }
 
-test("sqlite: a step of the wall clock moves no deadline while the machine runs", async t => {
+test("sqlite: a step of the wall clock does not change a cooldown while the machine runs", async t => {
   const time = new FakeTime();
   const file = newFile();
   const [a, b] = [await opened(t, file, { time, boot: "one" }), await opened(t, file, { time, boot: "one" })];
@@ -363,7 +363,7 @@ test("sqlite: a step of the wall clock moves no deadline while the machine runs"
   assert.equal(await leftMs(b, "a.example"), 40_000);
 });
 
-test("sqlite: after a new start of the machine the wall clock tells how much of a cooldown is left, never more", async t => {
+test("sqlite: after a restart of the machine the wall clock tells the rest of a cooldown, never more", async t => {
   const time = new FakeTime();
   const file = newFile();
   const before = await opened(t, file, { time, boot: "one" });
@@ -377,7 +377,7 @@ test("sqlite: after a new start of the machine the wall clock tells how much of 
   assert.ok((await leftMs(after, "a.example")) <= 50_001);
 });
 
-test("sqlite: what other tools look at is collected a second after its end", async t => {
+test("sqlite: rows of breaker_cooldowns are deleted one second after their end", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
@@ -400,7 +400,7 @@ test("sqlite: what other tools look at is collected a second after its end", asy
   assert.equal(row?.["until_wall"], time.wallMs() / 1000 + 60);
 });
 
-test("sqlite: a file of the first version gets what is new, and keeps what it has", async t => {
+test("sqlite: migration from version 1 adds the new tables and keeps the usage of a window", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });

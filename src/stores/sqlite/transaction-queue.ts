@@ -16,7 +16,9 @@ export interface QueuedTransaction {
   readonly reject: (error: unknown) => void;
 }
 
-/** The largest size of a transaction, so that a long queue does not stall the event loop. A single call may be larger. */
+/**
+ * The largest size of a transaction, so that a long queue does not stall the event loop. A single call may be larger.
+ */
 const BATCH_MAX = 64;
 
 /** Calls in order of arrival. */
