@@ -1,4 +1,4 @@
-/** Several processes on one store, on real clocks: their stamps are put together and counted. */
+/** Several processes share one store on real clocks. The test merges their stamps and counts every window. */
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Loaded, and waiting for its start. */
+/** A process that is loaded and waits for the message to start. */
 async function started(task: string, store: string, leaseMs = 30_000): Promise<ChildProcess> {
   const file = join(import.meta.dirname, "store-process.ts");
   const child = fork(file, [task, store, String(leaseMs)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
@@ -35,7 +35,7 @@ async function reportOf(child: ChildProcess): Promise<StoreProcessReport> {
   return report;
 }
 
-/** Four that start at the same moment. */
+/** The reports of four processes that start at the same moment. */
 async function reportsOfFour(task: string, store: string): Promise<readonly StoreProcessReport[]> {
   const all = await Promise.all(Array.from({ length: 4 }, () => started(task, store)));
   const reports = Promise.all(all.map(reportOf));

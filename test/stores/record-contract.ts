@@ -1,4 +1,4 @@
-/** What every store must do with notes. */
+/** The behaviour of records in every store. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Store } from "../../src/stores/store.ts";
@@ -9,7 +9,7 @@ interface CountRecord {
   readonly startedUs: number;
 }
 
-/** Counts in a note, and keeps it for so long. */
+/** Increments the counter in a record, and keeps the record for `keepMs`. */
 function count(store: Store, name: string, keepMs = 60_000): Promise<number> {
   return store.change<CountRecord, number>(name, ({ record, nowUs }) => {
     const next = { count: (record?.count ?? 0) + 1, startedUs: record?.startedUs ?? nowUs };

@@ -1,4 +1,4 @@
-/** The algorithm exists twice, in TypeScript and in Lua: whatever happens, both must say the same. */
+/** The shared budget is implemented in TypeScript and in Lua. Both must give the same replies to random traces. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "@redis/client";
@@ -38,7 +38,7 @@ interface TraceShape {
   readonly way: fc.Arbitrary<readonly string[]>;
 }
 
-/** All sorts of limits and times. */
+/** A wide range of limits and delays. */
 const mixed: TraceShape = {
   limit: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 60 }), fc.integer({ min: 180, max: 900 })),
   afterUs: fc.oneof(
@@ -50,7 +50,7 @@ const mixed: TraceShape = {
   way: fc.constantFrom(...KEY_CHAINS),
 };
 
-/** Everybody wants more than there is of the same: whose turn it is decides. */
+/** Several processes compete for few units of one budget, so that the order of waiting processes decides. */
 const crowded: TraceShape = {
   limit: fc.integer({ min: 1, max: 6 }),
   afterUs: fc.oneof(fc.constantFrom(0, 1000, 19_999, 20_000), fc.integer({ min: 0, max: 2_200_000 })),
@@ -115,7 +115,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     const batch = new RedisBatch();
     const answers: LeaseReply[] = [];
     for (const settlement of settlements) batch.settle(settlement);
-    // Told apart, so that they stay in their order: merging them is the batch's own affair.
+    // Each request gets a key of its own, so that the batch does not merge equal requests.
     for (const [index, ask] of asks.entries()) {
       batch.request(`${index} ${requestKeyOf(ask)}`, ask, answer => {
         answers[index] = answer;

@@ -30,7 +30,7 @@ async function kindOf(store: BudgetStore, wanted: LeaseRequest): Promise<string>
   return (await ask(store, wanted)).kind;
 }
 
-/** As often as it takes: a store finds a server that is back by itself. */
+/** Repeats a call until it succeeds: the store reconnects by itself. */
 async function eventually(act: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
@@ -43,17 +43,17 @@ async function eventually(act: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** A wire that can be cut just when an answer comes back. */
+/** A proxy that can drop the connection at the moment a reply comes back. */
 class BreakableLink {
   isCut = false;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
   static async to(port: number): Promise<BreakableLink> {
-    const wire = new BreakableLink(port);
-    wire.#server.listen(0, "127.0.0.1");
-    await once(wire.#server, "listening");
-    return wire;
+    const link = new BreakableLink(port);
+    link.#server.listen(0, "127.0.0.1");
+    await once(link.#server, "listening");
+    return link;
   }
 
   private constructor(port: number) {
@@ -98,7 +98,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     return store;
   }
 
-  /** For those who stop it, or need it otherwise. */
+  /** A server for one test, which may stop or configure it. */
   async function ownServer(t: TestContext, ...args: readonly string[]): Promise<RedisServer> {
     const own = await RedisServer.start(...args);
     t.after(() => own.stop());
@@ -131,7 +131,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 59_951, key: "k", isStricter: false });
     await time.advance(1);
     assert.equal(await kindOf(a, one("k", 1)), "granted");
-    // What this process itself gives back it knows at once.
+    // Returned units of this process end the repetition at once.
     assert.equal(await kindOf(a, one("k", 1)), "wait");
     await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
     assert.equal(await kindOf(a, one("k", 1)), "granted");
@@ -172,7 +172,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.match(String(troubles[0]), new RegExp(`^redis at 127.0.0.1:${own.port}`));
     await own.start();
     await eventually(() => store.exchange([], []));
-    // The data is gone, but for what this process still has out.
+    // The server has lost its data, except for the units that this process still has leased.
     assert.equal(await kindOf(store, one("k", 2)), "granted");
     assert.equal(await kindOf(store, one("k", 2)), "wait");
     await store.exchange([{ keys: ["k"], written: 0, returned: 2 }], []);
@@ -198,7 +198,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
 
   test("a call to a paused server fails at its timeout, and is not granted later", async t => {
     const own = await ownServer(t);
-    // Long enough for a server on a busy machine that is not paused.
+    // Long enough for a server that is not paused, on a busy machine.
     const store = await opened(t, { timeoutMs: 700 }, own.url);
     const other = await opened(t, { timeoutMs: 5000 }, own.url);
     assert.equal(await kindOf(store, one("k", 3)), "granted");
@@ -209,43 +209,43 @@ describe("redis", { skip: whyNoRedis() }, () => {
     await systemTime.sleep(100);
     own.resume();
     await eventually(() => store.exchange([], []));
-    // Three a minute, one was written: two are left, whoever takes them.
+    // Three per minute and one was written: two units are left for both stores.
     assert.equal(await kindOf(other, one("k", 3)), "granted");
     assert.equal(await kindOf(store, one("k", 3)), "granted");
     assert.equal(await kindOf(store, one("k", 3)), "wait");
   });
 
   test("units that a lost call may have granted count as written, and do not stay leased for ever", async t => {
-    const wire = await BreakableLink.to(server.port);
-    t.after(() => wire.close());
-    const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${wire.port}`);
+    const link = await BreakableLink.to(server.port);
+    t.after(() => link.close());
+    const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${link.port}`);
     const other = await opened(t, { prefix: "lost" });
     assert.equal(await kindOf(store, one("k", 3, 500)), "granted");
-    // The units are given, and the answer is cut off with the connection.
-    wire.isCut = true;
+    // The server grants the units, and the connection breaks before the reply arrives.
+    link.isCut = true;
     await assert.rejects(ask(store, one("k", 3, 500)), StoreError);
-    wire.isCut = false;
+    link.isCut = false;
     assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
-    assert.equal(await kindOf(other, one("k", 3, 500)), "wait", "it counts");
+    assert.equal(await kindOf(other, one("k", 3, 500)), "wait", "the units of the lost call count");
     await eventually(() => ask(store, one("k", 3, 500)));
     await systemTime.sleep(550);
-    // One of each is out, and of the lost one nothing is left.
+    // Each process has leased one unit, and the lost unit has left the window.
     assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
     assert.equal(await kindOf(other, one("k", 3, 500)), "wait");
   });
 
   test("settlements of a lost call are applied once when they are repeated", async t => {
-    const wire = await BreakableLink.to(server.port);
-    t.after(() => wire.close());
-    const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${wire.port}`);
+    const link = await BreakableLink.to(server.port);
+    t.after(() => link.close());
+    const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${link.port}`);
     const three = { ...one("k", 3, 400), least: 3, most: 3 };
     assert.equal(await kindOf(store, three), "granted");
     const settlement = { keys: ["k"], written: 0, returned: 2 };
-    wire.isCut = true;
+    link.isCut = true;
     await assert.rejects(store.exchange([settlement], []), StoreError);
-    wire.isCut = false;
+    link.isCut = false;
     await eventually(() => store.exchange([settlement], []));
-    // One is still out, and nobody else has anything.
+    // One unit is still leased, by this process.
     const two = { ...one("k", 3, 400), least: 2, most: 9 };
     assert.deepEqual(await ask(store, two), { kind: "granted", units: 2, isStricter: false });
   });

@@ -1,4 +1,4 @@
-/** What every store must do. Each is opened with a clock that moves only when the test says so. */
+/** The behaviour of budgets in every store. Stores run on a clock that only the test advances. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
@@ -11,9 +11,9 @@ import {
   type StoreClaim,
 } from "../../src/stores/store.ts";
 
-/** A store with nothing in it. */
+/** An empty store. */
 export interface TestedStore {
-  /** One more process. */
+  /** Opens the store for one more process. */
   member(): Promise<Store>;
   advance(ms: number): Promise<void>;
 }
@@ -31,19 +31,19 @@ function one(key: string, limit: number, windowUs = SECOND): LeaseRequest {
 }
 
 async function ask(store: BudgetStore, wanted: LeaseRequest): Promise<LeaseReply> {
-  const [answer] = await store.exchange([], [wanted]);
-  assert.ok(answer !== undefined);
-  return answer;
+  const [reply] = await store.exchange([], [wanted]);
+  assert.ok(reply !== undefined);
+  return reply;
 }
 
 async function units(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
-  const answer = await ask(store, wanted);
-  return answer.kind === "granted" ? answer.units : 0;
+  const reply = await ask(store, wanted);
+  return reply.kind === "granted" ? reply.units : 0;
 }
 
 async function waitMs(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
-  const answer = await ask(store, wanted);
-  return answer.kind === "wait" ? answer.waitMs : 0;
+  const reply = await ask(store, wanted);
+  return reply.kind === "wait" ? reply.waitMs : 0;
 }
 
 function written(store: BudgetStore, count: number, ...keys: readonly string[]): Promise<unknown> {
@@ -81,8 +81,8 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
   it("one exchange settles and then leases", async tested => {
     const a = await tested.member();
     assert.equal(await units(a, one("k", 1)), 1);
-    const [answer] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
-    assert.equal(answer?.kind, "granted");
+    const [reply] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
+    assert.equal(reply?.kind, "granted");
   });
 
   it("all budgets of a request are charged, or none", async tested => {
@@ -96,7 +96,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const refused = await ask(b, way("lane 2"));
     assert.deepEqual(refused, { kind: "wait", waitMs: 10_000, key: "total", isStricter: false });
     const alone: LeaseRequest = { claims: [claim("lane 2", [5, SECOND])], least: 5, most: 5 };
-    assert.equal(await units(b, alone), 5, "nothing was taken from the lane");
+    assert.equal(await units(b, alone), 5, "no unit was charged to the role budget");
     await written(a, 2, "lane 1", "total");
     assert.equal((await ask(b, way("lane 2"))).kind, "wait");
   });
@@ -144,7 +144,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal((await ask(b, one("k", 10))).isStricter, true);
     assert.equal((await ask(b, one("k", 10))).kind, "wait");
     assert.equal((await ask(a, one("k", 2))).isStricter, false);
-    // When the stricter has not been heard of for a lease, the other's count alone.
+    // When the lease of the stricter process has ended, only the claim of the other applies.
     await tested.advance(LEASE_MS - 1);
     await returned(b, 1, "k");
     await tested.advance(LEASE_MS - 1);
@@ -156,16 +156,16 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const got = [0, 0, 0];
     for (let ms = 0; ms < 6000; ms += 10) {
       for (const [index, member] of members.entries()) {
-        const given = await units(member, { ...one("k", 6), most: 50 });
-        if (given > 0) await written(member, given, "k");
-        // The first had come when it was alone, and took everything.
-        if (ms > 0) got[index] = (got[index] ?? 0) + given;
+        const granted = await units(member, { ...one("k", 6), most: 50 });
+        if (granted > 0) await written(member, granted, "k");
+        // In the first round the first member was alone and took everything.
+        if (ms > 0) got[index] = (got[index] ?? 0) + granted;
       }
       await tested.advance(10);
     }
     const sum = got.reduce((total, each) => total + each, 0);
     assert.ok(Math.max(...got) - Math.min(...got) <= sum / 12, String(got));
-    assert.ok(sum >= 6 * 5, `nothing is lost by it: ${sum}`);
+    assert.ok(sum >= 6 * 5, `sharing loses no unit: ${sum}`);
   });
 
   it("two processes that wait for a slow rate take turns", async tested => {
@@ -173,11 +173,11 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const got = [0, 0];
     for (let ms = 0; ms < 60_000; ms += 10) {
       for (const [index, member] of members.entries()) {
-        // The first is always the first to come, and both come only when they were told to.
+        // The first member always asks first, and both ask only at the time that the reply named.
         if (ms % 3000 > 30) continue;
-        const given = await units(member, one("k", 1, 3 * SECOND));
-        if (given > 0) await written(member, given, "k");
-        got[index] = (got[index] ?? 0) + given;
+        const granted = await units(member, one("k", 1, 3 * SECOND));
+        if (granted > 0) await written(member, granted, "k");
+        got[index] = (got[index] ?? 0) + granted;
       }
       await tested.advance(10);
     }
@@ -201,7 +201,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await waitMs(b, one("k", 1)), 1000);
     await tested.advance(1000);
     assert.equal(await units(b, one("k", 1)), 1);
-    // Back from the dead: what it has to say was counted already.
+    // A late settlement of the dead process changes nothing: its units were counted already.
     await returned(a, 1, "k");
     assert.equal(await units(a, one("k", 1)), 0);
   });
@@ -220,23 +220,23 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it("many requests are answered in one exchange, in their order", async tested => {
     const a = await tested.member();
-    const answers = await a.exchange(
+    const replies = await a.exchange(
       [],
       Array.from({ length: 64 }, (_, index) => one(`k${index % 16}`, 3)),
     );
     assert.deepEqual(
-      answers.map(({ kind }) => kind),
+      replies.map(({ kind }) => kind),
       Array.from({ length: 64 }, (_, index) => (index < 48 ? "granted" : "wait")),
     );
   });
 
   it("concurrent exchanges each get their own replies", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const answers = await Promise.all(
+    const replies = await Promise.all(
       Array.from({ length: 40 }, (_, index) => units(index % 2 ? a : b, one(`k${index % 4}`, 7))),
     );
     assert.equal(
-      answers.reduce((sum, given) => sum + given, 0),
+      replies.reduce((sum, granted) => sum + granted, 0),
       28,
     );
     assert.deepEqual(await a.exchange([], []), []);
@@ -244,9 +244,9 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it("settlements of unknown budgets, or by a process without leased units, change nothing", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    await written(a, 3, "never heard of", "k");
+    await written(a, 3, "unknown", "k");
     assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
-    await returned(b, 2, "k", "never heard of");
+    await returned(b, 2, "k", "unknown");
     await returned(a, 9, "k");
     assert.equal(await units(b, { ...one("k", 2), most: 9 }), 2);
   });
@@ -256,9 +256,9 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const wanted = (most: number): LeaseRequest => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
     let sum = 0;
     for (let minute = 0; minute < 30; minute += 1) {
-      const given = await units(a, wanted(1000));
-      await written(a, given, "k");
-      sum += given;
+      const granted = await units(a, wanted(1000));
+      await written(a, granted, "k");
+      sum += granted;
       await tested.advance(60_000);
     }
     assert.equal(sum, 30_000);
@@ -351,7 +351,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
   });
 }
 
-/** Never more than the limit in any half-open interval. */
+/** Asserts at most `limit` stamps in any half-open interval of `windowUs`. */
 export function assertWithin(stampsUs: readonly number[], limit: number, windowUs: number): void {
   const sorted = [...stampsUs].sort((a, b) => a - b);
   for (const [index, us] of sorted.entries()) {
