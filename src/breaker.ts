@@ -12,7 +12,7 @@ export type { BreakerDenial } from "./breaker/denial.ts";
 export type { HostStatus, RoleStatus } from "./breaker/host-status.ts";
 export type { BreakerPermit } from "./breaker/permit.ts";
 export type { CallResult } from "./core/breaker/call-result.ts";
-export type { Outcome } from "./core/breaker/classify.ts";
+export type { Outcome, ResponseFacts } from "./core/breaker/classify.ts";
 export { type DateReference, parseRetryAfterMs } from "./core/breaker/retry-after.ts";
 export {
   BreakerOpenError,
