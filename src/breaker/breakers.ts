@@ -3,8 +3,6 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import { BreakerSync } from "../sharing/breaker-sync.ts";
-import type { PeerBreakers } from "../sharing/peer-breakers.ts";
 import type { Time } from "../time/time.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
 import { stateName } from "./breaker-events.ts";
@@ -14,6 +12,7 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import { CooldownStarter } from "./cooldown-starter.ts";
 import { Denial, denialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import type { BreakerSyncDeps, PeerSync } from "./peer-sync.ts";
 import { type PassedCircuit, Permit } from "./permit.ts";
 
 /** A call that asks for a permit. */
@@ -46,7 +45,7 @@ export class Breakers {
   readonly #cooldownStarter: CooldownStarter;
   readonly #settler: CallSettler;
   /** Undefined when the breakers are not shared with other processes. */
-  #sync: BreakerSync | undefined;
+  #sync: PeerSync | undefined;
   #permitsIssued = 0;
 
   constructor(policies: BreakerPolicies, time: Time, random: () => number) {
@@ -132,8 +131,8 @@ export class Breakers {
   }
 
   /** Shares these breakers with other processes. To be called once, before the first call is permitted. */
-  join(peerBreakers: PeerBreakers): BreakerSync {
-    this.#sync = new BreakerSync(peerBreakers, {
+  join<Sync extends PeerSync>(connect: (deps: BreakerSyncDeps) => Sync): Sync {
+    const sync = connect({
       table: this.table,
       cooldownStarter: this.#cooldownStarter,
       emitter: this.emitter,
@@ -142,7 +141,8 @@ export class Breakers {
       unblocked: blocker => this.#unblocked(blocker),
       reset: host => this.#resetLocally(host),
     });
-    return this.#sync;
+    this.#sync = sync;
+    return sync;
   }
 
   /**

@@ -1,9 +1,8 @@
-import type { BreakerEmitter } from "../breaker/breaker-emitter.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import type { CooldownStarter } from "../breaker/cooldown-starter.ts";
 import type { HostBreaker } from "../breaker/host-breaker.ts";
 import { isOperatorReason } from "../breaker/operator-reason.ts";
+import type { BreakerSyncDeps, PeerSync } from "../breaker/peer-sync.ts";
 import { type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
 import type { Circuit, Probe } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
@@ -15,19 +14,8 @@ import {
   resolverOfRecord,
   resolverRecordName,
 } from "../stores/record-names.ts";
-import type { Time, Timer } from "../time/time.ts";
+import type { Timer } from "../time/time.ts";
 import type { PeerBreakers, PeerRecordChange } from "./peer-breakers.ts";
-
-/** The parts of a BreakerRegistry that records of other processes may change. */
-export interface BreakerSyncDeps {
-  readonly table: BreakerTable;
-  readonly cooldownStarter: CooldownStarter;
-  readonly emitter: BreakerEmitter;
-  readonly time: Time;
-  readonly lastPermit: () => number;
-  readonly unblocked: (blocker: HostBreaker | CircuitHolder) => void;
-  readonly reset: (host: HostBreaker) => void;
-}
 
 /** The longest call of a probe (30 s) and a margin. The probe of a process that died is free again after this. */
 const PROBE_LEASE_US = 35_000_000;
@@ -48,7 +36,7 @@ type ProbePermission =
  * Synchronizes the circuits of this process with the shared records. Local transitions are written to the store,
  * records of other processes are applied here without being written again, and a probe needs a lease from the store.
  */
-export class BreakerSync {
+export class BreakerSync implements PeerSync {
   readonly #peerBreakers: PeerBreakers;
   readonly #deps: BreakerSyncDeps;
   readonly #permissions = new WeakMap<CircuitHolder, ProbePermission>();

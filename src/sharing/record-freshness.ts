@@ -7,7 +7,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { type BreakerRecordName, hostRecordName, resolverRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { type BreakerSync, recordNameOf } from "./breaker-sync.ts";
+import { BreakerSync, recordNameOf } from "./breaker-sync.ts";
 import { PeerBreakers } from "./peer-breakers.ts";
 
 export interface RecordFreshnessCallbacks {
@@ -43,7 +43,7 @@ export class RecordFreshness {
       onStoreReached: () => this.#reached(),
       onStoreError: error => this.#failed(error),
     });
-    this.#sync = breakersOf(breakers).join(this.#peerBreakers);
+    this.#sync = breakersOf(breakers).join(deps => new BreakerSync(this.#peerBreakers, deps));
   }
 
   isFresh(call: EntryRequest): boolean {
