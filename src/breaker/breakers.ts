@@ -40,7 +40,7 @@ export class Breakers {
   readonly table: BreakerTable;
   readonly #time: Time;
   readonly #random: () => number;
-  /** Not `Listeners`: those turn an exception into a warning, and here it is a defect of this package. */
+  /** Not `Listeners`, which turn an exception into a warning: here it would be a defect of this package. */
   readonly #onUnblocked = new Set<(blocker: HostBreaker | CircuitHolder) => void>();
   readonly #cooldownStarter: CooldownStarter;
   readonly #settler: CallSettler;

@@ -33,7 +33,10 @@ export interface OpenedDatabase {
   readonly identity: bigint | undefined;
 }
 
-/** The database itself is first: SQLite deletes a log beside a missing database, but would replay it into a new one. */
+/**
+ * In the order of renaming. The database is first: SQLite deletes a log that is left beside an empty file, but would
+ * replay it into a file with content.
+ */
 const SIDE_FILES = ["", "-wal", "-shm"] as const;
 /** A marker beside the file while a process renames it, which takes less than a millisecond. */
 const MOVING = ".moving";
@@ -43,7 +46,7 @@ const MOVING_MS_MAX = 2000;
 export function ensureFile(path: string, wallMs: number): bigint | undefined {
   if (!existsSync(path)) create(path);
   const identity = identityOf(path);
-  // Checked after the inode was read: a process that starts to rename now compares inodes first, and finds a new file.
+  // Checked after the inode was read: a process that starts renaming later compares inodes, and does not move a new file.
   const marker = statSync(path + MOVING, { throwIfNoEntry: false });
   if (marker === undefined) return identity;
   if (Math.abs(wallMs - marker.mtimeMs) < MOVING_MS_MAX)
