@@ -1,12 +1,10 @@
 import type { RecordTable, StoredRecord } from "../records.ts";
 import { LISTED_MAX } from "../store.ts";
-
-/** How many records each change checks for expiry, so that no call scans the whole table. */
-const SWEPT_AT_ONCE = 2;
+import { MapSweeper } from "./map-sweeper.ts";
 
 export class MemoryRecords implements RecordTable {
   readonly #records = new Map<string, StoredRecord>();
-  #sweep = this.#records.entries();
+  readonly #sweeper = new MapSweeper(this.#records, ({ keepUntilUs }, nowUs) => keepUntilUs <= nowUs);
 
   find(name: string): StoredRecord | undefined {
     return this.#records.get(name);
@@ -25,14 +23,6 @@ export class MemoryRecords implements RecordTable {
   }
 
   evictSome(nowUs: number): void {
-    for (let swept = 0; swept < SWEPT_AT_ONCE; swept += 1) {
-      const { done, value } = this.#sweep.next();
-      if (done) {
-        this.#sweep = this.#records.entries();
-        return;
-      }
-      const [name, { keepUntilUs }] = value;
-      if (keepUntilUs <= nowUs) this.#records.delete(name);
-    }
+    this.#sweeper.sweep(nowUs);
   }
 }

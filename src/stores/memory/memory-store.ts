@@ -2,6 +2,7 @@ import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import type { Time } from "../../time/time.ts";
 import { type Budgets, leaseAll, settleAll } from "../exchange.ts";
 import { LEASE_MS, type LeaseReply, type LeaseRequest, type Settlement, type Store } from "../store.ts";
+import { MapSweeper } from "./map-sweeper.ts";
 import { MemoryMember } from "./memory-member.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
@@ -10,9 +11,6 @@ export interface MemoryStoreOptions {
   readonly leaseMs?: number;
 }
 
-/** How many budgets each exchange checks for expiry, so that no call scans them all. */
-const SWEPT_AT_ONCE = 2;
-
 /** A store for several hubs of one process. Each hub is a member of its own. */
 export class MemoryStore implements Budgets {
   readonly records = new MemoryRecords();
@@ -20,7 +18,7 @@ export class MemoryStore implements Budgets {
   readonly #leaseUs: number;
   readonly #budgets = new Map<string, SharedBudget>();
   readonly #seenUs = new Map<string, number>();
-  #sweep = this.#budgets.entries();
+  readonly #sweeper = new MapSweeper(this.#budgets, (budget, nowUs) => budget.isExpired(nowUs));
 
   constructor(time: Time, { leaseMs = LEASE_MS }: MemoryStoreOptions = {}) {
     this.#time = time;
@@ -69,24 +67,12 @@ export class MemoryStore implements Budgets {
     this.#seenUs.set(process, context.nowUs);
     settleAll(this, settlements, context);
     const replies = leaseAll(this, requests, context);
-    this.#evictSome(context.nowUs);
+    this.#sweeper.sweep(context.nowUs);
     return replies;
   }
 
   /** Stops counting a member. Its leased units stay leased until its lease ends. */
   leave(process: string): void {
     this.#seenUs.delete(process);
-  }
-
-  #evictSome(nowUs: number): void {
-    for (let swept = 0; swept < SWEPT_AT_ONCE; swept += 1) {
-      const { done, value } = this.#sweep.next();
-      if (done) {
-        this.#sweep = this.#budgets.entries();
-        return;
-      }
-      const [key, budget] = value;
-      if (budget.isExpired(nowUs)) this.#budgets.delete(key);
-    }
   }
 }
