@@ -140,13 +140,13 @@ export class SimStore {
   }
 
   #apply({ process, settlements, requests }: Exchange): readonly LeaseReply[] {
-    if (this.#isGenerous) return requests.map(({ most }) => ({ kind: "given", units: most, isStricter: false }));
+    if (this.#isGenerous) return requests.map(({ most }) => ({ kind: "granted", units: most, isStricter: false }));
     const answers = this.#perform(store => store.exchange(process, settlements, requests));
     for (const { keys, written, returned } of settlements) {
       for (const key of keys) this.#addLeased(process, key, -written - returned);
     }
     for (const [index, answer] of answers.entries()) {
-      if (answer.kind !== "given") continue;
+      if (answer.kind !== "granted") continue;
       for (const { key } of requests[index]?.claims ?? []) this.#addLeased(process, key, answer.units);
     }
     return answers;

@@ -1,19 +1,19 @@
-/** `docstokg/breaker`: the breakers alone, for those who want only that. */
+/** `docstokg/breaker`: circuit breakers without the hub and the rate limiter. */
 
-export type { BreakerEvent, CircuitState } from "./breaker/breaker-events.ts";
+export type { BreakerEvent, CircuitName, CircuitState } from "./breaker/breaker-events.ts";
 export {
-  type AllowRequest,
   BreakerRegistry,
   type BreakerRegistryOptions,
   type CallFacts,
   type FailureReport,
 } from "./breaker/breaker-registry.ts";
-export type { Denial } from "./breaker/denial.ts";
+export type { AllowRequest } from "./breaker/breakers.ts";
+export type { BreakerDenial } from "./breaker/denial.ts";
 export type { HostStatus, RoleStatus } from "./breaker/host-status.ts";
-export type { Permit } from "./breaker/permit.ts";
+export type { BreakerPermit } from "./breaker/permit.ts";
 export type { CallResult } from "./core/breaker/call-result.ts";
-export type { Outcome } from "./core/breaker/classify.ts";
-export { type DateReference, retryAfterMs } from "./core/breaker/retry-after.ts";
+export type { Outcome, ResponseFacts } from "./core/breaker/classify.ts";
+export { type DateReference, parseRetryAfterMs } from "./core/breaker/retry-after.ts";
 export {
   BreakerOpenError,
   ConfigError,

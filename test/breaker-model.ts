@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { BreakerRegistry } from "../src/breaker/breaker-registry.ts";
-import type { Permit } from "../src/breaker/permit.ts";
+import type { BreakerPermit } from "../src/breaker/permit.ts";
 import { BreakerOpenError } from "../src/errors.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
 
@@ -96,7 +96,7 @@ interface ModelHost {
 }
 
 interface Out {
-  readonly permit: Permit;
+  readonly permit: BreakerPermit;
   readonly host: ModelHost;
   readonly passed: readonly { readonly circuit: ModelCircuit; readonly era: object }[];
 }

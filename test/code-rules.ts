@@ -19,7 +19,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   stores: ["core", "time", "policy"],
   limiter: ["core", "time", "policy", "stores"],
   // To be removed: the registry still calls what it shares with other processes.
-  breaker: ["core", "time", "policy", "stores", "sharing"],
+  breaker: ["core", "time", "policy", "stores"],
   sharing: ["core", "time", "policy", "stores", "limiter", "breaker"],
   gate: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing"],
   http: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate"],

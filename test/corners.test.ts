@@ -60,7 +60,7 @@ describe("breakers", () => {
     const { registry, events } = setUp({ ...plain, resolvers: { lov: { fail_max: 1, reset_timeout_s: 7 } } });
     registry.onFailure({ host, role: "landing", status: 429, retryAfterS: 4, resolver: "lov" });
     assert.equal(registry.remainingMs(host), 4000);
-    assert.equal(registry.check({ host: "b.example", resolver: "lov" })?.remainingMs, 7000);
+    assert.equal(registry.check({ host: "b.example", resolver: "lov" })?.retryAfterMs, 7000);
     assert.equal(registry.check({ host: "b.example" }), undefined);
     assert.deepEqual(events[0], {
       event_type: "breaker_failure",
@@ -96,14 +96,14 @@ describe("breakers", () => {
     registry.allow({ host, role: "artifact", timeoutMs: 90_000 });
     registry.allow({ host, role: "artifact", timeoutMs: 10_000 });
     const denial = registry.check({ host, role: "artifact" });
-    assert.equal(denial?.remainingMs, 15_000);
-    assert.equal(denial?.constraint.limit, "the probe under way");
+    assert.equal(denial?.retryAfterMs, 15_000);
+    assert.equal(denial?.constraint.limit, "probe in flight");
   });
   test("what remains is rounded up: nobody is told to come back now and refused again", async () => {
     const { registry, time } = setUp();
     registry.open(host, 1);
     await time.advance(999.5);
-    assert.equal(registry.check({ host })?.remainingMs, 1);
+    assert.equal(registry.check({ host })?.retryAfterMs, 1);
     assert.equal(registry.remainingMs(host), 1);
   });
   test("only long Retry-Afters in a row raise the reset; a short one between them starts the row again", async () => {

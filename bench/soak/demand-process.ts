@@ -24,7 +24,7 @@ const stampsUs: number[] = [];
 const untilUs = systemTime.machineUs() + Number(ms) * 1000;
 while (systemTime.machineUs() < untilUs) {
   const [answer] = await store.exchange([], [ask]);
-  if (answer?.kind === "given") {
+  if (answer?.kind === "granted") {
     stampsUs.push(systemTime.machineUs());
     await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
   } else await systemTime.sleep(answer?.waitMs ?? 0);

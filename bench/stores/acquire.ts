@@ -102,8 +102,8 @@ function writtenOf({ claims }: LeaseRequest, written: number): Settlement {
   return { keys: claims.map(({ key }) => key), written, returned: 0 };
 }
 
-function checkGiven(answer: LeaseReply | undefined): asserts answer is Extract<LeaseReply, { kind: "given" }> {
-  if (answer?.kind !== "given") throw new TypeError(`a unit was due, and not ${JSON.stringify(answer)}`);
+function checkGiven(answer: LeaseReply | undefined): asserts answer is Extract<LeaseReply, { kind: "granted" }> {
+  if (answer?.kind !== "granted") throw new TypeError(`a unit was due, and not ${JSON.stringify(answer)}`);
 }
 
 class KeyQueue {

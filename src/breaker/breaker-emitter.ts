@@ -11,11 +11,11 @@ import type { IssuedCall } from "./permit.ts";
 interface ChangeDetails {
   readonly nowUs: number;
   readonly lastRateDelayMs: number | undefined;
-  /** Another process has told it. */
+  /** The change was read from the record of another process. */
   readonly isFromPeer: boolean;
 }
 
-/** Turns what happens to breakers into events. Nobody listens most of the time: then nothing is built. */
+/** Emits the events of the breakers. Frequent events are not built when there is no listener. */
 export class BreakerEmitter extends Listeners<BreakerEvent> {
   beforeCall(
     host: string,
@@ -24,7 +24,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     state: CircuitState,
     denial: Denial | undefined,
   ): void {
-    const { reason, remainingMs: remaining_ms = 0 } = denial ?? {};
+    const { reason, retryAfterMs: remaining_ms = 0 } = denial ?? {};
     const facts = { host, role, resolver, allowed: denial === undefined, state: denial?.state ?? state };
     this.emit({ event_type: "breaker_before_call", ...facts, reason, remaining_ms });
   }
@@ -43,7 +43,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     { nowUs, lastRateDelayMs, isFromPeer }: ChangeDetails,
   ): void {
     if (old.kind === now.kind) return;
-    // For an opening, how long it really lasts: it may have grown.
+    // The real duration of this opening: an adaptive reset may be longer than the policy says.
     const reset_timeout_s = (now.kind === "open" ? now.untilUs - nowUs : policy.resetUs) / 1e6;
     this.emit({
       event_type: "breaker_state_change",
@@ -64,7 +64,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     this.emit({ event_type: "breaker_cooldown_ended", host, by });
   }
 
-  shadowed({ host, role, reason, remainingMs: remaining_ms }: Denial): void {
+  shadowed({ host, role, reason, retryAfterMs: remaining_ms }: Denial): void {
     this.emit({ event_type: "breaker_shadow", host, role, reason, remaining_ms });
   }
 

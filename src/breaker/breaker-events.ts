@@ -2,65 +2,112 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 
-/** As tables and events name them. */
+/**
+ * `closed`: calls pass. `open`: calls are refused. `half_open`: a few trial calls pass, and their results close the
+ * circuit or open it again.
+ */
 export type CircuitState = "closed" | "open" | "half_open";
 
-/** Whose circuit: a role at a host, or a resolver whatever its hosts. */
+/** The circuit of a role of a host (`host` and `role`), or of a resolver (`resolver` alone). */
 export interface CircuitName {
+  /** The canonical name of the host; undefined for a resolver. */
   readonly host?: string;
+  /** The role; undefined for a resolver. */
   readonly role?: Role;
+  /** The name of the resolver; undefined for a host. */
   readonly resolver?: string;
 }
 
 /**
- * What the breakers tell. With the times of these events a reader can derive the time saved (each refusal's
- * `remaining_ms`), successes after an opening (`half_open` to `closed`), and the mix of reasons.
+ * The events of the breakers. A reader can derive the time saved (`remaining_ms` of each refusal), the recoveries
+ * (`half_open` to `closed`) and the share of each reason.
  */
 export type BreakerEvent =
+  /** A call has asked for a permit. */
   | {
       readonly event_type: "breaker_before_call";
+      /** The canonical name of the host. */
       readonly host: string;
+      /** The role of the call. */
       readonly role: Role;
+      /** The resolver that makes the call, if one was named. */
       readonly resolver: string | undefined;
+      /** Whether the call got a permit. */
       readonly allowed: boolean;
+      /** State of the circuit that decided. */
       readonly state: CircuitState;
+      /** Why the call was denied; undefined when it was allowed. */
       readonly reason: OpenReason | undefined;
+      /** Milliseconds until the call could be permitted; 0 when it was allowed. */
       readonly remaining_ms: number;
     }
-  | ({ readonly event_type: "breaker_success" | "breaker_failure"; readonly host: string; readonly role: Role } & {
+  /** A call has ended. Neutral outcomes emit no event. */
+  | {
+      readonly event_type: "breaker_success" | "breaker_failure";
+      /** The canonical name of the host. */
+      readonly host: string;
+      /** The role of the call. */
+      readonly role: Role;
+      /** HTTP status; undefined when the call ended without a response. */
       readonly status: number | undefined;
+      /** Retry-After of the response in seconds; undefined when there was none. */
       readonly retry_after_s: number | undefined;
-    })
+    }
+  /** A circuit has changed its state. */
   | ({
       readonly event_type: "breaker_state_change";
+      /** State before the change. */
       readonly old: CircuitState;
+      /** State after the change. */
       readonly new: CircuitState;
+      /** For a circuit that opens, how many seconds it stays open; otherwise the reset timeout of its policy. */
       readonly reset_timeout_s: number;
-      /** Another process has told it. */
+      /** Present when the change was read from the record of another process. */
       readonly heard?: true;
-      /** How long the last call to this host had waited at the gate; undefined where there is none, and for a resolver. */
+      /**
+       * Milliseconds that the last call to this host waited for rate limits; undefined without a hub and for a
+       * resolver.
+       */
       readonly last_rate_delay_ms: number | undefined;
     } & CircuitName)
+  /** A cooldown of a host has started or become longer. */
   | {
       readonly event_type: "breaker_cooldown_set";
+      /** The canonical name of the host. */
       readonly host: string;
-      /** Epoch milliseconds. */
+      /** End of the cooldown in epoch milliseconds. */
       readonly until: number;
+      /** Why the host is in cooldown. */
       readonly reason: OpenReason;
     }
-  | { readonly event_type: "breaker_cooldown_ended"; readonly host: string; readonly by: "success" | "operator" }
-  /** A host in shadow mode: it was called although it would have been left alone. */
+  /** A cooldown has ended early, by a successful call or by an operator. */
+  | {
+      readonly event_type: "breaker_cooldown_ended";
+      /** The canonical name of the host. */
+      readonly host: string;
+      /** What ended it. */
+      readonly by: "success" | "operator";
+    }
+  /** A host in shadow mode was called although its circuit would have refused the call. */
   | {
       readonly event_type: "breaker_shadow";
+      /** The canonical name of the host. */
       readonly host: string;
+      /** The role of the call. */
       readonly role: Role;
+      /** Why the call would have been refused. */
       readonly reason: OpenReason;
+      /** Milliseconds until the call would have been permitted. */
       readonly remaining_ms: number;
     }
+  /** A host has asked for longer cooldowns than its reset timeout, which was raised for the run. */
   | {
       readonly event_type: "breaker_reset_raised";
+      /** The canonical name of the host. */
       readonly host: string;
+      /** Reset timeout before, in seconds. */
       readonly old_s: number;
+      /** Reset timeout from now on, in seconds. */
       readonly new_s: number;
     };
 

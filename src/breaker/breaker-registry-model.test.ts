@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runSteps, steps } from "../../test/breaker-model.ts";
 
-test("the breakers do what a plain model of them does, whatever happens in whatever order", async () => {
+test("the breakers behave like a simple model in every order of calls, results and operator commands", async () => {
   let total = 0;
   await fc.assert(
     fc.asyncProperty(steps, async list => {

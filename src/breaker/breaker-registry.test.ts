@@ -1,37 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { host, plain, setUp } from "../../test/breaker/kit.ts";
 import { outcomeOfError, outcomeOfResponse } from "../core/breaker/classify.ts";
-import { BreakerOpenError, ConfigError } from "../errors.ts";
-import type { BreakersOptions } from "../policy/breaker-schema.ts";
+import { BreakerOpenError } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import { FakeTime } from "../testing/fake-time.ts";
-import type { BreakerEvent } from "./breaker-events.ts";
-import { type AllowRequest, BreakerRegistry } from "./breaker-registry.ts";
-
-const host = "api.example.org";
-/** One thing at a time: no rolling window, no growing resets. */
-const plain: BreakersOptions = {
-  defaults: { fail_max: 5, reset_timeout_s: 60 },
-  advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
-};
-
-function setUp(options: BreakersOptions = plain, random: () => number = () => 0) {
-  const time = new FakeTime();
-  const events: BreakerEvent[] = [];
-  const registry = new BreakerRegistry(options, { time, random, listener: event => events.push(event) });
-  const answer = (status: number, request: Partial<AllowRequest> = {}, retryAfterMs?: number) =>
-    registry
-      .allow({ host, ...request })
-      .report({ outcome: outcomeOfResponse({ status, retryAfterMs }), status, retryAfterMs });
-  const answers = (status: number, times: number, request: Partial<AllowRequest> = {}) => {
-    for (let call = 0; call < times; call += 1) answer(status, request);
-  };
-  const isAllowed = (request: Partial<AllowRequest> = {}) => registry.check({ host, ...request }) === undefined;
-  return { time, events, registry, answer, answers, isAllowed };
-}
+import { breakersOf } from "./registry-breakers.ts";
 
 describe("circuits", () => {
-  test("five 503s in a row cut a role off for its reset time, then one probe may try", async () => {
+  test("five consecutive 503s open the circuit of a role for its reset timeout, then one probe passes", async () => {
     const { time, registry, answers, isAllowed } = setUp();
     answers(503, 5);
     await time.advance(59_999);
@@ -54,7 +30,7 @@ describe("circuits", () => {
     assert.equal(isAllowed(), true);
   });
 
-  test("four failures, a success and four failures leave it closed", () => {
+  test("four failures, a success and four failures leave the circuit closed", () => {
     const { registry, answers } = setUp();
     answers(503, 4);
     answers(200, 1);
@@ -62,7 +38,7 @@ describe("circuits", () => {
     assert.equal(registry.state(host).state, "closed");
   });
 
-  test("roles have their own numbers and circuits; the host is reported as its worst", async () => {
+  test("each role has its own limits and circuit, and the host reports its worst state", async () => {
     const { time, registry, answers, isAllowed } = setUp({ advanced: plain.advanced });
     answers(503, 3, { role: "artifact" });
     answers(503, 4, { role: "metadata" });
@@ -77,7 +53,7 @@ describe("circuits", () => {
     assert.equal(isAllowed({ role: "landing" }), true);
   });
 
-  test("a resolver's circuit counts its failures over all hosts, and denies only that resolver", () => {
+  test("the circuit of a resolver counts failures over all hosts, and denies only that resolver", () => {
     const { answer, isAllowed } = setUp({
       ...plain,
       resolvers: { landing_page: { fail_max: 4, reset_timeout_s: 45 } },
@@ -90,7 +66,7 @@ describe("circuits", () => {
     assert.equal(isAllowed({ host: "a.example" }), true);
   });
 
-  test("what one host asks for does not keep its resolver from the others, and a refusal says whose it is", async () => {
+  test("a Retry-After of one host does not block its resolver at other hosts, and a denial names the resolver", async () => {
     const { time, answer, registry } = setUp({
       defaults: { fail_max: 99, reset_timeout_s: 10 },
       resolvers: { lov: { fail_max: 3, reset_timeout_s: 10 } },
@@ -100,7 +76,7 @@ describe("circuits", () => {
       answer(429, { resolver: "lov" }, 120_000);
       await time.advance(120_000);
       if (call < 2) continue;
-      assert.equal(registry.check({ host: "other.example", resolver: "lov" })?.remainingMs ?? 0, 0);
+      assert.equal(registry.check({ host: "other.example", resolver: "lov" })?.retryAfterMs ?? 0, 0);
     }
     for (let call = 0; call < 3; call += 1) registry.onFailure({ host: "c.example", resolver: "lov", status: 503 });
     assert.throws(
@@ -109,14 +85,17 @@ describe("circuits", () => {
     );
   });
 
-  test("a time-out that is no time is the caller's mistake", () => {
+  test("an invalid timeoutMs is a RangeError", () => {
     const { registry } = setUp();
     for (const timeoutMs of [Number.NaN, 0, -1, Number.POSITIVE_INFINITY]) {
-      assert.throws(() => registry.allow({ host, timeoutMs }), /timeoutMs must be a finite number above 0/);
+      assert.throws(
+        () => registry.allow({ host, timeoutMs }),
+        /timeoutMs must be a finite number greater than 0, got /,
+      );
     }
   });
 
-  test("a host's own numbers win over the role's, and its role's over both", () => {
+  test("limits of a host override those of a role, and limits of a role at a host override both", () => {
     const { answers, isAllowed } = setUp({
       ...plain,
       defaults: { roles: { metadata: { fail_max: 9 } } },
@@ -145,7 +124,7 @@ describe("half-open", () => {
     return set;
   }
 
-  test("metadata tries one call at a time, artifact two", async () => {
+  test("half-open admits one metadata probe at a time, and two artifact probes", async () => {
     for (const [role, trials] of [
       ["metadata", 1],
       ["artifact", 2],
@@ -157,7 +136,7 @@ describe("half-open", () => {
     }
   });
 
-  test("a success closes; a failure opens for another full reset", async () => {
+  test("a successful probe closes the circuit, a failed one opens it for another full reset timeout", async () => {
     const good = await halfOpen("metadata");
     good.answer(200);
     assert.equal(good.registry.state(host).state, "closed");
@@ -169,7 +148,7 @@ describe("half-open", () => {
     assert.equal(bad.isAllowed(), true);
   });
 
-  test("a probe that ends as a 404, an abort, a throw or a refusal of ours gives its place back at once", async () => {
+  test("a probe that ends with a 404, an abort, an exception or a rejection by the limiter frees its slot at once", async () => {
     const { registry, isAllowed, answer } = await halfOpen("metadata");
     answer(404);
     assert.equal(isAllowed(), true);
@@ -186,7 +165,7 @@ describe("half-open", () => {
     assert.equal(registry.state(host).state, "half_open");
   });
 
-  test("a probe nobody ever reports loses its place after the call's own time-out and a margin", async () => {
+  test("a probe that is never reported loses its slot after the timeout of the call plus a margin", async () => {
     const { time, registry, isAllowed } = await halfOpen("metadata");
     registry.allow({ host, timeoutMs: 10_000 });
     await time.advance(14_999);
@@ -195,7 +174,7 @@ describe("half-open", () => {
     assert.equal(isAllowed(), true);
   });
 
-  test("probes are jittered within the policy's bound, calls of a closed circuit never", async () => {
+  test("probes get a jitter of at most jitter_ms, calls of a closed circuit get none", async () => {
     let draw = 0;
     const { time, registry, answers } = setUp(plain, () => (draw++ % 100) / 100);
     assert.equal(registry.allow({ host }).jitterMs, 0);
@@ -210,7 +189,7 @@ describe("half-open", () => {
     assert.ok(new Set(jitters).size > 90);
   });
 
-  test("a result that comes late, from before the opening, changes nothing", async () => {
+  test("a late result from before the circuit opened changes nothing", async () => {
     const { time, registry, answers } = setUp();
     const early = registry.allow({ host });
     const another = registry.allow({ host });
@@ -226,8 +205,8 @@ describe("half-open", () => {
   });
 });
 
-describe("what counts", () => {
-  test("404s and 403s are neutral and do not interrupt a row of failures", () => {
+describe("classification", () => {
+  test("404s and 403s are neutral and do not reset the count of consecutive failures", () => {
     const { registry, answers } = setUp();
     answers(404, 20);
     answers(403, 20);
@@ -239,7 +218,7 @@ describe("what counts", () => {
     assert.equal(registry.state(host).state, "open");
   });
 
-  test("connections that break count, calls that their caller aborts do not", () => {
+  test("broken connections are failures, calls aborted by the caller are not", () => {
     const { registry } = setUp();
     const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
     const abort = new DOMException("enough", "AbortError");
@@ -249,18 +228,17 @@ describe("what counts", () => {
     assert.equal(registry.state(host).state, "open");
   });
 
-  test("which statuses are failures can be set", () => {
-    const { registry, answers } = setUp({ ...plain, defaults: { fail_max: 2, classify: { failure_statuses: [418] } } });
+  test("classify.failure_statuses decides which statuses are failures", () => {
+    const { registry } = setUp({ ...plain, defaults: { fail_max: 2, classify: { failure_statuses: [418] } } });
     registry.onFailure({ host, status: 418 });
     registry.onFailure({ host, status: 418 });
     assert.equal(registry.state(host).state, "open");
-    answers(503, 0);
     registry.onFailure({ host: "b.example", status: 503 });
     registry.onFailure({ host: "b.example", status: 503 });
     assert.equal(registry.state("b.example").state, "closed");
   });
 
-  test("run takes what resolves for a success, judges what rejects, and heeds what the call says itself", async () => {
+  test("run reports success when the call resolves, classifies its error when it rejects, and keeps its own report", async () => {
     const { registry } = setUp();
     assert.equal(await registry.run({ host }, async () => "an answer"), "an answer");
     const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
@@ -286,7 +264,7 @@ describe("what counts", () => {
     assert.equal(registry.state("c.example").state, "closed");
   });
 
-  test("the two-step form leaves no probe and no permit behind", async () => {
+  test("onSuccess and onFailure leave no probe and no permit behind", async () => {
     const { time, registry, isAllowed, answers } = setUp();
     answers(503, 5);
     await time.advance(60_000);
@@ -302,7 +280,7 @@ describe("what counts", () => {
     assert.ok([...registry.statuses()].length <= 16_384);
   });
 
-  test("a success in the two-step form gives its probe back where more than one is asked for", async () => {
+  test("onSuccess returns its probe when success_threshold needs more successes", async () => {
     const { time, registry, isAllowed } = setUp({
       ...plain,
       defaults: { fail_max: 1, reset_timeout_s: 60, half_open: { success_threshold: 2 } },
@@ -317,7 +295,7 @@ describe("what counts", () => {
     assert.equal(registry.state(host).state, "closed");
   });
 
-  test("an empty quota makes a 403 a throttle, and an archive's replay of a 503 says nothing", () => {
+  test("a 403 with an empty quota is a throttle, and a 503 replayed by an archive is neutral", () => {
     const { registry } = setUp();
     assert.deepEqual(registry.classify({ status: 403, remaining: 0 }), {
       kind: "failure",
@@ -327,7 +305,7 @@ describe("what counts", () => {
     assert.deepEqual(registry.classify({ status: 503, isMemento: true }), { kind: "neutral" });
   });
 
-  test("run lets a probe wait its moment", async () => {
+  test("run waits for the jitter of a probe before it calls", async () => {
     const { time, registry, answers } = setUp(plain, () => 0.5);
     answers(503, 5);
     await time.advance(60_000);
@@ -340,7 +318,7 @@ describe("what counts", () => {
     assert.equal(calledMs, 60_075);
   });
 
-  test("a success in the two-step form ends no cooldown: nobody can tell when its call began", () => {
+  test("onSuccess ends no cooldown, because the start of its call is unknown", () => {
     const { registry, answer, isAllowed } = setUp();
     answer(429, {}, 900_000);
     registry.allow({ host: "b.example" });
@@ -348,7 +326,7 @@ describe("what counts", () => {
     assert.equal(isAllowed(), false);
   });
 
-  test("the two-step form opens, and its success closes", async () => {
+  test("onFailure opens the circuit, onSuccess closes it", async () => {
     const { time, registry, isAllowed } = setUp();
     for (let call = 0; call < 5; call += 1) registry.onFailure({ host, status: 500 });
     assert.equal(isAllowed(), false);
@@ -358,191 +336,11 @@ describe("what counts", () => {
   });
 });
 
-describe("cooldowns", () => {
-  test("a Retry-After is heeded on 429 and 503 up to the cap, over all roles", async () => {
-    const { time, registry, answer, isAllowed } = setUp();
-    answer(429, {}, 4000);
-    assert.deepEqual([isAllowed(), isAllowed({ role: "artifact" })], [false, false]);
-    assert.equal(registry.state(host).reason, "retry-after");
-    await time.advance(3999);
-    assert.equal(isAllowed(), false);
-    await time.advance(1);
-    assert.equal(isAllowed(), true);
-    answer(503, {}, 2_000_000);
-    assert.equal(registry.remainingMs(host), 900_000);
-  });
-
-  test("a Retry-After on another status, or none that is valid, is no cooldown", () => {
-    const { registry, answer } = setUp();
-    answer(500, {}, 4000);
-    answer(404, {}, 4000);
-    answer(200, {}, 4000);
-    answer(429);
-    answer(429, {}, 0);
-    assert.equal(registry.remainingMs(host), 0);
-  });
-
-  test("the later deadline counts, and a success from before it ends nothing", () => {
-    const { registry, answer } = setUp();
-    const older = registry.allow({ host });
-    const alsoOlder = registry.allow({ host });
-    answer(429, {}, 900_000);
-    alsoOlder.report({ outcome: outcomeOfResponse({ status: 429 }), retryAfterMs: 5000 });
-    assert.equal(registry.remainingMs(host), 900_000);
-    older.report({ outcome: { kind: "success" } });
-    assert.equal(registry.remainingMs(host), 900_000);
-  });
-
-  test("a throttle that answers an older generation is still the server's word", () => {
-    const { registry, answers } = setUp();
-    const older = registry.allow({ host });
-    answers(503, 5);
-    older.report({ outcome: outcomeOfResponse({ status: 429 }), retryAfterMs: 300_000 });
-    assert.equal(registry.remainingMs(host), 300_000);
-  });
-
-  test("what an operator opens only time or an operator ends", async () => {
-    const { time, registry, isAllowed } = setUp();
-    registry.open(host, 300, "maintenance");
-    assert.equal(registry.state(host).reason, "cli-open:maintenance");
-    assert.equal(registry.state(host).openUntilWallMs, time.wallMs() + 300_000);
-    registry.onSuccess({ host });
-    assert.equal(isAllowed(), false);
-    registry.close(host);
-    assert.equal(isAllowed(), true);
-    registry.open(host, 300);
-    await time.advance(300_000);
-    assert.equal(isAllowed(), true);
-    assert.throws(() => registry.open(host, 0), RangeError);
-    assert.throws(() => registry.allow(JSON.parse('{ "host": "a.example", "role": "pdf" }')), /unknown role "pdf"/);
-  });
-
-  test("failures close together cool a host down even if no role reaches its own limit", async () => {
-    const { time, answers, registry, isAllowed } = setUp({
-      defaults: { fail_max: 99 },
-      advanced: { rolling_window: { window_s: 10, threshold_failures: 3, cooldown_s: 60 } },
-    });
-    for (const [waitMs, role] of [
-      [0, "metadata"],
-      [4000, "artifact"],
-      [5000, "landing"],
-    ] as const) {
-      await time.advance(waitMs);
-      answers(500, 1, { role });
-    }
-    assert.equal(registry.state(host).reason, "rolling-window");
-    await time.advance(59_999);
-    assert.equal(isAllowed(), false);
-    await time.advance(1);
-    assert.equal(isAllowed(), true);
-    for (const waitMs of [0, 5000, 6000]) {
-      await time.advance(waitMs);
-      answers(500, 1);
-    }
-    assert.equal(isAllowed(), true);
-  });
-
-  test("a host whose probe came back well has a clean slate", async () => {
-    const { time, registry, answers } = setUp({
-      defaults: { fail_max: 5, reset_timeout_s: 1 },
-      advanced: { adaptive_reset: { enabled: false } },
-    });
-    answers(503, 5);
-    await time.advance(1000);
-    answers(200, 1);
-    answers(503, 1);
-    assert.equal(registry.state(host).state, "closed");
-    assert.equal(registry.state(host).windowFailures, 1);
-  });
-
-  test("by default six failures within thirty seconds cool a host down for sixty", () => {
-    const { registry, answers } = setUp({});
-    for (const role of ["metadata", "artifact", "landing"] as const) answers(500, 2, { role });
-    assert.equal(registry.remainingMs(host), 60_000);
-    assert.equal(registry.state(host).windowFailures, 0);
-  });
-
-  test("a step of the wall clock moves no deadline", async () => {
-    const { time, answer, isAllowed } = setUp();
-    answer(429, {}, 4000);
-    time.stepWall(1_000_000);
-    assert.equal(isAllowed(), false);
-    time.stepWall(-2_000_000);
-    await time.advance(4000);
-    assert.equal(isAllowed(), true);
-  });
-
-  test("a host that keeps asking for longer than its reset is given it, for the run", async () => {
-    const { time, answer, events, registry, answers } = setUp({
-      defaults: { fail_max: 3, reset_timeout_s: 10 },
-      advanced: { rolling_window: { enabled: false } },
-    });
-    const raises = () => events.filter(event => event.event_type === "breaker_reset_raised");
-    answer(429, {}, 120_000);
-    await time.advance(120_000);
-    assert.deepEqual(raises(), []);
-    answer(429, {}, 120_000);
-    assert.deepEqual(raises(), [{ event_type: "breaker_reset_raised", host, old_s: 10, new_s: 120 }]);
-    await time.advance(120_000);
-    answers(503, 1);
-    assert.equal(registry.remainingMs(host), 120_000);
-  });
-});
-
-describe("telling", () => {
-  test("an episode reads closed, open, half_open, closed, and refusals say what they saved", async () => {
-    const { time, events, registry, answers, answer } = setUp();
-    answers(503, 5);
-    await time.advance(20_000);
-    assert.throws(() => registry.allow({ host }), BreakerOpenError);
-    await time.advance(40_000);
-    answer(200);
-    const changes = events.filter(event => event.event_type === "breaker_state_change");
-    assert.deepEqual(
-      changes.map(change => [change.old, change.new, change.host, change.role, change.reset_timeout_s]),
-      [
-        ["closed", "open", host, "metadata", 60],
-        ["open", "half_open", host, "metadata", 60],
-        ["half_open", "closed", host, "metadata", 60],
-      ],
-    );
-    const denied = events.filter(event => event.event_type === "breaker_before_call" && !event.allowed);
-    assert.deepEqual(
-      denied.map(event => "remaining_ms" in event && [event.reason, event.remaining_ms]),
-      [["failures", 40_000]],
-    );
-    assert.equal(events.filter(event => event.event_type === "breaker_failure").length, 5);
-    assert.equal(events.filter(event => event.event_type === "breaker_success").length, 1);
-  });
-
-  test("a listener can stop listening, and one that throws breaks nothing", async () => {
-    const { registry, answers } = setUp();
-    const heard: string[] = [];
-    const stop = registry.listen(event => heard.push(event.event_type));
-    const warned = new Promise<Error>(resolve => process.once("warning", resolve));
-    registry.listen(() => {
-      throw new Error("this listener is broken too");
-    });
-    answers(503, 1);
-    assert.equal((await warned).message, "this listener is broken too");
-    assert.deepEqual(heard, ["breaker_before_call", "breaker_failure"]);
-    stop();
-    const warnedLater = new Promise<Error>(resolve => process.once("warning", resolve));
-    registry.listen((async () => {
-      throw new Error("an asynchronous one, too");
-    }) as () => void);
-    answers(503, 4);
-    assert.equal((await warnedLater).message, "an asynchronous one, too");
-    assert.equal(heard.length, 2);
-    assert.equal(registry.state(host).state, "open");
-  });
-});
-
-test("what time alone does to a circuit wakes nobody, what a report does wakes those who wait", async () => {
+test("a timeout of a circuit wakes no waiting call, a reported result does", async () => {
   const { time, registry, answers, isAllowed } = setUp();
   answers(503, 5);
   let woken = 0;
-  registry.onUnblocked(() => {
+  breakersOf(registry).onUnblocked(() => {
     woken += 1;
   });
   await time.advance(60_000);
@@ -551,84 +349,4 @@ test("what time alone does to a circuit wakes nobody, what a report does wakes t
   assert.equal(woken, 0);
   answers(200, 1);
   assert.equal(woken, 1);
-});
-
-describe("keeping", () => {
-  test("hosts that are well are forgotten, others are not", () => {
-    const { registry, answers } = setUp();
-    answers(503, 1, { host: "ailing.example" });
-    const permit = registry.allow({ host: "busy.example" });
-    registry.open("closed.example", 60);
-    for (let visit = 0; visit < 10_000; visit += 1) {
-      answers(200, 1, { host: `h${visit}.example` });
-      answers(404, 1, { host: `i${visit}.example` });
-      registry.allow({ host: `j${visit}.example` }).release();
-    }
-    const names = new Set([...registry.statuses()].map(status => status.host));
-    assert.ok(names.size <= 16_384, `${names.size} hosts are remembered`);
-    for (const name of ["ailing.example", "busy.example", "closed.example"]) assert.ok(names.has(name), name);
-    permit.release();
-  });
-
-  test("dead hosts that nobody asks for any more are forgotten after an hour", async () => {
-    const { time, registry, answers } = setUp();
-    for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `dead${visit}.example` });
-    await time.advance(3_700_000);
-    for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `gone${visit}.example` });
-    const names = [...registry.statuses()].map(status => status.host);
-    assert.ok(names.filter(name => name.startsWith("dead")).length < 3000, String(names.length));
-  });
-
-  test("a lowered threshold of the rolling window holds at once", () => {
-    const { registry, answers } = setUp({ defaults: { fail_max: 99 } });
-    answers(503, 4);
-    registry.reload({ defaults: { fail_max: 99 }, advanced: { rolling_window: { threshold_failures: 2 } } });
-    answers(503, 1);
-    assert.equal(registry.state(host).reason, "rolling-window");
-  });
-
-  test("an operator's close forgives everything, and closing an unknown host is no news", () => {
-    const { registry, answers, events } = setUp();
-    registry.close("never.example");
-    assert.deepEqual(events, []);
-    answers(503, 5);
-    registry.close(host);
-    assert.deepEqual([registry.state(host).state, registry.state(host).windowFailures], ["closed", 0]);
-  });
-
-  test("new numbers hold at once, and what is open stays open until its time", async () => {
-    const { time, registry, answers, isAllowed } = setUp();
-    answers(503, 5);
-    answers(503, 2, { host: "b.example" });
-    registry.reload({ ...plain, defaults: { fail_max: 3, reset_timeout_s: 5 } });
-    answers(503, 1, { host: "b.example" });
-    assert.equal(registry.remainingMs("b.example"), 5000);
-    await time.advance(59_999);
-    assert.equal(isAllowed(), false);
-    await time.advance(1);
-    assert.equal(isAllowed(), true);
-    assert.throws(() => registry.reload({ defaults: { fail_max: 0 } }), ConfigError);
-    assert.throws(
-      () => registry.reload({ advanced: { cooldown_store: { backend: "redis" } } }),
-      /keeps its cooldowns in memory/,
-    );
-  });
-
-  test("numbers that make no sense are refused with their places", () => {
-    assert.throws(
-      () =>
-        new BreakerRegistry({
-          defaults: { fail_max: 0, reset_timeout_s: 0 },
-          hosts: { "not a host": {}, "a.example": JSON.parse('{"failmax": 3}') },
-        }),
-      (error: unknown) => {
-        assert.ok(error instanceof ConfigError);
-        assert.deepEqual(
-          error.problems.map(({ path }) => path),
-          ["defaults.fail_max", "defaults.reset_timeout_s", "hosts.not a host", "hosts.a.example.failmax"],
-        );
-        return true;
-      },
-    );
-  });
 });

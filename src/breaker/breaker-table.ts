@@ -6,11 +6,14 @@ import type { Time } from "../time/time.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
-/** A host that is well differs from a fresh one in nothing: without this, hosts called in turn would be made anew each time. */
+/** A host without failures could be evicted at once. Keeping this many avoids building it again for each call. */
 const KEPT_HOSTS = 16_384;
 const KEPT_RESOLVERS = 1024;
 
-/** The hosts and resolvers of a process, with their circuits, made on first use and forgotten when they are as good as new, or after an hour's silence. */
+/**
+ * The hosts and resolvers of a process, created on first use. They are evicted when their state equals a new one (law
+ * L11), hosts also when unused for an hour.
+ */
 export class BreakerTable {
   #policies: BreakerPolicies;
   readonly #time: Time;
@@ -42,9 +45,9 @@ export class BreakerTable {
     yield* this.#resolvers.values();
   }
 
-  /** A host that is remembered, by whatever spelling. Throws a RangeError for what is not a host. */
+  /** A host in the table, by any spelling of its name. Throws a RangeError for a text that is not a host. */
   find(text: string): HostBreaker | undefined {
-    // Known hosts carry canonical names, so that one found here needs no more parsing.
+    // The keys are canonical, so a text that is found as it stands need not be parsed.
     return this.#hosts.get(text) ?? this.#hosts.get(canonicalHost(text));
   }
 
@@ -77,7 +80,7 @@ export class BreakerTable {
     return circuit;
   }
 
-  /** Goes on under other policies; every circuit keeps its state. */
+  /** Every circuit keeps its state under the new policies. */
   reload(policies: BreakerPolicies): void {
     this.#policies = policies;
     for (const circuit of this.circuits()) {

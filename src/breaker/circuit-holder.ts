@@ -13,13 +13,13 @@ import {
 } from "../core/breaker/circuit.ts";
 import type { CircuitName } from "./breaker-events.ts";
 
-/** Hears of every change: of state, or of a probe's place that is free again; and whether time alone has done it. */
+/** Called after each change: of the state, or of the probes in flight. `isTimeout`: the end of a timeout caused it. */
 export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, isTimeout: boolean) => void;
 
-/** The state of one circuit as it changes: the pure steps of the core, in one place that can be shared. */
+/** The current state of one circuit. The steps themselves are pure functions of the core. */
 export class CircuitHolder {
   readonly name: CircuitName;
-  /** Another one after the policy was changed; the state stays. */
+  /** Replaced by a reload; the state stays. */
   policy: CircuitPolicy;
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
@@ -30,7 +30,7 @@ export class CircuitHolder {
     this.#onChange = onChange;
   }
 
-  /** As it is now, after what time alone has done to it. */
+  /** The state at `nowUs`, after the timeouts that have ended by then. */
   at(nowUs: number): Circuit {
     this.#set(advance(this.#circuit, nowUs), true);
     return this.#circuit;
@@ -40,7 +40,7 @@ export class CircuitHolder {
     return admits(this.at(nowUs), this.policy);
   }
 
-  /** Only what no longer differs from a fresh one need not be remembered. */
+  /** True if a new circuit would behave the same, so that this one may be evicted (law L11). */
   get isFresh(): boolean {
     return this.#circuit.kind === "closed" && this.#circuit.failures === 0;
   }
@@ -69,7 +69,7 @@ export class CircuitHolder {
     this.#set(returnProbe(this.#circuit, generation, probeId));
   }
 
-  /** What other processes have made of it. */
+  /** Takes over the state that the record of the peers holds. */
   adopt(other: Parameters<typeof adopt>[1], nowUs: number): void {
     this.#set(adopt(this.#circuit, other, nowUs));
   }

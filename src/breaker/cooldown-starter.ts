@@ -7,8 +7,8 @@ import type { BreakerTable } from "./breaker-table.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /**
- * Decides when a whole host is left alone: because it asked, because it failed too often, because somebody ordered it.
- * `lastPermit` is the number of the last permit issued: only a later one's success may end the cooldown (law B5).
+ * Starts the cooldowns of a host: for a Retry-After, for too many failures in the rolling window, for an operator.
+ * `lastPermit` is the number of the last permit issued: only the success of a later one may end the cooldown (law B5).
  */
 export class CooldownStarter {
   readonly #table: BreakerTable;
@@ -28,7 +28,7 @@ export class CooldownStarter {
     this.#cooled = cooled;
   }
 
-  /** Retry-After: for as long as it asked, up to the cap. One that keeps asking for longer than its reset raises that. */
+  /** Lasts as long as the host asked, at most `retry_after_cap_s`. Repeated long values raise the reset timeout. */
   startForRetryAfter(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number, lastPermit: number): void {
     const { isAdaptive, retryAfterCapMs } = this.#table.policies;
     const ms = Math.min(retryAfterMs, retryAfterCapMs(host.name));
@@ -39,7 +39,7 @@ export class CooldownStarter {
     }
   }
 
-  /** The rolling window (law B6). */
+  /** Counts a failure in the rolling window, and starts a cooldown at the threshold (law B6). */
   countFailure(host: HostBreaker, nowUs: number, lastPermit: number): void {
     const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
     if (enabled && host.failures.add(nowUs, threshold, windowUs))

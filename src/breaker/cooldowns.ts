@@ -1,53 +1,57 @@
 import type { OpenReason } from "../errors.ts";
+import { isOperatorReason } from "./operator-reason.ts";
 
-/** A host is left alone until an instant. */
+/** Calls to a host are refused until `untilUs`. */
 export interface Cooldown {
   readonly untilUs: number;
   readonly reason: OpenReason;
-  /** The number of the last permit issued before it was set: only a later one's success may end it. */
+  /** Number of the last permit issued before it was set: only the success of a later permit may end it (law B5). */
   readonly afterPermit: number;
 }
 
-/** The cooldowns of one host: what an operator ordered, and what its answers asked for, apart (law B5). */
+/**
+ * The cooldowns of one host. An operator's order and a cooldown from responses are separate: a success ends only the
+ * latter (law B5).
+ */
 export class Cooldowns {
   #ordered: Cooldown | undefined;
   #requested: Cooldown | undefined;
 
-  /** The later deadline counts. False when there was a later one already. */
+  /** The later end counts. False if a cooldown of the same kind already ends later. */
   set(cooldown: Cooldown): boolean {
-    const isOperatorOrder = cooldown.reason.startsWith("cli-open:");
-    const known = isOperatorOrder ? this.#ordered : this.#requested;
+    const isOrder = isOperatorReason(cooldown.reason);
+    const known = isOrder ? this.#ordered : this.#requested;
     if (known !== undefined && known.untilUs >= cooldown.untilUs) return false;
-    if (isOperatorOrder) this.#ordered = cooldown;
+    if (isOrder) this.#ordered = cooldown;
     else this.#requested = cooldown;
     return true;
   }
 
-  /** The one that ends last, if any is still running. */
+  /** The running cooldown that ends last, if any. */
   current(nowUs: number): Cooldown | undefined {
-    const ordered = isRunning(this.#ordered, nowUs);
-    const requested = isRunning(this.#requested, nowUs);
+    const ordered = running(this.#ordered, nowUs);
+    const requested = running(this.#requested, nowUs);
     if (ordered === undefined || requested === undefined) return ordered ?? requested;
     return ordered.untilUs >= requested.untilUs ? ordered : requested;
   }
 
-  /** Whether a call was permitted before a pause that its host asked for, and that still runs. */
+  /** Whether a permit is older than a Retry-After cooldown that is still running. */
   isBeforeRetryAfter(permit: number, nowUs: number): boolean {
-    const requested = isRunning(this.#requested, nowUs);
+    const requested = running(this.#requested, nowUs);
     return requested !== undefined && requested.reason === "retry-after" && permit <= requested.afterPermit;
   }
 
-  /** A success ends what answers asked for, if its permit is younger. Never an order. */
+  /** A success ends the cooldown from responses if its permit was issued later; never an order. */
   endBySuccess(permit: number, nowUs: number): boolean {
-    const requested = isRunning(this.#requested, nowUs);
+    const requested = running(this.#requested, nowUs);
     if (requested === undefined || permit <= requested.afterPermit) return false;
     this.#requested = undefined;
     return true;
   }
 
-  /** Others have ended what answers asked for. False when there was nothing to end. */
+  /** Ends the cooldown from responses, because a peer has ended it. False if none was running. */
   endRequested(nowUs: number): boolean {
-    const wasRunning = isRunning(this.#requested, nowUs) !== undefined;
+    const wasRunning = running(this.#requested, nowUs) !== undefined;
     this.#requested = undefined;
     return wasRunning;
   }
@@ -58,6 +62,6 @@ export class Cooldowns {
   }
 }
 
-function isRunning(cooldown: Cooldown | undefined, nowUs: number): Cooldown | undefined {
+function running(cooldown: Cooldown | undefined, nowUs: number): Cooldown | undefined {
   return cooldown !== undefined && cooldown.untilUs > nowUs ? cooldown : undefined;
 }

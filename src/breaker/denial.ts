@@ -1,39 +1,70 @@
+import { nextAdmissionUs } from "../core/breaker/circuit.ts";
 import { BreakerOpenError, type Constraint, type OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import type { CircuitState } from "./breaker-events.ts";
+import { type CircuitState, stateName } from "./breaker-events.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
-/** What a half-open circuit waits for; how that ends is known any moment, not at the end of its lease. */
-export const PROBE_IN_FLIGHT = "the probe under way";
+/** The `limit` of a denial by a half-open circuit. The result of a probe may come long before its lease ends. */
+export const PROBE_IN_FLIGHT = "probe in flight";
 
-/** No permit: why, and until when as far as anybody knows. A value, because a refusal should not cost a stack trace. */
-export class Denial {
+/**
+ * A call that is not permitted: why, and for how long. A value and not an Error, because a stack trace is expensive.
+ */
+export interface BreakerDenial {
+  /** Always false; tells a denial from a `BreakerPermit`. */
+  readonly isAllowed: false;
+  /** The canonical name of the host: lower case, punycode, no trailing dot. */
+  readonly host: string;
+  /** The role of the call. */
+  readonly role: Role;
+  /** Why the circuit is open: `failures`, `retry-after`, `rolling-window`, or `cli-open:<reason>` for an operator. */
+  readonly reason: OpenReason;
+  /** `open`, also for a cooldown; `half_open` when every trial call is in flight. */
+  readonly state: CircuitState;
+  /**
+   * Milliseconds from the denial to the end of the cooldown or of the open time. For a half-open circuit it is the
+   * latest moment: the circuit admits calls as soon as the trial call in flight has ended.
+   */
+  readonly retryAfterMs: number;
+  /** The circuit that decided, as errors and tables name it. */
+  readonly constraint: Constraint;
+  /** The same denial as an error, ready to be thrown. */
+  error(): BreakerOpenError;
+}
+
+interface DenialDetails {
   readonly host: string;
   readonly role: Role;
   readonly reason: OpenReason;
   readonly state: CircuitState;
-  /** The end of a cooldown or an open time; for a half-open circuit the end of the lease of the probe in the way. */
   readonly untilUs: number;
-  /** What stands in the way, to wait for. */
   readonly blocker: HostBreaker | CircuitHolder;
-  /** Others are being asked for leave to probe: it is not a denial until they have answered. */
+  readonly probeReply?: Promise<void> | undefined;
+}
+
+/** A denial with what the gate needs to wait for its end. */
+export class Denial implements BreakerDenial {
+  readonly host: string;
+  readonly role: Role;
+  readonly reason: OpenReason;
+  readonly state: CircuitState;
+  /** End of the cooldown or of the open time; for a half-open circuit, end of the lease of the oldest probe. */
+  readonly untilUs: number;
+  /** The cooldown or the circuit that must end first. */
+  readonly blocker: HostBreaker | CircuitHolder;
+  /** Pending while the peers are asked whether this process may probe. The denial is not final before it resolves. */
   readonly probeReply: Promise<void> | undefined;
   readonly #nowUs: number;
 
-  constructor(
-    details: Omit<Denial, "isAllowed" | "error" | "constraint" | "remainingMs" | "probeReply"> & {
-      readonly probeReply?: Promise<void> | undefined;
-    },
-    nowUs: number,
-  ) {
-    this.host = details.host;
-    this.role = details.role;
-    this.reason = details.reason;
-    this.state = details.state;
-    this.untilUs = details.untilUs;
-    this.blocker = details.blocker;
-    this.probeReply = details.probeReply;
+  constructor({ host, role, reason, state, untilUs, blocker, probeReply }: DenialDetails, nowUs: number) {
+    this.host = host;
+    this.role = role;
+    this.reason = reason;
+    this.state = state;
+    this.untilUs = untilUs;
+    this.blocker = blocker;
+    this.probeReply = probeReply;
     this.#nowUs = nowUs;
   }
 
@@ -41,21 +72,47 @@ export class Denial {
     return false;
   }
 
-  get remainingMs(): number {
+  get retryAfterMs(): number {
     return Math.ceil((this.untilUs - this.#nowUs) / 1000);
   }
 
   get constraint(): Constraint {
-    const limit = this.state === "half_open" ? PROBE_IN_FLIGHT : `an open circuit (${this.reason})`;
+    const limit = this.state === "half_open" ? PROBE_IN_FLIGHT : `open circuit (${this.reason})`;
     const { resolver } = "policy" in this.blocker ? this.blocker.name : {};
     return { kind: "breaker", owner: resolver === undefined ? this.host : `resolver ${resolver}`, limit };
   }
 
   error(): BreakerOpenError {
-    const { host, role, reason, constraint, remainingMs, blocker } = this;
+    const { host, role, reason, constraint, retryAfterMs, blocker } = this;
     const failMax = "policy" in blocker ? blocker.policy.failMax : undefined;
     const isTrialRunning = this.state === "half_open";
-    const circuit = { reason, failMax, isTrialRunning, cooldownRemainingMs: remainingMs };
+    const circuit = { reason, failMax, isTrialRunning, cooldownRemainingMs: retryAfterMs };
     return new BreakerOpenError({ host, role, constraint, ...circuit });
   }
+}
+
+/** The cooldown or circuit of this process that denies a call. If several do, the one that ends last. */
+export function denialOf(
+  host: HostBreaker,
+  role: Role,
+  circuit: CircuitHolder,
+  resolver: CircuitHolder | undefined,
+  nowUs: number,
+): Denial | undefined {
+  // Nearly every call ends here, and nothing is allocated for it.
+  if (!host.mayHaveCooldown && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs)))
+    return undefined;
+  const found: Denial[] = [];
+  const cooldown = host.cooldownAt(nowUs);
+  if (cooldown !== undefined) {
+    const { reason, untilUs } = cooldown;
+    found.push(new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs));
+  }
+  for (const blocker of [circuit, resolver]) {
+    if (blocker === undefined || blocker.admits(nowUs)) continue;
+    const at = blocker.at(nowUs);
+    const details = { reason: "failures", state: stateName(at), untilUs: nextAdmissionUs(at), blocker } as const;
+    found.push(new Denial({ host: host.name, role, ...details }, nowUs));
+  }
+  return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
 }

@@ -4,21 +4,21 @@ import { HostBreaker } from "./host-breaker.ts";
 
 const HOUR_US = 3_600_000_000;
 
-test("a host with a permit out is kept for an hour after it was last asked for, and no longer", () => {
+test("a host with an open permit is kept for one hour after its last call", () => {
   const host = new HostBreaker("a.example", HOUR_US);
   host.permits = 1;
   assert.equal(host.isForgettable(2 * HOUR_US, 0), false);
   assert.equal(host.isForgettable(2 * HOUR_US + 1, 0), true);
 });
 
-test("a cooldown is never forgotten while it runs, however long ago somebody asked", () => {
+test("a host is never evicted during a cooldown, however long it was not called", () => {
   const host = new HostBreaker("a.example", 0);
   host.cooldowns.set({ untilUs: 5 * HOUR_US, reason: "retry-after", afterPermit: 0 });
   assert.equal(host.isForgettable(5 * HOUR_US - 1, 0), false);
   assert.equal(host.isForgettable(5 * HOUR_US, 0), true);
 });
 
-test("two long Retry-Afters in a row raise the reset, one that is not longer starts the count anew", () => {
+test("two consecutive long Retry-Afters raise the reset timeout, a shorter one resets the count", () => {
   const host = new HostBreaker("a.example", 0);
   assert.deepEqual(
     [101, 100, 101, 102, 102, 103, 104].map(us => host.learnReset(us, 100)),

@@ -4,11 +4,11 @@ import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 
-/** So many Retry-Afters in a row that are longer than the reset make a habit of it. */
+/** This many consecutive Retry-Afters longer than the reset timeout raise it. */
 const RAISE_AFTER = 2;
 const IDLE_US = 3_600_000_000;
 
-/** What is known of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
+/** The breaker state of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
 export class HostBreaker {
   readonly name: string;
   readonly circuits: Record<Role, CircuitHolder | undefined> = {
@@ -16,16 +16,16 @@ export class HostBreaker {
     landing: undefined,
     artifact: undefined,
   };
-  /** Made when there is something to put in: most hosts are well. */
+  /** Created by the first cooldown or failure: most hosts never have one, and a million hosts must fit in memory. */
   #cooldowns: Cooldowns | undefined;
   #failures: FailureWindow | undefined;
-  /** Permits that are out. */
+  /** Permits that are neither reported nor released. */
   permits = 0;
-  /** When somebody last asked. */
+  /** When a permit was last requested. */
   usedUs: number;
-  /** How long the last call that was let through had waited at the gate; undefined where there is none. */
+  /** How long the last permitted call waited for its rate limits; undefined without a gate. */
   lastRateDelayMs: number | undefined = undefined;
-  /** A host that keeps asking for longer than its reset is given what it asks for, for the run. */
+  /** The Retry-After that replaces a shorter reset timeout for the run; 0 for none. */
   learnedResetUs = 0;
   #longRetryAfters = 0;
 
@@ -44,7 +44,7 @@ export class HostBreaker {
     return this.#failures;
   }
 
-  /** The cooldown that runs, if any. Looking makes nothing. */
+  /** The running cooldown that ends last, if any. */
   cooldownAt(nowUs: number): Cooldown | undefined {
     return this.#cooldowns?.current(nowUs);
   }
@@ -57,12 +57,12 @@ export class HostBreaker {
     this.#failures?.clear();
   }
 
-  /** False for a host that never had a cooldown: nothing to look up, not even the time. */
+  /** False for a host that never had a cooldown: then the caller need not even read the clock. */
   get mayHaveCooldown(): boolean {
     return this.#cooldowns !== undefined;
   }
 
-  /** Notes a Retry-After. True when it has become a habit that raises the reset. */
+  /** Counts a Retry-After. True when it raises the reset timeout. */
   learnReset(retryAfterUs: number, resetUs: number): boolean {
     if (retryAfterUs <= Math.max(resetUs, this.learnedResetUs)) {
       this.#longRetryAfters = 0;
@@ -75,12 +75,12 @@ export class HostBreaker {
     return true;
   }
 
-  /** A circuit's policy with what was learned of this host's resets. */
+  /** The policy of a circuit, with the learned reset timeout if that is longer. */
   withLearnedReset(policy: CircuitPolicy): CircuitPolicy {
     return this.learnedResetUs > policy.resetUs ? { ...policy, resetUs: this.learnedResetUs } : policy;
   }
 
-  /** An operator's act: nothing is held against it any more. */
+  /** Clears cooldowns, failures and the learned reset timeout. */
   reset(): void {
     this.#cooldowns?.clear();
     this.#failures?.clear();
@@ -90,8 +90,8 @@ export class HostBreaker {
 
   isForgettable(nowUs: number, windowUs: number): boolean {
     if (this.cooldownAt(nowUs) !== undefined) return false;
-    // A crawler meets dead hosts once. What was held against one that nobody asked for in an hour is let go, and so are
-    // permits that nobody ever reported.
+    // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never
+    // reported.
     if (nowUs - this.usedUs > IDLE_US) return true;
     if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
     if (this.failuresAt(nowUs, windowUs) > 0) return false;

@@ -5,25 +5,35 @@ import { ROLES, type Role } from "../policy/roles.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
+/** The circuit of one role of a host. */
 export interface RoleStatus {
+  /** The role. */
   readonly role: Role;
+  /** State of the circuit of this role; cooldowns of the host do not change it. */
   readonly state: CircuitState;
+  /** Consecutive failures while closed; 0 in the other states. */
   readonly failures: number;
+  /** Trial calls in flight; 0 unless `half_open`. */
   readonly probes: number;
+  /** Milliseconds until the circuit becomes half-open; 0 unless `open`. */
   readonly remainingMs: number;
 }
 
-/** A host as it stands. Its state is its worst role's, and open while a cooldown runs. */
+/** The breaker state of one host. */
 export interface HostStatus {
+  /** The canonical name of the host. */
   readonly host: string;
+  /** `open` during a cooldown, otherwise the worst state of its roles. */
   readonly state: CircuitState;
+  /** Why the host is open or half-open; undefined when it is closed. */
   readonly reason: OpenReason | undefined;
-  /** Milliseconds until the host may be called again, as far as anybody knows; 0 for now. */
+  /** Milliseconds until the host may be called again in every role; 0 for now. */
   readonly remainingMs: number;
-  /** Epoch milliseconds; undefined when nothing is open. */
+  /** The same moment in epoch milliseconds; undefined when `remainingMs` is 0. */
   readonly openUntilWallMs: number | undefined;
-  /** Failures in the rolling window. */
+  /** Failures in the rolling window, over all roles. */
   readonly windowFailures: number;
+  /** The circuit of each role that was used. */
   readonly roles: readonly RoleStatus[];
 }
 

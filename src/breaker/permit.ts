@@ -3,16 +3,37 @@ import type { Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
-/** One circuit that a call passed, and the generation it passed in. */
+/**
+ * Permission to make one call. It ends once: by `report`, by `release`, or at the end of its `using` block.
+ * Later calls of `report` and `release` have no effect.
+ */
+export interface BreakerPermit extends Disposable {
+  /** Always true; tells a permit from a `BreakerDenial`. */
+  readonly isAllowed: true;
+  /**
+   * Milliseconds to wait before the call is sent, so that the trial calls of several processes do not arrive together.
+   * 0 while the circuit is closed; for a trial call a random integer from 0 to `half_open.jitter_ms`.
+   */
+  readonly jitterMs: number;
+  /** Ends the permit with the result of the call, which may open or close the circuit. */
+  report(result: CallResult): void;
+  /** Ends the permit without a result: the call was not made, or its end says nothing about the host. */
+  release(): void;
+}
+
+/** A circuit that a call has passed, and the generation of the circuit at that moment (law B3). */
 export interface PassedCircuit {
   readonly holder: CircuitHolder;
   readonly generation: number;
   readonly isProbe: boolean;
 }
 
-/** A call that was let through. */
+/** A call that has a permit. */
 export interface IssuedCall {
-  /** Counts all permits, so that it can be told which came before a cooldown. Names the call's probes, too. */
+  /**
+   * Counts all permits of the process: tells whether a permit is older than a cooldown. It is also the id of the call's
+   * probes.
+   */
   readonly number: number;
   readonly host: HostBreaker;
   readonly role: Role;
@@ -20,15 +41,13 @@ export interface IssuedCall {
   readonly resolver: PassedCircuit | undefined;
 }
 
-/** Where a permit goes back to. */
+/** Applies the end of a call to its host and its circuits. */
 export interface PermitOwner {
   settle(call: IssuedCall, result: CallResult): void;
   release(call: IssuedCall): void;
 }
 
-/** Leave to make one call. It ends once, by a report or by release; what comes after changes nothing. */
-export class Permit implements Disposable {
-  /** How long a probe should wait before it goes, so that a fleet's do not arrive as one. 0 while closed. */
+export class Permit implements BreakerPermit {
   readonly jitterMs: number;
   readonly #owner: PermitOwner;
   readonly #call: IssuedCall;
@@ -44,7 +63,9 @@ export class Permit implements Disposable {
     return true;
   }
 
-  /** The gate says how long the call had waited for it. */
+  /**
+   * The gate reports how long the call has waited for its rate limits, for `breaker_state_change.last_rate_delay_ms`.
+   */
   recordWait(waitedMs: number): void {
     this.#call.host.lastRateDelayMs = waitedMs;
   }
@@ -55,7 +76,6 @@ export class Permit implements Disposable {
     this.#owner.settle(this.#call, result);
   }
 
-  /** Nothing was learned: no call was made, or its end says nothing about the host. */
   release(): void {
     if (this.#isOver) return;
     this.#isOver = true;

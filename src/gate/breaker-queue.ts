@@ -1,4 +1,4 @@
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
@@ -20,7 +20,7 @@ export class BreakerQueue {
   readonly #lists = new Map<Blocker, WaitList>();
   readonly #blockerOf = new Map<Waiter, Blocker>();
 
-  constructor(breakers: BreakerRegistry, time: Time, rejoin: (waiter: Waiter) => void) {
+  constructor(breakers: Breakers, time: Time, rejoin: (waiter: Waiter) => void) {
     this.#time = time;
     this.#rejoin = rejoin;
     breakers.onUnblocked(blocker => this.#releaseAll(blocker));

@@ -1,6 +1,8 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 import type { RejectedError } from "../errors.ts";
 import { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
@@ -49,7 +51,7 @@ export class Gate implements WaitDeps {
   readonly #emitter = new LimiterEmitter();
   readonly #root: Budget;
   readonly #roleBudgets: RoleBudgets;
-  readonly #breakers: BreakerRegistry | undefined;
+  readonly #breakers: Breakers | undefined;
   readonly #breakerQueue: BreakerQueue | undefined;
   /**
    * Requests that windows do not count (HEAD, law L7) have their own scheduler, so that they do not queue for a rate.
@@ -68,8 +70,8 @@ export class Gate implements WaitDeps {
     this.#time = time;
     this.#limits = limits;
     if (listener !== undefined) this.#emitter.add(listener);
-    this.#breakers = breakers;
-    this.#breakerQueue = breakers && new BreakerQueue(breakers, time, waiter => this.#unblocked(waiter));
+    this.#breakers = breakers && breakersOf(breakers);
+    this.#breakerQueue = this.#breakers && new BreakerQueue(this.#breakers, time, waiter => this.#unblocked(waiter));
     this.#roleBudgets = new RoleBudgets(
       limits,
       time,
@@ -115,7 +117,7 @@ export class Gate implements WaitDeps {
       return refusalOf(this.#root, roleBudget, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
     }
     const denial = this.#breakers?.check(request);
-    return denial && { retryAfterMs: denial.remainingMs, constraint: denial.constraint };
+    return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
+import { operatorReason } from "../breaker/operator-reason.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,
@@ -10,6 +11,7 @@ import {
 } from "../core/breaker/breaker-record.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
+import { HOST_RECORDS, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
 import type { Store, StoreRecord } from "../stores/store.ts";
 import type { PublishedStatus } from "./status-publisher.ts";
 
@@ -47,14 +49,14 @@ export class Operator {
 
   async hosts(): Promise<readonly SharedBreakerStatus[]> {
     const lists = await Promise.all([
-      this.#store.list<BreakerRecord>("host "),
-      this.#store.list<BreakerRecord>("resolver "),
+      this.#store.list<BreakerRecord>(HOST_RECORDS),
+      this.#store.list<BreakerRecord>(RESOLVER_RECORDS),
     ]);
     return lists.flat().map(({ name, ...seen }) => sharedStatusOf(name, seen));
   }
 
   async host(host: string): Promise<SharedBreakerStatus> {
-    const name = `host ${canonicalHost(host)}`;
+    const name = hostRecordName(canonicalHost(host));
     return sharedStatusOf(name, await this.#store.read<BreakerRecord>(name));
   }
 
@@ -69,7 +71,7 @@ export class Operator {
   async open(host: string, seconds: number, reason: string): Promise<SharedBreakerStatus> {
     if (!(seconds > 0)) throw new RangeError(`seconds must be more than 0, not ${seconds}`);
     return this.#change(host, (known, nowUs) =>
-      setCooldown(known, "operatorCooldown", { untilUs: nowUs + seconds * 1e6, reason: `cli-open:${reason}` }, nowUs),
+      setCooldown(known, "operatorCooldown", { untilUs: nowUs + seconds * 1e6, reason: operatorReason(reason) }, nowUs),
     );
   }
 
@@ -79,7 +81,7 @@ export class Operator {
   }
 
   #change(host: string, step: (known: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
-    const name = `host ${canonicalHost(host)}`;
+    const name = hostRecordName(canonicalHost(host));
     return this.#store.change<BreakerRecord, SharedBreakerStatus>(name, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
       const next = step(record, nowUs);
       return {

@@ -84,7 +84,7 @@ describe("maxBreakerWaitMs", () => {
     breakers.onFailure({ host, status: 503 });
     await time.advance(60_000);
     const probe = (await start("probe", { timeoutMs: 10_000 })) as Grant;
-    const leaseMs = breakers.check({ host })?.remainingMs;
+    const leaseMs = breakers.check({ host })?.retryAfterMs;
     assert.ok(leaseMs !== undefined && leaseMs >= 10_000);
     await start("hasty", { maxWaitMs: forever, maxBreakerWaitMs: leaseMs - 1 });
     start("patient", { maxWaitMs: forever, maxBreakerWaitMs: leaseMs });

@@ -1,25 +1,21 @@
-import type { BreakerEmitter } from "../breaker/breaker-emitter.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import type { CooldownStarter } from "../breaker/cooldown-starter.ts";
 import type { HostBreaker } from "../breaker/host-breaker.ts";
+import { isOperatorReason } from "../breaker/operator-reason.ts";
+import type { BreakerSyncDeps, PeerSync } from "../breaker/peer-sync.ts";
 import { type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
 import type { Circuit, Probe } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
-import type { Time, Timer } from "../time/time.ts";
-import type { BreakerRecordName, PeerBreakers, PeerRecordChange } from "./peer-breakers.ts";
-
-/** The parts of a BreakerRegistry that records of other processes may change. */
-export interface BreakerSyncDeps {
-  readonly table: BreakerTable;
-  readonly cooldownStarter: CooldownStarter;
-  readonly emitter: BreakerEmitter;
-  readonly time: Time;
-  readonly lastPermit: () => number;
-  readonly unblocked: (blocker: HostBreaker | CircuitHolder) => void;
-  readonly reset: (host: HostBreaker) => void;
-}
+import {
+  type BreakerRecordName,
+  hostOfRecord,
+  hostRecordName,
+  resolverOfRecord,
+  resolverRecordName,
+} from "../stores/record-names.ts";
+import type { Timer } from "../time/time.ts";
+import type { PeerBreakers, PeerRecordChange } from "./peer-breakers.ts";
 
 /** The longest call of a probe (30 s) and a margin. The probe of a process that died is free again after this. */
 const PROBE_LEASE_US = 35_000_000;
@@ -40,7 +36,7 @@ type ProbePermission =
  * Synchronizes the circuits of this process with the shared records. Local transitions are written to the store,
  * records of other processes are applied here without being written again, and a probe needs a lease from the store.
  */
-export class BreakerSync {
+export class BreakerSync implements PeerSync {
   readonly #peerBreakers: PeerBreakers;
   readonly #deps: BreakerSyncDeps;
   readonly #permissions = new WeakMap<CircuitHolder, ProbePermission>();
@@ -61,19 +57,19 @@ export class BreakerSync {
   cooled({ name }: HostBreaker, untilUs: number, reason: OpenReason): void {
     if (!this.#isApplyingPeers)
       this.#peerBreakers.cooled(
-        `host ${name}`,
-        isOperatorOrder(reason) ? "operatorCooldown" : "serverCooldown",
+        hostRecordName(name),
+        isOperatorReason(reason) ? "operatorCooldown" : "serverCooldown",
         untilUs,
         reason,
       );
   }
 
   cooldownEnded({ name }: HostBreaker): void {
-    if (!this.#isApplyingPeers) this.#peerBreakers.cooldownEnded(`host ${name}`);
+    if (!this.#isApplyingPeers) this.#peerBreakers.cooldownEnded(hostRecordName(name));
   }
 
   hostReset({ name }: HostBreaker): void {
-    if (!this.#isApplyingPeers) void this.#peerBreakers.hostReset(`host ${name}`);
+    if (!this.#isApplyingPeers) void this.#peerBreakers.hostReset(hostRecordName(name));
   }
 
   /** Writes a local transition of a circuit, and returns the probe leases that it ended. */
@@ -123,8 +119,10 @@ export class BreakerSync {
   apply({ recordName, host, known }: PeerRecordChange): void {
     this.#isApplyingPeers = true;
     try {
-      if (recordName.startsWith("host ")) this.#applyHost(recordName.slice("host ".length), host, known);
-      else this.#applyCircuit(this.#deps.table.resolver(recordName.slice("resolver ".length)), "", host, known);
+      const hostName = hostOfRecord(recordName);
+      const resolver = resolverOfRecord(recordName);
+      if (hostName !== undefined) this.#applyHost(hostName, host, known);
+      else if (resolver !== undefined) this.#applyCircuit(this.#deps.table.resolver(resolver), "", host, known);
     } finally {
       this.#isApplyingPeers = false;
     }
@@ -218,8 +216,8 @@ function longestMs({ policies }: BreakerTable, host: string): number {
   return Math.max(policies.retryAfterCapMs(host), policies.rollingWindow.cooldownMs);
 }
 
-export function recordNameOf({ name: { host, resolver } }: CircuitHolder): BreakerRecordName {
-  return resolver === undefined ? `host ${host}` : `resolver ${resolver}`;
+export function recordNameOf({ name: { host = "", resolver } }: CircuitHolder): BreakerRecordName {
+  return resolver === undefined ? hostRecordName(host) : resolverRecordName(resolver);
 }
 
 function circuitName({ name: { role } }: CircuitHolder): string {
@@ -228,8 +226,4 @@ function circuitName({ name: { role } }: CircuitHolder): string {
 
 function peerProbe({ expiresUs }: { readonly expiresUs: number }, index: number): Probe {
   return { id: -1 - index, expiresUs };
-}
-
-function isOperatorOrder(reason: OpenReason): boolean {
-  return reason.startsWith("cli-open:");
 }

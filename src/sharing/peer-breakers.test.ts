@@ -122,7 +122,7 @@ test("after the reset one process probes, and the others wait for its outcome", 
   const grants = await Promise.allSettled([b.enter(), c.enter(), a.enter()]);
   const probes = grants.flatMap(result => (result.status === "fulfilled" ? [result.value] : []));
   assert.equal(probes.length, 1, "one probe among all processes");
-  assert.equal((await refusal(a))?.constraint.limit, "the probe under way");
+  assert.equal((await refusal(a))?.constraint.limit, "probe in flight");
   end(probes[0] as Grant, "success");
   await time.advance(25);
   for (const process of [a, b, c]) assert.equal(await refusal(process), undefined);
@@ -144,7 +144,7 @@ test("a probe with a neutral outcome lets another process probe at once", async 
   end(await b.enter(), "neutral");
   await time.advance(50);
   const probe = await c.enter();
-  assert.equal((await refusal(a))?.constraint.limit, "the probe under way");
+  assert.equal((await refusal(a))?.constraint.limit, "probe in flight");
   end(probe, "success");
   await time.advance(25);
   assert.equal(await refusal(b), undefined);

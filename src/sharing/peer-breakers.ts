@@ -12,12 +12,10 @@ import {
 } from "../core/breaker/breaker-record.ts";
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { StoreError } from "../errors.ts";
+import type { BreakerRecordName } from "../stores/record-names.ts";
 import { shiftInstants } from "../stores/records.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
-
-/** Name of a record in the store: `host api.example.org`, `resolver landing_page`. */
-export type BreakerRecordName = `host ${string}` | `resolver ${string}`;
 
 export interface ProbeRequest {
   readonly id: string;

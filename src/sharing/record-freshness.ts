@@ -1,12 +1,14 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 import type { StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import { type BreakerRecordName, hostRecordName, resolverRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { type BreakerSync, recordNameOf } from "./breaker-sync.ts";
-import { type BreakerRecordName, PeerBreakers } from "./peer-breakers.ts";
+import { BreakerSync, recordNameOf } from "./breaker-sync.ts";
+import { PeerBreakers } from "./peer-breakers.ts";
 
 export interface RecordFreshnessCallbacks {
   /** The records for requests that wait at this role budget were read. */
@@ -41,7 +43,7 @@ export class RecordFreshness {
       onStoreReached: () => this.#reached(),
       onStoreError: error => this.#failed(error),
     });
-    this.#sync = breakers.join(this.#peerBreakers);
+    this.#sync = breakersOf(breakers).join(deps => new BreakerSync(this.#peerBreakers, deps));
   }
 
   isFresh(call: EntryRequest): boolean {
@@ -117,9 +119,9 @@ export class RecordFreshness {
 }
 
 function recordNamesOf({ host, resolver }: EntryRequest): readonly BreakerRecordName[] {
-  return resolver === undefined ? [`host ${host}`] : [`host ${host}`, `resolver ${resolver}`];
+  return resolver === undefined ? [hostRecordName(host)] : [hostRecordName(host), resolverRecordName(resolver)];
 }
 
 function recordNameOfBlocker(blocker: Denial["blocker"]): BreakerRecordName {
-  return "circuits" in blocker ? `host ${blocker.name}` : recordNameOf(blocker);
+  return "circuits" in blocker ? hostRecordName(blocker.name) : recordNameOf(blocker);
 }

@@ -188,7 +188,7 @@ export class UnitLeases {
     const unitLease = this.#leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
-    if (reply?.kind === "given") {
+    if (reply?.kind === "granted") {
       unitLease.keys = claimsOf(roleBudget).map(({ key }) => key);
       unitLease.unusedUnits += reply.units;
       unitLease.leasedUnits += reply.units;

@@ -1,16 +1,19 @@
-/** What a store does in one exchange, wherever its budgets lie. Pure but for the budgets that it is handed. */
+/**
+ * One exchange, for every backend whose budgets are `SharedBudget`s. It reads no clock and changes only the budgets it
+ * is given.
+ */
 import type { SharedBudget } from "../core/limits/shared-budget.ts";
 import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "./store.ts";
 
 /** The budgets during one exchange. */
 export interface Budgets {
-  /** Undefined when nobody has used it, or nothing of that matters any more. */
+  /** Undefined for a budget that was never used or has expired. */
   find(key: string): SharedBudget | undefined;
-  /** The one there is, or a new one. */
+  /** The stored budget, or a new one. */
   open(key: string): SharedBudget;
 }
 
-/** Who speaks, and when. */
+/** The calling process and the instant of the exchange. */
 export interface ExchangeContext {
   readonly process: string;
   readonly nowUs: number;
@@ -19,7 +22,8 @@ export interface ExchangeContext {
 
 export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, context: ExchangeContext): void {
   const { process, nowUs, leaseUs } = context;
-  // Added up first: of one that has less out than it says, because its lease was over, what was written comes first.
+  // Summed up by budget first. If a lease has ended, the process settles more units than it still has: then the written
+  // units of all its settlements must count before any returned one.
   const sums = new Map<string, { written: number; returned: number }>();
   for (const { keys, written, returned } of settlements) {
     for (const key of keys) {
@@ -64,11 +68,11 @@ function lease(
     shortfall.add(key, isBinding, Math.min(freeUs, nowUs + leaseUs));
     if (units > 0) budget.reserve(process, units);
   }
-  if (units > 0) return { kind: "given", units, isStricter };
+  if (units > 0) return { kind: "granted", units, isStricter };
   return { kind: "wait", waitMs: Math.max(1, binding.freeUs - nowUs) / 1000, key: binding.key, isStricter };
 }
 
-/** Takes part in a budget; true when somebody else's limits are stricter. */
+/** Registers the process and its claim; true when another process has claimed stricter limits. */
 function joinBudget(budgets: Budgets, claim: StoreClaim, { process, nowUs, leaseUs }: ExchangeContext): boolean {
   const budget = budgets.open(claim.key);
   budget.join(process, claim, nowUs + leaseUs, nowUs);
@@ -76,8 +80,9 @@ function joinBudget(budgets: Budgets, claim: StoreClaim, { process, nowUs, lease
 }
 
 /**
- * Which budgets a process wanted more of, over all it asked. A budget that had enough is not one of them: its others
- * would be kept from what this process cannot use, because the lane before it is full.
+ * The budgets that had too few units for the process, over all its requests. Only there does the process count as
+ * waiting. In a budget with enough units it must not: the other processes would leave it a share that it cannot use,
+ * because another budget holds it up.
  */
 class Shortfall {
   readonly #nextRequestUs = new Map<string, number | undefined>();

@@ -5,28 +5,28 @@ import { loadPolicy } from "../policy/load.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { breakerStoreFor, type StoreName, sharedStoreName, storeFor } from "./open-store.ts";
 
-const room = async (overrides: object = {}) => ({
+const storeDeps = async (overrides: object = {}) => ({
   policy: await loadPolicy({ env: {}, ...overrides }),
   env: {},
   time: new FakeTime(),
   random: () => 0,
 });
 
-test("nothing is shared unless somebody says where", async () => {
-  assert.equal(storeFor(undefined, await room()), undefined);
-  assert.equal(storeFor("memory", await room()), undefined);
-  assert.equal(sharedStoreName(undefined, await room()), "memory");
-  assert.notEqual(storeFor("sqlite:/nowhere/x.db", await room()), undefined);
+test("no store is opened unless the call or the policy names one", async () => {
+  assert.equal(storeFor(undefined, await storeDeps()), undefined);
+  assert.equal(storeFor("memory", await storeDeps()), undefined);
+  assert.equal(sharedStoreName(undefined, await storeDeps()), "memory");
+  assert.notEqual(storeFor("sqlite:/nowhere/x.db", await storeDeps()), undefined);
 });
 
-test("what is no store is a clear error, that does not repeat a password", async () => {
+test("an invalid store name is a ConfigError that does not repeat the password", async () => {
   for (const [name, expected] of [
     ["postgres://u:secret@a.example", /expected "memory", "multiprocess", "sqlite:<file>" or "redis:/],
-    ["redis://u:secret@a.example?clustr=true", /"clustr" is no parameter of redis; there are cluster and prefix/],
-    ["redis://u:secret@a.example?cluster=yes", /cluster is true or false/],
-    ["redis://u:secret@", /expected an address such as redis:/],
+    ["redis://u:secret@a.example?clustr=true", /unknown Redis parameter "clustr", expected "cluster" or "prefix"/],
+    ["redis://u:secret@a.example?cluster=yes", /expected cluster=true or cluster=false, got cluster=yes/],
+    ["redis://u:secret@", /invalid Redis address, expected redis:/],
   ] as const) {
-    const broken = room().then(given => storeFor(name as StoreName, given));
+    const broken = storeDeps().then(deps => storeFor(name as StoreName, deps));
     await assert.rejects(broken, (error: Error) => {
       assert.ok(error instanceof ConfigError);
       assert.match(error.message, expected);
@@ -34,14 +34,17 @@ test("what is no store is a clear error, that does not repeat a password", async
       return true;
     });
   }
-  assert.notEqual(storeFor("redis://a.example/0?cluster=true&prefix=mine", await room()), undefined);
+  assert.notEqual(storeFor("redis://a.example/0?cluster=true&prefix=mine", await storeDeps()), undefined);
 });
 
-test("breakers may be shared where limits are not, if the policy says where", async () => {
+test("cooldown_store shares breakers when limits are not shared", async () => {
   const breakers = { advanced: { cooldown_store: { backend: "sqlite", dsn: "/nowhere/x.db" } } } as const;
-  const given = await room({ breakers });
-  assert.notEqual(breakerStoreFor(given), undefined);
-  assert.equal(storeFor(undefined, given), undefined);
-  const without = room({ breakers: { advanced: { cooldown_store: { backend: "redis" } } } });
-  await assert.rejects(without.then(breakerStoreFor), /advanced\.cooldown_store\.dsn: redis needs a dsn: redis:/);
+  const deps = await storeDeps({ breakers });
+  assert.notEqual(breakerStoreFor(deps), undefined);
+  assert.equal(storeFor(undefined, deps), undefined);
+  const without = storeDeps({ breakers: { advanced: { cooldown_store: { backend: "redis" } } } });
+  await assert.rejects(
+    without.then(breakerStoreFor),
+    /advanced\.cooldown_store\.dsn: backend redis needs a dsn: redis:/,
+  );
 });

@@ -8,7 +8,10 @@ import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
 import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
 
-/** Where limits are shared: `memory` for not at all. */
+/**
+ * Where processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes of this user on
+ * this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use the server.
+ */
 export type StoreName = "memory" | "multiprocess" | `sqlite:${string}` | `redis://${string}` | `rediss://${string}`;
 
 export interface StoreDeps {
@@ -19,9 +22,9 @@ export interface StoreDeps {
 }
 
 /**
- * The store that `name` says, or else the policy's `backend`; undefined when nothing is shared. It is opened when it is
- * first needed, and again after a failure: one that cannot be had is away, and takes nobody down (law S4).
- * Throws a ConfigError for what is no store.
+ * The store called `name`, by default the `backend` of the policy; undefined when nothing is shared. It is opened at
+ * the first use, and again after a failure, so that an unreachable store does not stop the program (law S4).
+ * Throws a ConfigError for an invalid name.
  */
 export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreDeps): Store | undefined {
   const where = name ?? backendName(policy);
@@ -40,7 +43,7 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
   throw new ConfigError([{ where: "createHub", path: name === undefined ? "backend" : "store", message }]);
 }
 
-/** A file, opened when it is first needed. */
+/** A store in a file, opened at the first use. */
 export function lazySqliteStore(file: string, time: Time, random: () => number = Math.random): Store {
   return new LazyStore(async () => {
     const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
@@ -48,15 +51,15 @@ export function lazySqliteStore(file: string, time: Time, random: () => number =
   });
 }
 
-/** Where breakers are shared, if not with the limits: what the policy's `cooldown_store` says. */
+/** The `cooldown_store` of the policy: shares breakers in another store than the limits. */
 export function breakerStoreFor(deps: StoreDeps): Store | undefined {
   const storeName = breakerStoreName(deps.policy);
   return storeName && storeFor(storeName, deps);
 }
 
 /**
- * Where running processes can be met: as `name` says, or else as the policy makes their hubs choose it. A file by its
- * own name; "memory" where each process is on its own.
+ * The store in which running processes publish their state: `name`, or else the one that their hubs choose by the
+ * policy. `multiprocess` is replaced by its file; `memory` means that each process is alone.
  */
 export function sharedStoreName(
   name: StoreName | undefined,
@@ -66,22 +69,23 @@ export function sharedStoreName(
   return storeName === "multiprocess" ? `sqlite:${userStoreFile(env)}` : storeName;
 }
 
-/** Which of them a registry keeps is the hub's business. */
+/** The options without their store: the hub opens it, and `BreakerRegistry` refuses it. */
 export function withoutStore({ advanced, ...options }: BreakersOptions): BreakersOptions {
   const { cooldown_store: _, ...rest } = advanced ?? {};
   return { ...options, advanced: rest };
 }
 
-/** What an address may say after its question mark: `?cluster=true&prefix=mine`. */
+/** Splits an address into the server and our own parameters: `?cluster=true&prefix=mine`. */
 function redisOptions(where: string, path: string): { url: string; cluster: boolean; prefix?: string } {
   const problem = (message: string) => new ConfigError([{ where: "createHub", path, message }]);
   const url = URL.parse(where);
-  if (url === null) throw problem("expected an address such as redis://user:password@host:6379/0");
+  if (url === null) throw problem("invalid Redis address, expected redis://user:password@host:6379/0");
   const { cluster = "false", prefix, ...unknown } = Object.fromEntries(url.searchParams);
   const [other] = Object.keys(unknown);
   if (other !== undefined)
-    throw problem(`${JSON.stringify(other)} is no parameter of redis; there are cluster and prefix`);
-  if (cluster !== "true" && cluster !== "false") throw problem("cluster is true or false");
+    throw problem(`unknown Redis parameter ${JSON.stringify(other)}, expected "cluster" or "prefix"`);
+  if (cluster !== "true" && cluster !== "false")
+    throw problem(`expected cluster=true or cluster=false, got cluster=${cluster}`);
   url.search = "";
   return { url: url.href, cluster: cluster === "true", ...(prefix && { prefix }) };
 }
@@ -99,18 +103,18 @@ function backendName({ ratelimits }: LoadedPolicy): StoreName {
 
 function storeNameFor(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
   if (dsn !== "") return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
-  const message = `${kind} needs a dsn: ${kind === "sqlite" ? "the file" : "redis://…"}`;
+  const message = `backend ${kind} needs a dsn: ${kind === "sqlite" ? "the path of the file" : "redis://host:6379/0"}`;
   throw new ConfigError([{ where: "policy", path, message }]);
 }
 
-/** One file for all processes of one user on this machine. */
+/** The file of `multiprocess`: one for all processes of a user on this machine. */
 function userStoreFile(env: Environment): string {
   const folder = env["XDG_RUNTIME_DIR"] || join(tmpdir(), `docstokg-${process.getuid?.() ?? "user"}`);
   return join(folder, "docstokg", "limits.db");
 }
 
 class LazyStore implements Store {
-  /** Its own, because it is wanted before the store is there. */
+  /** Not the id of the store behind it: it is used before that store is open. */
   readonly processId: string = randomUUID();
   readonly #open: () => Promise<Store>;
   #opening: Promise<Store> | undefined;
@@ -147,7 +151,7 @@ class LazyStore implements Store {
   }
 
   async close(): Promise<void> {
-    // One that never came up has nothing to close.
+    // A store that could not be opened has nothing to close.
     await this.#opening?.then(
       store => store.close(),
       () => undefined,
@@ -161,7 +165,9 @@ class LazyStore implements Store {
       return this.#store;
     } catch (cause) {
       this.#opening = undefined;
-      throw cause instanceof StoreError ? cause : new StoreError("the store cannot be opened", { cause });
+      throw cause instanceof StoreError
+        ? cause
+        : new StoreError(`cannot open the store: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     }
   }
 }

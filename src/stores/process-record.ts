@@ -1,16 +1,17 @@
-/** What a running process leaves in the store for operators to look at (law S6). */
+/** The status that a running process publishes in the store for operators (law S6). */
 export interface ProcessRecord<Snapshot> {
   readonly pid: number;
-  /** The machine. */
+  /** Host name of the machine. */
   readonly machine: string;
-  /** What is run: the name of its main file. */
+  /** The name of the main file of the process. */
   readonly program: string;
-  /** Epoch milliseconds, by the clock of the process. */
+  /** Start of the process, in epoch milliseconds of its own clock. */
   readonly startedMs: number;
+  /** When the record was written, in epoch milliseconds of the same clock. */
   readonly writtenMs: number;
   readonly snapshot: Snapshot;
 }
 
 export const PROCESS_PREFIX = "process ";
-/** One that has had nothing to do for so long is listed no more. */
+/** A process that has made no call for this long is no longer listed. */
 export const PROCESS_RECORD_US = 60_000_000;

@@ -1,4 +1,4 @@
-/** Notes where one process at a time has hold of them: what a step does, and what a new start of the clock does. */
+/** Records of a backend in which one process at a time has exclusive access. */
 import type { RecordUpdate, StoreRecord } from "./store.ts";
 
 export interface StoredRecord {
@@ -6,7 +6,7 @@ export interface StoredRecord {
   readonly keepUntilUs: number;
 }
 
-/** The notes during one exchange. */
+/** The records during one transaction. */
 export interface RecordTable {
   find(name: string): StoredRecord | undefined;
   put(name: string, record: StoredRecord): void;
@@ -19,27 +19,27 @@ export function changeRecord<Value, Result>(
   nowUs: number,
   step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
 ): Result {
-  const { record, result } = step(recordAt(records.find(name), nowUs));
-  if (record !== undefined) records.put(name, { record: record.next, keepUntilUs: record.keepUntilUs });
+  const { record: update, result } = step(recordAt(records.find(name), nowUs));
+  if (update !== undefined) records.put(name, { record: update.next, keepUntilUs: update.keepUntilUs });
   return result;
 }
 
-export function recordAt<Value>(kept: StoredRecord | undefined, nowUs: number): StoreRecord<Value> {
-  const isKept = kept !== undefined && kept.keepUntilUs > nowUs;
-  return { record: isKept ? (kept.record as Value) : undefined, nowUs };
+export function recordAt<Value>(stored: StoredRecord | undefined, nowUs: number): StoreRecord<Value> {
+  const isCurrent = stored !== undefined && stored.keepUntilUs > nowUs;
+  return { record: isCurrent ? (stored.record as Value) : undefined, nowUs };
 }
 
-/** Those that are still kept. */
+/** The records that have not expired. */
 export function recordsAt<Value>(
   found: readonly (StoredRecord & { readonly name: string })[],
   nowUs: number,
 ): readonly (StoreRecord<Value> & { readonly name: string })[] {
   return found
-    .map(({ name, ...kept }) => ({ name, ...recordAt<Value>(kept, nowUs) }))
+    .map(({ name, ...stored }) => ({ name, ...recordAt<Value>(stored, nowUs) }))
     .filter(({ record }) => record !== undefined);
 }
 
-/** Every instant in it moved: fields whose names end in `Us`, however deep. 0 stays 0, which is no instant. */
+/** Adds `byUs` to every field whose name ends in `Us`, at any depth. 0 stays 0: it stands for "never". */
 export function shiftInstants<Value>(value: Value, byUs: number): Value {
   if (Array.isArray(value)) return value.map(item => shiftInstants(item, byUs)) as Value;
   if (typeof value !== "object" || value === null) return value;

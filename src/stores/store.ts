@@ -1,37 +1,44 @@
 /**
- * The seam behind which processes share their budgets. One call does everything that has come up: what was written or
- * comes back is settled first, then each question is answered, all at one instant of the store's own clock.
+ * The interface through which processes share budgets and records. One `exchange` carries everything that is pending:
+ * the store first applies the settlements, then answers the requests, all at one instant of its own clock.
  */
 import type { BudgetClaim } from "../core/limits/shared-budget.ts";
 
-/** One budget on a request's way, and what this process wants to be kept there. */
+/** One budget that a request passes, and the limits that this process wants to be kept there. */
 export interface StoreClaim extends BudgetClaim {
-  /** Names the budget among all processes: `lane <host> <role>`, `total <name>`. */
+  /** The name of the budget in all processes: `lane <host> <role>`, `total <name>`. */
   readonly key: string;
 }
 
-/** So many units of every budget on a way, or none of any. */
+/** Asks for units of every claimed budget. The store grants the same number in each, or none in any (law L3). */
 export interface LeaseRequest {
-  /** From the lane outwards. */
+  /** The budget of the role first, then the budgets above it. */
   readonly claims: readonly StoreClaim[];
-  /** Fewer than these are of no use. */
+  /** The smallest number of units that is of use. */
   readonly least: number;
+  /** The largest number of units that is of use. */
   readonly most: number;
 }
 
 export type LeaseReply =
-  | { readonly kind: "given"; readonly units: number; readonly isStricter: boolean }
+  | {
+      readonly kind: "granted";
+      /** From `least` to `most`. */
+      readonly units: number;
+      /** Another process has claimed stricter limits for one of these budgets, and the stricter limits apply. */
+      readonly isStricter: boolean;
+    }
   | {
       readonly kind: "wait";
-      /** From now on, by any clock; above 0. */
+      /** Milliseconds from the reply until `least` units can be granted; above 0. A duration, so clocks may differ. */
       readonly waitMs: number;
-      /** The budget that binds. */
+      /** The budget that has too few units. */
       readonly key: string;
-      /** Somebody else's limits for a budget on this way are stricter than ours, and count. */
+      /** Another process has claimed stricter limits for one of these budgets, and the stricter limits apply. */
       readonly isStricter: boolean;
     };
 
-/** What became of units that were given. With neither it says only that the process is alive and still has them. */
+/** Reports what happened to leased units. With 0 and 0 it only renews the lease of the process. */
 export interface Settlement {
   readonly keys: readonly string[];
   readonly written: number;
@@ -39,47 +46,48 @@ export interface Settlement {
 }
 
 /**
- * A note that processes share: plain data under a name, such as `host api.example.org`. Instants in it are those of the
- * store's clock, and the names of their fields end in `Us`: by that they are found when the clock has started anew.
+ * A record that processes share: plain data under a name, such as `host api.example.org`. Instants in it are those of
+ * the store's clock, and the names of their fields end in `Us`: after a restart of the machine they are found and
+ * shifted by that name.
  */
 export interface StoreRecord<Value> {
-  /** Undefined where there is none, or it has been forgotten. */
+  /** Undefined when there is no record of that name, or it has expired. */
   readonly record: Value | undefined;
   readonly nowUs: number;
 }
 
-/** What a step makes of a note. Without `note` everything stays as it is. */
+/** What a step returns. Without `record` the stored record stays as it is. */
 export interface RecordUpdate<Value, Result> {
   readonly record?: { readonly next: Value; readonly keepUntilUs: number } | undefined;
   readonly result: Result;
 }
 
-/** Where processes leave word for one another: of hosts that are cut off, of slots, of themselves. */
+/** Records about hosts and resolvers (circuits, cooldowns), concurrency slots, and running processes. */
 export interface RecordStore {
   read<Value>(name: string): Promise<StoreRecord<Value>>;
-  /** `step` is pure, and may run again after a lost race. */
+  /** Replaces a record atomically. `step` must be pure: it runs again when another process was faster. */
   change<Value, Result>(
     name: string,
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result>;
-  /** All notes whose names begin so, as long as there are no more than `LISTED_MAX`. */
+  /** The records whose names begin with `prefix`, at most `LISTED_MAX` of them. */
   list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]>;
 }
 
 export const LISTED_MAX = 10_000;
 
 export interface Store extends BudgetStore, RecordStore {
-  /** Tells this process from the others. */
+  /** Unique among all processes that share the store. */
   readonly processId: string;
 }
 
 export interface BudgetStore {
-  /** Rejects with a StoreError when the store is away, locked or broken; then nothing was given. */
+  /** Rejects with a StoreError when the store is unreachable, locked or damaged; then no unit was granted. */
   exchange(settlements: readonly Settlement[], requests: readonly LeaseRequest[]): Promise<readonly LeaseReply[]>;
-  /** How many processes have used the store lately, this one included; 1 when nobody can know. */
+  /** How many processes have used the store within a lease, this one included; 1 when that is unknown. */
   readonly processes: number;
   close(): Promise<void>;
 }
 
-/** How long a process that is not heard of keeps what it has out. Those that have something out say so in time. */
+/** How long a silent process keeps its leased units. A process that has leased units contacts the store in time. */
 export const LEASE_MS = 30_000;

@@ -3,7 +3,7 @@ import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import type { Time } from "../../src/time/time.ts";
 
-/** A store that takes longer than this is broken: a starved machine must not look like an outage. */
+/** So long that a slow machine never looks like an outage. */
 const TIMEOUT_MS = 600_000;
 
 export interface PatientStoreOptions {

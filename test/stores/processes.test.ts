@@ -1,4 +1,4 @@
-/** Several processes on one store, on real clocks: their stamps are put together and counted. */
+/** Several processes share one store on real clocks. The test merges their stamps and counts every window. */
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Loaded, and waiting for its start. */
+/** A process that is loaded and waits for the message to start. */
 async function started(task: string, store: string, leaseMs = 30_000): Promise<ChildProcess> {
   const file = join(import.meta.dirname, "store-process.ts");
   const child = fork(file, [task, store, String(leaseMs)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
@@ -35,7 +35,7 @@ async function reportOf(child: ChildProcess): Promise<StoreProcessReport> {
   return report;
 }
 
-/** Four that start at the same moment. */
+/** The reports of four processes that start at the same moment. */
 async function reportsOfFour(task: string, store: string): Promise<readonly StoreProcessReport[]> {
   const all = await Promise.all(Array.from({ length: 4 }, () => started(task, store)));
   const reports = Promise.all(all.map(reportOf));
@@ -72,7 +72,7 @@ test("four processes that create one file together lease exactly the limit", asy
   assertIntact(file);
 });
 
-test("four processes that find a damaged file together set it aside once, and share a new one", async () => {
+test("four processes that find a damaged file at once rename it once and share a new one", async () => {
   const file = join(folder, "damaged", "budgets.db");
   mkdirSync(dirname(file));
   writeFileSync(file, "not a database ".repeat(500));
@@ -86,7 +86,7 @@ test("four processes on one file write at most the limit in any window", async (
   await assertAnyWindow(`sqlite:${join(folder, "sent.db")}`);
 });
 
-test("the units that a killed process has leased stay counted until its lease ends, and a window longer", async () => {
+test("units leased by a killed process count until its lease ends, plus one window", async () => {
   const store = `sqlite:${join(folder, "killed.db")}`;
   const leaseMs = 1000;
   const victim = await started("hold", store, leaseMs);
@@ -104,7 +104,7 @@ test("the units that a killed process has leased stay counted until its lease en
   }
 });
 
-test("a process that is killed while it writes leaves an intact file, and busy writers do not lock others out", async () => {
+test("a process killed while writing leaves an intact file, and busy writers do not starve others", async () => {
   const file = join(folder, "hammered.db");
   const hammers = await Promise.all([0, 1, 2].map(() => started("hammer", `sqlite:${file}`)));
   const written = hammers.map(child => once(child, "message"));

@@ -1,4 +1,4 @@
-/** What every store must do with notes. */
+/** The behaviour of records in every store. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Store } from "../../src/stores/store.ts";
@@ -9,7 +9,7 @@ interface CountRecord {
   readonly startedUs: number;
 }
 
-/** Counts in a note, and keeps it for so long. */
+/** Increments the counter in a record, and keeps the record for `keepMs`. */
 function count(store: Store, name: string, keepMs = 60_000): Promise<number> {
   return store.change<CountRecord, number>(name, ({ record, nowUs }) => {
     const next = { count: (record?.count ?? 0) + 1, startedUs: record?.startedUs ?? nowUs };
@@ -21,7 +21,7 @@ export function recordContract(name: string, open: (t: TestContext) => Promise<T
   const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
     test(`${name}: ${sentence}`, async t => act(await open(t)));
 
-  it("a note that one process leaves is read by all, with the store's own time", async tested => {
+  it("a record written by one process is read by all, with the time of the store", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal((await b.read("test a")).record, undefined);
     await count(a, "test a");
@@ -33,7 +33,7 @@ export function recordContract(name: string, open: (t: TestContext) => Promise<T
     assert.deepEqual(second.record, first.record);
   });
 
-  it("no change of a note is lost, whoever makes it at the same time", async tested => {
+  it("no concurrent change of a record is lost", async tested => {
     const members = [await tested.member(), await tested.member(), await tested.member()];
     const results = await Promise.all(
       members.flatMap(member => Array.from({ length: 8 }, () => count(member, "test a"))),
@@ -44,7 +44,7 @@ export function recordContract(name: string, open: (t: TestContext) => Promise<T
     );
   });
 
-  it("a step that leaves a note alone changes nothing, and still answers", async tested => {
+  it("a step without an update changes nothing and returns its result", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     await count(a, "slots k");
     assert.equal(
@@ -54,7 +54,7 @@ export function recordContract(name: string, open: (t: TestContext) => Promise<T
     assert.equal((await a.read<CountRecord>("slots k")).record?.count, 1);
   });
 
-  it("a note is forgotten when its time is over", async tested => {
+  it("a record expires at its keepUntilUs", async tested => {
     const store = await tested.member();
     await count(store, "test a", 5000);
     await tested.advance(4999);
@@ -65,7 +65,7 @@ export function recordContract(name: string, open: (t: TestContext) => Promise<T
     assert.equal(await count(store, "test a"), 1);
   });
 
-  it("notes are listed by the beginning of their names", async tested => {
+  it("records are listed by the prefix of their names", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     for (const subject of ["test b", "test a", "process 1", "tester"]) await count(a, subject);
     const listed = await b.list<CountRecord>("test ");
@@ -73,7 +73,7 @@ export function recordContract(name: string, open: (t: TestContext) => Promise<T
     assert.ok(listed.every(({ record }) => record?.count === 1));
   });
 
-  it("a step that throws breaks its own call, and nothing else", async tested => {
+  it("a step that throws fails its own call and nothing else", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const broken = a.change("test a", () => {
       throw new RangeError("not today");

@@ -1,4 +1,4 @@
-/** The algorithm exists twice, in TypeScript and in Lua: whatever happens, both must say the same. */
+/** The shared budget is implemented in TypeScript and in Lua. Both must give the same replies to random traces. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "@redis/client";
@@ -38,7 +38,7 @@ interface TraceShape {
   readonly way: fc.Arbitrary<readonly string[]>;
 }
 
-/** All sorts of limits and times. */
+/** A wide range of limits and delays. */
 const mixed: TraceShape = {
   limit: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 60 }), fc.integer({ min: 180, max: 900 })),
   afterUs: fc.oneof(
@@ -50,7 +50,7 @@ const mixed: TraceShape = {
   way: fc.constantFrom(...KEY_CHAINS),
 };
 
-/** Everybody wants more than there is of the same: whose turn it is decides. */
+/** Several processes compete for few units of one budget, so that the order of waiting processes decides. */
 const crowded: TraceShape = {
   limit: fc.integer({ min: 1, max: 6 }),
   afterUs: fc.oneof(fc.constantFrom(0, 1000, 19_999, 20_000), fc.integer({ min: 0, max: 2_200_000 })),
@@ -115,7 +115,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     const batch = new RedisBatch();
     const answers: LeaseReply[] = [];
     for (const settlement of settlements) batch.settle(settlement);
-    // Told apart, so that they stay in their order: merging them is the batch's own affair.
+    // Each request gets a key of its own, so that the batch does not merge equal requests.
     for (const [index, ask] of asks.entries()) {
       batch.request(`${index} ${requestKeyOf(ask)}`, ask, answer => {
         answers[index] = answer;
@@ -165,7 +165,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
             for (const [index, { way }] of asks.entries()) {
               const answer = expected[index];
               const place = `${process} ${way}`;
-              if (answer?.kind === "given") held.set(place, (held.get(place) ?? 0) + answer.units);
+              if (answer?.kind === "granted") held.set(place, (held.get(place) ?? 0) + answer.units);
             }
           }
         },
@@ -174,15 +174,15 @@ describe("the script", { skip: whyNoRedis() }, () => {
     );
   }
 
-  test("the script and SharedBudget give the same answers, whoever joins, dies, returns or changes its mind", () =>
+  test("the script and SharedBudget give the same replies when processes join, die, return or change their claims", () =>
     assertSame(mixed, 400));
 
-  test("the script and SharedBudget agree on one that returns more than it still has", () =>
+  test("the script and SharedBudget agree when a process returns more units than it has", () =>
     assertSame(mixed, 120, 1423263538));
 
-  test("the script and SharedBudget agree whose turn it is", () => assertSame(crowded, 400));
+  test("the script and SharedBudget agree which waiting process comes next", () => assertSame(crowded, 400));
 
-  test("a call that comes after its sender gave up does nothing", async () => {
+  test("a call that arrives after its timeout has no effect", async () => {
     const batch = new RedisBatch();
     const ask: LeaseRequest = { claims: [{ key: "late", windows: [], spacingUs: 0 }], least: 1, most: 1 };
     batch.request("late", ask, () => undefined);
@@ -193,20 +193,20 @@ describe("the script", { skip: whyNoRedis() }, () => {
     assert.equal(await redis.exists("late"), 0);
   });
 
-  test("a clock that is set back makes waits longer, and opens nothing", async () => {
+  test("a clock that is set back makes waits longer and grants nothing early", async () => {
     runs += 1;
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];
     const ask: LeaseRequest = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 2 };
     const nowUs = 1_700_000_000_000_000;
-    assert.deepEqual(await inLua("a", nowUs, [], [ask]), [{ kind: "given", units: 2, isStricter: false }]);
+    assert.deepEqual(await inLua("a", nowUs, [], [ask]), [{ kind: "granted", units: 2, isStricter: false }]);
     const settled: Settlement = { keys: ["x"], written: 2, returned: 0 };
     const wait = { kind: "wait", key: "x", isStricter: false };
     assert.deepEqual(await inLua("a", nowUs - 3600 * SECOND, [settled], [ask]), [{ ...wait, waitMs: 1000 }]);
     assert.deepEqual(await inLua("a", nowUs - 3599.6 * SECOND, [], [ask]), [{ ...wait, waitMs: 600 }]);
-    assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "given");
+    assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "granted");
   });
 
-  test("every key is gone by itself when nothing in it matters any more", async () => {
+  test("every key expires when it can delay no request", async () => {
     await redis.flushAll();
     runs += 1;
     const windows = [{ limit: 2, windowUs: SECOND, spanUs: SECOND }];

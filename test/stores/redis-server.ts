@@ -1,11 +1,11 @@
-/** A redis server of the test's own: on a free port of this machine, with nothing on disk, gone when the test is over. */
+/** Starts a Redis server for one test, on a free port and without files on disk. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, Socket } from "node:net";
 import { systemTime } from "../../src/time/system-time.ts";
 import { REDIS, whyMissing } from "../tools.ts";
 
-/** False, or the reason for which tests that need a server are skipped. */
+/** The reason to skip tests that need a Redis server; false if they can run. */
 export function whyNoRedis(): string | false {
   return whyMissing(REDIS);
 }
@@ -40,7 +40,7 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Again on the same port, after it was stopped; what was in it is gone. */
+  /** Starts the server again on the same port, without its data. */
   async start(): Promise<void> {
     const plain = ["--port", String(this.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
     const child = spawn("redis-server", [...plain, ...this.#args], { stdio: "ignore" });
@@ -68,7 +68,7 @@ export class RedisServer {
     this.#child?.kill("SIGCONT");
   }
 
-  /** One command, by the tool that comes with the server. */
+  /** Runs one command with redis-cli. */
   cli(...command: readonly string[]): string {
     return execFileSync("redis-cli", ["-p", String(this.port), ...command], { encoding: "utf8" }).trim();
   }

@@ -30,7 +30,7 @@ async function kindOf(store: BudgetStore, wanted: LeaseRequest): Promise<string>
   return (await ask(store, wanted)).kind;
 }
 
-/** As often as it takes: a store finds a server that is back by itself. */
+/** Repeats a call until it succeeds: the store reconnects by itself. */
 async function eventually(act: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
@@ -43,17 +43,17 @@ async function eventually(act: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** A wire that can be cut just when an answer comes back. */
+/** A proxy that can drop the connection at the moment a reply comes back. */
 class BreakableLink {
   isCut = false;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
   static async to(port: number): Promise<BreakableLink> {
-    const wire = new BreakableLink(port);
-    wire.#server.listen(0, "127.0.0.1");
-    await once(wire.#server, "listening");
-    return wire;
+    const link = new BreakableLink(port);
+    link.#server.listen(0, "127.0.0.1");
+    await once(link.#server, "listening");
+    return link;
   }
 
   private constructor(port: number) {
@@ -98,7 +98,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     return store;
   }
 
-  /** For those who stop it, or need it otherwise. */
+  /** A server for one test, which may stop or configure it. */
   async function ownServer(t: TestContext, ...args: readonly string[]): Promise<RedisServer> {
     const own = await RedisServer.start(...args);
     t.after(() => own.stop());
@@ -117,33 +117,33 @@ describe("redis", { skip: whyNoRedis() }, () => {
   storeContract("redis", tested);
   recordContract("redis", tested);
 
-  test("who was told to wait is told so again without a round trip, and soon asks again", async t => {
+  test('a "wait" reply is repeated without a round trip, and soon requested again', async t => {
     const time = new FakeTime();
     const serverUs = () => time.machineUs();
     const [a, b] = [
       await opened(t, { prefix: "mirror", time, trustMs: 50, timeoutMs: 600_000, serverUs }),
       await opened(t, { prefix: "mirror", time, timeoutMs: 600_000, serverUs }),
     ];
-    assert.equal(await kindOf(b, one("k", 1)), "given");
+    assert.equal(await kindOf(b, one("k", 1)), "granted");
     assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 60_000, key: "k", isStricter: false });
     await b.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
     await time.advance(49);
     assert.deepEqual(await ask(a, one("k", 1)), { kind: "wait", waitMs: 59_951, key: "k", isStricter: false });
     await time.advance(1);
-    assert.equal(await kindOf(a, one("k", 1)), "given");
-    // What this process itself gives back it knows at once.
+    assert.equal(await kindOf(a, one("k", 1)), "granted");
+    // Returned units of this process end the repetition at once.
     assert.equal(await kindOf(a, one("k", 1)), "wait");
     await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], []);
-    assert.equal(await kindOf(a, one("k", 1)), "given");
+    assert.equal(await kindOf(a, one("k", 1)), "granted");
   });
 
-  test("a process whose clock is two seconds off counts like the others", async t => {
+  test("a process whose clock is two seconds off keeps the same limit", async t => {
     const late = { ...systemTime, monotonicUs: () => systemTime.monotonicUs() - 2_000_000 };
     const time = Object.assign(Object.create(systemTime), late, { wallMs: () => systemTime.wallMs() - 2000 });
     const [a, b] = [await opened(t, { prefix: "off" }), await opened(t, { prefix: "off", time })];
     for (let unit = 0; unit < 4; unit += 1) {
       const store = unit % 2 ? a : b;
-      assert.equal(await kindOf(store, one("k", 4, 2500)), "given");
+      assert.equal(await kindOf(store, one("k", 4, 2500)), "granted");
       await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
     }
     for (const store of [a, b]) {
@@ -152,19 +152,19 @@ describe("redis", { skip: whyNoRedis() }, () => {
     }
   });
 
-  test("a server that forgot its scripts is told again", async t => {
+  test("a script that the server has flushed is loaded again", async t => {
     const store = await opened(t, { prefix: "flushed" });
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     server.cli("SCRIPT", "FLUSH");
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     assert.equal(await kindOf(store, one("k", 2)), "wait");
   });
 
-  test("while the server is away every call fails at once with a StoreError, told once, and it is found again", async t => {
+  test("while the server is unreachable every call fails at once, onTrouble is called once, and the store reconnects", async t => {
     const own = await ownServer(t);
     const troubles: string[] = [];
     const store = await opened(t, { onTrouble: ({ message }) => troubles.push(message) }, own.url);
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     await own.stop();
     for (let call = 0; call < 3; call += 1) await assert.rejects(ask(store, one("k", 2)), StoreError);
     await assert.rejects(store.exchange([], []), StoreError);
@@ -172,17 +172,17 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.match(String(troubles[0]), new RegExp(`^redis at 127.0.0.1:${own.port}`));
     await own.start();
     await eventually(() => store.exchange([], []));
-    // The data is gone, but for what this process still has out.
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    // The server has lost its data, except for the units that this process still has leased.
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     assert.equal(await kindOf(store, one("k", 2)), "wait");
     await store.exchange([{ keys: ["k"], written: 0, returned: 2 }], []);
-    assert.equal(await kindOf(store, one("k", 2)), "given");
+    assert.equal(await kindOf(store, one("k", 2)), "granted");
     await own.stop();
     await assert.rejects(ask(store, one("k", 2)), StoreError);
     assert.equal(troubles.length, 2);
   });
 
-  test("a server that is away when the store is opened is waited for", async t => {
+  test("a store opens while the server is unreachable, and works when it is back", async t => {
     const own = await ownServer(t);
     await own.stop();
     const troubles: string[] = [];
@@ -196,65 +196,65 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 1)), "wait");
   });
 
-  test("a paused server is given up after the time-out, and what it was asked meanwhile is not given behind our back", async t => {
+  test("a call to a paused server fails at its timeout, and is not granted later", async t => {
     const own = await ownServer(t);
-    // Long enough for a server on a busy machine that is not paused.
+    // Long enough for a server that is not paused, on a busy machine.
     const store = await opened(t, { timeoutMs: 700 }, own.url);
     const other = await opened(t, { timeoutMs: 5000 }, own.url);
-    assert.equal(await kindOf(store, one("k", 3)), "given");
+    assert.equal(await kindOf(store, one("k", 3)), "granted");
     await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
     own.pause();
-    await assert.rejects(ask(store, one("k", 3)), { name: "StoreError", message: /no answer within 700 ms/ });
+    await assert.rejects(ask(store, one("k", 3)), { name: "StoreError", message: /no reply within 700 ms/ });
     for (let call = 0; call < 4; call += 1) await assert.rejects(ask(store, one("k", 3)), StoreError);
     await systemTime.sleep(100);
     own.resume();
     await eventually(() => store.exchange([], []));
-    // Three a minute, one was written: two are left, whoever takes them.
-    assert.equal(await kindOf(other, one("k", 3)), "given");
-    assert.equal(await kindOf(store, one("k", 3)), "given");
+    // Three per minute and one was written: two units are left for both stores.
+    assert.equal(await kindOf(other, one("k", 3)), "granted");
+    assert.equal(await kindOf(store, one("k", 3)), "granted");
     assert.equal(await kindOf(store, one("k", 3)), "wait");
   });
 
-  test("what a lost call may have given counts as written, and does not stay out for ever", async t => {
-    const wire = await BreakableLink.to(server.port);
-    t.after(() => wire.close());
-    const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${wire.port}`);
+  test("units that a lost call may have granted count as written, and do not stay leased for ever", async t => {
+    const link = await BreakableLink.to(server.port);
+    t.after(() => link.close());
+    const store = await opened(t, { prefix: "lost" }, `redis://127.0.0.1:${link.port}`);
     const other = await opened(t, { prefix: "lost" });
-    assert.equal(await kindOf(store, one("k", 3, 500)), "given");
-    // The units are given, and the answer is cut off with the connection.
-    wire.isCut = true;
+    assert.equal(await kindOf(store, one("k", 3, 500)), "granted");
+    // The server grants the units, and the connection breaks before the reply arrives.
+    link.isCut = true;
     await assert.rejects(ask(store, one("k", 3, 500)), StoreError);
-    wire.isCut = false;
-    assert.equal(await kindOf(other, one("k", 3, 500)), "given");
-    assert.equal(await kindOf(other, one("k", 3, 500)), "wait", "it counts");
+    link.isCut = false;
+    assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
+    assert.equal(await kindOf(other, one("k", 3, 500)), "wait", "the units of the lost call count");
     await eventually(() => ask(store, one("k", 3, 500)));
     await systemTime.sleep(550);
-    // One of each is out, and of the lost one nothing is left.
-    assert.equal(await kindOf(other, one("k", 3, 500)), "given");
+    // Each process has leased one unit, and the lost unit has left the window.
+    assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
     assert.equal(await kindOf(other, one("k", 3, 500)), "wait");
   });
 
-  test("settlements of a lost call are settled once, when they are said again", async t => {
-    const wire = await BreakableLink.to(server.port);
-    t.after(() => wire.close());
-    const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${wire.port}`);
+  test("settlements of a lost call are applied once when they are repeated", async t => {
+    const link = await BreakableLink.to(server.port);
+    t.after(() => link.close());
+    const store = await opened(t, { prefix: "again" }, `redis://127.0.0.1:${link.port}`);
     const three = { ...one("k", 3, 400), least: 3, most: 3 };
-    assert.equal(await kindOf(store, three), "given");
+    assert.equal(await kindOf(store, three), "granted");
     const settlement = { keys: ["k"], written: 0, returned: 2 };
-    wire.isCut = true;
+    link.isCut = true;
     await assert.rejects(store.exchange([settlement], []), StoreError);
-    wire.isCut = false;
+    link.isCut = false;
     await eventually(() => store.exchange([settlement], []));
-    // One is still out, and nobody else has anything.
+    // One unit is still leased, by this process.
     const two = { ...one("k", 3, 400), least: 2, most: 9 };
-    assert.deepEqual(await ask(store, two), { kind: "given", units: 2, isStricter: false });
+    assert.deepEqual(await ask(store, two), { kind: "granted", units: 2, isStricter: false });
   });
 
-  test("a password opens the door, and is in no message", async t => {
+  test("a password is accepted, and appears in no message", async t => {
     const own = await ownServer(t, "--requirepass", "s3cret:of/them");
     const place = `127.0.0.1:${own.port}`;
     const store = await opened(t, {}, `redis://:${encodeURIComponent("s3cret:of/them")}@${place}/2`);
-    assert.equal(await kindOf(store, one("k", 1)), "given");
+    assert.equal(await kindOf(store, one("k", 1)), "granted");
     for (const url of [`redis://:wr0ng@${place}`, `redis://${place}`, "redis://:wr0ng@", "http://:wr0ng@localhost"]) {
       await assert.rejects(RedisStore.open(url), error => {
         assert.ok(error instanceof StoreError);
@@ -264,7 +264,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     }
   });
 
-  test("without its driver the store says how to get it", () => {
+  test("without @redis/client the error says how to install it", () => {
     const code = `
       import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
@@ -277,7 +277,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.match(stdout, /^StoreError .*npm install @redis\/client/);
   });
 
-  test("in a cluster the budgets of one way lie together, and several ways go in one exchange", async t => {
+  test("in a cluster the budgets of one request share a slot, and one exchange serves several slots", async t => {
     const file = join(tmpdir(), `docstokg-${process.pid}.conf`);
     t.after(() => rmSync(file, { force: true }));
     const own = await ownServer(t, "--cluster-enabled", "yes", "--cluster-config-file", file);
@@ -293,10 +293,10 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const answers = await store.exchange([], asks);
     assert.deepEqual(
       answers.map(({ kind }) => kind),
-      ["given", "given", "given", "wait"],
+      ["granted", "granted", "granted", "wait"],
     );
     await store.exchange([{ keys: ["lane b.org metadata", "total group"], written: 0, returned: 1 }], []);
-    assert.equal(await kindOf(store, way("d.org", "group")), "given");
+    assert.equal(await kindOf(store, way("d.org", "group")), "granted");
     assert.deepEqual(own.cli("KEYS", "docstokg{*").split("\n").sort(), [
       "docstokg{a.org}:lane a.org metadata",
       "docstokg{a.org}:total a.org",

@@ -1,4 +1,4 @@
-/** What every store must do. Each is opened with a clock that moves only when the test says so. */
+/** The behaviour of budgets in every store. Stores run on a clock that only the test advances. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
@@ -11,9 +11,9 @@ import {
   type StoreClaim,
 } from "../../src/stores/store.ts";
 
-/** A store with nothing in it. */
+/** An empty store. */
 export interface TestedStore {
-  /** One more process. */
+  /** Opens the store for one more process. */
   member(): Promise<Store>;
   advance(ms: number): Promise<void>;
 }
@@ -31,19 +31,19 @@ function one(key: string, limit: number, windowUs = SECOND): LeaseRequest {
 }
 
 async function ask(store: BudgetStore, wanted: LeaseRequest): Promise<LeaseReply> {
-  const [answer] = await store.exchange([], [wanted]);
-  assert.ok(answer !== undefined);
-  return answer;
+  const [reply] = await store.exchange([], [wanted]);
+  assert.ok(reply !== undefined);
+  return reply;
 }
 
 async function units(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
-  const answer = await ask(store, wanted);
-  return answer.kind === "given" ? answer.units : 0;
+  const reply = await ask(store, wanted);
+  return reply.kind === "granted" ? reply.units : 0;
 }
 
 async function waitMs(store: BudgetStore, wanted: LeaseRequest): Promise<number> {
-  const answer = await ask(store, wanted);
-  return answer.kind === "wait" ? answer.waitMs : 0;
+  const reply = await ask(store, wanted);
+  return reply.kind === "wait" ? reply.waitMs : 0;
 }
 
 function written(store: BudgetStore, count: number, ...keys: readonly string[]): Promise<unknown> {
@@ -58,9 +58,9 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
   const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
     test(`${name}: ${sentence}`, async t => act(await open(t)));
 
-  it("what one process has got no other gets, until the window has passed since the write", async tested => {
+  it("a unit leased by one process is not granted to another until its window has passed since the write", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    assert.deepEqual(await ask(a, one("k", 1)), { kind: "given", units: 1, isStricter: false });
+    assert.deepEqual(await ask(a, one("k", 1)), { kind: "granted", units: 1, isStricter: false });
     await tested.advance(400);
     assert.equal(await units(b, one("k", 1)), 0);
     await written(a, 1, "k");
@@ -70,7 +70,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 1)), 1);
   });
 
-  it("what comes back can be had at once", async tested => {
+  it("a returned unit can be leased at once", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
     await returned(a, 1, "k");
@@ -78,14 +78,14 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 2)), 0);
   });
 
-  it("a settlement and the question after it are one call", async tested => {
+  it("one exchange settles and then leases", async tested => {
     const a = await tested.member();
     assert.equal(await units(a, one("k", 1)), 1);
-    const [answer] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
-    assert.equal(answer?.kind, "given");
+    const [reply] = await a.exchange([{ keys: ["k"], written: 0, returned: 1 }], [one("k", 1)]);
+    assert.equal(reply?.kind, "granted");
   });
 
-  it("all budgets on a way give, or none is charged", async tested => {
+  it("all budgets of a request are charged, or none", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const way = (lane: string): LeaseRequest => ({
       claims: [claim(lane, [5, SECOND]), claim("total", [2, 10 * SECOND])],
@@ -96,12 +96,12 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const refused = await ask(b, way("lane 2"));
     assert.deepEqual(refused, { kind: "wait", waitMs: 10_000, key: "total", isStricter: false });
     const alone: LeaseRequest = { claims: [claim("lane 2", [5, SECOND])], least: 5, most: 5 };
-    assert.equal(await units(b, alone), 5, "nothing was taken from the lane");
+    assert.equal(await units(b, alone), 5, "no unit was charged to the role budget");
     await written(a, 2, "lane 1", "total");
     assert.equal((await ask(b, way("lane 2"))).kind, "wait");
   });
 
-  it("nobody gets less than the least that is of use, nor more than was asked for", async tested => {
+  it("a grant is never below least and never above most", async tested => {
     const a = await tested.member();
     const wanted = (least: number, most: number): LeaseRequest => ({ ...one("k", 5), least, most });
     assert.equal(await units(a, wanted(1, 3)), 3);
@@ -109,7 +109,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(a, wanted(2, 9)), 2);
   });
 
-  it("who waits as long as it was told gets what it wanted", async tested => {
+  it("a request that waits as long as the reply said is granted", async tested => {
     const a = await tested.member();
     const wanted: LeaseRequest = { claims: [claim("k", [3, SECOND], [5, 7 * SECOND])], least: 2, most: 2 };
     for (let round = 0; round < 12; round += 1) {
@@ -125,7 +125,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     }
   });
 
-  it("the binding budget is named, and its wait told", async tested => {
+  it('a "wait" reply names the binding budget and its wait', async tested => {
     const a = await tested.member();
     const way: LeaseRequest = {
       claims: [claim("lane", [1, SECOND]), claim("total", [1, 3 * SECOND])],
@@ -138,53 +138,53 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.deepEqual(await ask(a, way), { kind: "wait", waitMs: 2750, key: "total", isStricter: false });
   });
 
-  it("of two policies the stricter counts, and the other is told", async tested => {
+  it("the stricter of two claims applies, and the other process is told", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    assert.deepEqual(await ask(a, one("k", 2)), { kind: "given", units: 1, isStricter: false });
+    assert.deepEqual(await ask(a, one("k", 2)), { kind: "granted", units: 1, isStricter: false });
     assert.equal((await ask(b, one("k", 10))).isStricter, true);
     assert.equal((await ask(b, one("k", 10))).kind, "wait");
     assert.equal((await ask(a, one("k", 2))).isStricter, false);
-    // When the stricter has not been heard of for a lease, the other's count alone.
+    // When the lease of the stricter process has ended, only the claim of the other applies.
     await tested.advance(LEASE_MS - 1);
     await returned(b, 1, "k");
     await tested.advance(LEASE_MS - 1);
-    assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "given", units: 9, isStricter: false });
+    assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "granted", units: 9, isStricter: false });
   });
 
-  it("processes that are all hungry get the same, whoever comes first", async tested => {
+  it("processes that all wait get equal shares, whatever their order", async tested => {
     const members = [await tested.member(), await tested.member(), await tested.member()];
     const got = [0, 0, 0];
     for (let ms = 0; ms < 6000; ms += 10) {
       for (const [index, member] of members.entries()) {
-        const given = await units(member, { ...one("k", 6), most: 50 });
-        if (given > 0) await written(member, given, "k");
-        // The first had come when it was alone, and took everything.
-        if (ms > 0) got[index] = (got[index] ?? 0) + given;
+        const granted = await units(member, { ...one("k", 6), most: 50 });
+        if (granted > 0) await written(member, granted, "k");
+        // In the first round the first member was alone and took everything.
+        if (ms > 0) got[index] = (got[index] ?? 0) + granted;
       }
       await tested.advance(10);
     }
     const sum = got.reduce((total, each) => total + each, 0);
     assert.ok(Math.max(...got) - Math.min(...got) <= sum / 12, String(got));
-    assert.ok(sum >= 6 * 5, `nothing is lost by it: ${sum}`);
+    assert.ok(sum >= 6 * 5, `sharing loses no unit: ${sum}`);
   });
 
-  it("two that wait for a slow rate take turns", async tested => {
+  it("two processes that wait for a slow rate take turns", async tested => {
     const members = [await tested.member(), await tested.member()];
     const got = [0, 0];
     for (let ms = 0; ms < 60_000; ms += 10) {
       for (const [index, member] of members.entries()) {
-        // The first is always the first to come, and both come only when they were told to.
+        // The first member always asks first, and both ask only at the time that the reply named.
         if (ms % 3000 > 30) continue;
-        const given = await units(member, one("k", 1, 3 * SECOND));
-        if (given > 0) await written(member, given, "k");
-        got[index] = (got[index] ?? 0) + given;
+        const granted = await units(member, one("k", 1, 3 * SECOND));
+        if (granted > 0) await written(member, granted, "k");
+        got[index] = (got[index] ?? 0) + granted;
       }
       await tested.advance(10);
     }
     assert.ok(Math.min(...got) >= 7, String(got));
   });
 
-  it("one whose lane is full does not keep others from the total", async tested => {
+  it("a process held up by its own budget does not block others at the total", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const way: LeaseRequest = { claims: [claim("lane", [1, SECOND]), claim("total", [10, SECOND])], least: 1, most: 1 };
     assert.equal(await units(a, way), 1);
@@ -192,7 +192,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, { claims: [claim("total", [10, SECOND])], least: 1, most: 9 }), 9);
   });
 
-  it("what a dead process had out counts as written when its lease ends", async tested => {
+  it("units leased by a dead process count as written when its lease ends", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal(await units(a, one("k", 1)), 1);
     await tested.advance(LEASE_MS - 1);
@@ -201,12 +201,12 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await waitMs(b, one("k", 1)), 1000);
     await tested.advance(1000);
     assert.equal(await units(b, one("k", 1)), 1);
-    // Back from the dead: what it has to say was counted already.
+    // A late settlement of the dead process changes nothing: its units were counted already.
     await returned(a, 1, "k");
     assert.equal(await units(a, one("k", 1)), 0);
   });
 
-  it("an empty settlement says that a process lives and still has what it has", async tested => {
+  it("an empty settlement renews the lease of a process", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.equal(await units(a, one("k", 1)), 1);
     for (let third = 0; third < 12; third += 1) {
@@ -218,47 +218,47 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 1)), 1);
   });
 
-  it("many questions are answered in one call, in their order", async tested => {
+  it("many requests are answered in one exchange, in their order", async tested => {
     const a = await tested.member();
-    const answers = await a.exchange(
+    const replies = await a.exchange(
       [],
       Array.from({ length: 64 }, (_, index) => one(`k${index % 16}`, 3)),
     );
     assert.deepEqual(
-      answers.map(({ kind }) => kind),
-      Array.from({ length: 64 }, (_, index) => (index < 48 ? "given" : "wait")),
+      replies.map(({ kind }) => kind),
+      Array.from({ length: 64 }, (_, index) => (index < 48 ? "granted" : "wait")),
     );
   });
 
-  it("calls that come together are all answered, each with its own", async tested => {
+  it("concurrent exchanges each get their own replies", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const answers = await Promise.all(
+    const replies = await Promise.all(
       Array.from({ length: 40 }, (_, index) => units(index % 2 ? a : b, one(`k${index % 4}`, 7))),
     );
     assert.equal(
-      answers.reduce((sum, given) => sum + given, 0),
+      replies.reduce((sum, granted) => sum + granted, 0),
       28,
     );
     assert.deepEqual(await a.exchange([], []), []);
   });
 
-  it("settlements of unknown budgets, or by those who have nothing out, change nothing", async tested => {
+  it("settlements of unknown budgets, or by a process without leased units, change nothing", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    await written(a, 3, "never heard of", "k");
+    await written(a, 3, "unknown", "k");
     assert.equal(await units(a, { ...one("k", 2), most: 2 }), 2);
-    await returned(b, 2, "k", "never heard of");
+    await returned(b, 2, "k", "unknown");
     await returned(a, 9, "k");
     assert.equal(await units(b, { ...one("k", 2), most: 9 }), 2);
   });
 
-  it("a window of thirty thousand an hour gives what it should, but for the grain", async tested => {
+  it("a window of 30,000 per hour grants its limit, except for the grain", async tested => {
     const a = await tested.member();
     const wanted = (most: number): LeaseRequest => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
     let sum = 0;
     for (let minute = 0; minute < 30; minute += 1) {
-      const given = await units(a, wanted(1000));
-      await written(a, given, "k");
-      sum += given;
+      const granted = await units(a, wanted(1000));
+      await written(a, granted, "k");
+      sum += granted;
       await tested.advance(60_000);
     }
     assert.equal(sum, 30_000);
@@ -268,7 +268,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.ok(again > 1000 - 30_000 / 200 && again <= 1000, String(again));
   });
 
-  it("evenly spaced sends go one by one", async tested => {
+  it("evenly spaced units are granted one by one", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const wanted: LeaseRequest = { claims: [{ ...claim("k", [10, SECOND]), spacingUs: 125_000 }], least: 1, most: 5 };
     assert.equal(await units(a, wanted), 1);
@@ -278,7 +278,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, wanted), 1);
   });
 
-  it("each knows how many there are, until they leave or are not heard of", async tested => {
+  it("each process knows how many share the store, until they leave or their leases end", async tested => {
     const [a, b, c] = [await tested.member(), await tested.member(), await tested.member()];
     const meet = async (...members: readonly BudgetStore[]) => {
       for (const member of members) await member.exchange([], []);
@@ -295,14 +295,14 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(a.processes, 1);
   });
 
-  it("a store that is closed says so", async tested => {
+  it("a closed store rejects with a StoreError that says so", async tested => {
     const a = await tested.member();
     await a.close();
     await assert.rejects(a.exchange([], [one("k", 1)]), { name: "StoreError", message: /closed/ });
     await a.close();
   });
 
-  it("counted by hand, no window of any budget ever holds more than its limit", async tested => {
+  it("no window of any budget ever holds more than its limit, counted independently", async tested => {
     const step = fc.record({
       member: fc.nat({ max: 2 }),
       kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return"),
@@ -351,7 +351,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
   });
 }
 
-/** Never more than the limit in any half-open interval. */
+/** Asserts at most `limit` stamps in any half-open interval of `windowUs`. */
 export function assertWithin(stampsUs: readonly number[], limit: number, windowUs: number): void {
   const sorted = [...stampsUs].sort((a, b) => a - b);
   for (const [index, us] of sorted.entries()) {

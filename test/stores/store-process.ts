@@ -1,13 +1,13 @@
 /**
  * One of several processes on one store, for `processes.test.ts`: `node store-process.ts <task> <store> [lease in ms]`.
  *
- *   try      opens the store when it is told to start, and asks 60 times for one of 20 per hour
+ *   try      opens the store at the start message, and requests one unit of 20 per hour 60 times
  *   send     sends 10 units at 8 per 300 ms
  *   one      sends one unit at 2 per 200 ms
  *   hold     leases both of these units, and keeps them until it is killed
  *   hammer   exchanges until it is killed
  *
- * A unit is stamped after it was leased and before the store hears that it was written.
+ * A unit is stamped after it was leased and before the store is told that it was written.
  */
 import { createClient } from "@redis/client";
 import type { LeaseRequest, Store } from "../../src/stores/store.ts";
@@ -44,19 +44,19 @@ function opened(): Promise<Store> {
 async function run(store: Store): Promise<void> {
   if (task === "hold") {
     const beforeUs = systemTime.machineUs();
-    const { units } = await leased(store, askFor(2, 200, 2));
+    const { units } = await leased(store, requestFor(2, 200, 2));
     process.send?.({ units, beforeUs });
     return;
   }
   if (task === "hammer") {
     for (let round = 0; ; round += 1) {
-      await sent(store, askFor(1_000_000, 1000, 1));
+      await sent(store, requestFor(1_000_000, 1000, 1));
       if (round === 100) process.send?.("written");
     }
   }
-  if (task === "try") for (let attempt = 0; attempt < 60; attempt += 1) await sent(store, askFor(20, HOUR_MS, 1));
-  if (task === "send") await sendUnits(store, 10, askFor(8, 300, 50));
-  if (task === "one") await sendUnits(store, 1, askFor(2, 200, 1));
+  if (task === "try") for (let attempt = 0; attempt < 60; attempt += 1) await sent(store, requestFor(20, HOUR_MS, 1));
+  if (task === "send") await sendUnits(store, 10, requestFor(8, 300, 50));
+  if (task === "one") await sendUnits(store, 1, requestFor(2, 200, 1));
   const report: StoreProcessReport = { stampsUs, troubles, processes };
   process.send?.(report);
   await store.close();
@@ -64,13 +64,13 @@ async function run(store: Store): Promise<void> {
   process.disconnect();
 }
 
-async function sendUnits(store: Store, count: number, ask: LeaseRequest): Promise<void> {
-  while (stampsUs.length < count) await systemTime.sleep(await sent(store, ask));
+async function sendUnits(store: Store, count: number, request: LeaseRequest): Promise<void> {
+  while (stampsUs.length < count) await systemTime.sleep(await sent(store, request));
 }
 
 /** How long to wait before the next unit can be leased. */
-async function sent(store: Store, ask: LeaseRequest): Promise<number> {
-  const { units, waitMs } = await leased(store, ask);
+async function sent(store: Store, request: LeaseRequest): Promise<number> {
+  const { units, waitMs } = await leased(store, request);
   if (units === 0) return waitMs;
   const stampUs = await nowUs();
   for (let unit = 0; unit < units; unit += 1) stampsUs.push(stampUs);
@@ -78,11 +78,14 @@ async function sent(store: Store, ask: LeaseRequest): Promise<number> {
   return 0;
 }
 
-async function leased(store: Store, ask: LeaseRequest): Promise<{ readonly units: number; readonly waitMs: number }> {
-  const [answer] = await store.exchange([], [ask]);
+async function leased(
+  store: Store,
+  request: LeaseRequest,
+): Promise<{ readonly units: number; readonly waitMs: number }> {
+  const [reply] = await store.exchange([], [request]);
   processes = Math.max(processes, store.processes);
-  if (answer?.kind === "given") return { units: answer.units, waitMs: 0 };
-  return { units: 0, waitMs: answer?.waitMs ?? 0 };
+  if (reply?.kind === "granted") return { units: reply.units, waitMs: 0 };
+  return { units: 0, waitMs: reply?.waitMs ?? 0 };
 }
 
 async function nowUs(): Promise<number> {
@@ -91,7 +94,7 @@ async function nowUs(): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(micros);
 }
 
-function askFor(limit: number, windowMs: number, most: number): LeaseRequest {
+function requestFor(limit: number, windowMs: number, most: number): LeaseRequest {
   const windowUs = windowMs * 1000;
   const windows = [{ limit, windowUs, spanUs: windowUs }];
   return { claims: [{ key: "k", windows, spacingUs: 0 }], least: 1, most };

@@ -18,7 +18,10 @@ const VALUE_CHARS_MAX = 256;
  * because a server in trouble does not want an immediate retry. The caller checks the status (Zenodo sends the field
  * with a 200) and applies a cap (`retry_after_cap_s`).
  */
-export function retryAfterMs(value: string | readonly string[] | undefined, at: DateReference): number | undefined {
+export function parseRetryAfterMs(
+  value: string | readonly string[] | undefined,
+  at: DateReference,
+): number | undefined {
   if (value === undefined) return undefined;
   let longestMs = 0;
   for (const line of typeof value === "string" ? [value] : value) {

@@ -173,7 +173,7 @@ test("a file that is no manifest of ours is left as it is, and said so", async t
   foreign.exec("CREATE TABLE theirs (x)");
   foreign.close();
   const before = readFileSync(other);
-  await assert.rejects(openManifest(other, systemTime), /it belongs to another program/);
+  await assert.rejects(openManifest(other, systemTime), /the file is a database of another program/);
   assert.deepEqual(readFileSync(other), before);
 });
 

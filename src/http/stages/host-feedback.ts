@@ -1,6 +1,6 @@
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import type { Outcome } from "../../core/breaker/classify.ts";
-import { retryAfterMs } from "../../core/breaker/retry-after.ts";
+import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
 import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
 import type { Time } from "../../time/time.ts";
 import { fieldLine } from "../headers.ts";
@@ -19,7 +19,7 @@ export function hostFeedback({ status, headers }: ResponseHead, breakers: Breake
   const waitMs =
     retryAfter === undefined
       ? undefined
-      : retryAfterMs(retryAfter, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
+      : parseRetryAfterMs(retryAfter, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
   const announced = announcements(headers, time);
   const outcome = breakers.classify({
     status,

@@ -1,4 +1,5 @@
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
+import { breakersOf } from "../../breaker/registry-breakers.ts";
 import { type BackoffPolicy, backoffMs } from "../../core/breaker/backoff.ts";
 import { RejectedError } from "../../errors.ts";
 import type { Time, Timer } from "../../time/time.ts";
@@ -81,7 +82,7 @@ class RetryingRequest extends ResendingRequest {
     if (denial !== undefined) {
       // A host that asked for a pause is waited for; from one that is cut off for failing, the caller gets what it said.
       if (!outcome.throttled || denial.reason === "failures") return false;
-      delayMs = Math.max(delayMs, denial.remainingMs);
+      delayMs = Math.max(delayMs, denial.retryAfterMs);
     }
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
@@ -104,7 +105,7 @@ class RetryingRequest extends ResendingRequest {
   #wake(): void {
     this.#timer = undefined;
     const { host, role, call, deadlineUs } = this.#request;
-    const denial = this.#deps.breakers.check({ host, role, resolver: call.resolver });
+    const denial = breakersOf(this.#deps.breakers).check({ host, role, resolver: call.resolver });
     if (denial?.reason === "retry-after" && denial.untilUs <= deadlineUs) {
       this.#arm(denial.untilUs);
       return;

@@ -20,7 +20,7 @@ async function tested(): Promise<TestedStore> {
 storeContract("memory", tested);
 recordContract("memory", tested);
 
-test("memory: budgets in which nothing matters any more are forgotten", async () => {
+test("memory: expired budgets are evicted", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time, { leaseMs: 5000 });
   const member = store.member("p");

@@ -1,17 +1,17 @@
 import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "../store.ts";
 
-/** Nobody else is served while the script runs; so many take a third of a millisecond, and the next can be on its way. */
+/** The server does nothing else while the script runs. This many entries take a third of a millisecond. */
 const MAX_BATCH = 16;
 
-/** A question, and everybody who asks it. */
+/** A request, and a callback for each caller that has made it. */
 interface PendingRequest {
   readonly request: LeaseRequest;
   readonly onReply: ((reply: LeaseReply) => void)[];
 }
 
 /**
- * What goes to the server in one call of the script. Settlements of one budget are added up, and the same question of
- * several callers is one question, asked so many times.
+ * The settlements and requests of one call of the script. Settlements of a budget are summed up. Equal requests of
+ * several callers are sent once, with their number.
  */
 export class RedisBatch {
   readonly settlements = new Map<string, { written: number; returned: number }>();
@@ -19,7 +19,7 @@ export class RedisBatch {
   readonly #outcome = Promise.withResolvers<void>();
   #size = 0;
 
-  /** Resolves when everybody has heard his answer. */
+  /** Resolves when every caller has its reply; rejects if the call fails. */
   get done(): Promise<void> {
     return this.#outcome.promise;
   }
@@ -59,7 +59,7 @@ export class RedisBatch {
     this.#outcome.reject(error);
   }
 
-  /** Every budget that it touches. */
+  /** The keys of all budgets in the batch. */
   keys(): ReadonlySet<string> {
     const keys = new Set(this.settlements.keys());
     for (const { request } of this.pending.values()) for (const { key } of request.claims) keys.add(key);
@@ -67,14 +67,14 @@ export class RedisBatch {
   }
 }
 
-/** Two asks with the same question have the same answer at the same instant. */
+/** Equal for requests that get the same reply at the same instant. */
 export function requestKeyOf({ claims, least, most }: LeaseRequest): string {
   let requestKey = `${least} ${most}`;
   for (const claim of claims) requestKey += `\n${claim.key}\t${claimText(claim)}`;
   return requestKey;
 }
 
-/** A claim as the script reads it. */
+/** A claim in the form that the script parses: `spacing;limit,window,span;…`. */
 export function claimText({ spacingUs, windows }: StoreClaim): string {
   let text = String(spacingUs);
   for (const { limit, windowUs, spanUs } of windows) text += `;${limit},${windowUs},${spanUs}`;

@@ -1,17 +1,17 @@
 import { RedisBatch } from "./redis-batch.ts";
 
-/** With more under way, answers do not come sooner: by then the server works while we read and write. */
+/** More calls in flight do not help: with 4, the server is busy while this process reads and writes. */
 const MAX_IN_FLIGHT = 4;
 
 export interface RedisCallQueueOptions {
   readonly run: (batch: RedisBatch) => Promise<void>;
-  /** True while a call was lost: the next says what we have out, so nothing else may be on its way. */
+  /** True after a lost call. The next call reports the leased units, so no other call may be in flight. */
   readonly isUncertain: () => boolean;
 }
 
 /**
- * The calls to one server, a few at a time: what comes up meanwhile goes with the next. So many callers cost little
- * more than one.
+ * The calls to one slot of the server, a few at a time. Requests that arrive meanwhile are collected in one batch, so
+ * that many callers cost little more than one.
  */
 export class RedisCallQueue {
   readonly #options: RedisCallQueueOptions;
@@ -25,7 +25,7 @@ export class RedisCallQueue {
     this.#options = options;
   }
 
-  /** The batch that goes next. */
+  /** The batch that takes the next settlement or request. */
   open(): RedisBatch {
     const last = this.#waiting.at(-1);
     if (last !== undefined && !last.isFull) return last;
@@ -35,24 +35,24 @@ export class RedisCallQueue {
     return batch;
   }
 
-  /** Resolves when nothing is under way or waits. */
+  /** Resolves when no call is in flight or waiting. */
   async idle(): Promise<void> {
     if (this.#inFlight + this.#waiting.length === 0) return;
     this.#idle ??= Promise.withResolvers<void>();
     await this.#idle.promise;
   }
 
-  /** The server's clock said this a moment ago; somewhat less than it says now. */
+  /** Sets the server's clock from a reply. The time of the way back is ignored, so the estimate is a little early. */
   syncClock(serverUs: number, nowUs: number): void {
     this.#clockOffsetUs = serverUs - nowUs;
   }
 
-  /** What the server's clock says so long from now; 0 before it was heard. */
+  /** The server's clock `laterUs` after `nowUs`; 0 before the first reply. */
   serverUs(nowUs: number, laterUs: number): number {
     return this.#clockOffsetUs === undefined ? 0 : this.#clockOffsetUs + nowUs + laterUs;
   }
 
-  /** After all that is due in this turn: the callers that the last answer woke ask again together. */
+  /** Sends at the end of this turn of the event loop: callers woken by one reply then share the next batch. */
   #scheduleNext(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;

@@ -7,7 +7,9 @@ export interface RedisConnectionOptions {
   readonly isCluster: boolean;
   readonly timeoutMs: number;
   readonly time: Time;
-  /** The connection is gone: what was under way is lost, and the next server may not be the same. */
+  /**
+   * Called when the connection is lost: calls in flight are lost, and the next connection may lead to another server.
+   */
   readonly onLost: () => void;
 }
 
@@ -16,19 +18,19 @@ export interface LuaScript {
   readonly sha: string;
 }
 
-/** A server that is away is not tried more often. */
+/** The shortest time between two attempts to connect. */
 const RETRY_US = 50_000;
 
 /**
- * Calls scripts on a server, and turns whatever goes wrong into a StoreError. A connection that broke is made again
- * by the next call. No call is repeated that may have been carried out: what is asked twice is given twice.
+ * Calls scripts on a server, and turns every failure into a StoreError. A lost connection is made again by the next
+ * call. A call that the server may have executed is never repeated: it would grant the units twice.
  */
 export class RedisConnection {
   readonly #url: string;
   readonly #address: string;
   readonly #options: RedisConnectionOptions;
   #driver: Promise<RedisDriver> | undefined;
-  /** The same, once it is there. */
+  /** The driver once it is connected. */
   #ready: RedisDriver | undefined;
   #retryUs = Number.NEGATIVE_INFINITY;
   #lastError: unknown;
@@ -49,7 +51,7 @@ export class RedisConnection {
     } catch (error) {
       if (!isReply(error, "NOSCRIPT")) throw this.#toStoreError(error);
     }
-    // A server that was started anew, or whose scripts were flushed, did nothing yet.
+    // The server was restarted or its scripts were flushed. The call has had no effect, so it may be repeated.
     try {
       await this.#send(first, ["SCRIPT", "LOAD", text]);
       return await this.#send(first, call);
@@ -58,7 +60,7 @@ export class RedisConnection {
     }
   }
 
-  /** The reply to a command; `key` finds its server. */
+  /** The reply to a command. In a cluster, `key` selects the server. */
   async send(key: string, command: readonly string[]): Promise<unknown> {
     try {
       return await this.#send(key, command);
@@ -72,13 +74,13 @@ export class RedisConnection {
     this.#drop();
   }
 
-  /** Written without races and awaits, which would cost as much as the rest: every exchange comes through here. */
+  /** Without `await` and `Promise.race`: every exchange passes here, and they would double its cost. */
   #send(key: string, command: readonly string[]): Promise<unknown> {
     const { timeoutMs, time } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const timer = time.setTimer(timeoutMs, () => {
-      reject(new Error(`no answer within ${timeoutMs} ms`));
-      // Over a dead connection nothing comes for minutes before the system gives it up.
+      reject(new Error(`no reply within ${timeoutMs} ms`));
+      // The system would need minutes to notice that a connection is dead.
       this.#drop();
     });
     const fail = (error: unknown) => {
@@ -117,11 +119,11 @@ export class RedisConnection {
   }
 
   #lost(driver: Promise<RedisDriver>, error: unknown): void {
-    // One that was dropped may still have something to say.
+    // A driver that was dropped may still emit errors.
     if (this.#driver !== driver) return;
     this.#lastError = error;
     this.#retryUs = this.#options.time.monotonicUs() + RETRY_US;
-    // A cluster mends itself.
+    // The cluster client reconnects by itself.
     if (!this.#options.isCluster || this.#ready === undefined) {
       this.#driver = undefined;
       this.#ready = undefined;
@@ -139,14 +141,14 @@ export class RedisConnection {
 
   #toStoreError(error: unknown): StoreError {
     if (error instanceof StoreError) return error;
-    // After a failover the old server may answer as somebody's replica: whoever the name means now has to be asked.
+    // After a failover the old server may be a replica: connect again, to the server that the name means now.
     if (isReply(error, "READONLY")) this.#drop();
     const reason = error instanceof Error ? error.message || error.name : String(error);
     return new StoreError(`redis at ${this.#address}: ${reason}`, { cause: error });
   }
 }
 
-/** True for what no waiting mends: no driver, or a server that does not let us in. */
+/** True for errors that no retry can end: a missing driver, a wrong password, an unknown database. */
 export function isPermanent({ message, cause }: StoreError): boolean {
   const refusals = [
     "WRONGPASS",
@@ -160,11 +162,11 @@ export function isPermanent({ message, cause }: StoreError): boolean {
   return message.includes("npm install") || refusals.some(refusal => isReply(cause, refusal));
 }
 
-/** Without name and password. */
+/** The address without user and password, for messages. */
 function addressOf(url: string): string {
   const { hostname, port, pathname, protocol } = URL.parse(url) ?? {};
   if (hostname === undefined || !/^(?:rediss?|unix):$/.test(protocol ?? ""))
-    throw new StoreError("the address of a redis server looks like redis://user:password@host:6379/0");
+    throw new StoreError("invalid Redis address, expected redis://user:password@host:6379/0");
   return protocol === "unix:" ? `unix://${pathname}` : `${hostname}:${port || "6379"}${pathname}`;
 }
 

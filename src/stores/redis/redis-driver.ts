@@ -1,24 +1,24 @@
-/** The one file that knows `@redis/client`, which is loaded when a store on redis is opened, and never before. */
+/** The only file that uses `@redis/client`. The package is optional and is loaded when a Redis store is opened. */
 import { StoreError } from "../../errors.ts";
 
 export interface RedisDriverOptions {
   readonly url: string;
   readonly isCluster: boolean;
   readonly connectTimeoutMs: number;
-  /** A connection that had been made is gone. */
+  /** Called when an established connection is lost. */
   readonly onLost: (error: Error) => void;
 }
 
 export interface RedisDriver {
-  /** `key` finds the server in a cluster. */
+  /** In a cluster, `key` selects the server. */
   send(key: string, command: readonly string[]): Promise<unknown>;
   destroy(): void;
 }
 
-/** How long to wait before a server of a cluster is tried again. */
+/** How long the cluster client waits before it connects to a server again. */
 const RECONNECT_MS = 500;
 
-/** Connects once. Whoever calls decides when to try again: then nothing is done while nobody wants anything. */
+/** Connects once. The caller decides when to try again, so that an idle program does not reconnect. */
 export async function connectDriver({
   url,
   isCluster,
@@ -27,18 +27,18 @@ export async function connectDriver({
 }: RedisDriverOptions): Promise<RedisDriver> {
   const { createClient, createCluster } = await loadClient();
   const options = {
-    // The older protocol is all that is needed, and every server speaks it.
+    // The older protocol is sufficient, and every server supports it.
     RESP: 2,
     maintNotifications: "disabled",
     disableClientInfo: true,
-    // What was not answered is never sent again: whoever asked has been told that it failed.
+    // A command without a reply is never sent again: its caller has got an error.
     disableOfflineQueue: true,
-    // Our own time-out covers the whole call, and is cheaper than a signal for each command.
+    // RedisConnection has a timeout for the whole call, which is cheaper than a signal for each command.
     commandOptions: { timeout: 0 },
   } as const;
   const socket = { connectTimeout: connectTimeoutMs };
   if (isCluster) {
-    // The servers are found by asking the first, which does not tell them our password, nor that they are to use TLS.
+    // The other servers are discovered through the first. They need the credentials and the TLS option from here.
     const tls = url.startsWith("rediss:") ? { tls: true as const } : {};
     const defaults = {
       ...options,
@@ -61,7 +61,7 @@ export async function connectDriver({
   });
   await client.connect();
   isConnected = true;
-  // An open store does not keep a program alive that has nothing else to do; a call under way does, by its time-out.
+  // An open store does not keep the program alive (law S8); a call in flight does, by its timer.
   client.unref();
   return {
     send: (_, command) => client.sendCommand(command),
@@ -83,6 +83,6 @@ async function loadClient() {
   try {
     return await import("@redis/client");
   } catch (cause) {
-    throw new StoreError("a store on redis needs its driver: npm install @redis/client", { cause });
+    throw new StoreError("the Redis store needs the package @redis/client: npm install @redis/client", { cause });
   }
 }

@@ -1,4 +1,4 @@
-/** What budgets are called on the server. */
+/** The Redis keys of budgets. */
 export class RedisKeys {
   readonly #prefix: string;
   readonly #isCluster: boolean;
@@ -13,9 +13,9 @@ export class RedisKeys {
   }
 
   /**
-   * The budgets of one way must lie on one server of a cluster, since one script decides on all of them. The outermost
-   * names the slot: `total arxiv` gathers the lanes of its hosts, and a lane alone goes by its host. A single server
-   * needs none of that, and there the key does not depend on the way.
+   * The hash tag of a request's budgets. They must be on one server of a cluster, because one script decides on all of
+   * them. The outermost budget names the slot: `total arxiv` is shared by the budgets of its hosts, and a budget
+   * without a total uses its host. A single server needs no hash tag.
    */
   slotOf(budgetKeys: readonly string[]): string {
     if (!this.#isCluster) return "";

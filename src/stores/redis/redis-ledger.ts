@@ -1,12 +1,12 @@
 /**
- * What this process has out of each budget, as far as it knows. When a call is lost, nobody knows whether its units
- * were given, or its settlements done. Then the next call says what the process has, and the server counts the rest as
- * written: late, never early. The same puts back what a server forgot that was started anew.
+ * The units that this process has leased from each budget. If a call is lost, it is unknown whether the server granted
+ * its units and applied its settlements. The next call then reports the leased units, and the server counts the
+ * difference as written now. In the same way a restarted server without data learns the leased units again.
  */
 export class RedisLedger {
   readonly #leased = new Map<string, number>();
   readonly #uncertain = new Map<string, number>();
-  /** Grows with each doubt: a call from before it that comes late changes nothing. */
+  /** Grows with each lost call. The server ignores a late call of an older epoch. */
   epoch = 0;
 
   granted(keys: Iterable<string>, units: number): void {
@@ -19,7 +19,7 @@ export class RedisLedger {
     else this.#leased.delete(key);
   }
 
-  /** Nothing is known any more of these, nor of what the process has out. `nowUs` is when. */
+  /** The server must be told the leased units of these budgets, and of every budget with leased units. */
   markUncertain(keys: Iterable<string>, nowUs: number): void {
     this.epoch += 1;
     for (const key of keys) this.#uncertain.set(key, nowUs);
@@ -30,18 +30,21 @@ export class RedisLedger {
     return this.#uncertain.size > 0;
   }
 
-  /** The server has heard what the process has out of this. */
+  /** The server knows the leased units of this budget again. */
   confirm(key: string): void {
     this.#uncertain.delete(key);
   }
 
-  /** Forgets what was in doubt before: by then the server has counted it as written, since the lease was over. */
+  /**
+   * Forgets budgets that are uncertain since before `beforeUs` and have no leased units: their lease on the server has
+   * ended.
+   */
   forget(beforeUs: number): void {
     for (const [key, sinceUs] of this.#uncertain)
       if (sinceUs < beforeUs && !this.#leased.has(key)) this.#uncertain.delete(key);
   }
 
-  /** What the server has to be told: so many are out, less those; or -1 when it knows. */
+  /** The leased units to report, less `lessUnits`; -1 if the server knows them. */
   claimed(key: string, lessUnits: number): number {
     return this.#uncertain.has(key) ? Math.max(0, this.#leasedOf(key) - lessUnits) : -1;
   }

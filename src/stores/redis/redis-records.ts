@@ -1,14 +1,17 @@
 import { createHash } from "node:crypto";
 import { type BreakerRecord, runningCooldown } from "../../core/breaker/breaker-record.ts";
 import { StoreError } from "../../errors.ts";
+import { hostOfRecord } from "../record-names.ts";
 import { recordAt, type StoredRecord } from "../records.ts";
 import { LISTED_MAX, type RecordUpdate, type StoreRecord } from "../store.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
 /**
- * Reads a note, or puts another in its place if nobody else has done so meanwhile.
- * KEYS: the note. ARGV: the time in microseconds or nothing, "read" or "swap"; for a swap what was there, what is to be
- * there, and for how many milliseconds. Answers with the time, whether it was swapped, and what is there.
+ * Reads a record, or replaces it if it has not changed (compare and swap).
+ *   KEYS   the record
+ *   ARGV   the time in microseconds (empty: the server's clock), "read" or "swap";
+ *          for a swap: the expected text, the new text, and how many milliseconds to keep it
+ *   reply  the time, 1 if the record was replaced, and its text now
  */
 const TEXT = `
 local now = ARGV[1]
@@ -16,19 +19,18 @@ if now == '' then
   local time = redis.call('TIME')
   now = string.format('%.0f', time[1] * 1000000 + time[2])
 end
-local held = redis.call('GET', KEYS[1]) or ''
-if ARGV[2] == 'read' then return {now, 0, held} end
-if held ~= ARGV[3] then return {now, 0, held} end
+local stored = redis.call('GET', KEYS[1]) or ''
+if ARGV[2] == 'read' then return {now, 0, stored} end
+if stored ~= ARGV[3] then return {now, 0, stored} end
 redis.call('SET', KEYS[1], ARGV[4], 'PX', ARGV[5])
 return {now, 1, ARGV[4]}
 `;
 const SCRIPT = { text: TEXT, sha: createHash("sha1").update(TEXT).digest("hex") };
 
-/** Each lost race means that somebody else got through, so nobody loses so many unless something is wrong. */
+/** Each conflict means that another process succeeded, so this many in a row are a sign of a defect. */
 const TRIES = 50;
-const HOST = "host ";
-/** Where other tools look. */
-const COOLDOWN = "breaker:cooldown:";
+/** The copy of a cooldown for other tools (law S5). */
+const COOLDOWN_PREFIX = "breaker:cooldown:";
 
 interface RecordReply {
   readonly nowUs: number;
@@ -37,8 +39,9 @@ interface RecordReply {
 }
 
 /**
- * Notes on a redis server: read, changed here, and put back if nobody else has changed them meanwhile. Changes are rare,
- * a host that fails or comes back, so that a second trip to the server costs less than the same rules once more in Lua.
+ * Records on a Redis server. A change reads the record, runs the step in this process, and writes the result if the
+ * record is unchanged. Changes are rare (a host fails or recovers), so a second round trip costs less than a second
+ * implementation of the steps in Lua.
  */
 export class RedisRecords {
   readonly #connection: RedisConnection;
@@ -61,19 +64,19 @@ export class RedisRecords {
   ): Promise<Result> {
     let known = await this.#call(name, "read");
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
-      const { record, result } = step(recordOf(known));
-      if (record === undefined) return result;
-      const keepMs = Math.ceil((record.keepUntilUs - known.nowUs) / 1000);
+      const { record: update, result } = step(recordOf(known));
+      if (update === undefined) return result;
+      const keepMs = Math.ceil((update.keepUntilUs - known.nowUs) / 1000);
       if (keepMs <= 0) return result;
-      const next = JSON.stringify({ record: record.next, keepUntilUs: record.keepUntilUs } satisfies StoredRecord);
+      const next = JSON.stringify({ record: update.next, keepUntilUs: update.keepUntilUs } satisfies StoredRecord);
       const reply = await this.#call(name, "swap", known.text, next, String(keepMs));
       if (reply.isSwapped) {
-        await this.#publish(name, record.next, keepMs, reply.nowUs);
+        await this.#publish(name, update.next, keepMs, reply.nowUs);
         return result;
       }
       known = reply;
     }
-    throw new StoreError(`redis: "${name}" was changed by others ${TRIES} times in a row`);
+    throw new StoreError(`redis: update of "${name}" failed after ${TRIES} conflicting writes by other processes`);
   }
 
   async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
@@ -90,16 +93,20 @@ export class RedisRecords {
     return `${this.#prefix}index`;
   }
 
-  /** The list of notes, and what other tools look at. In a cluster these lie elsewhere, so they are no part of the swap. */
-  async #publish(name: string, note: unknown, keepMs: number, nowUs: number): Promise<void> {
+  /**
+   * Updates the index of records and the copy for other tools. In a cluster these may be on another server, so they are
+   * not part of the swap.
+   */
+  async #publish(name: string, record: unknown, keepMs: number, nowUs: number): Promise<void> {
     const nowMs = Math.floor(nowUs / 1000);
     const commands: [key: string, ...rest: string[]][] = [
       [this.#index, "ZADD", this.#index, String(nowMs + keepMs), name],
       [this.#index, "ZREMRANGEBYSCORE", this.#index, "-inf", String(nowMs)],
     ];
-    if (name.startsWith(HOST)) {
-      const key = COOLDOWN + name.slice(HOST.length);
-      const cooldown = runningCooldown(note as BreakerRecord, nowUs);
+    const host = hostOfRecord(name);
+    if (host !== undefined) {
+      const key = COOLDOWN_PREFIX + host;
+      const cooldown = runningCooldown(record as BreakerRecord, nowUs);
       if (cooldown === undefined) commands.push([key, "DEL", key]);
       else {
         const text = JSON.stringify({ until_wall: cooldown.untilUs / 1e6, reason: cooldown.reason });
@@ -118,7 +125,8 @@ export class RedisRecords {
     );
     const [now, isSwapped, text] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
     const nowUs = Number(now);
-    if (!Number.isSafeInteger(nowUs) || typeof text !== "string") throw new StoreError("redis answered nonsense");
+    if (!Number.isSafeInteger(nowUs) || typeof text !== "string")
+      throw new StoreError(`redis: unexpected reply while reading the record "${name}"`);
     return { nowUs, isSwapped: isSwapped === 1, text };
   }
 }
@@ -128,6 +136,6 @@ function recordOf<Value>({ nowUs, text }: RecordReply): StoreRecord<Value> {
   try {
     return recordAt(JSON.parse(text) as StoredRecord, nowUs);
   } catch (cause) {
-    throw new StoreError("redis: a stored record cannot be parsed", { cause });
+    throw new StoreError("redis: cannot parse a stored record", { cause });
   }
 }

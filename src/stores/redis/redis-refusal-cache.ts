@@ -2,24 +2,24 @@ import type { LeaseReply } from "../store.ts";
 
 type WaitReply = Extract<LeaseReply, { kind: "wait" }>;
 
-/** Refusals are few and short-lived; more of them than this are not worth the memory. */
+/** More refusals than this are dropped: they are short-lived, and a dropped one costs a round trip. */
 const MAX_REFUSALS = 10_000;
 
 /**
- * Remembers who was told to wait, and answers the same question from memory. Until the time it was told, only somebody
- * who returns units, dies or leaves can change that in its favour: one more round trip now and then finds that out.
+ * Repeats "wait" replies from memory for equal requests. Before the announced time only another process that returns
+ * units, dies or leaves can make units available, so a round trip now and then is enough.
  */
 export class RedisRefusalCache {
   readonly #trustedUs: number;
   readonly #refusals = new Map<string, { readonly refusal: WaitReply; readonly repliedUs: number }>();
 
-  /** A refusal that is so old is asked for again. */
+  /** `trustedUs`: how long a refusal is repeated before the server is asked again. */
   constructor(trustedUs: number) {
     this.#trustedUs = trustedUs;
   }
 
   record(requestKey: string, reply: LeaseReply, nowUs: number): void {
-    if (reply.kind === "given") {
+    if (reply.kind === "granted") {
       this.#refusals.delete(requestKey);
       return;
     }
@@ -27,7 +27,7 @@ export class RedisRefusalCache {
     this.#refusals.set(requestKey, { refusal: reply, repliedUs: nowUs });
   }
 
-  /** What the server would say; undefined when it has to be asked. */
+  /** The reply that the server would give; undefined if it must be asked. */
   reply(requestKey: string, nowUs: number): WaitReply | undefined {
     const known = this.#refusals.get(requestKey);
     if (known === undefined) return undefined;
@@ -39,7 +39,7 @@ export class RedisRefusalCache {
     return undefined;
   }
 
-  /** This process gave something back, or the server is not the one that was asked. */
+  /** To be called when this process has returned units, or the connection was lost. */
   clear(): void {
     this.#refusals.clear();
   }

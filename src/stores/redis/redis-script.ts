@@ -1,24 +1,26 @@
 /**
- * The shared budget a second time, where the data is: one Lua script that settles and answers in one go.
+ * The shared budget as a Lua script, which settles and leases on the server in one round trip (law S3).
  *
- * It says what `core/shared-budget.ts` and `core/window-log.ts` say, in the same order and under the same names;
- * `test/stores/redis-script.test.ts` runs random traces through both. Whoever changes one changes the other.
+ * It must behave exactly as `core/limits/shared-budget.ts` and `core/limits/window-log.ts`, and uses their order and
+ * their names; `test/stores/redis-script.test.ts` runs random traces through both. A change of one needs the same
+ * change of the other.
  *
- * A budget is one hash: field `s` holds the counts, the windows and the members; each remembered stamp has a field of
- * its own, `<window>:<mark>`, so that a decision reads one stamp for each window, however many there are. Numbers are
- * packed as doubles, which hold microseconds exactly: that is ten times as fast as to print and read them.
+ * A budget is one hash. Field `s` holds the counters, the windows and the members. Each stamp has a field of its own,
+ * `<window>:<mark>`, so that a decision reads one stamp per window however large the window is. Numbers are packed as
+ * doubles, which hold microseconds exactly and are ten times as fast as printing and parsing.
  *
- * Redis builds every function anew for each call. That is why there are few, why what is seldom needed is built inside
- * the function that needs it, and why they share `me` and not a dozen locals.
+ * Each call of the script creates every function again. So there are few functions, helpers that are rarely needed are
+ * part of the function that needs them, and shared values are in `me` instead of a dozen captured locals.
  *
- *   KEYS   the budgets; or the list of processes alone
- *   ARGV   process, lease in us, epoch, not after (us of the server's clock, 0 for any time), the time (tests only),
- *          the number of settlements or -1 to sign the list of processes, then
- *          for each settlement  budget, what the process has out or -1, written, returned
- *          for each question    claims, least, most, how often, then for each claim  budget, has out or -1, claim
- *   reply  the server's time, 0 or -1 for a call that came too late and did nothing, then
- *          for each question    how often it was given, those units, and if that was not always: wait in us, claim;
- *                               then 1 where somebody is stricter
+ *   KEYS   the budgets; or only the list of processes
+ *   ARGV   process, lease in us, epoch, latest time (us of the server's clock, 0 for any), current time (tests only),
+ *          the number of settlements, or -1 to renew the entry in the list of processes, then
+ *          for each settlement  budget, leased units or -1, written, returned
+ *          for each request     number of claims, least, most, number of callers,
+ *                               then for each claim  budget, leased units or -1, claim
+ *   reply  the server's time, 0 (or -1 for a call that came too late and had no effect), then
+ *          for each request     number of grants, the units of each, then, if some caller got none, the wait in us and
+ *                               the position of the binding claim; then 1 if another process claims stricter limits
  */
 import { createHash } from "node:crypto";
 
@@ -28,7 +30,7 @@ local me = { name = ARGV[1], lease_us = tonumber(ARGV[2]), epoch = tonumber(ARGV
 if not me.clock_us then
   local time = redis.call('TIME')
   me.clock_us = time[1] * 1000000 + time[2]
-  -- Whoever asked has given up by now: what he would get, nobody would ever write or return.
+  -- The caller has given up by now: it would neither write nor return the units.
   if ARGV[4] ~= '0' and me.clock_us > tonumber(ARGV[4]) then return { me.clock_us, -1 } end
 end
 
@@ -76,7 +78,7 @@ local function budget_of(position)
     b = { key = key, members = members, windows = windows, has_rings = false, now_us = 0,
       written = 0, pending = 0, last_us = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0 }
   end
-  -- A clock that was set back, or that of another machine after a failover: time stands still, it never returns.
+  -- If the clock was set back, or another machine took over, time stands still until it has caught up.
   local now_us = me.clock_us + b.shift_us
   if now_us < b.seen_us then
     b.shift_us = b.shift_us + b.seen_us - now_us
@@ -93,8 +95,8 @@ local function save(b)
   for i = 1, #b.members do
     local m = b.members[i]
     if m.lease_us - b.now_us > alive_us then alive_us = m.lease_us - b.now_us end
-    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0, m.next_request_us,
-      m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
+    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0,
+      m.next_request_us, m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
   end
   if members == '' and b.written == 0 then return end
   for i = 1, #b.windows do
@@ -102,14 +104,14 @@ local function save(b)
     if w.span_us > longest_us then longest_us = w.span_us end
     windows = windows .. pack_struct('<ddddd', w.limit, w.span_us, w.length_us, w.grain, w.capacity)
   end
-  -- After that long nothing in here can delay anybody: leases are over, and a window has passed since.
+  -- By then all leases have ended and every window has passed, so the key can delay no request.
   local needed_us = alive_us + longest_us + 1000000
   local is_short = b.expires_us < me.clock_us + needed_us
   if is_short then b.expires_us = me.clock_us + 2 * needed_us end
   local packed = pack_struct('<ddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
     b.now_us, b.expires_us, b.spacing_us, #b.windows) .. windows .. members
   local puts, from = b.puts, 1
-  -- unpack fills Lua's stack, which is small.
+  -- In parts, because unpack puts all its values on Lua's small stack.
   while #puts - from > 200 do
     redis.call('HSET', b.key, unpack(puts, from, from + 199))
     from = from + 200
@@ -138,7 +140,7 @@ local function stamp_of(b, index, unit)
   local field = index .. ':' .. mark % window.capacity
   local stamp_us = b.stamps[field]
   if not stamp_us then
-    -- One that is missing counts as late as can be: a damaged key never opens the gates.
+    -- A missing stamp counts as the latest one, so that a damaged key never grants too much.
     local packed = redis.call('HGET', b.key, field)
     stamp_us = packed and struct.unpack('<d', packed) or b.last_us
     b.stamps[field] = stamp_us
@@ -186,22 +188,23 @@ end
 
 -- The shared budget.
 
--- How many others are waiting; how many of those have got less than we; and the least that one of them has got.
+-- How many other processes wait, how many of them have a lower usage than this one, and the lowest usage among them.
 local function waiting_others(b)
-  local count, before, least = 0, 0, math.huge
+  local count, ahead, least_usage = 0, 0, math.huge
   for i = 1, #b.members do
     local m = b.members[i]
-    if m.is_waiting and m ~= b.mine and m.next_request_us >= 0 and b.now_us - m.next_request_us < WAITING_TIMEOUT_US then
+    if m.is_waiting and m ~= b.mine and m.next_request_us >= 0
+      and b.now_us - m.next_request_us < WAITING_TIMEOUT_US then
       count = count + 1
-      if m.usage < b.mine.usage then before = before + 1 end
-      if m.usage < least then least = m.usage end
+      if m.usage < b.mine.usage then ahead = ahead + 1 end
+      if m.usage < least_usage then least_usage = m.usage end
     end
   end
-  return count, before, least
+  return count, ahead, least_usage
 end
 
--- Takes the strictest of what the living want kept. Seldom needed: when somebody comes, leaves or changes his mind.
-local function follow(b)
+-- Applies the strictest claim for each window. Runs only when a process joins, leaves or changes its claim.
+local function apply_strictest_claims(b)
   local claims, strictest, by_length = {}, {}, {}
   b.spacing_us = 0
   for position, member in ipairs(b.members) do
@@ -228,12 +231,12 @@ local function follow(b)
     is_same = is_same and wanted and wanted.limit == window.limit and wanted.span_us == window.span_us
   end
   if not is_same then
-    -- A window of more than 200 units remembers every so manieth stamp.
+    -- A window of more than 200 units keeps only every grain-th stamp.
     for _, window in ipairs(strictest) do
       window.grain = math.ceil(window.limit / 200)
       window.capacity = math.ceil(window.limit / window.grain) + 1
     end
-    -- Nothing is forgotten: each unit keeps the most exact stamp that any old window remembers.
+    -- No stamp is lost: each unit keeps the most exact stamp of all old windows.
     local stamps = {}
     for index, window in ipairs(b.has_rings and strictest or {}) do
       local newest, oldest_us = math.floor(b.written / window.grain), b.last_us
@@ -258,15 +261,15 @@ local function follow(b)
   end
 end
 
--- What a call that was lost gave or settled is unknown: the process says what it has, and the rest counts as written.
-local function correct(b, has_out)
-  local lost = b.mine.pending - has_out
+-- It is unknown what a lost call granted or settled. The process reports its leased units; the rest counts as written.
+local function correct_leased(b, leased)
+  local lost = b.mine.pending - leased
   if lost > 0 then write_reserved(b, lost, b.now_us) else b.pending = b.pending - lost end
-  b.mine.pending, b.mine.epoch = has_out, me.epoch
+  b.mine.pending, b.mine.epoch = leased, me.epoch
 end
 
-local function join(b, claim, has_out)
-  local mine, members, dead = b.mine, b.members, 0
+local function join(b, claim, leased)
+  local mine, members, expired = b.mine, b.members, 0
   local is_changed = not mine or mine.claim ~= claim
   if not mine then
     mine = { name = me.name, claim = claim, pending = 0, lease_us = 0, epoch = me.epoch, is_waiting = false,
@@ -278,23 +281,23 @@ local function join(b, claim, has_out)
   for i = 1, #members do
     local other = members[i]
     if other.lease_us > b.now_us then
-      members[i - dead] = other
+      members[i - expired] = other
     else
-      dead = dead + 1
-      -- Nobody sends after its lease what it got before; and stamps never go back.
+      expired = expired + 1
+      -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.
       if other.pending > 0 then write_reserved(b, other.pending, math.max(b.last_us, other.lease_us)) end
     end
   end
-  for _ = 1, dead do members[#members] = nil end
-  if is_changed or dead > 0 then follow(b) end
-  if has_out ~= '-1' then correct(b, tonumber(has_out)) end
+  for _ = 1, expired do members[#members] = nil end
+  if is_changed or expired > 0 then apply_strictest_claims(b) end
+  if leased ~= '-1' then correct_leased(b, tonumber(leased)) end
 end
 
-local function room(b, least, most)
+local function available_units(b, least, most)
   local free_us, now_us = free_at(b, least), b.now_us
   if free_us > now_us then return 0 end
-  local others, before = waiting_others(b)
-  -- The search below is for those who share, or do not get all they want; most want little and are alone.
+  local others, ahead = waiting_others(b)
+  -- Most requests are small and alone: they need no search for the number of free units.
   if others == 0 and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most end
   local free = math.huge
   for index, window in ipairs(b.windows) do
@@ -307,22 +310,22 @@ local function room(b, least, most)
   end
   local at_once = math.min(b.spacing_us > 0 and least or free, most)
   if others == 0 then return at_once end
-  if free <= before and now_us - free_us < TURN_US then return 0 end
+  if free <= ahead and now_us - free_us < TURN_US then return 0 end
   return math.min(at_once, math.max(least, math.ceil(free / (others + 1))))
 end
 
--- So many units of every budget or none of any; then also how long to wait, and for which.
-local function answer(claims, least, most)
-  local units, rooms, wait_us, binding = most, {}, 1, 1
+-- Leases the same number of units from every budget, or none; then also returns how long to wait, and for which claim.
+local function lease(claims, least, most)
+  local units, capacities, wait_us, binding = most, {}, 1, 1
   for index = 1, #claims do
-    local free = room(claims[index], least, most)
-    rooms[index] = free
+    local free = available_units(claims[index], least, most)
+    capacities[index] = free
     if free < units then units = free end
   end
   for index = 1, #claims do
     local b = claims[index]
-    b.is_asked = true
-    if units < most and rooms[index] == units then
+    b.is_requested = true
+    if units < most and capacities[index] == units then
       local free_us = free_at(b, least)
       if free_us <= b.now_us and waiting_others(b) > 0 then free_us = math.max(b.now_us, free_us + TURN_US) end
       if free_us - b.now_us > wait_us then wait_us, binding = free_us - b.now_us, index end
@@ -342,57 +345,58 @@ local at = 7
 for _ = 1, tonumber(ARGV[6]) do
   local b = budget_of(ARGV[at])
   local mine = b.mine
-  -- A call of an older epoch was lost on its way, and its sender has corrected the count since.
+  -- A call of an older epoch was delayed, and its sender has corrected the count since: ignore it.
   if mine and mine.epoch <= me.epoch then
     mine.lease_us = b.now_us + me.lease_us
-    if ARGV[at + 1] ~= '-1' then correct(b, tonumber(ARGV[at + 1])) end
-    local gone = math.min(tonumber(ARGV[at + 2]), mine.pending)
-    if gone > 0 then write_reserved(b, gone, b.now_us) end
-    local back = math.min(tonumber(ARGV[at + 3]), mine.pending - gone)
-    b.pending = b.pending - back
-    mine.pending = mine.pending - gone - back
-    mine.usage = mine.usage - back
+    if ARGV[at + 1] ~= '-1' then correct_leased(b, tonumber(ARGV[at + 1])) end
+    local written = math.min(tonumber(ARGV[at + 2]), mine.pending)
+    if written > 0 then write_reserved(b, written, b.now_us) end
+    local returned = math.min(tonumber(ARGV[at + 3]), mine.pending - written)
+    b.pending = b.pending - returned
+    mine.pending = mine.pending - written - returned
+    mine.usage = mine.usage - returned
   end
   at = at + 4
 end
 
 local reply = { me.clock_us, 0 }
 while ARGV[at] do
-  local least, most, times = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local least, most, callers = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local claims, is_lost, first = {}, false, at + 4
   at = first + 3 * ARGV[at]
-  for place = first, at - 1, 3 do
-    local b = budget_of(ARGV[place])
+  for position = first, at - 1, 3 do
+    local b = budget_of(ARGV[position])
     claims[#claims + 1] = b
     is_lost = is_lost or b.mine and b.mine.epoch > me.epoch
   end
-  local given, wait_us, binding, stricter = 0, 1, 1, 0
-  local heard = #reply + 1
+  local granted, wait_us, binding, stricter = 0, 1, 1, 0
+  local reply_at = #reply + 1
   if not is_lost then
     for index = 1, #claims do
       join(claims[index], ARGV[first + 3 * index - 1], ARGV[first + 3 * index - 2])
       if claims[index].mine.is_overruled then stricter = 1 end
     end
-    -- The same question at the same instant: once it is refused, it stays refused.
-    while given < times do
+    -- Equal requests at the same instant: after the first refusal all others are refused too.
+    while granted < callers do
       local units
-      units, wait_us, binding = answer(claims, least, most)
+      units, wait_us, binding = lease(claims, least, most)
       if units == 0 then break end
-      given = given + 1
-      reply[heard + given] = units
+      granted = granted + 1
+      reply[reply_at + granted] = units
     end
   end
-  reply[heard] = given
-  if given < times then
-    reply[heard + given + 1], reply[heard + given + 2] = math.ceil(wait_us), binding
+  reply[reply_at] = granted
+  if granted < callers then
+    reply[reply_at + granted + 1], reply[reply_at + granted + 2] = math.ceil(wait_us), binding
   end
   reply[#reply + 1] = stricter
 end
 
 for _, b in pairs(budgets) do
-  if b.is_asked then
+  if b.is_requested then
     local mine, next_request_us = b.mine, b.next_request_us
-    -- Who comes to the table now has no claim on what the others ate before, nor they on what it had alone.
+    -- A process that starts waiting takes over the lowest usage of the other waiting processes, so that past usage
+    -- gives no process priority.
     if next_request_us and not (mine.next_request_us >= 0 and b.now_us - mine.next_request_us < WAITING_TIMEOUT_US) then
       local others, _, least_usage = waiting_others(b)
       if others > 0 then mine.usage = least_usage end

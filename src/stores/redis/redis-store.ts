@@ -29,33 +29,34 @@ import {
 } from "./script-call.ts";
 
 export interface RedisStoreOptions {
-  /** What all keys begin with. Processes share budgets when they use the same. @default "docstokg" */
+  /** The beginning of every key. Processes with the same prefix share their budgets. @default "docstokg" */
   readonly prefix?: string;
-  /** How long a process that is not heard of keeps what it has out. @default LEASE_MS */
+  /** How long a silent process keeps its leased units, in milliseconds. @default LEASE_MS */
   readonly leaseMs?: number;
-  /** How long an answer may take before the store counts as away. @default 1000 */
+  /** How long a reply may take before the call fails, in milliseconds. @default 1000 */
   readonly timeoutMs?: number;
-  /** The server is one of a cluster: the budgets of one way lie in one slot. @default false */
+  /** The server belongs to a cluster: the budgets of one request get a common hash tag. @default false */
   readonly cluster?: boolean;
-  /** Told once when the server goes away, and again only after it was back. */
+  /** Called once when the server becomes unreachable, and again only after it was reachable. @default none */
   readonly onTrouble?: (error: StoreError) => void;
-  /** For how long a refusal is repeated from memory; 0 to ask the server each time. @default 50 */
+  /** How long a "wait" reply is repeated from memory, in milliseconds; 0 asks the server each time. @default 50 */
   readonly trustMs?: number;
+  /** The clocks and timers to use. @default the clocks of this machine */
   readonly time?: Time;
-  /** In place of the server's clock. For tests alone. */
+  /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
 }
 
 const BUDGET_SCRIPT = { text: SCRIPT, sha: SCRIPT_SHA };
-/** Who uses the store says so once a second at the most. */
+/** A process renews its entry in the list of processes at most this often. */
 const PRESENCE_US = 1_000_000;
 
 /**
- * Budgets and notes on a redis server. The server's clock decides, and one script does everything, so it does not matter how far
- * apart the clocks of the processes are.
+ * Budgets and records on a Redis server. One script decides by the server's clock, so the clocks of the processes may
+ * differ (law S3).
  *
- * A server that was started anew without its data has forgotten what was written: windows start anew, but for what the
- * processes still have out, which they tell it again. Whoever cannot have that lets redis write to its disk.
+ * A server that is restarted without its data starts with empty windows. It learns again only the units that processes
+ * have leased. To keep the windows over a restart, Redis must be configured to write to disk.
  */
 export class RedisStore implements Store {
   readonly #connection: RedisConnection;
@@ -76,8 +77,8 @@ export class RedisStore implements Store {
   #isClosed = false;
 
   /**
-   * Rejects with a StoreError when the driver is missing, the URL is none or the server does not let us in. A server
-   * that is away is none of these: each exchange fails until it is there (law S4).
+   * Rejects with a StoreError if the driver is missing, the address is invalid or the server refuses the credentials.
+   * It does not reject if the server is unreachable: then each exchange fails until the server is back (law S4).
    */
   static async open(url: string, options: RedisStoreOptions = {}): Promise<RedisStore> {
     const { timeoutMs = 1000, cluster = false, time = systemTime, trustMs = 50 } = options;
@@ -128,7 +129,7 @@ export class RedisStore implements Store {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
   ): Promise<readonly LeaseReply[]> {
-    if (this.#isClosed) throw new StoreError("the store is closed");
+    if (this.#isClosed) throw new StoreError("the Redis store is closed");
     const replies: LeaseReply[] = [];
     const batches = new Set<RedisBatch>();
     for (const settlement of settlements) {
@@ -152,7 +153,7 @@ export class RedisStore implements Store {
       });
       batches.add(batch);
     }
-    // Nothing to say is said too: whoever was told that the server is away asks whether it is back.
+    // An empty exchange contacts the server too: a process without a store uses it to find out whether it is back.
     if (settlements.length + requests.length === 0)
       await this.#announce(this.#leaseUs).catch(error => Promise.reject(this.#reportError(error)));
     else if (nowUs - this.#announcedUs >= PRESENCE_US) void this.#announce(this.#leaseUs).catch(() => undefined);
@@ -176,7 +177,7 @@ export class RedisStore implements Store {
   }
 
   async #withRecords<Value>(run: () => Promise<Value>): Promise<Value> {
-    if (this.#isClosed) throw new StoreError("the store is closed");
+    if (this.#isClosed) throw new StoreError("the Redis store is closed");
     return run().catch(error => Promise.reject(this.#reportError(error)));
   }
 
@@ -184,7 +185,7 @@ export class RedisStore implements Store {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await Promise.all(Array.from(this.#queues.values(), queue => queue.idle()));
-    // A server that is away finds out when the lease is over.
+    // If the server is unreachable, the entry of this process expires with its lease.
     await this.#announce(0).catch(() => undefined);
     this.#connection.close();
   }
@@ -199,10 +200,11 @@ export class RedisStore implements Store {
     const outcomes = await Promise.allSettled(Array.from(batches, batch => batch.done));
     const failed = outcomes.find(outcome => outcome.status === "rejected");
     if (failed === undefined) return;
-    // Several slots of a cluster, and one failed: what the others gave goes to nobody, and counts as written.
+    // Several slots of a cluster were asked and one failed. The caller gets an error, so units granted by the others
+    // cannot be used: they count as written.
     for (const [index, { claims }] of requests.entries()) {
       const reply = replies[index];
-      if (reply?.kind !== "given") continue;
+      if (reply?.kind !== "granted") continue;
       for (const { key } of claims) this.#ledger.settled(key, reply.units);
       this.#ledger.markUncertain(
         claims.map(({ key }) => key),
@@ -248,10 +250,10 @@ export class RedisStore implements Store {
     for (const [requestKey, { request, onReply }] of batch.pending) {
       const own = replies[index] ?? [];
       const keys = request.claims.map(({ key }) => key);
-      // In between the connection may have broken: then the server has to be told again.
+      // If the connection was lost meanwhile, the server must be told again.
       if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
       for (const [caller, reply] of own.entries()) {
-        if (reply.kind === "given") this.#ledger.granted(keys, reply.units);
+        if (reply.kind === "granted") this.#ledger.granted(keys, reply.units);
         onReply[caller]?.(reply);
       }
       const last = own.at(-1);
@@ -260,7 +262,10 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Asked again when it came too late: that is known to have done nothing, and tells what the server's clock says. */
+  /**
+   * Tries once more if the call came too late: it has had no effect, and the reply corrects the estimate of the
+   * server's clock.
+   */
   async #call(queue: RedisCallQueue, callFor: (caller: ScriptCaller) => ScriptCall): Promise<readonly number[]> {
     for (let attempt = 0; attempt < 2; attempt += 1) {
       const notAfterUs = queue.serverUs(this.#time.monotonicUs(), this.#timeoutUs);
@@ -269,10 +274,10 @@ export class RedisStore implements Store {
       queue.syncClock(serverUs, this.#time.monotonicUs());
       if (rest !== undefined) return rest;
     }
-    throw new StoreError("redis answered too late, and gave nothing");
+    throw new StoreError("redis replied too late: no units were granted");
   }
 
-  /** Says that this process uses the store, and hears how many do; with a lease of 0 it says goodbye. */
+  /** Renews the entry of this process in the list of processes, and counts them. A lease of 0 removes the entry. */
   async #announce(leaseUs: number): Promise<void> {
     this.#announcedUs = this.#time.monotonicUs();
     const caller = { process: this.processId, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
@@ -283,7 +288,9 @@ export class RedisStore implements Store {
 
   #reportError(error: unknown): StoreError {
     const storeError =
-      error instanceof StoreError ? error : new StoreError("redis answered nonsense", { cause: error });
+      error instanceof StoreError
+        ? error
+        : new StoreError(`redis: unexpected reply: ${messageOf(error)}`, { cause: error });
     if (!this.#isReportedAway && !this.#isClosed) this.#onTrouble(storeError);
     this.#isReportedAway = true;
     return storeError;
@@ -291,5 +298,9 @@ export class RedisStore implements Store {
 }
 
 function unlimited({ most }: LeaseRequest): LeaseReply {
-  return { kind: "given", units: most, isStricter: false };
+  return { kind: "granted", units: most, isStricter: false };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,16 +1,16 @@
-/** A batch as the script's arguments, and the script's reply as answers. `redis-script.ts` says what they look like. */
+/** Encodes a batch as arguments of the script, and decodes its reply. `redis-script.ts` describes both formats. */
 
 import type { LeaseReply } from "../store.ts";
 import { claimText, type RedisBatch } from "./redis-batch.ts";
 import type { RedisLedger } from "./redis-ledger.ts";
 
-/** Who calls, and how long the call is good for. */
+/** The calling process, and the latest time at which the call may have an effect. */
 export interface ScriptCaller {
   readonly process: string;
   readonly leaseUs: number;
-  /** By the server's clock; 0 when that is not known yet. */
+  /** By the server's clock; 0 for any time, before the first reply has told that clock. */
   readonly notAfterUs: number;
-  /** In place of the server's clock. For tests alone. */
+  /** Replaces the server's clock in tests. */
   readonly timeUs?: number | undefined;
 }
 
@@ -46,24 +46,25 @@ export function scriptCallOf(
   return { keys: Array.from(positions.keys(), keyOf), args };
 }
 
-/** Signs the list of those who use the store; a lease of 0 takes the name off it. */
+/** Adds the process to the list of processes that use the store; a lease of 0 removes it. */
 export function presenceCallOf(caller: ScriptCaller, key: string): ScriptCall {
   return { keys: [key], args: [...headOf(caller, 0), "-1"] };
 }
 
-/** The server's time, and what follows it; undefined for a call that came too late and did nothing. */
+/** The server's time and the rest of the reply; `rest` is undefined for a call that came too late and had no effect. */
 export function readReply(reply: unknown): { readonly serverUs: number; readonly rest: readonly number[] | undefined } {
   const [serverUs, state, ...rest] = Array.isArray(reply) ? (reply as readonly unknown[]).map(Number) : [];
-  if (serverUs === undefined || !Number.isSafeInteger(serverUs)) throw new TypeError("not an answer of the script");
+  if (serverUs === undefined || !Number.isSafeInteger(serverUs))
+    throw new TypeError("unexpected reply of the Lua script");
   return { serverUs, rest: state === 0 ? rest : undefined };
 }
 
-/** For each question, what each of those who asked it is told. */
+/** For each request of the batch, the reply to each of its callers. */
 export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): readonly (readonly LeaseReply[])[] {
   let at = 0;
   const next = () => {
     const value = numbers[at];
-    if (value === undefined) throw new TypeError("the script's answer is too short");
+    if (value === undefined) throw new TypeError("the reply of the Lua script is too short");
     at += 1;
     return value;
   };
@@ -75,7 +76,7 @@ export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): r
     const isStricter = next() === 1;
     return onReply.map((_, index): LeaseReply => {
       const units = granted[index];
-      return units === undefined ? { kind: "wait", waitMs, key, isStricter } : { kind: "given", units, isStricter };
+      return units === undefined ? { kind: "wait", waitMs, key, isStricter } : { kind: "granted", units, isStricter };
     });
   });
 }

@@ -1,27 +1,20 @@
-/** A budget as a row of a table, and the clock by which it was written (law B8). */
+/** A budget as a row of the table `budgets`, with the instant at which it was written (law B8). */
 import { type BudgetState, SharedBudget } from "../../core/limits/shared-budget.ts";
+import { type MachineInstant, shiftUs } from "./machine-instant.ts";
 import { damageError } from "./sqlite-errors.ts";
-
-/** One moment, by all that a machine has to tell it. */
-export interface MachineInstant {
-  /** Which start of the machine it is, empty where nobody can tell. */
-  readonly boot: string;
-  readonly machineUs: number;
-  readonly wallMs: number;
-}
 
 export interface BudgetRow {
   readonly key: string;
-  /** All but the stamps, as JSON. */
+  /** The state without its stamps, as JSON. */
   readonly state: string;
-  /** The stamps of all rings, one ring after the other, as doubles: quicker than digits, and shorter. */
+  /** The stamps of all rings, one ring after the other. Doubles are faster to read than JSON, and shorter. */
   readonly stamps: Uint8Array;
   readonly boot: string;
   readonly machine_us: number;
   readonly wall_ms: number;
 }
 
-/** What the JSON holds in place of the rings: how many stamps there are in each. */
+/** The JSON has the size of each ring instead of its stamps. */
 interface PackedState extends BudgetState {
   readonly ringSizes: readonly number[];
 }
@@ -29,11 +22,11 @@ interface PackedState extends BudgetState {
 export function budgetOf(row: BudgetRow, now: MachineInstant): SharedBudget {
   const { key, boot, machine_us, wall_ms } = row;
   try {
-    const kept = unpacked(row);
+    const state = unpacked(row);
     const byUs = shiftUs({ boot, machineUs: machine_us, wallMs: wall_ms }, now);
-    return new SharedBudget(byUs === 0 ? kept : shifted(kept, byUs));
+    return new SharedBudget(byUs === 0 ? state : shifted(state, byUs));
   } catch (error) {
-    throw damageError(`the budget "${key}" cannot be understood`, error);
+    throw damageError(`cannot parse the stored budget "${key}"`, error);
   }
 }
 
@@ -55,29 +48,15 @@ export function rowOf(key: string, budget: SharedBudget, { boot, machineUs, wall
 function unpacked({ state, stamps }: BudgetRow): BudgetState {
   const { ringSizes, ...rest }: PackedState = JSON.parse(state);
   if (ringSizes.length === 0) return rest;
-  // A copy, since the bytes as they come from the file need not begin where a double may.
+  // A copy: the bytes from the file need not be aligned for doubles.
   const all = new Float64Array(stamps.slice().buffer);
   let end = 0;
   const rings = ringSizes.map(size => {
     end += size;
     return all.subarray(end - size, end);
   });
-  if (end !== all.length) throw new RangeError(`${all.length} stamps in place of ${end}`);
+  if (end !== all.length) throw new RangeError(`expected ${end} stamps, found ${all.length}`);
   return { ...rest, log: { ...rest.log, rings } };
-}
-
-/**
- * By how much instants of the row must be moved to be instants of the machine's clock now: nothing, within one run of
- * the machine. Else the wall clock tells how long ago it was, and may have stepped meanwhile: never in the future.
- *
- * Where nobody can tell one start from another, only what lies ahead of the clock is from before. The rest counts as
- * younger than it is, if anything, so nothing is forgotten too early.
- */
-export function shiftUs(then: MachineInstant, now: MachineInstant): number {
-  if (then.boot === now.boot && then.machineUs <= now.machineUs) return 0;
-  // Less one, since both are whole milliseconds, and what seems younger is safe.
-  const agoMs = Math.max(0, now.wallMs - then.wallMs - 1);
-  return now.machineUs - agoMs * 1000 - then.machineUs;
 }
 
 function shifted({ log, members, ...rest }: BudgetState, byUs: number): BudgetState {

@@ -13,22 +13,25 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const FIRST = { applicationId: 77, migrations: ["CREATE TABLE one (x); INSERT INTO one VALUES (1)"] };
 const SECOND = { ...FIRST, migrations: [...FIRST.migrations, "ALTER TABLE one ADD COLUMN y DEFAULT 2"] };
 
-test("a file of an older version is brought up to date, and keeps what is in it", () => {
+test("a file of an older version is migrated and keeps its data", () => {
   const path = join(folder, "older.db");
   openFile(DatabaseSync, path, ensureFile(path, 0), FIRST).db.close();
   const { db } = openFile(DatabaseSync, path, ensureFile(path, 0), SECOND);
   assert.deepEqual({ ...db.prepare("SELECT * FROM one").get() }, { x: 1, y: 2 });
   db.close();
-  assert.throws(() => openFile(DatabaseSync, path, ensureFile(path, 0), FIRST), /newer version/);
+  assert.throws(
+    () => openFile(DatabaseSync, path, ensureFile(path, 0), FIRST),
+    /format version 2, but this version of docstokg reads up to 1/,
+  );
 });
 
-test("a file that was replaced between the look at it and its opening is not touched", () => {
+test("a file that was replaced while it was being opened is not changed", () => {
   const path = join(folder, "replaced.db");
   const identity = ensureFile(path, 0);
   assert.throws(() => openFile(DatabaseSync, path, (identity ?? 0n) + 1n, FIRST), isBusy);
 });
 
-test("a file is set aside only if it is the damaged one", () => {
+test("only the damaged file is renamed, not one that has replaced it", () => {
   const path = join(folder, "aside.db");
   const identity = ensureFile(path, 0);
   assert.equal(setAside(path, (identity ?? 0n) + 1n, 5), undefined);

@@ -1,6 +1,6 @@
 /**
- * A database file that several processes open, whichever comes first. Throws SQLite's own errors, or those of the file
- * system; nobody sleeps in here.
+ * A database file that several processes create, open and replace at the same time. Throws the errors of SQLite and of
+ * the file system; never waits.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -19,42 +19,46 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { busyError } from "./sqlite-errors.ts";
 
-/** Whose file it is, and what must be in it. */
+/** Which program a file belongs to, and what it must contain. */
 export interface DatabaseFormat {
-  /** In `application_id`: tells our files from those of others. */
+  /** The `application_id` of the file: distinguishes our files from those of other programs. */
   readonly applicationId: number;
-  /** Each brings the file from the version of its index to the next, in `user_version`. Never changed, only added to. */
+  /** The SQL at index n migrates a file from `user_version` n to n + 1. Append only: never change a released one. */
   readonly migrations: readonly string[];
 }
 
-/** The database and which file it is in: the path may come to lead to another. */
+/** An open database and the inode of its file: the path may lead to another file later. */
 export interface OpenedDatabase {
   readonly db: DatabaseSync;
   readonly identity: bigint | undefined;
 }
 
-/** The file itself first: SQLite deletes a log that lies beside an empty file, but would replay it into another. */
+/**
+ * In the order of renaming. The database is first: SQLite deletes a log that is left beside an empty file, but would
+ * replay it into a file with content.
+ */
 const SIDE_FILES = ["", "-wal", "-shm"] as const;
-/** A sign beside the file while somebody sets it aside, which takes less than a millisecond. */
+/** A marker beside the file while a process renames it, which takes less than a millisecond. */
 const MOVING = ".moving";
 const MOVING_MS_MAX = 2000;
 
-/** Sees to it that there is a file, and answers which. */
+/** Creates the file if there is none, and returns its inode. */
 export function ensureFile(path: string, wallMs: number): bigint | undefined {
   if (!existsSync(path)) create(path);
   const identity = identityOf(path);
-  // After the look at the file: whoever begins to move it from now on sees that it is no longer the damaged one.
-  const sign = statSync(path + MOVING, { throwIfNoEntry: false });
-  if (sign === undefined) return identity;
-  if (Math.abs(wallMs - sign.mtimeMs) < MOVING_MS_MAX) throw busyError("it is being set aside");
-  // Its process has died over it.
+  // Checked after the inode was read: a process that starts renaming later compares inodes, and does not move a new file.
+  const marker = statSync(path + MOVING, { throwIfNoEntry: false });
+  if (marker === undefined) return identity;
+  if (Math.abs(wallMs - marker.mtimeMs) < MOVING_MS_MAX)
+    throw busyError("another process is renaming the damaged file");
+  // The process that was renaming the file has died.
   rmSync(path + MOVING, { force: true });
   return identity;
 }
 
 /**
- * Opens what `ensureFile` has seen. A file that belongs to another program, or to a newer version of this one, is left
- * alone: they may be using it at this moment, and it is we who were given the wrong path.
+ * Opens the file whose inode `ensureFile` has returned. Throws for a file of another program or of a newer version of
+ * this one, and does not change it: the configured path is wrong, and that program may be using the file.
  */
 export function openFile(
   Database: typeof DatabaseSync,
@@ -62,15 +66,15 @@ export function openFile(
   identity: bigint | undefined,
   format: DatabaseFormat,
 ): OpenedDatabase {
-  // No busy timeout: SQLite would sleep, and the event loop with it.
+  // No busy timeout: SQLite would sleep, and block the event loop.
   const db = new Database(path, { timeout: 0 });
   try {
     const version = inTransaction(db, "BEGIN", () => versionOf(db, format));
-    // Had the file been replaced since, we would have the old one with the new one's log, and ruin both.
-    if (identityOf(path) !== identity) throw busyError("it was replaced");
+    // If the file was replaced meanwhile, SQLite has the old file open with the new log, and would ruin both.
+    if (identityOf(path) !== identity) throw busyError("the file was replaced while it was opened");
     for (const suffix of SIDE_FILES) restrictAccess(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
-    // What is in here is worth nothing after a power cut, so nobody waits for the disk.
+    // The data is worth nothing after a power cut, so no write waits for the disk.
     db.exec("PRAGMA synchronous = OFF");
     db.exec("PRAGMA wal_autocheckpoint = 256");
     if (version < format.migrations.length) migrate(db, format);
@@ -82,13 +86,13 @@ export function openFile(
 }
 
 /**
- * Renames a damaged file, never deletes it; answers its new name. Undefined when the path leads to another file already,
- * or somebody else is at it: several processes may notice the damage, and one puts a sound file there.
+ * Renames a damaged file and returns its new name; never deletes it. Undefined if another process is renaming it, or
+ * has replaced it already: several processes may notice the damage at once.
  */
 export function setAside(path: string, identity: bigint | undefined, wallMs: number): string | undefined {
-  const sign = path + MOVING;
+  const marker = path + MOVING;
   try {
-    closeSync(openSync(sign, "wx", 0o600));
+    closeSync(openSync(marker, "wx", 0o600));
   } catch (error) {
     if (codeOf(error) === "EEXIST") return undefined;
     throw error;
@@ -100,7 +104,7 @@ export function setAside(path: string, identity: bigint | undefined, wallMs: num
     for (const suffix of SIDE_FILES) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
     return aside;
   } finally {
-    rmSync(sign, { force: true });
+    rmSync(marker, { force: true });
   }
 }
 
@@ -121,9 +125,9 @@ export function identityOf(path: string): bigint | undefined {
 }
 
 /**
- * An empty file that only its owner may read; SQLite would let the umask decide, and makes its side files alike.
- * It gets its name when it is closed again: a process that closes a file, by whatever handle, loses all its locks on
- * it, and with them those of a database that another part of it has open.
+ * Creates an empty file that only its owner may read. SQLite would follow the umask, and gives its side files the mode
+ * of the database. The file gets its final name after it is closed: a process that closes any handle of a file loses
+ * all its locks on that file, also those of a database that it has open.
  */
 function create(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -132,36 +136,40 @@ function create(path: string): void {
   try {
     linkSync(unnamed, path);
   } catch (error) {
-    // Somebody was quicker. And where there are no links, SQLite creates it, and it is hidden afterwards.
+    // Another process was faster, or the file system has no hard links: then SQLite creates the file, and its mode is
+    // restricted afterwards.
     if (!["EEXIST", "EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(error) ?? "")) throw error;
   } finally {
     rmSync(unnamed, { force: true });
   }
 }
 
-/** A file of ours that others may read is one no longer. */
+/** Removes the permissions of other users. */
 function restrictAccess(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) !== 0) chmodSync(path, 0o600);
 }
 
 /**
- * 0 for an empty file. Throws where it is somebody else's: nothing is written until this is known. Asks three times, so
- * it must be within a transaction: else a file that another process has made ours in between would seem to be neither.
+ * The format version of the file; 0 for an empty file. Throws for a file of another program or of a newer version. Must
+ * run within a transaction: it reads three values, and another process may be creating the tables.
  */
 function versionOf(db: DatabaseSync, { applicationId, migrations }: DatabaseFormat): number {
   const application = pragma(db, "application_id");
   const version = pragma(db, "user_version");
   const isEmpty = db.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()?.["tables"] === 0;
   if (isEmpty && application === 0 && version === 0) return 0;
-  if (application !== applicationId) throw new Error("it belongs to another program");
-  if (version > migrations.length) throw new Error(`it belongs to a newer version of this program (${version})`);
+  if (application !== applicationId) throw new Error("the file is a database of another program");
+  if (version > migrations.length)
+    throw new Error(
+      `the file has format version ${version}, but this version of docstokg reads up to ${migrations.length}`,
+    );
   return version;
 }
 
 function migrate(db: DatabaseSync, format: DatabaseFormat): void {
   inTransaction(db, "BEGIN IMMEDIATE", () => {
-    // Another process may have been quicker between our look and our turn.
+    // The version is read again under the lock: another process may have migrated the file meanwhile.
     for (const step of format.migrations.slice(versionOf(db, format))) db.exec(step);
     db.exec(`PRAGMA application_id = ${format.applicationId}`);
     db.exec(`PRAGMA user_version = ${format.migrations.length}`);

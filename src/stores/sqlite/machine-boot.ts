@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 
-/** Linux has a new one with each start of the machine. */
+/** Linux creates a new id at each start of the machine. */
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 
 /**
- * Which start of this machine it is; empty where nobody can tell. It is not derived from the wall clock and the time
- * since the start: these drift and step apart, and two processes would disagree.
+ * Identifies the current start of this machine; empty where the system does not tell. It is not derived from the wall
+ * clock and the time since the start: they drift apart, and two processes would disagree.
  */
 export function machineBootId(): string {
   try {

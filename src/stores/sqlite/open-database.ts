@@ -12,20 +12,20 @@ export interface OpeningOptions {
   readonly onTrouble: (error: StoreError) => void;
 }
 
-/** Several processes that create one file at once are done in some milliseconds. */
+/** Several processes that create one file at once finish within milliseconds. */
 const PAUSE = { baseMs: 2, capMs: 20 };
 
 /**
- * Opens the file or creates it, however many do so at once. A file that is damaged or no database at all is set aside,
- * and a new one takes its place. Rejects with a StoreError when it cannot be had.
+ * Opens or creates the file, also when several processes do so at once. A file that is damaged or not a database is
+ * renamed, and a new one is created. Rejects with a StoreError if the file is not usable within `timeoutMs`.
  */
-export async function openWhenFree(options: OpeningOptions, patienceMs: number): Promise<OpenedDatabase> {
+export async function openWhenFree(options: OpeningOptions, timeoutMs: number): Promise<OpenedDatabase> {
   const { path, format, time, random } = options;
-  const deadlineUs = time.monotonicUs() + patienceMs * 1000;
+  const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
   for (let attempt = 1; ; attempt += 1) {
     let identity: bigint | undefined;
     try {
-      // Loaded only here, because some versions of Node that we support warn of it as experimental.
+      // Loaded only here, because some supported versions of Node print a warning that it is experimental.
       const { DatabaseSync } = await import("node:sqlite");
       identity = ensureFile(path, time.wallMs());
       return openFile(DatabaseSync, path, identity, format);
@@ -38,7 +38,7 @@ export async function openWhenFree(options: OpeningOptions, patienceMs: number):
   }
 }
 
-/** Sets a damaged file aside and tells so. False when somebody else does. */
+/** Renames a damaged file and reports it. False if another process has done so. */
 export function setAsideAndReport(
   { path, time, onTrouble }: OpeningOptions,
   identity: bigint | undefined,
@@ -48,10 +48,14 @@ export function setAsideAndReport(
   try {
     aside = setAside(path, identity, time.wallMs());
   } catch (error) {
-    throw new StoreError(`${path} is damaged, and cannot be set aside: ${messageOf(error)}`, { cause });
+    throw new StoreError(`${path} is damaged and could not be renamed: ${messageOf(error)}`, { cause });
   }
   if (aside === undefined) return false;
-  onTrouble(new StoreError(`${path} was damaged or no database at all; it lies in ${aside} now`, { cause }));
+  onTrouble(
+    new StoreError(`${path} was damaged or not a SQLite database: it was renamed to ${aside}, a new file is used`, {
+      cause,
+    }),
+  );
   return true;
 }
 
@@ -62,5 +66,8 @@ export function pause(time: Time, ms: number): Promise<void> {
 }
 
 function cannotOpen(path: string, cause: unknown): StoreError {
-  return new StoreError(`${path} cannot be opened: ${messageOf(cause)}`, { cause });
+  const advice = isBusy(cause)
+    ? "stop the process that has locked the file, or try again"
+    : "name another file, or change the permissions of this one";
+  return new StoreError(`cannot open ${path}: ${messageOf(cause)}; ${advice}`, { cause });
 }

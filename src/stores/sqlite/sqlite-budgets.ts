@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import type { Budgets } from "../exchange.ts";
-import { type BudgetRow, budgetOf, type MachineInstant, rowOf } from "./budget-row.ts";
+import { type BudgetRow, budgetOf, rowOf } from "./budget-row.ts";
+import type { MachineInstant } from "./machine-instant.ts";
 
 export const BUDGETS_TABLE = `
   CREATE TABLE budgets (
@@ -14,11 +15,11 @@ export const BUDGETS_TABLE = `
   );
 `;
 
-/** Every so many exchanges, so many rows are looked at, whether they may be forgotten: two new ones for each at most. */
+/** Every 8 exchanges, 16 rows are checked for expiry: faster than an exchange usually adds rows. */
 const SWEEP_EVERY = 8;
 const SWEPT_AT_ONCE = 16;
 
-/** The table of budgets. During a transaction each budget is read once, and written back at its end. */
+/** The table of budgets. A transaction reads each budget once, and writes it back at its end. */
 export class SqliteBudgets implements Budgets {
   readonly #select: StatementSync;
   readonly #upsert: StatementSync;
@@ -31,7 +32,7 @@ export class SqliteBudgets implements Budgets {
 
   constructor(db: DatabaseSync) {
     this.#select = db.prepare("SELECT key, state, stamps, boot, machine_us, wall_ms FROM budgets WHERE key = ?");
-    // In place: a row that is replaced moves to another page each time.
+    // An update in place: INSERT OR REPLACE would move the row to another page each time.
     this.#upsert = db.prepare(
       `INSERT INTO budgets (key, state, stamps, boot, machine_us, wall_ms) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT (key) DO UPDATE SET state = excluded.state, stamps = excluded.stamps, boot = excluded.boot,
@@ -43,7 +44,7 @@ export class SqliteBudgets implements Budgets {
     this.#delete = db.prepare("DELETE FROM budgets WHERE key = ?");
   }
 
-  /** To be called when a transaction has begun. What one that failed has left behind is forgotten. */
+  /** To be called when a transaction has begun. Drops the budgets that a failed transaction has left in memory. */
   begin(now: MachineInstant): void {
     this.#now = now;
     this.#open.clear();
@@ -67,7 +68,7 @@ export class SqliteBudgets implements Budgets {
     return budget;
   }
 
-  /** Writes what has been looked at, and now and then forgets what is spent. */
+  /** Writes the budgets that were used, and now and then deletes expired rows. */
   save(): void {
     for (const [key, budget] of this.#open) {
       const { state, stamps, boot, machine_us, wall_ms } = rowOf(key, budget, this.#now);

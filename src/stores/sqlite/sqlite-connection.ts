@@ -1,32 +1,32 @@
 import { StoreError } from "../../errors.ts";
 import { type Budgets, type ExchangeContext, settleAll } from "../exchange.ts";
 import type { RecordTable } from "../records.ts";
-import type { MachineInstant } from "./budget-row.ts";
 import { type DatabaseFormat, identityOf, inTransaction, type OpenedDatabase } from "./database-file.ts";
+import type { MachineInstant } from "./machine-instant.ts";
 import { BUDGETS_TABLE, SqliteBudgets } from "./sqlite-budgets.ts";
 import { messageOf } from "./sqlite-errors.ts";
 import { PROCESSES_TABLE, SqliteProcesses } from "./sqlite-processes.ts";
 import { RECORD_TABLES, RENAMED_RECORDS, SqliteRecords } from "./sqlite-records.ts";
 import type { QueuedTransaction } from "./transaction-queue.ts";
 
-/** Whoever changes what is kept adds a migration, and never alters one. */
+/** A change of the stored data adds a migration here. A released migration never changes. */
 export const STORE_FORMAT: DatabaseFormat = {
-  // "dtkb".
+  // ASCII "dtkb".
   applicationId: 0x64_74_6b_62,
   migrations: [BUDGETS_TABLE + PROCESSES_TABLE, RECORD_TABLES, RENAMED_RECORDS],
 };
 
-/** What there is to work on during a transaction. */
+/** The tables during one transaction. */
 export interface SqliteTables {
   readonly budgets: Budgets;
   readonly records: RecordTable;
   readonly context: ExchangeContext;
 }
 
-/** Its file is no longer where it was: others share another one by now. */
+/** The path leads to another file now, which the other processes share. */
 export class FileMovedError extends Error {}
 
-/** The store's tables in one open file, and what is done with them in one transaction. */
+/** The tables of the store in one open file. */
 export class SqliteConnection {
   readonly file: OpenedDatabase;
   readonly #path: string;
@@ -35,16 +35,16 @@ export class SqliteConnection {
   readonly #budgets: SqliteBudgets;
   readonly #records: SqliteRecords;
   readonly #processes: SqliteProcesses;
-  /** How many were seen when it was last counted. */
+  /** The number of processes that share the file, as of the last transaction. */
   processes = 1;
 
-  /** A file that says it is ours and lacks our tables is of no use. */
+  /** Throws a StoreError for a file that has our `application_id` but lacks our tables. */
   static on(file: OpenedDatabase, path: string, process: string, leaseUs: number): SqliteConnection {
     try {
       return new SqliteConnection(file, path, process, leaseUs);
     } catch (error) {
       file.db.close();
-      throw new StoreError(`the store ${path} cannot be used: ${messageOf(error)}`, { cause: error });
+      throw new StoreError(`cannot use the store ${path}: ${messageOf(error)}`, { cause: error });
     }
   }
 
@@ -58,11 +58,11 @@ export class SqliteConnection {
     this.#processes = new SqliteProcesses(file.db, process, leaseUs);
   }
 
-  /** What each call comes to. Throws at once when another process is writing; then nothing was done. */
+  /** Returns the result of each call. Throws at once if another process is writing; then nothing was changed. */
   transact(calls: readonly QueuedTransaction[], clock: () => MachineInstant): readonly unknown[] {
     return inTransaction(this.file.db, "BEGIN IMMEDIATE", () => {
       this.#checkFile();
-      // Read when the file is ours, so that the stamps of all processes rise.
+      // The clock is read while the lock is held, so that the stamps of all processes are in order.
       const now = clock();
       const context: ExchangeContext = { process: this.#process, nowUs: now.machineUs, leaseUs: this.#leaseUs };
       this.#budgets.begin(now);
@@ -79,18 +79,18 @@ export class SqliteConnection {
     });
   }
 
-  /** Looks at notes without a transaction: whoever writes is not in the way. */
+  /** Reads records without a transaction: a process that writes does not block it. */
   read<Value>(run: (records: SqliteRecords) => Value): Value {
     this.#checkFile();
     return run(this.#records);
   }
 
-  /** Says goodbye if it can do so at once. */
+  /** Removes this process from the table if the file is not locked, then closes the file. */
   close(): void {
     try {
       inTransaction(this.file.db, "BEGIN IMMEDIATE", () => this.#processes.leave());
     } catch {
-      // Somebody is writing, or nobody can. The others will notice when the lease is over.
+      // The file is locked or not writable. The other processes notice it when the lease ends.
     }
     this.drop();
   }
@@ -99,7 +99,7 @@ export class SqliteConnection {
     if (identityOf(this.#path) !== this.file.identity) throw new FileMovedError(`${this.#path} was moved or deleted`);
   }
 
-  /** Lets go of a file that is of no use any more. */
+  /** Closes the file and leaves the table of processes as it is. */
   drop(): void {
     if (this.file.db.isOpen) this.file.db.close();
   }

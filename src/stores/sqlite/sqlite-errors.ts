@@ -1,4 +1,4 @@
-/** What SQLite's error codes mean to a store. */
+/** The meaning of SQLite's error codes for a store. */
 
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
@@ -7,7 +7,7 @@ const SQLITE_PROTOCOL = 15;
 const SQLITE_NOTADB = 26;
 const SQLITE_READONLY_DBMOVED = 1032;
 
-/** Another process writes, or has just opened or closed the file. It passes. */
+/** Another process writes, or has just opened or closed the file: try again. */
 export function isBusy(error: unknown): boolean {
   const code = primaryCode(error);
   return code === SQLITE_BUSY || code === SQLITE_LOCKED || code === SQLITE_PROTOCOL;
@@ -18,17 +18,17 @@ export function isDamage(error: unknown): boolean {
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
 
-/** Somebody has moved or deleted the file while it was open. */
+/** The file was moved or deleted while it was open. */
 export function isMoved(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === SQLITE_READONLY_DBMOVED;
 }
 
-/** Passes, as a lock of SQLite's own does. */
+/** An error that `isBusy` accepts, for a state that ends soon. */
 export function busyError(message: string): Error {
   return Object.assign(new Error(message), { errcode: SQLITE_BUSY });
 }
 
-/** What lies in a sound file, and cannot be understood. */
+/** An error that `isDamage` accepts, for a value that cannot be parsed in an otherwise valid file. */
 export function damageError(message: string, cause: unknown): Error {
   return Object.assign(new Error(message, { cause }), { errcode: SQLITE_CORRUPT });
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { MachineInstant } from "./budget-row.ts";
+import type { MachineInstant } from "./machine-instant.ts";
 
 export const PROCESSES_TABLE = `
   CREATE TABLE processes (
@@ -11,10 +11,10 @@ export const PROCESSES_TABLE = `
   );
 `;
 
-/** Being seen to the second is plenty, and spares writes. */
+/** Counting needs no finer resolution, and each record is a write. */
 const RECORD_EVERY_US = 1_000_000;
 
-/** The table of those who use the store: a line for each, so that the others know how many share it. */
+/** The table of the processes that use the store, so that each knows how many share it. */
 export class SqliteProcesses {
   readonly #upsert: StatementSync;
   readonly #forget: StatementSync;
@@ -30,13 +30,13 @@ export class SqliteProcesses {
     this.#upsert = db.prepare(
       "INSERT OR REPLACE INTO processes (name, pid, boot, seen_us, seen_ms) VALUES (?, ?, ?, ?, ?)",
     );
-    // What lies ahead of the clock is from an earlier start of the machine.
+    // A row ahead of the clock is from an earlier start of the machine.
     this.#forget = db.prepare("DELETE FROM processes WHERE boot <> ? OR seen_us <= ? OR seen_us > ?");
     this.#count = db.prepare("SELECT count(*) AS seen FROM processes");
     this.#delete = db.prepare("DELETE FROM processes WHERE name = ?");
   }
 
-  /** Within a transaction: notes that this one was seen, and answers how many were within a lease. */
+  /** Records this process, and returns how many were seen within a lease. To be called within a transaction. */
   record({ boot, machineUs, wallMs }: MachineInstant): number {
     if (machineUs - this.#recordedUs >= Math.min(RECORD_EVERY_US, this.#leaseUs / 4)) {
       this.#upsert.run(this.#name, process.pid, boot, machineUs, wallMs);

@@ -1,11 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type BreakerRecord, runningCooldown } from "../../core/breaker/breaker-record.ts";
+import { hostOfRecord } from "../record-names.ts";
 import { type RecordTable, type StoredRecord, shiftInstants } from "../records.ts";
 import { LISTED_MAX } from "../store.ts";
-import { type MachineInstant, shiftUs } from "./budget-row.ts";
+import { type MachineInstant, shiftUs } from "./machine-instant.ts";
 import { damageError } from "./sqlite-errors.ts";
 
-/** `breaker_cooldowns` is a copy for other tools, in seconds of the epoch. Decisions are made from the records. */
+/** `breaker_cooldowns` is a copy for other tools, in epoch seconds (law S5). This program reads only the records. */
 export const RECORD_TABLES = `
   CREATE TABLE notes (
     name TEXT PRIMARY KEY NOT NULL,
@@ -26,16 +27,25 @@ export const RECORD_TABLES = `
   CREATE INDEX breaker_cooldowns_by_end ON breaker_cooldowns (until_wall);
 `;
 
-/** Names of version 2 in plain words: the table, its column, and fields inside the stored JSON. */
+/**
+ * Renames what version 2 stored under other names: the table, its column, and fields inside the JSON. The fields are
+ * found as text: a quotation mark inside a JSON string is escaped, so a reason never looks like one of these keys.
+ * Status records of processes are dropped: they hold other fields, and a running process writes a new one each second.
+ */
 export const RENAMED_RECORDS = `
   DROP INDEX notes_by_end;
   ALTER TABLE notes RENAME TO records;
   ALTER TABLE records RENAME COLUMN note TO record;
   CREATE INDEX records_by_end ON records (keep_until_us);
-  UPDATE records SET record = replace(replace(record, '"asked":', '"serverCooldown":'), '"ordered":', '"operatorCooldown":')
+  DELETE FROM records WHERE name LIKE 'process %';
+  UPDATE records SET record =
+    replace(replace(record, '"asked":', '"serverCooldown":'), '"ordered":', '"operatorCooldown":')
     WHERE name LIKE 'host %' OR name LIKE 'resolver %';
-  UPDATE budgets SET state =
-    replace(replace(replace(state, '"isHungry":', '"isWaiting":'), '"backUs":', '"nextRequestUs":'), '"served":', '"usage":');
+  UPDATE records SET record =
+    replace(replace(record, '"hungrySinceUs":', '"waitingSinceUs":'), '"hungryUntilUs":', '"waitingUntilUs":')
+    WHERE name LIKE 'slots %';
+  UPDATE budgets SET state = replace(
+    replace(replace(state, '"isHungry":', '"isWaiting":'), '"backUs":', '"nextRequestUs":'), '"served":', '"usage":');
 `;
 
 interface RecordRow {
@@ -47,15 +57,15 @@ interface RecordRow {
   readonly wall_ms: number;
 }
 
-const HOST = "host ";
-const FORGOTTEN_AT_ONCE = 16;
+/** How many expired records each write deletes at most. */
+const DELETED_AT_ONCE = 16;
 
 /** The table of records. Reading needs no transaction and does not block a writer. */
 export class SqliteRecords {
   readonly #select: StatementSync;
   readonly #upsert: StatementSync;
   readonly #list: StatementSync;
-  readonly #forget: StatementSync;
+  readonly #deleteExpired: StatementSync;
   readonly #upsertCooldown: StatementSync;
   readonly #deleteCooldown: StatementSync;
   readonly #deleteEndedCooldowns: StatementSync;
@@ -68,10 +78,11 @@ export class SqliteRecords {
         VALUES (?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#list = db.prepare(`SELECT ${columns} FROM records WHERE name >= ? AND name < ? ORDER BY name LIMIT ?`);
-    // By the machine's clock while it runs; what an earlier run has left, by the wall's.
-    this.#forget = db.prepare(
+    // Records of this start of the machine expire by its clock, records of an earlier start by the wall clock.
+    this.#deleteExpired = db.prepare(
       `DELETE FROM records WHERE name IN (
-        SELECT name FROM records WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
+        SELECT name FROM records
+          WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
     );
     this.#upsertCooldown = db.prepare(
       "INSERT OR REPLACE INTO breaker_cooldowns (host, until_wall, reason, updated_at) VALUES (?, ?, ?, ?)",
@@ -90,11 +101,11 @@ export class SqliteRecords {
     return rows.map(row => ({ name: row.name, ...storedRecordOf(row, now) }));
   }
 
-  /** As a step sees them, within a transaction. */
+  /** The records at `now`, within a transaction. */
   at(now: MachineInstant): RecordTable {
     return {
       find: name => this.find(name, now),
-      put: (name, kept) => this.#put(name, kept, now),
+      put: (name, stored) => this.#put(name, stored, now),
       list: prefix => this.list(prefix, now),
     };
   }
@@ -103,8 +114,9 @@ export class SqliteRecords {
     const { boot, machineUs, wallMs } = now;
     const keepUntilMs = wallMs + Math.ceil((keepUntilUs - machineUs) / 1000);
     this.#upsert.run(name, JSON.stringify(record), keepUntilUs, keepUntilMs, boot, machineUs, wallMs);
-    this.#forget.run(boot, machineUs, boot, wallMs, FORGOTTEN_AT_ONCE);
-    if (name.startsWith(HOST)) this.#publishCooldown(name.slice(HOST.length), record as BreakerRecord, now);
+    this.#deleteExpired.run(boot, machineUs, boot, wallMs, DELETED_AT_ONCE);
+    const host = hostOfRecord(name);
+    if (host !== undefined) this.#publishCooldown(host, record as BreakerRecord, now);
   }
 
   #publishCooldown(host: string, record: BreakerRecord, { machineUs, wallMs }: MachineInstant): void {
@@ -130,6 +142,6 @@ function storedRecordOf(
     const value: unknown = JSON.parse(record);
     return { record: byUs === 0 ? value : shiftInstants(value, byUs), keepUntilUs: keep_until_us + byUs };
   } catch (error) {
-    throw damageError(`the record "${name}" cannot be parsed`, error);
+    throw damageError(`cannot parse the stored record "${name}"`, error);
   }
 }

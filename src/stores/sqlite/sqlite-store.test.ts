@@ -37,8 +37,8 @@ async function opened(t: TestContext, file: string, options: SqliteStoreOptions)
   return store;
 }
 
-/** Another program's hand on the file. */
-function other(t: TestContext, file: string): DatabaseSync {
+/** A connection of another program to the same file. */
+function connection(t: TestContext, file: string): DatabaseSync {
   const db = new DatabaseSync(file);
   t.after(() => {
     if (db.isOpen) db.close();
@@ -46,19 +46,19 @@ function other(t: TestContext, file: string): DatabaseSync {
   return db;
 }
 
-function askFor(key: string, limit: number, windowMs: number, most = 1): LeaseRequest {
+function requestFor(key: string, limit: number, windowMs: number, most = 1): LeaseRequest {
   const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
   return { claims: [{ key, windows, spacingUs: 0 }], least: 1, most };
 }
 
-async function given(store: BudgetStore, ask: LeaseRequest): Promise<number> {
-  const [answer] = await store.exchange([], [ask]);
-  return answer?.kind === "given" ? answer.units : 0;
+async function grantedUnits(store: BudgetStore, request: LeaseRequest): Promise<number> {
+  const [reply] = await store.exchange([], [request]);
+  return reply?.kind === "granted" ? reply.units : 0;
 }
 
-async function waitMs(store: BudgetStore, ask: LeaseRequest): Promise<number> {
-  const [answer] = await store.exchange([], [ask]);
-  return answer?.kind === "wait" ? answer.waitMs : 0;
+async function waitMs(store: BudgetStore, request: LeaseRequest): Promise<number> {
+  const [reply] = await store.exchange([], [request]);
+  return reply?.kind === "wait" ? reply.waitMs : 0;
 }
 
 async function tested(t: TestContext): Promise<TestedStore> {
@@ -69,54 +69,54 @@ async function tested(t: TestContext): Promise<TestedStore> {
 storeContract("sqlite", tested);
 recordContract("sqlite", tested);
 
-test("sqlite: nobody else may read the file, whatever the umask", async t => {
+test("sqlite: only the owner may read the file, whatever the umask", async t => {
   const file = newFile();
   const before = process.umask(0);
   t.after(() => process.umask(before));
   const store = await opened(t, file, { time: new FakeTime() });
-  await given(store, askFor("k", 1, 1000));
+  await grantedUnits(store, requestFor("k", 1, 1000));
   for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(file + suffix).mode & 0o777, 0o600, suffix);
-  assert.equal(readdirSync(join(file, "..")).length, 3, "nothing else is left lying about");
+  assert.equal(readdirSync(join(file, "..")).length, 3, "no other file is left behind");
 });
 
-test("sqlite: a budget outlives those who used it", async t => {
+test("sqlite: a budget survives the processes that used it", async t => {
   const time = new FakeTime();
   const file = newFile();
   const first = await opened(t, file, { time });
-  assert.equal(await given(first, askFor("k", 1, 60_000)), 1);
+  assert.equal(await grantedUnits(first, requestFor("k", 1, 60_000)), 1);
   await first.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
   await first.close();
   await time.advance(10_000);
   const second = await opened(t, file, { time });
-  assert.equal(await waitMs(second, askFor("k", 1, 60_000)), 50_000);
+  assert.equal(await waitMs(second, requestFor("k", 1, 60_000)), 50_000);
 });
 
-test("sqlite: a call that meets another's transaction waits without blocking, and gathers others meanwhile", async t => {
+test("sqlite: a call waits for a locked file without blocking the event loop, and shares its transaction with later calls", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time, random: () => 0.5 });
-  const stranger = other(t, file);
-  stranger.exec("BEGIN IMMEDIATE");
-  const first = given(store, askFor("k", 2, 1000));
+  const writer = connection(t, file);
+  writer.exec("BEGIN IMMEDIATE");
+  const first = grantedUnits(store, requestFor("k", 2, 1000));
   await time.advance(30);
-  const second = given(store, askFor("k", 2, 1000));
+  const second = grantedUnits(store, requestFor("k", 2, 1000));
   await time.advance(30);
-  stranger.exec("COMMIT");
+  writer.exec("COMMIT");
   await time.advance(20);
   assert.deepEqual(await Promise.all([first, second]), [1, 1]);
   assert.equal(time.armedTimers, 0);
 });
 
-test("sqlite: a forgotten lock is an error for each after half a second of its own, and passes with the lock", async t => {
+test("sqlite: each call on a locked file fails after 500 ms of its own, and works again when the lock is gone", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
-  const stranger = other(t, file);
-  stranger.exec("BEGIN IMMEDIATE");
+  const writer = connection(t, file);
+  writer.exec("BEGIN IMMEDIATE");
   const failed: string[] = [];
-  const early = given(store, askFor("k", 9, 1000)).catch(() => failed.push("early"));
+  const early = grantedUnits(store, requestFor("k", 9, 1000)).catch(() => failed.push("early"));
   await time.advance(300);
-  const late = given(store, askFor("k", 9, 1000)).catch(() => failed.push("late"));
+  const late = grantedUnits(store, requestFor("k", 9, 1000)).catch(() => failed.push("late"));
   await time.advance(225);
   await early;
   assert.deepEqual(failed, ["early"]);
@@ -131,93 +131,97 @@ test("sqlite: a forgotten lock is an error for each after half a second of its o
     }),
     time.advance(600),
   ]);
-  stranger.exec("COMMIT");
-  assert.equal(await given(store, askFor("k", 9, 1000, 9)), 9, "what failed was not charged");
+  writer.exec("COMMIT");
+  assert.equal(await grantedUnits(store, requestFor("k", 9, 1000, 9)), 9, "calls that failed were not charged");
 });
 
-test("sqlite: closing waits for those who ask", async t => {
+test("sqlite: close waits for queued calls", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
-  const answer = given(store, askFor("k", 1, 1000));
+  const units = grantedUnits(store, requestFor("k", 1, 1000));
   await store.close();
-  assert.equal(await answer, 1);
+  assert.equal(await units, 1);
 });
 
-test("sqlite: after a start of the machine the wall clock tells how long ago it was", async t => {
+test("sqlite: after a restart of the machine the wall clock tells the age of a window", async t => {
   const file = newFile();
   const before = new FakeTime({ wallMs: 1_000_000 });
   await before.advance(500_000);
   const first = await opened(t, file, { time: before, boot: "one" });
-  assert.equal(await given(first, askFor("k", 2, 600_000, 2)), 2);
+  assert.equal(await grantedUnits(first, requestFor("k", 2, 600_000, 2)), 2);
   await first.exchange([{ keys: ["k"], written: 2, returned: 0 }], []);
   await first.close();
-  // The machine's clock begins again; by the wall clock 100 s have passed.
+  // The clock of the machine starts at 0 again; by the wall clock 100 s have passed.
   const since = new FakeTime({ wallMs: 1_600_000 });
   const second = await opened(t, file, { time: since, boot: "two" });
-  assert.equal(await waitMs(second, askFor("k", 2, 600_000)), 500_001, "a millisecond more, to be safe");
+  assert.equal(
+    await waitMs(second, requestFor("k", 2, 600_000)),
+    500_001,
+    "one millisecond more, because the wall clock has whole milliseconds",
+  );
   await since.advance(500_001);
-  assert.equal(await given(second, askFor("k", 2, 600_000)), 1);
+  assert.equal(await grantedUnits(second, requestFor("k", 2, 600_000)), 1);
 });
 
-test("sqlite: a wall clock that stepped back over a start of the machine puts nothing into the future", async t => {
+test("sqlite: a wall clock set back during a restart puts no stamp into the future", async t => {
   const file = newFile();
   const before = new FakeTime({ wallMs: 9_000_000_000 });
   await before.advance(77_000);
   const first = await opened(t, file, { time: before, boot: "one" });
-  assert.equal(await given(first, askFor("k", 1, 10_000)), 1);
+  assert.equal(await grantedUnits(first, requestFor("k", 1, 10_000)), 1);
   await first.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
   await first.close();
   const since = new FakeTime({ wallMs: 0 });
   const second = await opened(t, file, { time: since, boot: "two" });
-  assert.equal(await waitMs(second, askFor("k", 1, 10_000)), 10_000);
+  assert.equal(await waitMs(second, requestFor("k", 1, 10_000)), 10_000);
 });
 
-test("sqlite: within one run of the machine the wall clock may step as it likes", async t => {
+test("sqlite: steps of the wall clock change no window while the machine runs", async t => {
   const time = new FakeTime();
   const store = await opened(t, newFile(), { time });
-  assert.equal(await given(store, askFor("k", 1, 10_000)), 1);
+  assert.equal(await grantedUnits(store, requestFor("k", 1, 10_000)), 1);
   await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
   time.stepWall(3_600_000);
-  assert.equal(await waitMs(store, askFor("k", 1, 10_000)), 10_000);
+  assert.equal(await waitMs(store, requestFor("k", 1, 10_000)), 10_000);
   time.stepWall(-9_000_000);
   await time.advance(4000);
-  assert.equal(await waitMs(store, askFor("k", 1, 10_000)), 6000);
+  assert.equal(await waitMs(store, requestFor("k", 1, 10_000)), 6000);
 });
 
-test("sqlite: where nobody can tell one start from another, what lies ahead of the clock is from before", async t => {
+test("sqlite: without a boot id, stamps ahead of the clock are from before the restart", async t => {
   const file = newFile();
   const before = new FakeTime({ wallMs: 0 });
   await before.advance(50_000);
   const first = await opened(t, file, { time: before, boot: "" });
-  assert.equal(await given(first, askFor("k", 1, 10_000)), 1);
+  assert.equal(await grantedUnits(first, requestFor("k", 1, 10_000)), 1);
   await first.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
   await first.close();
   const since = new FakeTime({ wallMs: 54_001 });
   const second = await opened(t, file, { time: since, boot: "" });
-  assert.equal(await waitMs(second, askFor("k", 1, 10_000)), 6000);
+  assert.equal(await waitMs(second, requestFor("k", 1, 10_000)), 6000);
   assert.equal(second.processes, 1);
 });
 
-test("sqlite: budgets in which nothing matters any more are forgotten, a few at a time", async t => {
+test("sqlite: expired budgets are deleted, a few at a time", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time, leaseMs: 5000 });
   await store.exchange(
     [],
-    Array.from({ length: 100 }, (_, host) => askFor(`host ${host}`, 1, 1000)),
+    Array.from({ length: 100 }, (_, host) => requestFor(`host ${host}`, 1, 1000)),
   );
-  await given(store, askFor("slow", 1, 100_000));
-  const rows = () => Number(other(t, file).prepare("SELECT count(*) AS rows FROM budgets").get()?.["rows"]);
+  await grantedUnits(store, requestFor("slow", 1, 100_000));
+  const rows = () => Number(connection(t, file).prepare("SELECT count(*) AS rows FROM budgets").get()?.["rows"]);
   assert.equal(rows(), 101);
   await time.advance(6001);
   for (let call = 0; call < 8 * 8; call += 1) await store.exchange([], []);
   assert.equal(rows(), 1);
-  assert.equal(await given(store, askFor("slow", 1, 100_000)), 0);
+  assert.equal(await grantedUnits(store, requestFor("slow", 1, 100_000)), 0);
 });
 
 for (const [what, damage] of [
-  ["no database at all", (file: string) => writeFileSync(file, "somebody's notes ".repeat(500))],
+  ["not a database", (file: string) => writeFileSync(file, "plain text ".repeat(500))],
   [
     "damaged",
     (file: string) => {
@@ -227,14 +231,14 @@ for (const [what, damage] of [
     },
   ],
 ] as const) {
-  test(`sqlite: a file that is ${what} is set aside, never deleted, and told`, async t => {
+  test(`sqlite: a file that is ${what} is renamed, never deleted, and reported`, async t => {
     const file = newFile();
     await (await SqliteStore.open(file, { time: new FakeTime() })).close();
     damage(file);
     const bytes = readFileSync(file);
     const troubles: StoreError[] = [];
     const store = await opened(t, file, { time: new FakeTime(), onTrouble: error => troubles.push(error) });
-    assert.equal(await given(store, askFor("k", 1, 1000)), 1);
+    assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
     const [aside = ""] = readdirSync(join(file, "..")).filter(name => name.includes(".damaged-"));
     assert.deepEqual(readFileSync(join(file, "..", aside)), bytes);
     assert.equal(troubles.length, 1);
@@ -242,86 +246,88 @@ for (const [what, damage] of [
   });
 }
 
-test("sqlite: a budget that cannot be understood costs the file and one call, not the store", async t => {
+test("sqlite: a budget that cannot be parsed replaces the file and fails one call, and the store goes on", async t => {
   const file = newFile();
   const troubles: StoreError[] = [];
   const onTrouble = (error: StoreError) => {
     troubles.push(error);
-    throw new Error("a listener's own trouble");
+    throw new Error("an exception of the listener");
   };
   const store = await opened(t, file, { time: new FakeTime(), onTrouble });
-  assert.equal(await given(store, askFor("k", 1, 1000)), 1);
-  other(t, file).exec("UPDATE budgets SET state = '{\"log\":'");
-  await assert.rejects(given(store, askFor("k", 1, 1000)), { name: "StoreError", message: /damaged.*"k"/ });
+  assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
+  connection(t, file).exec("UPDATE budgets SET state = '{\"log\":'");
+  await assert.rejects(grantedUnits(store, requestFor("k", 1, 1000)), { name: "StoreError", message: /damaged.*"k"/ });
   assert.equal(troubles.length, 1);
-  assert.equal(await given(store, askFor("k", 1, 1000)), 1);
+  assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
 });
 
-test("sqlite: a database of another program is left alone", async t => {
+test("sqlite: a database of another program is refused and not changed", async t => {
   const file = newFile();
   mkdirSync(join(file, ".."));
-  const db = other(t, file);
+  const db = connection(t, file);
   db.exec("CREATE TABLE theirs (x)");
   db.close();
   const bytes = readFileSync(file);
   await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
     name: "StoreError",
-    message: /cannot be opened: it belongs to another program/,
+    message: /cannot open .*: the file is a database of another program; name another file/,
   });
   assert.deepEqual(readFileSync(file), bytes);
   assert.deepEqual(readdirSync(join(file, "..")), ["budgets.db"]);
 });
 
-test("sqlite: a file of a newer version is left alone", async t => {
+test("sqlite: a file of a newer version is refused", async t => {
   const file = newFile();
   await (await SqliteStore.open(file, { time: new FakeTime() })).close();
-  other(t, file).exec("PRAGMA user_version = 99");
-  await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), { message: /newer version of this program/ });
+  connection(t, file).exec("PRAGMA user_version = 99");
+  await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
+    message: /format version 99, but this version of docstokg reads up to 3/,
+  });
 });
 
-test("sqlite: a file that lacks our tables is an error, not a crash", async t => {
+test("sqlite: a file without our tables is a StoreError", async t => {
   const file = newFile();
   await (await SqliteStore.open(file, { time: new FakeTime() })).close();
-  other(t, file).exec("DROP TABLE budgets");
+  connection(t, file).exec("DROP TABLE budgets");
   await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
     name: "StoreError",
     message: /no such table/,
   });
 });
 
-test("sqlite: a place where no file can be is an error", async () => {
+test("sqlite: a path that cannot be opened is a StoreError", async () => {
   for (const path of ["/proc/budgets.db", join(import.meta.filename, "budgets.db"), folder])
     await assert.rejects(SqliteStore.open(path, { time: new FakeTime() }), {
       name: "StoreError",
-      message: /cannot be opened/,
+      message: /cannot open /,
     });
 });
 
-test("sqlite: a disk that takes no more is an error for as long as it does, and nothing was given", async t => {
+test("sqlite: calls fail while the disk is full, and grant nothing", async t => {
   const file = newFile();
   const store = await opened(t, file, { time: new FakeTime() });
-  const hand = other(t, file);
-  // A trigger that refuses is as good as a full disk, and easier to come by.
-  hand.exec("CREATE TRIGGER full BEFORE INSERT ON budgets BEGIN SELECT RAISE(ABORT, 'disk is full'); END");
-  await assert.rejects(given(store, askFor("k", 1, 1000)), { name: "StoreError", message: /disk is full/ });
-  hand.exec("DROP TRIGGER full");
-  assert.equal(await given(store, askFor("k", 1, 1000)), 1);
+  const db = connection(t, file);
+  // A trigger that aborts stands for a full disk.
+  db.exec("CREATE TRIGGER full BEFORE INSERT ON budgets BEGIN SELECT RAISE(ABORT, 'disk is full'); END");
+  await assert.rejects(grantedUnits(store, requestFor("k", 1, 1000)), { name: "StoreError", message: /disk is full/ });
+  db.exec("DROP TRIGGER full");
+  assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
 });
 
-test("sqlite: a file that vanishes while it is used is made anew, and shared with those who come later", async t => {
+test("sqlite: a file deleted while in use is created again, and shared with later processes", async t => {
   const file = newFile();
   const time = new FakeTime();
   const a = await opened(t, file, { time });
   for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
   const b = await opened(t, file, { time });
-  assert.equal(await given(b, askFor("k", 1, 1000)), 1);
-  const late = given(a, askFor("k", 1, 1000));
+  assert.equal(await grantedUnits(b, requestFor("k", 1, 1000)), 1);
+  const late = grantedUnits(a, requestFor("k", 1, 1000));
   await time.advance(5);
   assert.equal(await late, 0);
-  assert.ok(existsSync(`${file}-wal`), "letting go of the old one takes nothing from the new");
+  assert.ok(existsSync(`${file}-wal`), "closing the deleted file does not remove the log of the new one");
 });
 
-test("sqlite: opening it twice in one process costs the first none of its locks", async t => {
+test("sqlite: opening a file twice in one process keeps the locks of the first", async t => {
   const file = newFile();
   const time = new FakeTime();
   const a = await opened(t, file, { time });
@@ -332,12 +338,12 @@ test("sqlite: opening it twice in one process costs the first none of its locks"
     db.exec("BEGIN IMMEDIATE; COMMIT");
     db.close();`;
   execFileSync(process.execPath, ["-e", script], { stdio: "ignore" });
-  assert.ok(existsSync(`${file}-wal`), "another process that closes it knows that it is not the last");
-  assert.equal(await given(a, askFor("k", 1, 1000)), 1);
+  assert.ok(existsSync(`${file}-wal`), "another process that closes the file is not the last one, so it keeps the log");
+  assert.equal(await grantedUnits(a, requestFor("k", 1, 1000)), 1);
 });
 
-/** Cuts a host off in the way the gate does. */
-function cutOff(store: Store, host: string, ms: number): Promise<unknown> {
+/** Writes the cooldown of a host as the breakers do. */
+function startCooldown(store: Store, host: string, ms: number): Promise<unknown> {
   return store.change<BreakerRecord, void>(`host ${host}`, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
     const next = setCooldown(record, "serverCooldown", { untilUs: nowUs + ms * 1000, reason: "retry-after" }, nowUs);
     return { record: { next, keepUntilUs: nowUs + 3_600_000_000 }, result: undefined };
@@ -349,11 +355,11 @@ async function leftMs(store: Store, host: string): Promise<number> {
   return ((record?.serverCooldown.untilUs ?? nowUs) - nowUs) / 1000;
 }
 
-test("sqlite: a step of the wall clock moves no deadline while the machine runs", async t => {
+test("sqlite: a step of the wall clock does not change a cooldown while the machine runs", async t => {
   const time = new FakeTime();
   const file = newFile();
   const [a, b] = [await opened(t, file, { time, boot: "one" }), await opened(t, file, { time, boot: "one" })];
-  await cutOff(a, "a.example", 50_000);
+  await startCooldown(a, "a.example", 50_000);
   time.stepWall(3_600_000);
   assert.equal(await leftMs(b, "a.example"), 50_000);
   time.stepWall(-7_200_000);
@@ -361,54 +367,54 @@ test("sqlite: a step of the wall clock moves no deadline while the machine runs"
   assert.equal(await leftMs(b, "a.example"), 40_000);
 });
 
-test("sqlite: after a new start of the machine the wall clock tells how much of a cooldown is left, never more", async t => {
+test("sqlite: after a restart of the machine the wall clock tells the rest of a cooldown, never more", async t => {
   const time = new FakeTime();
   const file = newFile();
   const before = await opened(t, file, { time, boot: "one" });
-  await cutOff(before, "a.example", 50_000);
+  await startCooldown(before, "a.example", 50_000);
   await before.close();
   await time.advance(20_000);
   const after = await opened(t, file, { time, boot: "two" });
-  // Up to a millisecond more, since both are whole milliseconds of the wall clock.
+  // Up to one millisecond more, because the wall clock has whole milliseconds.
   assert.equal(Math.floor(await leftMs(after, "a.example")), 30_001);
   time.stepWall(-10_000_000);
   assert.ok((await leftMs(after, "a.example")) <= 50_001);
 });
 
-test("sqlite: what other tools look at is collected a second after its end", async t => {
+test("sqlite: rows of breaker_cooldowns are deleted one second after their end", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
   const hosts = () =>
-    other(t, file)
+    connection(t, file)
       .prepare("SELECT host FROM breaker_cooldowns ORDER BY host")
       .all()
       .map(row => row["host"]);
-  await cutOff(store, "a.example", 1000);
+  await startCooldown(store, "a.example", 1000);
   await time.advance(1999);
-  await cutOff(store, "b.example", 60_000);
+  await startCooldown(store, "b.example", 60_000);
   assert.deepEqual(hosts(), ["a.example", "b.example"]);
   await time.advance(2);
-  await cutOff(store, "c.example", 60_000);
+  await startCooldown(store, "c.example", 60_000);
   assert.deepEqual(hosts(), ["b.example", "c.example"]);
-  const row = other(t, file)
+  const row = connection(t, file)
     .prepare("SELECT until_wall, updated_at FROM breaker_cooldowns WHERE host = 'c.example'")
     .get();
   assert.equal(row?.["updated_at"], time.wallMs() / 1000);
   assert.equal(row?.["until_wall"], time.wallMs() / 1000 + 60);
 });
 
-test("sqlite: a file of the first version gets what is new, and keeps what it has", async t => {
+test("sqlite: migration from version 1 adds the new tables and keeps the usage of a window", async t => {
   const time = new FakeTime();
   const file = newFile();
   const store = await opened(t, file, { time });
-  assert.equal(await given(store, askFor("k", 1, 60_000)), 1);
+  assert.equal(await grantedUnits(store, requestFor("k", 1, 60_000)), 1);
   await store.close();
-  const db = other(t, file);
+  const db = connection(t, file);
   db.exec("DROP TABLE records; DROP TABLE breaker_cooldowns; PRAGMA user_version = 1");
   db.close();
   const again = await opened(t, file, { time });
-  await cutOff(again, "a.example", 1000);
+  await startCooldown(again, "a.example", 1000);
   assert.equal(await leftMs(again, "a.example"), 1000);
-  assert.equal(await given(again, askFor("k", 1, 60_000)), 0);
+  assert.equal(await grantedUnits(again, requestFor("k", 1, 60_000)), 0);
 });

@@ -15,8 +15,9 @@ import {
   type Store,
   type StoreRecord,
 } from "../store.ts";
-import type { MachineInstant } from "./budget-row.ts";
+import { LockFairness } from "./lock-fairness.ts";
 import { machineBootId } from "./machine-boot.ts";
+import type { MachineInstant } from "./machine-instant.ts";
 import { type OpeningOptions, openWhenFree, pause, setAsideAndReport } from "./open-database.ts";
 import { FileMovedError, SqliteConnection, type SqliteTables, STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isDamage, messageOf } from "./sqlite-errors.ts";
@@ -25,38 +26,33 @@ import { type QueuedTransaction, TransactionQueue } from "./transaction-queue.ts
 
 export interface SqliteStoreOptions {
   readonly time: Time;
-  /** For pauses, from 0 to 1. @default Math.random */
+  /** Source of randomness in [0, 1) for the pauses between attempts. @default Math.random */
   readonly random?: () => number;
-  /** Told when a damaged file was set aside. */
+  /** Called when a damaged file was renamed and replaced. @default none */
   readonly onTrouble?: (error: StoreError) => void;
-  /** How long a process that is not heard of keeps what it has out. The same for all who share a file. @default LEASE_MS */
+  /**
+   * How long a silent process keeps its leased units, in milliseconds. Must be the same in all processes that share
+   * the file. @default LEASE_MS
+   */
   readonly leaseMs?: number;
-  /** Which start of the machine it is. @default what the system says */
+  /** Identifies the current start of the machine. @default read from the system */
   readonly boot?: string;
-  /** How long a call waits for a file that another process has locked. @default 500 */
+  /** How long a call waits for a file that another process has locked, in milliseconds. @default 500 */
   readonly timeoutMs?: number;
 }
 
-/** A transaction lasts a millisecond or less: a process that holds the lock for this long is stuck. */
+/** A transaction takes a millisecond or less: a process that holds the lock for this long is stuck. */
 const TIMEOUT_MS = 500;
-/** At the start there may be many who come at once, and a file to be set aside. */
+/** Longer than for a call: many processes may open the file at once, and a damaged file may have to be replaced. */
 const OPENING_MS = 5000;
 const PAUSE = { baseMs: 1, capMs: 20 };
-/**
- * Who had the file for a while leaves it to others for so many times as long, for each of them. SQLite's lock goes to
- * whoever comes when it is free: without this, one that always has something to say would starve those who pause.
- */
-const YIELD_FACTOR = 2;
-/** So much may be owed before it rests: what comes now and then never waits. */
-const YIELD_US_MIN = 5000;
-const YIELD_US_MAX = 100_000;
 
 /**
- * Budgets and notes in a file that the processes of one machine share (laws S2, B8). Each call is part of one transaction. While
- * another process writes, calls gather and are done together; nobody sleeps inside SQLite. A file that vanishes is
- * opened anew, a damaged one is set aside: the next call finds a new one.
+ * Budgets and records in a file that the processes of one machine share (laws S2, B8). Each call is part of one
+ * transaction. While another process writes, calls are queued and then done in one transaction; the event loop is never
+ * blocked inside SQLite. A file that was deleted is created again, a damaged one is renamed and replaced.
  *
- * It belongs to the process and the thread that opened it (law S5).
+ * The store belongs to the process and the thread that opened it (law S5).
  */
 export class SqliteStore implements Store {
   readonly #options: OpeningOptions;
@@ -69,14 +65,13 @@ export class SqliteStore implements Store {
   #draining: Promise<void> | undefined;
   #isClosed = false;
   #processes = 1;
-  /** When it has left the file alone for long enough. */
-  #yieldUntilUs = 0;
+  readonly #fairness = new LockFairness();
 
   static async open(file: string, options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(absolute(file), options);
     const openingMs = Math.max(OPENING_MS, store.#timeoutMs);
     await store.#connect(openingMs);
-    // So that the others count this process from now on, and what cannot be written is known.
+    // An empty transaction: the other processes count this one from now on, and a file that cannot be written is found.
     await store.#queued({ run: () => undefined, timeoutMs: openingMs }).catch(error => {
       store.#connection?.drop();
       throw error;
@@ -119,7 +114,7 @@ export class SqliteStore implements Store {
     name: string,
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result> {
-    // What a step throws is its caller's: the transaction is that of others, too.
+    // An exception of `step` concerns its caller only: it must not abort the transaction, which serves other calls too.
     const safely = (current: StoreRecord<Value>): RecordUpdate<Value, () => Result> => {
       try {
         const { record, result } = step(current);
@@ -145,7 +140,7 @@ export class SqliteStore implements Store {
     return recordsAt<Value>(found, now.machineUs);
   }
 
-  /** At once where that can be; in line with the others where the file has to be opened, or is being looked after. */
+  /** Reads at once if the file is open and usable; otherwise queues a transaction, which opens or repairs the file. */
   async #read<Value>(
     directly: (records: SqliteRecords, now: MachineInstant) => Value,
     asTransaction: (tables: SqliteTables) => Value,
@@ -154,7 +149,7 @@ export class SqliteStore implements Store {
     try {
       return this.#connection.read(records => directly(records, this.#now()));
     } catch {
-      // Whatever it is, it is met again there, where it is dealt with.
+      // The transaction meets the same error, and handles it.
       return this.#queued({ run: asTransaction });
     }
   }
@@ -191,7 +186,7 @@ export class SqliteStore implements Store {
     return promise;
   }
 
-  /** When what was asked for is answered. */
+  /** Waits until the queued calls are answered. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#draining;
@@ -200,7 +195,7 @@ export class SqliteStore implements Store {
   }
 
   async #drain(): Promise<void> {
-    // Calls of one turn share a transaction.
+    // Calls made in the same turn of the event loop share a transaction.
     await Promise.resolve();
     for (let busy = 0; !this.#queue.isEmpty; ) {
       try {
@@ -208,7 +203,7 @@ export class SqliteStore implements Store {
         await this.#yieldToOthers();
         this.#doBatch();
         busy = 0;
-        // Whoever asks again as soon as he has his answer must not keep the event loop to himself.
+        // A caller that asks again at every reply must not block the rest of the event loop.
         await setImmediate();
       } catch (error) {
         busy += 1;
@@ -218,18 +213,11 @@ export class SqliteStore implements Store {
     this.#draining = undefined;
   }
 
-  /** Leaves the others their time. What comes meanwhile is done together. */
+  /** Calls that arrive during the pause are done in the same transaction. */
   async #yieldToOthers(): Promise<void> {
     const { time } = this.#options;
-    const yieldUs = this.#yieldUntilUs - time.monotonicUs();
-    if (yieldUs > YIELD_US_MIN && !this.#queue.isUrgent) await pause(time, (yieldUs - YIELD_US_MIN) / 1000);
-  }
-
-  #extendYield(beganUs: number, endedUs: number): void {
-    // One that comes newly has not been counted yet.
-    const others = Math.max(1, this.#processes - 1);
-    const yieldUntilUs = Math.max(this.#yieldUntilUs, endedUs) + (endedUs - beganUs) * others * YIELD_FACTOR;
-    this.#yieldUntilUs = Math.min(yieldUntilUs, endedUs + YIELD_US_MAX);
+    const pauseMs = this.#fairness.pauseMs(time.monotonicUs());
+    if (pauseMs > 0 && !this.#queue.isUrgent) await pause(time, pauseMs);
   }
 
   async #connect(timeoutMs: number): Promise<void> {
@@ -239,12 +227,12 @@ export class SqliteStore implements Store {
       this.#connection = SqliteConnection.on(file, this.#options.path, this.processId, this.#leaseUs);
     } catch (error) {
       this.#fail(this.#queue.batch(), error);
-      // Without a call to tell it, this is `open` itself.
+      // `open` has no queued call to reject, so it needs the error itself.
       throw error;
     }
   }
 
-  /** Does what is in line. Throws only when it should be tried again soon. */
+  /** Runs one batch of the queue. Throws only an error after which the batch is to be tried again soon. */
   #doBatch(): void {
     const batch = this.#queue.batch();
     const connection = this.#connection;
@@ -254,7 +242,7 @@ export class SqliteStore implements Store {
     try {
       const results = connection.transact(batch, () => this.#now());
       this.#processes = connection.processes;
-      this.#extendYield(beganUs, time.monotonicUs());
+      this.#fairness.extend(beganUs, time.monotonicUs(), this.#processes);
       this.#queue.remove(batch);
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]);
     } catch (error) {
@@ -264,7 +252,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Those who have waited too long wait no more; the others try again after a pause, wider each time. */
+  /** Rejects the calls that have waited too long; the others are tried again after a pause that grows. */
   async #onBusy(failed: number, cause: unknown): Promise<void> {
     const { path, time, random } = this.#options;
     for (const { reject } of this.#queue.removeOverdue(time.monotonicUs()))
@@ -272,11 +260,10 @@ export class SqliteStore implements Store {
     if (!this.#queue.isEmpty) await pause(time, backoffMs(PAUSE, failed, random(), 1));
   }
 
-  /** A damaged file makes room for a new one; whatever else it was may have passed when it is tried again. */
+  /** Replaces a damaged file. Every other failure may have passed when the next call tries again. */
   #onFailure(error: unknown): StoreError {
     const { path } = this.#options;
-    if (!isDamage(error))
-      return new StoreError(`the store ${path} cannot be used: ${messageOf(error)}`, { cause: error });
+    if (!isDamage(error)) return new StoreError(`cannot use the store ${path}: ${messageOf(error)}`, { cause: error });
     const identity = this.#connection?.file.identity;
     this.#disconnect();
     try {
@@ -284,7 +271,7 @@ export class SqliteStore implements Store {
     } catch (stuck) {
       if (stuck instanceof StoreError) return stuck;
     }
-    return new StoreError(`the store ${path} was damaged: ${messageOf(error)}`, { cause: error });
+    return new StoreError(`the store ${path} is damaged: ${messageOf(error)}`, { cause: error });
   }
 
   #disconnect(): void {
@@ -307,6 +294,6 @@ function notify(listener: (error: StoreError) => void, error: StoreError): void 
   try {
     listener(error);
   } catch {
-    // A listener that throws is no reason to do without the store.
+    // An exception of the listener must not make the store fail.
   }
 }

@@ -1,25 +1,27 @@
 import type { Settlement } from "../store.ts";
 import type { SqliteTables } from "./sqlite-connection.ts";
 
-/** Something to be done in a transaction. */
+/** One call that is to be done in a transaction. */
 export interface QueuedTransaction {
-  /** Entered before anything is asked, of all calls of a transaction. */
+  /** Applied before the first `run` of the transaction, for all its calls together. */
   readonly settlements: readonly Settlement[];
   readonly run: (tables: SqliteTables) => unknown;
-  /** How much there is to do, in settlements and asks. */
+  /** The amount of work: settlements plus requests. */
   readonly size: number;
-  /** It does not wait until the others have had their time. */
+  /** Skips the pause that leaves the file to other processes. */
   readonly isUrgent: boolean;
-  /** Nobody waits longer for the lock. */
+  /** If the file is still locked at this time, the call is rejected. */
   readonly deadlineUs: number;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** One transaction does no more, so that catching up does not stall the event loop; one call may be larger. */
+/**
+ * The largest size of a transaction, so that a long queue does not stall the event loop. A single call may be larger.
+ */
 const BATCH_MAX = 64;
 
-/** Calls in the order in which they came. */
+/** Calls in order of arrival. */
 export class TransactionQueue {
   #calls: QueuedTransaction[] = [];
 
@@ -35,7 +37,7 @@ export class TransactionQueue {
     this.#calls.push(call);
   }
 
-  /** What the next transaction does. */
+  /** The calls of the next transaction. They stay queued until `remove`. */
   batch(): readonly QueuedTransaction[] {
     let sum = 0;
     const end = this.#calls.findIndex(({ size }, index) => {
@@ -45,12 +47,12 @@ export class TransactionQueue {
     return end < 0 ? [...this.#calls] : this.#calls.slice(0, end);
   }
 
-  /** A batch that was done, or has failed. */
+  /** Removes a batch that was done or has failed. */
   remove(batch: readonly QueuedTransaction[]): void {
     this.#calls = this.#calls.slice(batch.length);
   }
 
-  /** Removes those who have waited too long. */
+  /** Removes and returns the calls whose deadline has passed. */
   removeOverdue(nowUs: number): readonly QueuedTransaction[] {
     const overdue = this.#calls.filter(({ deadlineUs }) => deadlineUs <= nowUs);
     this.#calls = this.#calls.filter(({ deadlineUs }) => deadlineUs > nowUs);

@@ -111,7 +111,7 @@ test("a database of another program is left alone, by the sink and by the report
   const db = new DatabaseSync(file);
   db.exec("CREATE TABLE mine (x)");
   db.close();
-  await assert.rejects(sqliteSink(file), /it belongs to another program/);
+  await assert.rejects(sqliteSink(file), /the file is a database of another program/);
   await assert.rejects(
     openTelemetryFile(file),
     /no telemetry can be read from this database: it belongs to another program/,

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { host, plain, setUp } from "../../test/breaker/kit.ts";
+import { ConfigError } from "../errors.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
+
+test("hosts without failures are evicted, others are not", () => {
+  const { registry, answers } = setUp();
+  answers(503, 1, { host: "ailing.example" });
+  const permit = registry.allow({ host: "busy.example" });
+  registry.open("closed.example", 60);
+  for (let visit = 0; visit < 10_000; visit += 1) {
+    answers(200, 1, { host: `h${visit}.example` });
+    answers(404, 1, { host: `i${visit}.example` });
+    registry.allow({ host: `j${visit}.example` }).release();
+  }
+  const names = new Set([...registry.statuses()].map(status => status.host));
+  assert.ok(names.size <= 16_384, `${names.size} hosts are remembered`);
+  for (const name of ["ailing.example", "busy.example", "closed.example"]) assert.ok(names.has(name), name);
+  permit.release();
+});
+
+test("failed hosts that are not called for an hour are evicted", async () => {
+  const { time, registry, answers } = setUp();
+  for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `dead${visit}.example` });
+  await time.advance(3_700_000);
+  for (let visit = 0; visit < 17_000; visit += 1) answers(503, 1, { host: `gone${visit}.example` });
+  const names = [...registry.statuses()].map(status => status.host);
+  assert.ok(names.filter(name => name.startsWith("dead")).length < 3000, String(names.length));
+});
+
+test("a lowered threshold_failures applies at once", () => {
+  const { registry, answers } = setUp({ defaults: { fail_max: 99 } });
+  answers(503, 4);
+  registry.reload({ defaults: { fail_max: 99 }, advanced: { rolling_window: { threshold_failures: 2 } } });
+  answers(503, 1);
+  assert.equal(registry.state(host).reason, "rolling-window");
+});
+
+test("close clears everything about a host, and closing an unknown host emits no event", () => {
+  const { registry, answers, events } = setUp();
+  registry.close("never.example");
+  assert.deepEqual(events, []);
+  answers(503, 5);
+  registry.close(host);
+  assert.deepEqual([registry.state(host).state, registry.state(host).windowFailures], ["closed", 0]);
+});
+
+test("reload applies at once, and open circuits keep their end", async () => {
+  const { time, registry, answers, isAllowed } = setUp();
+  answers(503, 5);
+  answers(503, 2, { host: "b.example" });
+  registry.reload({ ...plain, defaults: { fail_max: 3, reset_timeout_s: 5 } });
+  answers(503, 1, { host: "b.example" });
+  assert.equal(registry.remainingMs("b.example"), 5000);
+  await time.advance(59_999);
+  assert.equal(isAllowed(), false);
+  await time.advance(1);
+  assert.equal(isAllowed(), true);
+  assert.throws(() => registry.reload({ defaults: { fail_max: 0 } }), ConfigError);
+  assert.throws(
+    () => registry.reload({ advanced: { cooldown_store: { backend: "redis" } } }),
+    /backend "redis" is not supported by BreakerRegistry.*use createHub/,
+  );
+});
+
+test("invalid options are a ConfigError that names each path", () => {
+  assert.throws(
+    () =>
+      new BreakerRegistry({
+        defaults: { fail_max: 0, reset_timeout_s: 0 },
+        hosts: { "not a host": {}, "a.example": JSON.parse('{"failmax": 3}') },
+      }),
+    (error: unknown) => {
+      assert.ok(error instanceof ConfigError);
+      assert.deepEqual(
+        error.problems.map(({ path }) => path),
+        ["defaults.fail_max", "defaults.reset_timeout_s", "hosts.not a host", "hosts.a.example.failmax"],
+      );
+      return true;
+    },
+  );
+});

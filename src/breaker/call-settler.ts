@@ -1,0 +1,109 @@
+import type { CallResult } from "../core/breaker/call-result.ts";
+import { oldestProbe } from "../core/breaker/circuit.ts";
+import type { Role } from "../policy/roles.ts";
+import type { Time } from "../time/time.ts";
+import type { BreakerEmitter } from "./breaker-emitter.ts";
+import type { CircuitHolder } from "./circuit-holder.ts";
+import type { CooldownStarter } from "./cooldown-starter.ts";
+import type { HostBreaker } from "./host-breaker.ts";
+import type { IssuedCall, PassedCircuit, PermitOwner } from "./permit.ts";
+
+export interface CallSettlerDeps {
+  readonly time: Time;
+  readonly random: () => number;
+  readonly emitter: BreakerEmitter;
+  readonly cooldownStarter: CooldownStarter;
+  /** The number of the permit that was issued last. */
+  readonly lastPermit: () => number;
+  readonly cooldownEnded: (host: HostBreaker) => void;
+}
+
+/** Applies the result of a call to its host, its circuit and the circuit of its resolver (laws B2 to B6). */
+export class CallSettler implements PermitOwner {
+  readonly #deps: CallSettlerDeps;
+
+  constructor(deps: CallSettlerDeps) {
+    this.#deps = deps;
+  }
+
+  settle(call: IssuedCall, result: CallResult): void {
+    const { outcome } = result;
+    if (outcome.kind === "neutral") {
+      this.release(call);
+      return;
+    }
+    endPermit(call.host);
+    this.#deps.emitter.result(call, result);
+    if (outcome.kind === "success") this.#succeed(call);
+    else this.#fail(call, outcome.throttled, result.retryAfterMs);
+  }
+
+  release(call: IssuedCall): void {
+    endPermit(call.host);
+    returnProbes(call);
+  }
+
+  /**
+   * A result that was reported without a permit. The call cannot be identified: it counts as the oldest probe in
+   * flight, and as older than every cooldown.
+   */
+  settleWithoutPermit(
+    host: HostBreaker,
+    role: Role,
+    circuits: { readonly circuit: CircuitHolder; readonly resolver: CircuitHolder | undefined },
+    result: CallResult,
+  ): void {
+    const nowUs = this.#deps.time.monotonicUs();
+    const circuit = passedAt(circuits.circuit, nowUs);
+    const resolver = circuits.resolver && passedAt(circuits.resolver, nowUs);
+    const { kind } = result.outcome;
+    if (kind !== "failure") {
+      for (const passed of [circuit, resolver])
+        passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
+    }
+    if (kind === "neutral") endPermit(host);
+    else this.settle({ number: 0, host, role, circuit, resolver }, result);
+  }
+
+  #succeed({ host, circuit, resolver, number }: IssuedCall): void {
+    const { time, cooldownEnded } = this.#deps;
+    if (host.mayHaveCooldown && host.cooldowns.endBySuccess(number, time.monotonicUs())) cooldownEnded(host);
+    circuit.holder.succeed(circuit.generation, number);
+    resolver?.holder.succeed(resolver.generation, number);
+  }
+
+  #fail(call: IssuedCall, isThrottled: boolean, retryAfterMs: number | undefined): void {
+    const { time, random, cooldownStarter, lastPermit } = this.#deps;
+    const { host, circuit, resolver, number } = call;
+    const nowUs = time.monotonicUs();
+    const isCurrent = circuit.holder.generation === circuit.generation;
+    const isKnown = isThrottled && host.mayHaveCooldown && host.cooldowns.isBeforeRetryAfter(number, nowUs);
+    // A Retry-After counts even if the circuit has changed state since the call was sent.
+    if (isThrottled && retryAfterMs !== undefined && retryAfterMs > 0)
+      cooldownStarter.startForRetryAfter(host, circuit.holder.policy, retryAfterMs, lastPermit());
+    if (isKnown) {
+      // The call was in flight when the host asked for the cooldown: all throttles of that burst are one failure.
+      returnProbes(call);
+      return;
+    }
+    circuit.holder.fail(circuit.generation, host.withLearnedReset(circuit.holder.policy), nowUs, random());
+    // The reset learned from one host does not apply to a resolver, which calls other hosts too.
+    resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, random());
+    if (isCurrent) cooldownStarter.countFailure(host, nowUs, lastPermit());
+  }
+}
+
+/** Reports without a permit may outnumber the permits. */
+function endPermit(host: HostBreaker): void {
+  host.permits = Math.max(0, host.permits - 1);
+}
+
+function returnProbes({ circuit, resolver, number }: IssuedCall): void {
+  circuit.holder.returnProbe(circuit.generation, number);
+  resolver?.holder.returnProbe(resolver.generation, number);
+}
+
+function passedAt(holder: CircuitHolder, nowUs: number): PassedCircuit {
+  const { generation, kind } = holder.at(nowUs);
+  return { holder, generation, isProbe: kind !== "closed" };
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { host, setUp } from "../../test/breaker/kit.ts";
+import { outcomeOfResponse } from "../core/breaker/classify.ts";
+
+test("Retry-After on 429 and 503 starts a cooldown of all roles, at most retry_after_cap_s", async () => {
+  const { time, registry, answer, isAllowed } = setUp();
+  answer(429, {}, 4000);
+  assert.deepEqual([isAllowed(), isAllowed({ role: "artifact" })], [false, false]);
+  assert.equal(registry.state(host).reason, "retry-after");
+  await time.advance(3999);
+  assert.equal(isAllowed(), false);
+  await time.advance(1);
+  assert.equal(isAllowed(), true);
+  answer(503, {}, 2_000_000);
+  assert.equal(registry.remainingMs(host), 900_000);
+});
+
+test("an invalid Retry-After, or one on another status, starts no cooldown", () => {
+  const { registry, answer } = setUp();
+  answer(500, {}, 4000);
+  answer(404, {}, 4000);
+  answer(200, {}, 4000);
+  answer(429);
+  answer(429, {}, 0);
+  assert.equal(registry.remainingMs(host), 0);
+});
+
+test("the later cooldown wins, and a success of an older permit does not end it", () => {
+  const { registry, answer } = setUp();
+  const older = registry.allow({ host });
+  const alsoOlder = registry.allow({ host });
+  answer(429, {}, 900_000);
+  alsoOlder.report({ outcome: outcomeOfResponse({ status: 429 }), retryAfterMs: 5000 });
+  assert.equal(registry.remainingMs(host), 900_000);
+  older.report({ outcome: { kind: "success" } });
+  assert.equal(registry.remainingMs(host), 900_000);
+});
+
+test("a throttle of an older generation still starts its cooldown", () => {
+  const { registry, answers } = setUp();
+  const older = registry.allow({ host });
+  answers(503, 5);
+  older.report({ outcome: outcomeOfResponse({ status: 429 }), retryAfterMs: 300_000 });
+  assert.equal(registry.remainingMs(host), 300_000);
+});
+
+test("a circuit opened by an operator is closed only by time or an operator", async () => {
+  const { time, registry, isAllowed } = setUp();
+  registry.open(host, 300, "maintenance");
+  assert.equal(registry.state(host).reason, "cli-open:maintenance");
+  assert.equal(registry.state(host).openUntilWallMs, time.wallMs() + 300_000);
+  registry.onSuccess({ host });
+  assert.equal(isAllowed(), false);
+  registry.close(host);
+  assert.equal(isAllowed(), true);
+  registry.open(host, 300);
+  await time.advance(300_000);
+  assert.equal(isAllowed(), true);
+  assert.throws(() => registry.open(host, 0), RangeError);
+  assert.throws(() => registry.allow(JSON.parse('{ "host": "a.example", "role": "pdf" }')), /unknown role "pdf"/);
+});
+
+test("failures within the rolling window start a cooldown even if no role reaches fail_max", async () => {
+  const { time, answers, registry, isAllowed } = setUp({
+    defaults: { fail_max: 99 },
+    advanced: { rolling_window: { window_s: 10, threshold_failures: 3, cooldown_s: 60 } },
+  });
+  for (const [waitMs, role] of [
+    [0, "metadata"],
+    [4000, "artifact"],
+    [5000, "landing"],
+  ] as const) {
+    await time.advance(waitMs);
+    answers(500, 1, { role });
+  }
+  assert.equal(registry.state(host).reason, "rolling-window");
+  await time.advance(59_999);
+  assert.equal(isAllowed(), false);
+  await time.advance(1);
+  assert.equal(isAllowed(), true);
+  for (const waitMs of [0, 5000, 6000]) {
+    await time.advance(waitMs);
+    answers(500, 1);
+  }
+  assert.equal(isAllowed(), true);
+});
+
+test("a successful probe clears the rolling window of its host", async () => {
+  const { time, registry, answers } = setUp({
+    defaults: { fail_max: 5, reset_timeout_s: 1 },
+    advanced: { adaptive_reset: { enabled: false } },
+  });
+  answers(503, 5);
+  await time.advance(1000);
+  answers(200, 1);
+  answers(503, 1);
+  assert.equal(registry.state(host).state, "closed");
+  assert.equal(registry.state(host).windowFailures, 1);
+});
+
+test("by default six failures within 30 s start a cooldown of 60 s", () => {
+  const { registry, answers } = setUp({});
+  for (const role of ["metadata", "artifact", "landing"] as const) answers(500, 2, { role });
+  assert.equal(registry.remainingMs(host), 60_000);
+  assert.equal(registry.state(host).windowFailures, 0);
+});
+
+test("a step of the wall clock does not change the end of a cooldown", async () => {
+  const { time, answer, isAllowed } = setUp();
+  answer(429, {}, 4000);
+  time.stepWall(1_000_000);
+  assert.equal(isAllowed(), false);
+  time.stepWall(-2_000_000);
+  await time.advance(4000);
+  assert.equal(isAllowed(), true);
+});
+
+test("repeated Retry-Afters longer than the reset timeout raise it for the run", async () => {
+  const { time, answer, events, registry, answers } = setUp({
+    defaults: { fail_max: 3, reset_timeout_s: 10 },
+    advanced: { rolling_window: { enabled: false } },
+  });
+  const raises = () => events.filter(event => event.event_type === "breaker_reset_raised");
+  answer(429, {}, 120_000);
+  await time.advance(120_000);
+  assert.deepEqual(raises(), []);
+  answer(429, {}, 120_000);
+  assert.deepEqual(raises(), [{ event_type: "breaker_reset_raised", host, old_s: 10, new_s: 120 }]);
+  await time.advance(120_000);
+  answers(503, 1);
+  assert.equal(registry.remainingMs(host), 120_000);
+});
