@@ -88,7 +88,11 @@ test("when only hosts are left that are cut off, it waits as long as its patienc
   assert.equal(waiting.kind, "wait");
   assert.ok("pending" in waiting);
   resolution.defer(waiting.pending, 90 * SECOND_US, true);
-  assert.deepEqual(resolution.next(50 * SECOND_US), { kind: "over", reason: "breaker-open", message: "one.example" });
+  assert.deepEqual(resolution.next(50 * SECOND_US), {
+    kind: "over",
+    reason: "breaker-open",
+    message: "circuit open: one.example",
+  });
 });
 
 test("what may pass is tried five times, over a quarter of a minute at the least, others first", () => {

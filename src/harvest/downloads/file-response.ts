@@ -1,13 +1,16 @@
-/** What an answer to the request for a file says, before and after its body has come. */
-import type { Dispatcher } from "undici";
-import { type AttemptFailure, isTransientStatus } from "../attempt-failure.ts";
+/** Turns the results of a download into the failures that the manifest records. */
+import { hashFile } from "../../files/file-hash.ts";
+import type { ResumableDownload } from "../../files/resumable-download.ts";
+import { type AttemptFailure, failureOf, isTransientStatus } from "../attempt-failure.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
-import { readText } from "../response-body.ts";
-import { challengeIn } from "./challenge-page.ts";
-import { checkFile, type FileKind, HEAD_BYTES } from "./file-check.ts";
-import type { ReceivedFile } from "./part-file.ts";
+import { plainHeaders } from "../response-body.ts";
+import { challengeIn, challengeInFields } from "./challenge-page.ts";
+import { checkFile, type FileKind } from "./file-check.ts";
+import { readSample } from "./file-sample.ts";
 
 export type FailedDownload = { readonly kind: "failed"; readonly bytes: number } & AttemptFailure;
+
+type ResultOf<Kind extends ResumableDownload["kind"]> = ResumableDownload & { readonly kind: Kind };
 
 export const ACCEPT: Readonly<Record<FileKind, string>> = {
   pdf: "application/pdf, */*;q=0.1",
@@ -15,55 +18,48 @@ export const ACCEPT: Readonly<Record<FileKind, string>> = {
   html: "text/html, application/xhtml+xml;q=0.9, */*;q=0.1",
 };
 
-/** Pages are asked about, not fetched; one that got here all the same is taken for what it is. */
+/** Landing pages are read by a resolver and not downloaded; one that gets here counts as HTML. */
 export function fileKindOf({ kind }: Candidate): FileKind {
   return kind === "landing" ? "html" : kind;
 }
 
-export function fileFailure(candidate: Candidate, received: ReceivedFile): AttemptFailure | undefined {
-  const verdict = checkFile(fileKindOf(candidate), received);
-  if (verdict.kind === "bad") return { reason: verdict.reason, message: verdict.message, mayRetry: false };
+/** Checks a complete file by its bytes and by the checksum that the service has published. */
+export async function fileFailure(
+  candidate: Candidate,
+  path: string,
+  { sha256, bytes }: Pick<ResultOf<"saved">, "sha256" | "bytes">,
+): Promise<AttemptFailure | undefined> {
+  const result = checkFile(fileKindOf(candidate), await readSample(path, bytes));
+  if (result.kind === "bad") return { reason: result.reason, message: result.message, mayRetry: false };
   const { checksum } = candidate;
   if (checksum === undefined) return undefined;
-  const hex = received[checksum.algorithm];
+  const { algorithm } = checksum;
+  const hex = algorithm === "sha256" ? sha256 : await hashFile(path, undefined, algorithm);
   if (hex === checksum.hex) return undefined;
-  const message = `its ${checksum.algorithm} is ${hex}, not ${checksum.hex}`;
-  return { reason: "checksum-mismatch", message, mayRetry: false };
+  return { reason: "checksum-mismatch", message: `${algorithm} is ${hex}, expected ${checksum.hex}`, mayRetry: false };
 }
 
-export function tooLargeFailure(status: number, bytes: number, maxBytes: number): FailedDownload {
-  const message = `${bytes} bytes and more, ${maxBytes} are allowed`;
+export function tooLargeFailure({ status, bytes }: ResultOf<"too-large">, maxBytes: number): FailedDownload {
+  const size = bytes === undefined ? `more than ${maxBytes} bytes` : `${bytes} bytes`;
+  const message = `${size}, limit is ${maxBytes} (--max-bytes)`;
   return { kind: "failed", reason: "too-large", message, status, bytes: 0, mayRetry: false };
 }
 
-/** The server has sent less than it has, or than it said. What has come is kept, and the rest is asked for. */
-export function truncatedFailure(status: number, bytes: number, totalBytes: number): FailedDownload {
-  const message = `${bytes} of ${totalBytes} bytes came`;
+/** The received bytes stay on the disk if they can be resumed. */
+export function incompleteFailure({ status, bytes, message, cause }: ResultOf<"incomplete">): FailedDownload {
+  if (cause !== undefined) return { kind: "failed", ...failureOf(cause), status, bytes };
   return { kind: "failed", reason: "truncated", message, status, bytes, mayRetry: true };
 }
 
-export async function responseFailure(
-  { statusCode: status, body }: Dispatcher.ResponseData<unknown>,
-  byFields: string | undefined,
-): Promise<FailedDownload> {
-  let challenge = byFields;
-  let bytes = 0;
-  try {
-    const page = await readText(body, HEAD_BYTES);
-    challenge ??= challengeIn(page.text);
-    bytes = page.bytes;
-  } catch {
-    // How a page that says no ended is of no interest.
-  }
-  const reason = challenge === undefined ? "http-status" : "challenge-page";
-  const message = challenge ?? `status ${status}`;
-  // Those who go on knocking at a challenge are blocked for longer.
+export function responseFailure({ status, headers, beginning }: Omit<ResultOf<"response">, "kind">): FailedDownload {
+  const challenge = challengeInFields(plainHeaders(headers)) ?? challengeIn(beginning);
   return {
     kind: "failed",
-    reason,
-    message,
+    reason: challenge === undefined ? "http-status" : "challenge-page",
+    message: challenge ?? `status ${status}`,
     status,
-    bytes,
+    bytes: Buffer.byteLength(beginning),
+    // Hosts block clients that repeat a challenged request.
     mayRetry: challenge === undefined && isTransientStatus(status),
   };
 }

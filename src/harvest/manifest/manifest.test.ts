@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import { sha256Of } from "../../files/file-hash.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Work } from "../work.ts";
 import { type Manifest, openManifest } from "./manifest.ts";
 import { lockManifest } from "./manifest-file.ts";
-import { type DownloadedFile, urlHashOf } from "./manifest-files.ts";
+import type { DownloadedFile } from "./manifest-files.ts";
 import { exportLines, reportOf } from "./manifest-report.ts";
 
 function fileFor(t: TestContext): string {
@@ -34,7 +35,7 @@ const ARRIVAL: DownloadedFile = {
   path: "doi_10.1_a.pdf",
   bytes: 10,
   mediaType: "application/pdf",
-  place: urlHashOf("https://x.example/a.pdf"),
+  urlHash: sha256Of("https://x.example/a.pdf"),
   url: "https://x.example/a.pdf",
   resolver: "openalex",
   etag: '"1"',
@@ -165,7 +166,7 @@ test("a file that is no manifest of ours is left as it is, and said so", async t
   writeFileSync(path, "my notes, not a database; long enough to be looked at as one");
   await assert.rejects(openManifest(path, systemTime), {
     name: "ConfigError",
-    message: /cannot be used as a manifest: it is damaged, or no database at all; it was left as it is/,
+    message: /cannot use .* as manifest: the file is damaged or not a SQLite database; the file was not changed/,
   });
   assert.match(readFileSync(path, "utf8"), /^my notes/);
   const other = fileFor(t);
