@@ -13,7 +13,7 @@ import type { Resolver } from "./resolvers/resolver.ts";
 import { type HarvestRun, openRun, type RunOptions } from "./run.ts";
 import type { Work } from "./work.ts";
 
-/** When each request went, in milliseconds, by host. */
+/** Times of the requests in milliseconds, by host. */
 type Sent = Map<string, number[]>;
 
 const detailsOf = (host: string): RejectionDetails => ({
@@ -22,7 +22,7 @@ const detailsOf = (host: string): RejectionDetails => ({
   constraint: { kind: "window", owner: host, limit: "a limit" },
 });
 
-/** Answers every question with 404; `refuse` says what a host does to one that comes now. */
+/** Every response is a 404; `refuse` decides whether a request is refused. */
 function gateOf(time: FakeTime, sent: Sent, refuse: (host: string, nowMs: number, earlier: readonly number[]) => void) {
   let underWay = 0;
   const most = { underWay: 0 };
@@ -46,7 +46,7 @@ function asker(name: string, host: (work: Work) => string): Resolver {
     name,
     needs: [],
     requestFor: work => ({ url: `https://${host(work)}/${work.key}`, role: "metadata" }),
-    read: () => ({ kind: "none", reason: "unknown-work" }),
+    parse: () => ({ kind: "none", reason: "unknown-work" }),
   };
 }
 
@@ -59,7 +59,7 @@ interface CompletedRun {
   readonly settled: Map<string, Reason>;
 }
 
-/** Lets time pass whenever nothing but time is missing, until all is settled. */
+/** Advances the fake time whenever the pipeline waits for a timer, until every work is settled. */
 async function runToEnd(
   t: TestContext,
   time: FakeTime,
@@ -97,7 +97,7 @@ async function runToEnd(
   return { run, settled };
 }
 
-test("a refusal is the time to come back at, and a slow host is in nobody's way", async t => {
+test("a refused request is tried again at the given time, and a slow host delays no other", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
   const { hub } = gateOf(time, sent, (host, nowMs, earlier) => {
@@ -116,7 +116,7 @@ test("a refusal is the time to come back at, and a slow host is in nobody's way"
   assert.equal(time.armedTimers, 0);
 });
 
-test("a host that is cut off is asked again when it says, others meanwhile, and given up when that is too late", async t => {
+test("a host with an open circuit is tried again at the given time, and its works fail if that is too late", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
   const { hub } = gateOf(time, sent, (host, nowMs) => {
@@ -133,7 +133,7 @@ test("a host that is cut off is asked again when it says, others meanwhile, and 
   assert.deepEqual([...settled.values()].sort(), ["breaker-open", "breaker-open", "unknown-work", "unknown-work"]);
 });
 
-test("where every slot is taken, whoever finishes lets the next one in", async t => {
+test("if every slot is in use, a finished request lets the next one start", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
   let inside = 0;
@@ -149,7 +149,7 @@ test("where every slot is taken, whoever finishes lets the next one in", async t
   assert.equal(sent.get("narrow.example")?.length, 6);
 });
 
-test("never more requests under way than workers, nor more works open than there is room for", async t => {
+test("requests in flight never exceed workers, and open works never exceed maxOpen", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
   const { hub, most } = gateOf(time, sent, () => undefined);
@@ -162,7 +162,7 @@ test("never more requests under way than workers, nor more works open than there
     resolvers,
     workers: 3,
     maxOpen: 7,
-    // Asked for whenever a work is taken up, or goes on.
+    // `order` is called whenever a work starts or continues.
     order: ({ key }) => {
       opened.add(key);
       mostOpen = Math.max(mostOpen, opened.size);

@@ -22,7 +22,7 @@ function resolver(name: string, needs: keyof WorkIds = "doi", inferred?: Finding
         ? undefined
         : { url: `https://${name}.example/${encodeURIComponent(id)}`, role: "metadata" };
     },
-    read: () => ({ kind: "none", reason: "no-copy" }),
+    parse: () => ({ kind: "none", reason: "no-copy" }),
   };
 }
 
@@ -53,7 +53,7 @@ function stepOf(next: NextStep): PendingStep {
 
 const urlOf = (next: NextStep) => ("pending" in next ? next.pending.step.url : next.reason);
 
-test("a resolver is asked, and what it names is fetched before another is asked", () => {
+test("candidates of a resolver are fetched before the next resolver is queried", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   const requestFor = stepOf(resolution.next(0));
   assert.equal(requestFor.step.url, "https://one.example/10.1%2Fa");
@@ -70,7 +70,7 @@ test("a resolver is asked, and what it names is fetched before another is asked"
   assert.deepEqual(resolution.next(0), { kind: "over", reason: "not-a-pdf", message: "text" });
 });
 
-test("a host that is cut off is moved back, not waited for", () => {
+test("a step with an open circuit is deferred, and other steps go first", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   resolution.defer(stepOf(resolution.next(0)), 45 * SECOND_US, true);
   const two = stepOf(resolution.next(0));
@@ -81,7 +81,7 @@ test("a host that is cut off is moved back, not waited for", () => {
   assert.equal(urlOf(waiting), "https://one.example/10.1%2Fa");
 });
 
-test("when only hosts are left that are cut off, it waits as long as its patience lasts and gives up at once beyond it", () => {
+test("if every step has an open circuit, the work waits up to maxBreakerWaitMs and fails at once beyond it", () => {
   const resolution = resolutionOf([resolver("one")]);
   resolution.defer(stepOf(resolution.next(0)), 50 * SECOND_US, true);
   const waiting = resolution.next(0);
@@ -95,7 +95,7 @@ test("when only hosts are left that are cut off, it waits as long as its patienc
   });
 });
 
-test("what may pass is tried five times, over a quarter of a minute at the least, others first", () => {
+test("a temporary failure is tried five times over at least 15 s, and other steps go first", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   resolution.failed(stepOf(resolution.next(0)), DOWN, 0);
   resolution.answered(stepOf(resolution.next(0)), { kind: "none", reason: "no-copy" });
@@ -115,7 +115,7 @@ test("what may pass is tried five times, over a quarter of a minute at the least
   assert.deepEqual(resolution.next(nowUs), { kind: "over", reason: "http-status", message: "status 503" });
 });
 
-test("names that a resolver adds let others be asked", () => {
+test("identifiers that a resolver adds enable other resolvers", () => {
   const pmc = resolver("pmc", "pmcid");
   const resolution = resolutionOf([resolver("one"), pmc]);
   const requestFor = stepOf(resolution.next(0));
@@ -127,7 +127,7 @@ test("names that a resolver adds let others be asked", () => {
   assert.equal(urlOf(resolution.next(0)), "https://pmc.example/PMC1");
 });
 
-test("what a resolver knows by itself is fetched first, and it is asked when that leads nowhere", () => {
+test("inferred candidates are fetched first, and the resolver is queried if they fail", () => {
   const resolution = resolutionOf([resolver("arxiv", "doi", found("https://arxiv.example/pdf")), resolver("two")]);
   const file = stepOf(resolution.next(0));
   assert.equal(file.step.url, "https://arxiv.example/pdf");
@@ -138,7 +138,7 @@ test("what a resolver knows by itself is fetched first, and it is asked when tha
   assert.equal(urlOf(resolution.next(0)), "https://arxiv.example/10.1%2Fa");
 });
 
-test("a lesser format is taken when nobody else has a better one, and one that is not wanted never", () => {
+test("a less preferred format is fetched last, and an unwanted format never", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   const xml: Candidate = { url: "https://x.example/a.xml", kind: "xml" };
   const html: Candidate = { url: "https://x.example/a.html", kind: "html" };
@@ -152,7 +152,7 @@ test("a lesser format is taken when nobody else has a better one, and one that i
   assert.equal(urlOf(resolution.next(0)), "not-xml");
 });
 
-test("pages are given to whoever reads pages, and files that are gone are looked for in the archive", () => {
+test("landing pages go to the page reader, and files that are gone to the archive", () => {
   const pageReader = resolver("landing_page", "url");
   const archive = resolver("wayback", "url");
   const resolution = resolutionOf([resolver("one")], { pageReader, archive });
@@ -169,7 +169,7 @@ test("pages are given to whoever reads pages, and files that are gone are looked
   assert.equal(urlOf(resolution.next(0)), "http-status");
 });
 
-test("redirects go on where they lead, and end where they go in circles or on for ever", () => {
+test("redirects are followed, and fail after a loop or too many hops", () => {
   const resolution = resolutionOf([resolver("one")]);
   resolution.answered(stepOf(resolution.next(0)), found("https://x.example/0"));
   let pending = stepOf(resolution.next(0));
@@ -184,7 +184,7 @@ test("redirects go on where they lead, and end where they go in circles or on fo
   assert.equal(urlOf(resolution.next(0)), "redirects");
 });
 
-test("a resolver that never stops asking is stopped", () => {
+test("a resolver with endless follow-up requests is stopped", () => {
   const resolution = resolutionOf([resolver("one")]);
   let next = resolution.next(0);
   let rounds = 0;
@@ -200,6 +200,6 @@ test("a resolver that never stops asking is stopped", () => {
   assert.ok(rounds < 20);
 });
 
-test("a work that nobody can know is told so", () => {
+test("a work that no resolver handles fails with no-resolver", () => {
   assert.equal(urlOf(resolutionOf([]).next(0)), "no-resolver");
 });

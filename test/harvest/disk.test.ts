@@ -27,7 +27,7 @@ async function publisher(t: TestContext): Promise<string> {
   return server.origin;
 }
 
-test("a folder that cannot be one is told in a line, and nothing is asked for", async t => {
+test("an invalid output folder is a one-line error before the first request", async t => {
   const folder = folderFor(t);
   const file = join(folder, "papers");
   writeFileSync(file, "not a folder");
@@ -44,7 +44,7 @@ test("a folder that cannot be one is told in a line, and nothing is asked for", 
   }
 });
 
-test("what cannot be exported is told in a line", async t => {
+test("an export that cannot be written is a one-line error", async t => {
   const folder = folderFor(t);
   (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
   const { code, stderr } = await stderrOf(["status", "--out", folder, "--export", join(folder, "nowhere", "x.jsonl")]);
@@ -52,7 +52,7 @@ test("what cannot be exported is told in a line", async t => {
   assert.match(stderr, /^docstokg: ENOENT/);
 });
 
-test("a manifest that is full ends a run with its error, and is free for the next one", async t => {
+test("a full manifest ends the run with its error and releases the lock", async t => {
   const server = await serve(t, (_, response) => response.writeHead(404).end());
   const folder = folderFor(t);
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
@@ -63,15 +63,15 @@ test("a manifest that is full ends a run with its error, and is free for the nex
   db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
   await assert.rejects(run.pipeline.run(), /full/);
   run.close("interrupted");
-  const hold = await lockManifest(join(folder, "manifest.sqlite"));
-  assert.ok(hold !== undefined);
-  hold.release();
+  const lock = await lockManifest(join(folder, "manifest.sqlite"));
+  assert.ok(lock !== undefined);
+  lock.release();
 });
 
-test("works that nobody knows fail on a full manifest by an error of the run, not of the process", async t => {
+test("a full manifest rejects the run even if works fail without a request", async t => {
   const folder = folderFor(t);
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
-  // More than are taken in one turn, so that the error comes out of a later one.
+  // More works than one turn loads, so that the error occurs in a later turn.
   run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
   run.pipeline.inputEnded();
   run.manifest.db.exec(
@@ -80,7 +80,7 @@ test("works that nobody knows fail on a full manifest by an error of the run, no
   await assert.rejects(run.pipeline.run(), /full/);
 });
 
-test("a run goes on when nobody reads what it says", async t => {
+test("a run continues when its output is closed", async t => {
   const origin = await publisher(t);
   const out = join(folderFor(t), "papers");
   mkdirSync(out);
@@ -98,7 +98,7 @@ test("a run goes on when nobody reads what it says", async t => {
   assert.equal(readdirSync(out).filter(name => name.endsWith(".pdf")).length, 3);
 });
 
-test("the password of a shared store is in no manifest", async t => {
+test("the manifest does not contain the password of a shared store", async t => {
   const folder = folderFor(t);
   const dsn = "sqlite:hunter2.db";
   const limits = ["--rate-backend", "sqlite", "--rate-dsn", join(folder, dsn)];

@@ -7,7 +7,7 @@ import { complete, folderFor, indexAt, pdf, runFor, workCalled } from "./kit.ts"
 const names = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`);
 const QUICK_RESET = { defaults: { fail_max: 3, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
 
-test("a host that is down for a while is left alone meanwhile, and its works are done when it is back", async t => {
+test("works of a host with a short outage are done after it, without requests during it", async t => {
   let isDown = true;
   let asked = 0;
   const server = await serve(t, (request, response) => {
@@ -32,7 +32,7 @@ test("a host that is down for a while is left alone meanwhile, and its works are
   assert.ok(asked <= 20 + 6, `${asked} requests for 20 files`);
 });
 
-test("works of a host that stays down fail with their reason, and nobody waits for them", async t => {
+test("works of a host that stays down fail with their reason and delay no other work", async t => {
   const server = await serve(t, (request, response) => {
     const name = request.url?.split("/").at(-1) ?? "";
     const host = name === "w0" || name === "w1" ? "localhost" : "127.0.0.1";
@@ -57,7 +57,7 @@ test("works of a host that stays down fail with their reason, and nobody waits f
   ]);
 });
 
-test("a host that asks for a pause gets it, and the other hosts' works go on meanwhile", async t => {
+test("no request is sent during Retry-After, and works of other hosts continue", async t => {
   const time = new SteppedTime();
   const arrivals: string[] = [];
   let hasAsked = false;
@@ -73,7 +73,7 @@ test("a host that asks for a pause gets it, and the other hosts' works go on mea
       hasAsked = true;
       response.setHeader("retry-after", "600").writeHead(429).end();
     } else response.end(pdf(name));
-    // The pause ends when all works of the other host have been asked for.
+    // Retry-After ends after all works of the other host have been requested.
     if (arrivals.length === 6) time.step(601_000);
   });
   const made = await runFor(t, folderFor(t), {
@@ -89,7 +89,7 @@ test("a host that asks for a pause gets it, and the other hosts' works go on mea
   assert.deepEqual(arrivals, ["localhost", ...others, ...Array(5).fill("localhost")]);
 });
 
-test("a resolver that is down is moved back, and what another finds is taken", async t => {
+test("a resolver that is down is deferred, and candidates of another are used", async t => {
   const server = await serve(t, (request, response) => {
     const [, room, , name = ""] = (request.url ?? "").split("/");
     if (room === "broken") response.writeHead(500).end();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { findingForStatus, findingOf, type RawCandidate } from "./finding.ts";
-import { lenientText, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath } from "./request-url.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
 
@@ -11,11 +11,11 @@ const preprint = z.object({
   date: lenientText,
   version: z.union([z.string(), z.number()]),
   license: lenientText,
-  jatsxml: text,
+  jatsxml: optionalText,
 });
 const details = z.object({ collection: optionalListOf(preprint) });
 
-/** bioRxiv, and medRxiv when that one does not know the DOI: both number theirs alike. */
+/** Queries bioRxiv, then medRxiv: their DOIs look alike. */
 export const biorxiv: Resolver = {
   name: "biorxiv",
   needs: [],
@@ -23,7 +23,7 @@ export const biorxiv: Resolver = {
     const doi = preprintDoi(ids);
     return doi === undefined ? undefined : detailsOf("biorxiv", doi);
   },
-  read(response, work) {
+  parse(response, work) {
     const server = URL.parse(response.url)?.pathname.startsWith("/details/medrxiv/") ? "medrxiv" : "biorxiv";
     const doi = preprintDoi(work.ids);
     const statusFinding = findingForStatus(response);
@@ -54,7 +54,7 @@ function detailsOf(server: "biorxiv" | "medrxiv", doi: string): ResolverRequest 
   return { url: `https://api.biorxiv.org/details/${server}/${encodedPath(doi)}/na/json`, role: "metadata" };
 }
 
-/** Under 10.1101 a press publishes journals as well, whose DOIs begin with a word. */
+/** Journals also use the prefix 10.1101, but their DOIs start with a word. */
 function preprintDoi({ doi }: WorkIds): string | undefined {
   return /^10\.(?:1101|64898)\/\d/.test(doi ?? "") ? doi : undefined;
 }

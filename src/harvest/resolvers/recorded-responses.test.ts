@@ -1,4 +1,4 @@
-/** Real answers of the services, where a collection of them lies beside the project. */
+/** Recorded responses of the services. Skipped if the collection is not beside the project. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -22,7 +22,7 @@ function read({ file, resolver: name, work: token, url, status = 200 }: Recordin
   const resolver = RESOLVERS.find(each => each.name === name) as Resolver;
   const named = identify(token);
   assert.ok("work" in named);
-  return resolver.read({ url, status, headers: {}, body: readFileSync(resolve(folder, file), "utf8") }, named.work);
+  return resolver.parse({ url, status, headers: {}, body: readFileSync(resolve(folder, file), "utf8") }, named.work);
 }
 
 function candidatesOf(finding: Finding): readonly Candidate[] {
@@ -79,7 +79,7 @@ const recordings: readonly Recording[] = [
     work: "10.1073/pnas.1414271111",
     url: "https://api.unpaywall.org/v2/10.1073/pnas.1414271111",
     says(finding) {
-      // Its landing pages are doi.org's, which landing_page asks anyway.
+      // Its landing pages are DOIs, which are left to landing_page.
       assert.deepEqual(candidatesOf(finding), [
         { url: "https://www.pnas.org/content/pnas/111/45/E4832.full.pdf", kind: "pdf", version: "published" },
       ]);
@@ -296,7 +296,7 @@ const recordings: readonly Recording[] = [
     resolver: "wayback",
     work: "https://www.nasa.gov/",
     url: "https://web.archive.org/cdx/search/cdx",
-    // Six captures, none of which is a PDF that was there.
+    // Six captures, none of them a PDF with status 200.
     says: finding => assert.deepEqual(finding, { kind: "none", reason: "no-copy" }),
   },
   {
@@ -310,7 +310,7 @@ const recordings: readonly Recording[] = [
 ];
 
 for (const recording of existsSync(folder) ? recordings : []) {
-  test(`${recording.resolver} reads ${recording.file}`, () => recording.says(read(recording)));
+  test(`${recording.resolver} parses ${recording.file}`, () => recording.says(read(recording)));
 }
 
 test("each recording is of a resolver that exists", () => {
