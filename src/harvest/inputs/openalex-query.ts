@@ -104,7 +104,9 @@ export function parsePage(response: ResolverResponse, query: OpenAlexQuery, work
   const statusFinding = findingForStatus(response);
   // A search cannot be "not found".
   if (statusFinding !== undefined)
-    return { failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `status ${response.status}`) };
+    return {
+      failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `status ${response.status}`),
+    };
   const read = readJson(response, page);
   if ("failure" in read) return read;
   const { meta, results } = read.data;

@@ -69,7 +69,7 @@ test("the reference lists every resolver with its identifiers and needed variabl
     rows,
     RESOLVERS.map(resolver => [
       resolver.name,
-      askedWith(resolver.name).join(", "),
+      queriedWith(resolver.name).join(", "),
       resolver.needs.map(variable => `\`${variable}\``).join(", ") || "–",
     ]),
   );
@@ -82,31 +82,31 @@ test("needed variables are those of the shipped identities", () => {
 });
 
 /** Found by trying: first the identifiers of any work, then its own DOIs and URLs. */
-function askedWith(name: string): readonly string[] {
+function queriedWith(name: string): readonly string[] {
   const resolver = RESOLVERS.find(each => each.name === name);
-  const anyones: Readonly<Record<string, WorkIds>> = {
+  const common: Readonly<Record<string, WorkIds>> = {
     DOI: { doi: "10.1234/abc" },
     "arXiv id": { arxiv: "2401.00001" },
     PMID: { pmid: "123" },
     PMCID: { pmcid: "PMC123" },
     "OpenAlex id": { openalex: "W1" },
-    address: { url: "https://example.org/x" },
+    URL: { url: "https://example.org/x" },
   };
   const own: Readonly<Record<string, readonly WorkIds[]>> = {
     "own DOI": ["10.5281/zenodo.1", "10.6084/m9.figshare.1", "10.31219/osf.io/abcde", "10.1101/123456"].map(doi => ({
       doi,
     })),
-    "own address": [
+    "own URL": [
       "https://zenodo.org/records/1",
       "https://figshare.com/articles/preprint/Title/123",
       "https://osf.io/preprints/psyarxiv/abcde",
       "https://hal.science/hal-01234567",
     ].map(url => ({ url })),
   };
-  const isAsked = (ids: WorkIds) => resolver?.requestFor({ key: "", ids }) !== undefined;
-  const common = Object.keys(anyones).filter(label => isAsked(anyones[label] ?? {}));
+  const isQueried = (ids: WorkIds) => resolver?.requestFor({ key: "", ids }) !== undefined;
+  const general = Object.keys(common).filter(label => isQueried(common[label] ?? {}));
   const special = Object.keys(own).filter(
-    label => !common.includes(label.replace("own ", "")) && own[label]?.some(isAsked),
+    label => !general.includes(label.replace("own ", "")) && own[label]?.some(isQueried),
   );
-  return [...common, ...special];
+  return [...general, ...special];
 }
