@@ -5,7 +5,7 @@ const READ_AHEAD_BYTES = 1_048_576;
 
 /**
  * Reads a response body chunk by chunk and loses none. A Node stream that fails drops its buffered chunks, and a resumed
- * download would have to ask for them again. This reader reports the failure only after the last chunk.
+ * download would have to request them again. This reader reports the failure only after the last chunk.
  */
 export class BodyReader {
   readonly #body: Readable;

@@ -64,7 +64,7 @@ export function decideRange(
   if (status === 206 && resumePoint !== undefined) return decidePartialContent(headers, resumePoint);
   if (status === 416 && resumePoint !== undefined) {
     const [, total] = /^bytes \*\/(\d+)$/.exec(fieldLine(headers["content-range"]) ?? "") ?? [];
-    // Complete only if the length announced with the validator, the present length and our bytes are the same.
+    // Complete only if the length announced with the validator, the present length and the received bytes are the same.
     if (total !== undefined && Number(total) === resumePoint.bytes && resumePoint.totalBytes === resumePoint.bytes) {
       return { kind: "complete" };
     }

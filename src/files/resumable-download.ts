@@ -195,7 +195,7 @@ async function readBeginning(body: BodyReader): Promise<string> {
     }
   } catch (error) {
     if (isDocstokgError(error)) throw error;
-    // The status has said enough: an error page may be incomplete.
+    // An incomplete error page is no problem: the status is known.
   } finally {
     body.drop();
   }

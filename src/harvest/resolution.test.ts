@@ -55,9 +55,9 @@ const urlOf = (next: NextStep) => ("pending" in next ? next.pending.step.url : n
 
 test("candidates of a resolver are fetched before the next resolver is queried", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
-  const requestFor = stepOf(resolution.next(0));
-  assert.equal(requestFor.step.url, "https://one.example/10.1%2Fa");
-  resolution.answered(requestFor, found("https://x.example/1.pdf", "https://x.example/2.pdf"));
+  const query = stepOf(resolution.next(0));
+  assert.equal(query.step.url, "https://one.example/10.1%2Fa");
+  resolution.answered(query, found("https://x.example/1.pdf", "https://x.example/2.pdf"));
   const first = stepOf(resolution.next(0));
   assert.equal(first.step.url, "https://x.example/1.pdf");
   resolution.failed(first, NO_PDF, 0);
@@ -118,9 +118,9 @@ test("a temporary failure is tried five times over at least 15 s, and other step
 test("identifiers that a resolver adds enable other resolvers", () => {
   const pmc = resolver("pmc", "pmcid");
   const resolution = resolutionOf([resolver("one"), pmc]);
-  const requestFor = stepOf(resolution.next(0));
+  const query = stepOf(resolution.next(0));
   assert.equal(
-    resolution.answered(requestFor, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", doi: "10.9/other" } }),
+    resolution.answered(query, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", doi: "10.9/other" } }),
     true,
   );
   assert.deepEqual(resolution.work.ids, { pmcid: "PMC1", doi: "10.1/a" });
@@ -191,7 +191,7 @@ test("a resolver with endless follow-up requests is stopped", () => {
   while (next.kind === "step") {
     rounds += 1;
     resolution.answered(next.pending, {
-      kind: "ask",
+      kind: "follow-up",
       request: { url: `https://one.example/${rounds}`, role: "metadata" },
     });
     next = resolution.next(0);

@@ -121,7 +121,7 @@ export class Resolution {
     this.#clearBlocked();
     const { step, round } = pending;
     if (step.kind !== "ask") return false;
-    if (finding.kind === "ask") {
+    if (finding.kind === "follow-up") {
       if (round >= ROUNDS_MAX)
         this.#addReason("unreadable", `${step.resolver.name} exceeded ${ROUNDS_MAX} follow-up requests`);
       else
@@ -137,7 +137,7 @@ export class Resolution {
     return this.#apply(finding, step.resolver.name);
   }
 
-  #apply(finding: Exclude<Finding, { readonly kind: "ask" }>, resolver: string): boolean {
+  #apply(finding: Exclude<Finding, { readonly kind: "follow-up" }>, resolver: string): boolean {
     if (finding.kind === "failure") return false;
     if (finding.kind === "none") this.#addReason(finding.reason, undefined);
     else {
@@ -196,7 +196,7 @@ export class Resolution {
       const known = resolver.inferred?.(this.#work);
       const request = resolver.requestFor(this.#work);
       const step = request && ({ kind: "ask", resolver, about: this.#work, request, url: request.url } as const);
-      if (known !== undefined && known.kind !== "ask") {
+      if (known !== undefined && known.kind !== "follow-up") {
         this.#apply(known, resolver.name);
         if (step !== undefined) this.#addStep(step, RANK.later, 0);
         const better = this.#pending.best(0);

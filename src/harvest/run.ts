@@ -103,7 +103,7 @@ export class HarvestRun {
     return tally;
   }
 
-  /** Adds unfinished works of earlier runs, and failed ones if asked. Returns their number. */
+  /** Adds unfinished works of earlier runs, and failed ones if `failed` is given. Returns their number. */
   addUnfinished(failed?: { readonly reason?: Reason | undefined }): number {
     const count = this.manifest.addUnfinished(this.id, failed);
     this.pipeline.worksAdded();

@@ -7,10 +7,9 @@ import { type TestContext, test } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
-import { lockManifest } from "../../src/harvest/manifest/manifest-file.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { hubFor, serve } from "../http/kit.ts";
-import { folderFor, indexAt, pdf, runFor, workCalled } from "./kit.ts";
+import { serve } from "../http/kit.ts";
+import { folderFor, pdf } from "./kit.ts";
 
 async function stderrOf(args: readonly string[]): Promise<{ readonly code: number; readonly stderr: string }> {
   let stderr = "";
@@ -50,34 +49,6 @@ test("an export that cannot be written is a one-line error", async t => {
   const { code, stderr } = await stderrOf(["status", "--out", folder, "--export", join(folder, "nowhere", "x.jsonl")]);
   assert.equal(code, 1);
   assert.match(stderr, /^docstokg: ENOENT/);
-});
-
-test("a full manifest ends the run with its error and releases the lock", async t => {
-  const server = await serve(t, (_, response) => response.writeHead(404).end());
-  const folder = folderFor(t);
-  const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
-  run.addWorks(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
-  run.pipeline.inputEnded();
-  const { db } = run.manifest;
-  db.exec(`PRAGMA max_page_count = ${db.prepare("PRAGMA page_count").get()?.["page_count"]}`);
-  db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
-  await assert.rejects(run.pipeline.run(), /full/);
-  run.close("interrupted");
-  const lock = await lockManifest(join(folder, "manifest.sqlite"));
-  assert.ok(lock !== undefined);
-  lock.release();
-});
-
-test("a full manifest rejects the run even if works fail without a request", async t => {
-  const folder = folderFor(t);
-  const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
-  // More works than one turn loads, so that the error occurs in a later turn.
-  run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
-  run.pipeline.inputEnded();
-  run.manifest.db.exec(
-    `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
-  );
-  await assert.rejects(run.pipeline.run(), /full/);
 });
 
 test("a run continues when its output is closed", async t => {

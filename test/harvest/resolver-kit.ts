@@ -33,9 +33,9 @@ export function candidatesIn(finding: Finding): readonly Candidate[] {
   return finding.kind === "found" ? finding.candidates : [];
 }
 
-/** A finding without candidates in short: `none: no-copy`, `refused: …`, `ask: https://…`. */
+/** A finding without candidates in short: `none: no-copy`, `refused: …`, `follow-up: https://…`. */
 export function summaryOf(finding: Finding): string {
   if (finding.kind === "none") return `none: ${finding.reason}`;
   if (finding.kind === "failure") return `${finding.reason}: ${finding.message}`;
-  return finding.kind === "ask" ? `ask: ${finding.request.url}` : "found";
+  return finding.kind === "follow-up" ? `follow-up: ${finding.request.url}` : "found";
 }

@@ -23,8 +23,8 @@ export function withoutUrlPassword(text: string): string {
 }
 
 /** A guess by the path of a URL; the downloaded bytes decide. */
-export function kindByUrl(address: string): "pdf" | "xml" | "landing" {
-  const path = URL.parse(address)?.pathname.toLowerCase() ?? "";
+export function kindByUrl(url: string): "pdf" | "xml" | "landing" {
+  const path = URL.parse(url)?.pathname.toLowerCase() ?? "";
   if (/\.pdf$|\/pdf(?:\/|$)/.test(path)) return "pdf";
   return path.endsWith(".xml") ? "xml" : "landing";
 }

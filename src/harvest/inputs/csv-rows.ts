@@ -17,7 +17,7 @@ const DELIMITERS = [",", "\t", ";"];
 
 /**
  * The rows with the header. A row longer than `charsMax` ends the file: after an unclosed quote, the following rows
- * cannot be told from its text.
+ * cannot be distinguished from its text.
  */
 export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<CsvRow | CsvProblem> {
   const { head, all } = await peeked(texts);

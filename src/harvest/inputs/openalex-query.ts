@@ -107,9 +107,9 @@ export function parsePage(response: ResolverResponse, query: OpenAlexQuery, work
     return {
       failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `status ${response.status}`),
     };
-  const read = readJson(response, page);
-  if ("failure" in read) return read;
-  const { meta, results } = read.data;
+  const parsed = readJson(response, page);
+  if ("failure" in parsed) return parsed;
+  const { meta, results } = parsed.data;
   const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - worksSoFar);
   const works = results.flatMap(workIn).slice(0, wanted);
   // An empty page is the last one, even if it has a cursor.

@@ -81,7 +81,7 @@ const SCHEMA = `
   CREATE INDEX parts_by_work ON parts (work);
 `;
 
-/** Tells a complete partial file from one whose end is missing, when the server answers 416. */
+/** The announced length: after a 416 it shows whether a partial file is complete. */
 const ADD_TOTAL_BYTES = "ALTER TABLE parts ADD COLUMN total_bytes INTEGER";
 
 /** "dtkm" in the file header marks the file as a manifest. */

@@ -114,7 +114,7 @@ export class Manifest {
     return tally;
   }
 
-  /** Adds unfinished works to a run, and failed ones if asked (of one reason or all). Returns their number. */
+  /** Adds unfinished works to a run, and failed ones if `failed` is given (of one reason or all). Returns their number. */
   addUnfinished(run: number, failed: { readonly reason?: Reason | undefined } | undefined): number {
     const pending = this.db.prepare("UPDATE works SET run = ? WHERE state = 'pending'").run(run).changes;
     if (failed === undefined) return Number(pending);

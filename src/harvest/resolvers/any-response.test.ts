@@ -111,7 +111,7 @@ for (const resolver of RESOLVERS) {
     assert.equal(
       summaryOf(findingFor(resolver, token, { status: 410 })),
       resolver.name === "biorxiv"
-        ? "ask: https://api.biorxiv.org/details/medrxiv/10.1101/2020.03.03.974402/na/json"
+        ? "follow-up: https://api.biorxiv.org/details/medrxiv/10.1101/2020.03.03.974402/na/json"
         : "none: unknown-work",
     );
     if (resolver.name === "landing_page") return;
@@ -140,7 +140,7 @@ const tokens: Readonly<Record<string, string>> = {
 };
 
 function check(finding: Finding): void {
-  if (finding.kind === "ask") assert.equal(new URL(finding.request.url).protocol, "https:");
+  if (finding.kind === "follow-up") assert.equal(new URL(finding.request.url).protocol, "https:");
   if (finding.kind === "failure") assert.ok(finding.message.length > 0 && finding.message.length < 500);
   if (finding.kind !== "found") return;
   assert.ok(finding.candidates.length > 0 && finding.candidates.length <= 25);

@@ -34,8 +34,8 @@ test("biorxiv returns the newest version on its server", () => {
 
 test("biorxiv queries medRxiv if bioRxiv does not know the DOI, and then stops", () => {
   const empty = { messages: [{ status: "no posts found" }], collection: [] };
-  assert.equal(summaryOf(findingFor(biorxiv, DOI, { body: empty })), `ask: ${MEDRXIV}`);
-  assert.equal(summaryOf(findingFor(biorxiv, DOI, { status: 404 })), `ask: ${MEDRXIV}`);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { body: empty })), `follow-up: ${MEDRXIV}`);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { status: 404 })), `follow-up: ${MEDRXIV}`);
   assert.equal(summaryOf(findingFor(biorxiv, DOI, { url: MEDRXIV, body: { messages: [] } })), "none: unknown-work");
   assert.match(summaryOf(findingFor(biorxiv, DOI, { status: 503 })), /^unavailable: /);
   assert.match(

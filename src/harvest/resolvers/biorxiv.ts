@@ -28,14 +28,14 @@ export const biorxiv: Resolver = {
     const doi = preprintDoi(work.ids);
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined && statusFinding.kind !== "none") return statusFinding;
-    const read = statusFinding === undefined ? readJson(response, details) : { data: { collection: [] } };
-    if ("failure" in read) return read.failure;
-    const newest = read.data.collection
+    const parsed = statusFinding === undefined ? readJson(response, details) : { data: { collection: [] } };
+    if ("failure" in parsed) return parsed.failure;
+    const newest = parsed.data.collection
       .filter(each => each.doi.toLowerCase() === doi && /^\d{1,3}$/.test(String(each.version)))
       .toSorted((one, other) => Number(other.version) - Number(one.version))[0];
     if (newest === undefined || doi === undefined)
       return server === "biorxiv" && doi !== undefined
-        ? { kind: "ask", request: detailsOf("medrxiv", doi) }
+        ? { kind: "follow-up", request: detailsOf("medrxiv", doi) }
         : { kind: "none", reason: "unknown-work" };
     const stated = { version: "submitted", licence: newest.license?.replaceAll("_", "-") } as const;
     const rawCandidates: readonly RawCandidate[] = [

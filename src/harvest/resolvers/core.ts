@@ -26,9 +26,9 @@ export const core: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hits = read.data.results.filter(each => matchesDoi(work, each.doi));
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hits = parsed.data.results.filter(each => matchesDoi(work, each.doi));
     const [first] = hits;
     if (first === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, hits.flatMap(rawCandidatesOf), {

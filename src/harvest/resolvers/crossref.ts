@@ -38,9 +38,9 @@ export const crossref: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { message } = read.data;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { message } = parsed.data;
     const licenceOf = (version: string | null | undefined) =>
       (message.license.find(each => each["content-version"] === version) ?? message.license[0])?.URL;
     const rawCandidates = message.link.flatMap((each): readonly RawCandidate[] => {

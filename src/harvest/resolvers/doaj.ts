@@ -30,9 +30,9 @@ export const doaj: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.results.find(({ bibjson }) =>
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.results.find(({ bibjson }) =>
       bibjson.identifier.some(each => each.type === "doi" && matchesDoi(work, each.id)),
     )?.bibjson;
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };

@@ -37,9 +37,9 @@ export const europePmc: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.resultList.result.find(each => isOf(each, work));
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.resultList.result.find(each => isOf(each, work));
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, rawCandidatesOf(hit), {
       noneReason: "no-copy",

@@ -40,7 +40,7 @@ test("figshare returns file URLs of its API, because its pages send a challenge"
 test("a figshare search leads to the article, or to unknown-work", () => {
   assert.equal(
     summaryOf(findingFor(figshare, "10.6084/x", { body: [{ id: 55, title: "T" }] })),
-    "ask: https://api.figshare.com/v2/articles/55",
+    "follow-up: https://api.figshare.com/v2/articles/55",
   );
   assert.equal(summaryOf(findingFor(figshare, "10.6084/x", { body: [] })), "none: unknown-work");
   assert.equal(

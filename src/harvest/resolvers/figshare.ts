@@ -37,14 +37,14 @@ export const figshare: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, responseSchema);
-    if ("failure" in read) return read.failure;
-    const { data } = read;
+    const parsed = readJson(response, responseSchema);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed;
     if (Array.isArray(data)) {
       const [first] = data;
       return first === undefined
         ? { kind: "none", reason: "unknown-work" }
-        : { kind: "ask", request: articleAt(String(first.id)) };
+        : { kind: "follow-up", request: articleAt(String(first.id)) };
     }
     const files = data.files.filter(({ is_link_only }) => is_link_only !== true);
     const rawCandidates = documentsFirst(files, ({ name, size }) => ({ name, bytes: size })).map(

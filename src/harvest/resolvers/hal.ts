@@ -32,9 +32,9 @@ export const hal: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.response.docs.find(each => isOf(each, work));
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.response.docs.find(each => isOf(each, work));
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, rawCandidatesOf(hit), {
       noneReason: "no-copy",

@@ -38,9 +38,9 @@ export function readJson<Schema extends z.ZodType>(
       failure: unreadable(response, `invalid JSON: ${JSON.stringify(response.body.slice(0, 60))}`),
     };
   }
-  const read = schema.safeParse(value);
-  if (read.success) return { data: read.data };
-  const { path, message } = deepest(read.error.issues);
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { data: parsed.data };
+  const { path, message } = deepest(parsed.error.issues);
   return {
     failure: unreadable(response, `an unexpected format at ${path.join(".") || "(root)"}: ${message}`.slice(0, 300)),
   };

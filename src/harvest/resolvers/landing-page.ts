@@ -43,11 +43,11 @@ export const landingPage: Resolver = {
     if (kind !== undefined) return findingOf(work, [{ url: response.url, kind }], { noneReason: "no-copy" });
     const signposts = signpostsOf(response);
     const isPage = type === undefined || /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(type);
-    return isPage ? readPage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
+    return isPage ? parsePage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
   },
 };
 
-function readPage(response: ResolverResponse, work: Work, signposts: readonly RawCandidate[]): Finding {
+function parsePage(response: ResolverResponse, work: Work, signposts: readonly RawCandidate[]): Finding {
   const page = linksOfPage(response.body, response.url);
   const rawCandidates = [...signposts, ...page.rawCandidates].map(rawCandidate => ({
     licence: page.licence,

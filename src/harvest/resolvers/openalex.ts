@@ -42,9 +42,9 @@ export const openalex: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { data } = read;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed;
     const openLocations = [data.best_oa_location, ...data.locations.filter(each => each.is_oa === true)];
     const oaUrl = data.open_access.oa_url;
     return findingOf(

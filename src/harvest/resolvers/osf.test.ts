@@ -37,7 +37,10 @@ test("osf parses the embedded file of a preprint, or requests it", () => {
   const related = (href: string) => ({
     data: { ...preprint, relationships: { primary_file: { links: { related: { href } } } } },
   });
-  assert.equal(summaryOf(findingFor(osf, TOKEN, { body: related(`${API}/files/0a1b/`) })), `ask: ${API}/files/0a1b/`);
+  assert.equal(
+    summaryOf(findingFor(osf, TOKEN, { body: related(`${API}/files/0a1b/`) })),
+    `follow-up: ${API}/files/0a1b/`,
+  );
   assert.equal(
     summaryOf(findingFor(osf, TOKEN, { body: related("https://elsewhere.example/v2/files/0a1b/") })),
     "none: no-copy",
@@ -51,7 +54,7 @@ test("osf parses the embedded file of a preprint, or requests it", () => {
 test("osf requests a registration once if the project is unknown", () => {
   const token = "10.17605/osf.io/abcde";
   const registrations = `${API}/registrations/abcde/files/osfstorage/`;
-  assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `ask: ${registrations}`);
+  assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `follow-up: ${registrations}`);
   assert.equal(summaryOf(findingFor(osf, token, { url: registrations, status: 404 })), "none: unknown-work");
   const files = [file("data.csv", 99), file("appendix.pdf", 50), file("x.pdf", 3), file("long.pdf", 7)];
   assert.deepEqual(

@@ -46,12 +46,12 @@ export const osf: Resolver = {
     const { guid } = guidOf(work.ids);
     // DOIs of projects and registrations look alike.
     const wasNode = response.status === 404 && URL.parse(response.url)?.pathname.startsWith("/v2/nodes/");
-    if (wasNode && guid !== undefined) return { kind: "ask", request: storeOf("registrations", guid) };
+    if (wasNode && guid !== undefined) return { kind: "follow-up", request: storeOf("registrations", guid) };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, responseSchema);
-    if ("failure" in read) return read.failure;
-    const { data } = read.data;
+    const parsed = readJson(response, responseSchema);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed.data;
     if (Array.isArray(data)) return findingOf(work, rawCandidatesOf(data), { noneReason: "no-copy" });
     if (data.type === "files") return findingOf(work, [rawCandidateOf(data)], { noneReason: "no-copy" });
     const embedded = data.embeds?.primary_file?.data;
@@ -64,7 +64,9 @@ export const osf: Resolver = {
     const id = /^https:\/\/api\.osf\.io\/v2\/files\/(\w+)\/?$/.exec(
       data.relationships?.primary_file?.links.related.href ?? "",
     )?.[1];
-    return id === undefined ? { kind: "none", reason: "no-copy" } : { kind: "ask", request: request(`files/${id}/`) };
+    return id === undefined
+      ? { kind: "none", reason: "no-copy" }
+      : { kind: "follow-up", request: request(`files/${id}/`) };
   },
 };
 

@@ -17,7 +17,7 @@ test("pmc lists the versions of a PMCID, and converts other identifiers first", 
 
 test("pmc requests the version list after the converter, then the newest version", () => {
   const records = [{ pmcid: "PMC1", pmid: 12, doi: "10.1234/ABC" }];
-  const listing = `ask: ${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`;
+  const listing = `follow-up: ${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`;
   assert.equal(summaryOf(findingFor(pmc, "10.1234/abc", { body: { records } })), listing);
   assert.equal(summaryOf(findingFor(pmc, "pmid:12", { body: { records } })), listing);
   const unknown = { records: [{ pmid: "12", status: "error", errmsg: "Identifier not found in PMC" }] };
@@ -30,7 +30,7 @@ test("pmc requests the version list after the converter, then the newest version
     );
   assert.equal(
     summaryOf(findingFor(pmc, "PMC1", { body: list("PMC1.2/", "PMC1.10/", "PMC1.9/", "PMC12.11/") })),
-    `ask: ${BUCKET}/metadata/PMC1.10.json`,
+    `follow-up: ${BUCKET}/metadata/PMC1.10.json`,
   );
   assert.equal(summaryOf(findingFor(pmc, "PMC1", { body: list() })), "none: not-open");
   assert.match(summaryOf(findingFor(pmc, "PMC1", { body: "<Error><Code>X</Code></Error>" })), /^unreadable: /);

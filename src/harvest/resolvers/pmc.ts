@@ -56,9 +56,9 @@ export const pmc: Resolver = {
   },
   parse(response, work) {
     const { pathname = "", hostname } = URL.parse(response.url) ?? {};
-    if (hostname === "pmc.ncbi.nlm.nih.gov") return readConverted(response, work);
-    if (pathname === "/") return readVersions(response, work);
-    return readMetadata(response, work);
+    if (hostname === "pmc.ncbi.nlm.nih.gov") return parseConverted(response, work);
+    if (pathname === "/") return parseVersions(response, work);
+    return parseMetadata(response, work);
   },
 };
 
@@ -71,21 +71,23 @@ function versionsOf(pmcid: string): ResolverRequest {
   return { url: urlWithQuery(`${BUCKET}/`, query), role: "metadata" };
 }
 
-function readConverted(response: ResolverResponse, work: Work): Finding {
+function parseConverted(response: ResolverResponse, work: Work): Finding {
   // The converter returns 400 for an unknown id, or 404.
   if (response.status === 400) return { kind: "none", reason: "unknown-work" };
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
-  const read = readJson(response, converted);
-  if ("failure" in read) return read.failure;
-  const record = read.data.records.find(
+  const parsed = readJson(response, converted);
+  if ("failure" in parsed) return parsed.failure;
+  const record = parsed.data.records.find(
     ({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || matchesDoi(work, doi),
   );
   const { pmcid } = idsFrom({ pmcid: record?.pmcid });
-  return pmcid === undefined ? { kind: "none", reason: "unknown-work" } : { kind: "ask", request: versionsOf(pmcid) };
+  return pmcid === undefined
+    ? { kind: "none", reason: "unknown-work" }
+    : { kind: "follow-up", request: versionsOf(pmcid) };
 }
 
-function readVersions(response: ResolverResponse, { ids }: Work): Finding {
+function parseVersions(response: ResolverResponse, { ids }: Work): Finding {
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
   let isList = false;
@@ -102,17 +104,17 @@ function readVersions(response: ResolverResponse, { ids }: Work): Finding {
   // The bucket has only the part of PMC that may be downloaded.
   if (newest === undefined) return { kind: "none", reason: "not-open" };
   const { pmcid, version } = newest as { readonly pmcid: string; readonly version: number };
-  return { kind: "ask", request: { url: `${BUCKET}/metadata/${pmcid}.${version}.json`, role: "metadata" } };
+  return { kind: "follow-up", request: { url: `${BUCKET}/metadata/${pmcid}.${version}.json`, role: "metadata" } };
 }
 
-function readMetadata(response: ResolverResponse, work: Work): Finding {
+function parseMetadata(response: ResolverResponse, work: Work): Finding {
   // S3 returns 403 for a missing object if the client may not list the bucket.
   if (response.status === 403) return { kind: "none", reason: "not-open" };
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
-  const read = readJson(response, metadata);
-  if ("failure" in read) return read.failure;
-  const { data } = read;
+  const parsed = readJson(response, metadata);
+  if ("failure" in parsed) return parsed.failure;
+  const { data } = parsed;
   const stated = {
     version: data.is_manuscript === true ? ("accepted" as const) : ("published" as const),
     licence: data.license_code,

@@ -178,7 +178,7 @@ const recordings: readonly Recording[] = [
     url: "https://pmc-oa-opendata.s3.amazonaws.com/?list-type=2&prefix=PMC9984800.&delimiter=/",
     says: finding =>
       assert.deepEqual(finding, {
-        kind: "ask",
+        kind: "follow-up",
         request: {
           url: "https://pmc-oa-opendata.s3.amazonaws.com/metadata/PMC9984800.1.json",
           role: "metadata",
@@ -212,7 +212,7 @@ const recordings: readonly Recording[] = [
     resolver: "pmc",
     work: "10.1038/ng.590",
     url: "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/?ids=10.1038%2Fng.590",
-    says: finding => assert.ok(finding.kind === "ask" && finding.request.url.includes("prefix=PMC2883744.&")),
+    says: finding => assert.ok(finding.kind === "follow-up" && finding.request.url.includes("prefix=PMC2883744.&")),
   },
   {
     file: "www.ebi.ac.uk-europepmc/search-core-fulltexturllist-excerpt.json",

@@ -48,7 +48,7 @@ export type Finding =
       readonly year?: number | undefined;
     }
   /** The resolver needs a further request. */
-  | { readonly kind: "ask"; readonly request: ResolverRequest }
+  | { readonly kind: "follow-up"; readonly request: ResolverRequest }
   /** The service has no copy. It may still know further identifiers. */
   | {
       readonly kind: "none";

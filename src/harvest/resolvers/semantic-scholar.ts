@@ -35,9 +35,9 @@ export const semanticScholar: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, paper);
-    if ("failure" in read) return read.failure;
-    const { openAccessPdf: copy, externalIds, title, year, isOpenAccess } = read.data;
+    const parsed = readJson(response, paper);
+    if ("failure" in parsed) return parsed.failure;
+    const { openAccessPdf: copy, externalIds, title, year, isOpenAccess } = parsed.data;
     // `openAccessPdf` is often a landing page, such as https://doi.org/….
     return findingOf(work, [{ url: copy?.url, kind: kindByUrl(copy?.url ?? ""), licence: copy?.license }], {
       noneReason: isOpenAccess === false ? "not-open" : "no-copy",

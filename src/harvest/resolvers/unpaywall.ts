@@ -38,9 +38,9 @@ export const unpaywall: Resolver = {
     }
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { data } = read;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed;
     const rawCandidates = [data.best_oa_location, ...data.oa_locations].flatMap(each =>
       each ? rawCandidatesOf(each) : [],
     );

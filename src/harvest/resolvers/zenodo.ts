@@ -28,9 +28,9 @@ export const zenodo: Resolver = {
   parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { id, doi, metadata, files } = read.data;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { id, doi, metadata, files } = parsed.data;
     const isOpen = (metadata.access_right ?? "open") === "open";
     const rawCandidates = documentsFirst(files, ({ key, size }) => ({ name: key, bytes: size })).map(
       ({ key, size, checksum }): RawCandidate => ({
