@@ -5,6 +5,7 @@ import type { AttemptFailure } from "./attempt-failure.ts";
 import { hostQueueKey } from "./host-queue-key.ts";
 import { type HostQueueStatus, hostQueueStatuses } from "./host-queue-status.ts";
 import { HostQueues } from "./host-queues.ts";
+import { InFlightRequests } from "./in-flight-requests.ts";
 import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
 import type { Reason } from "./reason.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
@@ -46,15 +47,11 @@ const WORKS_PER_LOAD = 64;
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #hostQueues = new HostQueues<PipelineTask>();
-  /** By queue. */
-  readonly #inFlightRequests = new Map<string, number>();
-  /** Tasks for a URL that is being downloaded for another work, by URL. */
-  readonly #waitingForFetch = new Map<string, PipelineTask[]>();
+  readonly #inFlight = new InFlightRequests<PipelineTask>();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #timer: Timer | undefined;
   #open = 0;
-  #inFlight = 0;
   #lastId = 0;
   /** False after `inputEnded`. */
   #expectsMoreWorks = true;
@@ -98,7 +95,7 @@ export class Pipeline {
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#inFlight.total;
   }
 
   get open(): number {
@@ -107,7 +104,7 @@ export class Pipeline {
 
   /** Every queue with requests in flight or waiting works, the busiest first. */
   queues(): readonly HostQueueStatus[] {
-    return hostQueueStatuses(this.#hostQueues, this.#inFlightRequests, this.#options.time.monotonicUs());
+    return hostQueueStatuses(this.#hostQueues, this.#inFlight.byQueue, this.#options.time.monotonicUs());
   }
 
   /** Called by timers and settled promises, which have no caller: errors reject the promise of `run`. */
@@ -128,7 +125,7 @@ export class Pipeline {
     let hasMore = false;
     if (!this.#isDraining) {
       hasMore = this.#loadWorks(nowUs);
-      while (this.#inFlight < workers) {
+      while (this.#inFlight.total < workers) {
         const taken = this.#hostQueues.take(nowUs);
         if (taken === undefined) break;
         this.#start(taken.task, taken.queue);
@@ -138,13 +135,13 @@ export class Pipeline {
       setImmediate(() => this.#advanceAll());
       return;
     }
-    const isDone = this.#isDraining ? this.#inFlight === 0 : this.#open === 0 && !this.#expectsMoreWorks;
+    const isDone = this.#isDraining ? this.#inFlight.total === 0 : this.#open === 0 && !this.#expectsMoreWorks;
     if (isDone) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
     }
-    const nextUs = this.#isDraining || this.#inFlight >= workers ? undefined : this.#hostQueues.nextUs();
+    const nextUs = this.#isDraining || this.#inFlight.total >= workers ? undefined : this.#hostQueues.nextUs();
     // Every finished request starts a turn; the timer is needed if all queues wait.
     if (nextUs !== undefined)
       this.#timer = time.setTimer(Math.max(0, (nextUs - nowUs) / 1000), () => this.#advanceAll());
@@ -184,15 +181,7 @@ export class Pipeline {
   }
 
   #start(task: PipelineTask, queue: string): void {
-    const { step } = task.pending;
-    const others = step.kind === "fetch" ? this.#waitingForFetch.get(step.url) : undefined;
-    if (others !== undefined) {
-      others.push(task);
-      return;
-    }
-    if (step.kind === "fetch") this.#waitingForFetch.set(step.url, []);
-    this.#inFlight += 1;
-    this.#inFlightRequests.set(queue, (this.#inFlightRequests.get(queue) ?? 0) + 1);
+    if (!this.#inFlight.start(task, queue, downloadUrl(task))) return;
     this.#execute(task, queue)
       .catch(error => {
         this.#abort(error);
@@ -201,17 +190,10 @@ export class Pipeline {
       .then(wasSent => this.#finished(task, queue, wasSent));
   }
 
-  #finished({ pending: { step } }: PipelineTask, queue: string, wasSent: boolean): void {
+  #finished(task: PipelineTask, queue: string, wasSent: boolean): void {
     const nowUs = this.#options.time.monotonicUs();
-    this.#inFlight -= 1;
-    const left = (this.#inFlightRequests.get(queue) ?? 1) - 1;
-    if (left === 0) this.#inFlightRequests.delete(queue);
-    else this.#inFlightRequests.set(queue, left);
-    if (step.kind === "fetch") {
-      const others = this.#waitingForFetch.get(step.url) ?? [];
-      this.#waitingForFetch.delete(step.url);
-      for (const other of others) this.#hostQueues.requeue(other, hostQueueKey(other.pending), nowUs, nowUs);
-    }
+    for (const waiting of this.#inFlight.end(queue, downloadUrl(task)))
+      this.#hostQueues.requeue(waiting, hostQueueKey(waiting.pending), nowUs, nowUs);
     // A refused request has freed no slot, and must not wake the queues that wait for one.
     if (wasSent) this.#hostQueues.slotFreed(nowUs);
     this.#advanceAll();
@@ -251,7 +233,7 @@ export class Pipeline {
         this.#advance(resolution, time.monotonicUs());
         return;
       }
-      case "arrived": {
+      case "stored": {
         const { reason, downloaded, status } = outcome;
         const { bytes, sha256 } = downloaded;
         const bytesSent = status === 200 || status === 206 ? bytes : 0;
@@ -313,4 +295,9 @@ export class Pipeline {
     this.#stopping.abort(error);
     this.#ended.reject(error);
   }
+}
+
+/** The URL of a download, which is sent once for all works that need it; undefined for a query. */
+function downloadUrl({ pending: { step } }: PipelineTask): string | undefined {
+  return step.kind === "fetch" ? step.url : undefined;
 }

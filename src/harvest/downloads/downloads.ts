@@ -48,7 +48,7 @@ export interface DownloadRequest {
 
 export type DownloadResult =
   | {
-      readonly kind: "arrived";
+      readonly kind: "stored";
       readonly reason: DoneReason;
       readonly downloaded: DownloadedFile;
       readonly status?: number;
@@ -70,7 +70,7 @@ export class Downloads {
   }
 
   /**
-   * Sends one request. When this resolves with "arrived", the file is in the manifest. Rejects with the refusal of the
+   * Sends one request. When this resolves with "stored", the file is in the manifest. Rejects with the refusal of the
    * hub, with an error of the network, with the signal's reason, or with a DownloadError if the disk cannot be written.
    */
   async fetch(request: DownloadRequest): Promise<DownloadResult> {
@@ -156,7 +156,7 @@ export class Downloads {
     { work, url, candidate, resolver }: DownloadRequest,
     { sha256, bytes, headers }: ResumableDownload & { readonly kind: "saved" },
     file: string,
-  ): Promise<DownloadResult & { readonly kind: "arrived" }> {
+  ): Promise<DownloadResult & { readonly kind: "stored" }> {
     const { manifest, fileStore, layout } = this.#options;
     const kind = fileKindOf(candidate);
     const urlHash = sha256Of(url);
@@ -191,13 +191,13 @@ export class Downloads {
     { id }: ListedWork,
     reason: DoneReason,
     downloaded: DownloadedFile,
-  ): Promise<DownloadResult & { readonly kind: "arrived" }> {
+  ): Promise<DownloadResult & { readonly kind: "stored" }> {
     const { manifest, run } = this.#options;
     for (const { urlHash, file } of manifest.files.partsOf(id)) {
       if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, file);
     }
     manifest.finish(run, id, reason, downloaded);
-    return { kind: "arrived", reason, downloaded };
+    return { kind: "stored", reason, downloaded };
   }
 
   async #reuseFile(
@@ -208,8 +208,8 @@ export class Downloads {
   ): Promise<DownloadResult> {
     const { licence, version } = candidate;
     const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version };
-    const arrived = await this.#recordFile(work, reason, { ...file, ...origin, etag, lastModified });
-    return status === undefined ? arrived : { ...arrived, status };
+    const stored = await this.#recordFile(work, reason, { ...file, ...origin, etag, lastModified });
+    return status === undefined ? stored : { ...stored, status };
   }
 
   async #deletePart(urlHash: string, file: string): Promise<void> {
