@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT, queryProblems } from "./openalex-query.ts";
+import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT } from "./openalex-query.ts";
 
 const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
 
@@ -90,17 +90,4 @@ test("a response that is not a page is a failure with the path of the invalid fi
   assert.ok("failure" in spent && spent.failure.reason === "unavailable");
   const missing = parsePage({ ...answer, status: 404, body: "" }, query, 0);
   assert.ok("failure" in missing && missing.failure.reason === "unreadable");
-});
-
-test("an invalid query is reported with its flags", () => {
-  assert.deepEqual(queryProblems(query), []);
-  assert.deepEqual(queryProblems({ text: " ", fromYear: 20, toYear: 2020.5, max: 0 }), [
-    "--query is empty; expected search words",
-    "--from-year: expected a year such as 2020, found 20",
-    "--to-year: expected a year such as 2024, found 2020.5",
-    "--max: expected a number above 0, found 0",
-  ]);
-  assert.deepEqual(queryProblems({ text: "x", fromYear: 2022, toYear: 2020 }), [
-    "--from-year 2022 is after --to-year 2020",
-  ]);
 });
