@@ -164,7 +164,7 @@ export class Pipeline {
   /** Queues the next step of a work, or settles the work. */
   #advance(resolution: Resolution, nowUs: number): void {
     const next = resolution.next(nowUs);
-    if (next.kind === "over") this.#settle(resolution, next.reason, next.message);
+    if (next.kind === "finished") this.#settle(resolution, next.reason, next.message);
     else
       this.#hostQueues.add(
         { resolution, pending: next.pending },
@@ -229,7 +229,7 @@ export class Pipeline {
         const { finding, status, bytes } = outcome;
         const reason = finding.kind === "none" ? finding.reason : "found";
         this.#recordAttempt(resolution, pending, { status, reason, bytes }, startedUs);
-        if (resolution.answered(pending, finding)) manifest.updateWork(resolution.work);
+        if (resolution.applyFinding(pending, finding)) manifest.updateWork(resolution.work);
         this.#advance(resolution, time.monotonicUs());
         return;
       }

@@ -57,7 +57,7 @@ test("candidates of a resolver are fetched before the next resolver is queried",
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   const query = stepOf(resolution.next(0));
   assert.equal(query.step.url, "https://one.example/10.1%2Fa");
-  resolution.answered(query, found("https://x.example/1.pdf", "https://x.example/2.pdf"));
+  resolution.applyFinding(query, found("https://x.example/1.pdf", "https://x.example/2.pdf"));
   const first = stepOf(resolution.next(0));
   assert.equal(first.step.url, "https://x.example/1.pdf");
   resolution.failed(first, NO_PDF, 0);
@@ -66,8 +66,8 @@ test("candidates of a resolver are fetched before the next resolver is queried",
   resolution.failed(second, NO_PDF, 0);
   const other = stepOf(resolution.next(0));
   assert.equal(other.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(other, { kind: "none", reason: "unknown-work" });
-  assert.deepEqual(resolution.next(0), { kind: "over", reason: "not-a-pdf", message: "text" });
+  resolution.applyFinding(other, { kind: "none", reason: "unknown-work" });
+  assert.deepEqual(resolution.next(0), { kind: "finished", reason: "not-a-pdf", message: "text" });
 });
 
 test("a step with an open circuit is deferred, and other steps go first", () => {
@@ -75,7 +75,7 @@ test("a step with an open circuit is deferred, and other steps go first", () => 
   resolution.defer(stepOf(resolution.next(0)), 45 * SECOND_US, true);
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(two, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
   const waiting = resolution.next(0);
   assert.equal(waiting.kind, "wait");
   assert.equal(urlOf(waiting), "https://one.example/10.1%2Fa");
@@ -89,7 +89,7 @@ test("if every step has an open circuit, the work waits up to maxBreakerWaitMs a
   assert.ok("pending" in waiting);
   resolution.defer(waiting.pending, 90 * SECOND_US, true);
   assert.deepEqual(resolution.next(50 * SECOND_US), {
-    kind: "over",
+    kind: "finished",
     reason: "breaker-open",
     message: "circuit open: one.example",
   });
@@ -98,7 +98,7 @@ test("if every step has an open circuit, the work waits up to maxBreakerWaitMs a
 test("a temporary failure is tried five times over at least 15 s, and other steps go first", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   resolution.failed(stepOf(resolution.next(0)), DOWN, 0);
-  resolution.answered(stepOf(resolution.next(0)), { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(stepOf(resolution.next(0)), { kind: "none", reason: "no-copy" });
   let nowUs = 0;
   const pausesS: number[] = [];
   for (let again = 0; again < 4; again += 1) {
@@ -112,7 +112,7 @@ test("a temporary failure is tried five times over at least 15 s, and other step
     const pauseS = pausesS[index] ?? 0;
     assert.ok(pauseS >= leastS && pauseS <= 2 * leastS + 0.1, `${pauseS} s`);
   }
-  assert.deepEqual(resolution.next(nowUs), { kind: "over", reason: "http-status", message: "status 503" });
+  assert.deepEqual(resolution.next(nowUs), { kind: "finished", reason: "http-status", message: "status 503" });
 });
 
 test("identifiers that a resolver adds enable other resolvers", () => {
@@ -120,7 +120,7 @@ test("identifiers that a resolver adds enable other resolvers", () => {
   const resolution = resolutionOf([resolver("one"), pmc]);
   const query = stepOf(resolution.next(0));
   assert.equal(
-    resolution.answered(query, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", doi: "10.9/other" } }),
+    resolution.applyFinding(query, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", doi: "10.9/other" } }),
     true,
   );
   assert.deepEqual(resolution.work.ids, { pmcid: "PMC1", doi: "10.1/a" });
@@ -134,7 +134,7 @@ test("inferred candidates are fetched first, and the resolver is queried if they
   resolution.failed(file, NO_PDF, 0);
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(two, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
   assert.equal(urlOf(resolution.next(0)), "https://arxiv.example/10.1%2Fa");
 });
 
@@ -142,10 +142,10 @@ test("a less preferred format is fetched last, and an unwanted format never", ()
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   const xml: Candidate = { url: "https://x.example/a.xml", kind: "xml" };
   const html: Candidate = { url: "https://x.example/a.html", kind: "html" };
-  resolution.answered(stepOf(resolution.next(0)), found(html, xml));
+  resolution.applyFinding(stepOf(resolution.next(0)), found(html, xml));
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(two, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
   const file = stepOf(resolution.next(0));
   assert.equal(file.step.url, "https://x.example/a.xml");
   resolution.failed(file, { ...NO_PDF, reason: "not-xml" }, 0);
@@ -157,21 +157,21 @@ test("landing pages go to the page reader, and files that are gone to the archiv
   const archive = resolver("wayback", "url");
   const resolution = resolutionOf([resolver("one")], { pageReader, archive });
   const page: Candidate = { url: "https://p.example/a", kind: "landing" };
-  resolution.answered(stepOf(resolution.next(0)), found(page, page, "https://p.example/gone.pdf"));
+  resolution.applyFinding(stepOf(resolution.next(0)), found(page, page, "https://p.example/gone.pdf"));
   const gone = stepOf(resolution.next(0));
   resolution.failed(gone, { reason: "http-status", message: "status 404", status: 404, mayRetry: false }, 0);
   const look = stepOf(resolution.next(0));
   assert.equal(look.step.url, "https://landing_page.example/https%3A%2F%2Fp.example%2Fa");
-  resolution.answered(look, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(look, { kind: "none", reason: "no-copy" });
   const archived = stepOf(resolution.next(0));
   assert.equal(archived.step.url, "https://wayback.example/https%3A%2F%2Fp.example%2Fgone.pdf");
-  resolution.answered(archived, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(archived, { kind: "none", reason: "no-copy" });
   assert.equal(urlOf(resolution.next(0)), "http-status");
 });
 
 test("redirects are followed, and fail after a loop or too many hops", () => {
   const resolution = resolutionOf([resolver("one")]);
-  resolution.answered(stepOf(resolution.next(0)), found("https://x.example/0"));
+  resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));
   let pending = stepOf(resolution.next(0));
   for (let hop = 1; hop <= 10; hop += 1) {
     assert.equal(resolution.redirected(pending, `https://x.example/${hop}`), undefined);
@@ -190,7 +190,7 @@ test("a resolver with endless follow-up requests is stopped", () => {
   let rounds = 0;
   while (next.kind === "step") {
     rounds += 1;
-    resolution.answered(next.pending, {
+    resolution.applyFinding(next.pending, {
       kind: "follow-up",
       request: { url: `https://one.example/${rounds}`, role: "metadata" },
     });

@@ -27,7 +27,7 @@ export interface ResolutionOptions {
 }
 
 /** The order of steps; a lower rank goes first. Resolvers that were not queried yet have the rank `resolver`. */
-const RANK = { best: 0, followUp: 1, resolver: 2, page: 3, later: 4, archive: 5, lesser: 6 } as const;
+const RANK = { best: 0, followUp: 1, resolver: 2, page: 3, afterInferred: 4, archive: 5, lessPreferred: 6 } as const;
 
 /** Retries span at least 15 s, so that a short outage fails no work. */
 const TRIES_MAX = 5;
@@ -117,7 +117,7 @@ export class Resolution {
   }
 
   /** Applies the finding of a resolver. True if the work has got further ids, a title or a year. */
-  answered(pending: PendingStep, finding: Finding): boolean {
+  applyFinding(pending: PendingStep, finding: Finding): boolean {
     this.#clearBlocked();
     const { step, round } = pending;
     if (step.kind !== "ask") return false;
@@ -157,7 +157,7 @@ export class Resolution {
     if (format === -1 || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= CANDIDATES_MAX) return;
     this.#seenUrls.add(candidate.url);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
-    this.#addStep(step, format === 0 ? RANK.best : RANK.lesser + format, 0);
+    this.#addStep(step, format === 0 ? RANK.best : RANK.lessPreferred + format, 0);
   }
 
   #addPage(url: string): void {
@@ -198,7 +198,7 @@ export class Resolution {
       const step = request && ({ kind: "ask", resolver, about: this.#work, request, url: request.url } as const);
       if (known !== undefined && known.kind !== "follow-up") {
         this.#apply(known, resolver.name);
-        if (step !== undefined) this.#addStep(step, RANK.later, 0);
+        if (step !== undefined) this.#addStep(step, RANK.afterInferred, 0);
         const better = this.#pending.best(0);
         if (better?.rank !== RANK.best) continue;
         this.#pending.remove(better);
@@ -245,7 +245,7 @@ export class Resolution {
 
   #finish(reason = mainReason(this.#reasons)): NextStep {
     const openHosts = reason === "breaker-open" ? `circuit open: ${this.#pending.hosts.join(", ")}` : undefined;
-    return { kind: "over", reason, message: openHosts ?? this.#messages.get(reason) };
+    return { kind: "finished", reason, message: openHosts ?? this.#messages.get(reason) };
   }
 }
 

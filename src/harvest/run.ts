@@ -86,21 +86,26 @@ export class HarvestRun {
     this.#release = parts.release;
   }
 
-  /** Adds works to the manifest. Works whose file is present are skipped; with `again` they are revalidated. */
-  addWorks(works: readonly Work[], again = false): ListedCounts {
-    const tally = { pending: 0, present: 0, failed: 0 };
+  /** Adds works to the manifest. Works whose file is present are skipped; with `isRefresh` they are revalidated. */
+  addWorks(works: readonly Work[], isRefresh = false): ListedCounts {
+    const counts = { pending: 0, present: 0, failed: 0 };
     const isPresent = (sha256: string) => {
       const file = this.manifest.files.file(sha256);
       return file !== undefined && this.#fileStore.has(file);
     };
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
-      const some = this.manifest.addWorks(this.id, works.slice(from, from + WORKS_PER_TRANSACTION), isPresent, again);
-      tally.pending += some.pending;
-      tally.present += some.present;
-      tally.failed += some.failed;
+      const added = this.manifest.addWorks(
+        this.id,
+        works.slice(from, from + WORKS_PER_TRANSACTION),
+        isPresent,
+        isRefresh,
+      );
+      counts.pending += added.pending;
+      counts.present += added.present;
+      counts.failed += added.failed;
     }
     this.pipeline.worksAdded();
-    return tally;
+    return counts;
   }
 
   /** Adds unfinished works of earlier runs, and failed ones if `failed` is given. Returns their number. */

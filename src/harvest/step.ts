@@ -41,4 +41,4 @@ export interface PendingStep {
 export type NextStep =
   | { readonly kind: "step"; readonly pending: PendingStep }
   | { readonly kind: "wait"; readonly pending: PendingStep }
-  | { readonly kind: "over"; readonly reason: Reason; readonly message: string | undefined };
+  | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined };

@@ -77,8 +77,8 @@ export async function runFor(t: TestContext, folder: string, options: TestRunOpt
 }
 
 /** Runs until every work is settled, and closes the run. */
-export async function complete({ run }: TestRun, works: readonly Work[], again = false): Promise<void> {
-  run.addWorks(works, again);
+export async function complete({ run }: TestRun, works: readonly Work[], isRefresh = false): Promise<void> {
+  run.addWorks(works, isRefresh);
   run.pipeline.inputEnded();
   await run.pipeline.run();
   run.close("ended");

@@ -98,30 +98,35 @@ export class Manifest {
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
   }
 
-  /** Adds works to a run. Works that are done stay done if their file is present, unless `again` is set. */
-  addWorks(run: number, works: readonly Work[], isPresent: (sha256: string) => boolean, again = false): ListedCounts {
-    const tally = { pending: 0, present: 0, failed: 0 };
+  /** Adds works to a run. Works that are done stay done if their file is present, unless `isRefresh` is set. */
+  addWorks(
+    run: number,
+    works: readonly Work[],
+    isPresent: (sha256: string) => boolean,
+    isRefresh = false,
+  ): ListedCounts {
+    const counts = { pending: 0, present: 0, failed: 0 };
     const list = () => {
       for (const work of works) {
         const { key, ids, title = null, year = null } = work;
         const added = this.#add.run(key, JSON.stringify(ids), title, year, run, this.#time.wallMs());
-        if (added.changes === 1) tally.pending += 1;
-        else this.#addKnownWork(run, key, isPresent, again, tally);
+        if (added.changes === 1) counts.pending += 1;
+        else this.#addKnownWork(run, key, isPresent, isRefresh, counts);
       }
     };
     if (this.db.isTransaction) list();
     else inTransaction(this.db, "BEGIN IMMEDIATE", list);
-    return tally;
+    return counts;
   }
 
   /** Adds unfinished works to a run, and failed ones if `failed` is given (of one reason or all). Returns their number. */
   addUnfinished(run: number, failed: { readonly reason?: Reason | undefined } | undefined): number {
     const pending = this.db.prepare("UPDATE works SET run = ? WHERE state = 'pending'").run(run).changes;
     if (failed === undefined) return Number(pending);
-    const again = this.db.prepare(
+    const reopenFailed = this.db.prepare(
       "UPDATE works SET run = ?, state = 'pending', ended_ms = NULL WHERE state = 'failed' AND (?2 IS NULL OR reason = ?2)",
     );
-    return Number(pending) + Number(again.run(run, failed.reason ?? null).changes);
+    return Number(pending) + Number(reopenFailed.run(run, failed.reason ?? null).changes);
   }
 
   /** Starts a transaction: the added works are kept by `commitList` or removed by `rollbackList` and `endRun`. */
@@ -180,18 +185,18 @@ export class Manifest {
     run: number,
     key: string,
     isPresent: (sha256: string) => boolean,
-    again: boolean,
-    tally: { pending: number; present: number; failed: number },
+    isRefresh: boolean,
+    counts: { pending: number; present: number; failed: number },
   ): void {
     const row = this.#known.get(key);
     if (row === undefined) return;
     const { id, state, sha256 } = row;
     // The list names the work twice.
     if (Number(row["run"]) === run) return;
-    const isDone = state === "done" && !again && isPresent(String(sha256));
-    const now = state === "failed" ? "failed" : isDone ? "done" : "pending";
-    this.#reopen.run(run, now, now === "pending" ? null : this.#time.wallMs(), Number(id));
-    tally[now === "failed" ? "failed" : isDone ? "present" : "pending"] += 1;
+    const isDone = state === "done" && !isRefresh && isPresent(String(sha256));
+    const newState = state === "failed" ? "failed" : isDone ? "done" : "pending";
+    this.#reopen.run(run, newState, newState === "pending" ? null : this.#time.wallMs(), Number(id));
+    counts[newState === "failed" ? "failed" : isDone ? "present" : "pending"] += 1;
   }
 }
 
