@@ -331,3 +331,26 @@ test("a disk that cannot be written is a DownloadError that names the path", asy
     message: /^cannot write .*below: E/,
   });
 });
+
+test("after a mismatch whose next request is refused, a later call does not repeat the range", async t => {
+  const { save, server, hub } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
+    if (request.headers["range"] === undefined) return serveFile(request, response);
+    response.writeHead(416, { "content-range": "bytes */10" }).end();
+  });
+  await save({ requests: 1 });
+  let requests = 0;
+  const refused = save({
+    send: headers => {
+      requests += 1;
+      if (requests === 2) throw new Error("rate limit");
+      return hub.request(`${server.origin}/file`, { role: "artifact", headers });
+    },
+  });
+  await assert.rejects(refused, { message: "rate limit" });
+  assert.equal((await save()).kind, "saved");
+  assert.deepEqual(
+    server.requests.map(({ headers }) => headers["range"]),
+    [undefined, "bytes=100000-", undefined],
+  );
+});

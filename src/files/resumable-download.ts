@@ -85,10 +85,9 @@ export async function downloadFile(options: ResumableDownloadOptions): Promise<R
 async function transfer(options: ResumableDownloadOptions, partial: PartialFile): Promise<ResumableDownload> {
   const { maxBytes, requests: requestsMax = REQUESTS, signal, mayBeFile, onResume } = options;
   let interruptions = 0;
-  let mayResume = true;
   for (let requests = 1; ; requests += 1) {
     signal?.throwIfAborted();
-    const resumePoint = mayResume ? partial.resumePoint : undefined;
+    const { resumePoint } = partial;
     const response = await options.send({
       // If-Range covers a changed file, so that a conditional request and a range are never combined.
       ...(resumePoint === undefined ? conditionalHeaders(options) : rangeHeaders(resumePoint)),
@@ -105,7 +104,8 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
     }
     if (decision.kind === "mismatch") {
       await readBeginning(body);
-      mayResume = false;
+      // Deleted before the next request: if that is refused, a later call must not repeat the range.
+      await partial.discard();
       continue;
     }
     const resumedBytes = decision.kind === "full" ? 0 : partial.bytes;
@@ -132,7 +132,6 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         // An error of the hub, such as a passed deadline, would end the next request too.
         if (interruptions >= requestsMax || isDocstokgError(interruption.cause))
           return { kind: "incomplete", status, headers, bytes: partial.bytes, requests, ...interruption };
-        mayResume = true;
         onResume?.(partial.bytes, totalBytes);
         continue;
       }
