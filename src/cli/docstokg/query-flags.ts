@@ -36,6 +36,6 @@ export function queryOf(flags: Flags): OpenAlexQuery | undefined {
     max: number("max"),
   };
   const problems = queryProblems(query);
-  if (problems.length > 0) throw new ConfigError(problems.map(message => ({ where: "run", path: "", message })));
+  if (problems.length > 0) throw new ConfigError(problems);
   return query;
 }
