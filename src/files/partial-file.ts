@@ -17,7 +17,7 @@ export class PartialFile {
   readonly #recordStore: ResumeRecordStore;
   #record: ResumeRecord | undefined;
   #bytes: number;
-  /** Opened at the first write: most responses that are not a file need none. */
+  /** Opened at the first write: a response that is not the file creates none. */
   #file: FileHandle | undefined;
   /** Undefined while bytes of an earlier run have not been read. */
   #hash: Hash | undefined;

@@ -167,12 +167,12 @@ test("a later call resumes the partial file, and only with its record", async t 
     if (number === 1) interrupt(response, 120_000);
     else serveFile(request, response);
   });
-  const interrupted = await save({ requests: 1 });
+  const interrupted = await save({ maxInterruptions: 1 });
   assert.ok(interrupted.kind === "incomplete");
   assert.deepEqual([interrupted.bytes, interrupted.requests], [120_000, 1]);
   assert.ok(interrupted.cause instanceof Error);
   assert.equal((await stat(path)).size, 120_000);
-  const saved = await save({ requests: 1 });
+  const saved = await save({ maxInterruptions: 1 });
   assert.ok(saved.kind === "saved");
   assert.equal(saved.sha256, sha256);
   assert.equal(saved.resumedBytes, 120_000);
@@ -189,7 +189,7 @@ test("the partial file of another URL is not resumed", async t => {
     if (number === 1) interrupt(response, 120_000);
     else serveFile(request, response);
   });
-  assert.equal((await save({ requests: 1 })).kind, "incomplete");
+  assert.equal((await save({ maxInterruptions: 1 })).kind, "incomplete");
   assert.equal((await save({ record: resumeRecordBeside(path, "http://127.0.0.1/other") })).kind, "saved");
   assert.equal(server.requests[1]?.headers["range"], undefined);
 });
@@ -200,9 +200,9 @@ test("a partial file that is complete already is finished without a transfer", a
     if (number === 1) interrupt(response, file.length - 1);
     else serveFile(request, response);
   });
-  assert.equal((await save({ requests: 1 })).kind, "incomplete");
+  assert.equal((await save({ maxInterruptions: 1 })).kind, "incomplete");
   await appendFile(path, file.subarray(file.length - 1));
-  const saved = await save({ requests: 1 });
+  const saved = await save({ maxInterruptions: 1 });
   assert.ok(saved.kind === "saved");
   assert.equal(saved.sha256, sha256);
 });
@@ -268,7 +268,7 @@ test("an abort keeps the bytes for the next call", async t => {
 
 test("bytes that cannot be resumed are deleted when the download is interrupted", async t => {
   const { save, path } = await downloadFor(t, (_, response) => interrupt(response, 100_000, {}));
-  const result = await save({ requests: 1 });
+  const result = await save({ maxInterruptions: 1 });
   assert.ok(result.kind === "incomplete");
   assert.equal(result.bytes, 100_000);
   assert.deepEqual(await readdir(join(path, "..")), []);
@@ -282,8 +282,8 @@ test("a body that is shorter than announced is incomplete, and its bytes are kep
     const range = { "content-range": `bytes 100000-149999/${file.length}`, "content-length": 50_000 };
     response.writeHead(206, { ...range, etag: '"one"' }).end(file.subarray(100_000, 150_000));
   });
-  await save({ requests: 1 });
-  const result = await save({ requests: 1 });
+  await save({ maxInterruptions: 1 });
+  const result = await save({ maxInterruptions: 1 });
   assert.ok(result.kind === "incomplete");
   assert.equal(result.message, "received 150000 of 300000 bytes");
   assert.equal(result.cause, undefined);
@@ -313,7 +313,7 @@ test("a response that mayBeFile rejects does not touch the partial file", async 
     response.writeHead(200, { "x-bot-check": "yes" }).end("<html>Are you a person?</html>");
   });
   const mayBeFile = (headers: object) => !("x-bot-check" in headers);
-  await save({ requests: 1 });
+  await save({ maxInterruptions: 1 });
   assert.equal((await save({ mayBeFile })).kind, "response");
   assert.equal((await stat(path)).size, 100_000);
   const saved = await save({ mayBeFile });
@@ -338,7 +338,7 @@ test("after a mismatch whose next request is refused, a later call does not repe
     if (request.headers["range"] === undefined) return serveFile(request, response);
     response.writeHead(416, { "content-range": "bytes */10" }).end();
   });
-  await save({ requests: 1 });
+  await save({ maxInterruptions: 1 });
   let requests = 0;
   const refused = save({
     send: headers => {

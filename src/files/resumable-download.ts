@@ -21,8 +21,8 @@ export interface ResumableDownloadOptions {
     | { readonly etag?: string | undefined; readonly lastModified?: string | undefined }
     | undefined;
   readonly maxBytes: number;
-  /** How many requests may be sent when bodies are interrupted. @default 5 */
-  readonly requests?: number | undefined;
+  /** After so many interrupted bodies the download is incomplete. @default 5 */
+  readonly maxInterruptions?: number | undefined;
   /** False for a response that is not the file whatever its status, such as a bot check. @default every response may be */
   readonly mayBeFile?: ((headers: HeaderFields) => boolean) | undefined;
   /** Called after each chunk. */
@@ -60,7 +60,7 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
   | { readonly kind: "response"; readonly beginning: string }
 );
 
-const REQUESTS = 5;
+const MAX_INTERRUPTIONS = 5;
 const BEGINNING_BYTES_MAX = 16_384;
 
 /**
@@ -83,7 +83,7 @@ export async function downloadFile(options: ResumableDownloadOptions): Promise<R
 }
 
 async function transfer(options: ResumableDownloadOptions, partial: PartialFile): Promise<ResumableDownload> {
-  const { maxBytes, requests: requestsMax = REQUESTS, signal, mayBeFile, onResume } = options;
+  const { maxBytes, maxInterruptions = MAX_INTERRUPTIONS, signal, mayBeFile, onResume } = options;
   let interruptions = 0;
   for (let requests = 1; ; requests += 1) {
     signal?.throwIfAborted();
@@ -130,7 +130,7 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         signal?.throwIfAborted();
         interruptions += 1;
         // An error of the hub, such as a passed deadline, would end the next request too.
-        if (interruptions >= requestsMax || isDocstokgError(interruption.cause))
+        if (interruptions >= maxInterruptions || isDocstokgError(interruption.cause))
           return { kind: "incomplete", status, headers, bytes: partial.bytes, requests, ...interruption };
         onResume?.(partial.bytes, totalBytes);
         continue;

@@ -89,7 +89,7 @@ export class Downloads {
       knownValidators: source,
       maxBytes,
       // An interrupted work goes back to the queue of its host, so that another host can use the worker.
-      requests: 1,
+      maxInterruptions: 1,
       mayBeFile: headers => challengeInFields(plainHeaders(headers)) === undefined,
       signal,
       send: headers =>

@@ -72,7 +72,7 @@ function versionsOf(pmcid: string): ResolverRequest {
 }
 
 function parseConverted(response: ResolverResponse, work: Work): Finding {
-  // The converter returns 400 for an unknown id, or 404.
+  // The converter returns 400 or 404 for an unknown id.
   if (response.status === 400) return { kind: "none", reason: "unknown-work" };
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
