@@ -2,9 +2,10 @@
  * Decides whether a response continues a partial file (RFC 9110, sections 13 and 14). Pure, so that every unusual
  * response is one line in a test. Bytes of two responses are joined only under the same strong validator.
  */
+
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { parseHttpDate } from "../core/text/http-date.ts";
 import { fieldLine } from "../http/headers.ts";
-import type { HeaderFields } from "../http/stages/stage.ts";
 
 /** The year 2026: decides the century of dates with a two-digit year. */
 const TWO_DIGIT_YEAR_BASE_MS = 1_767_225_600_000;

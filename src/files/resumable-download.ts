@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { isDocstokgError } from "../errors.ts";
-import type { HeaderFields } from "../http/stages/stage.ts";
 import { BodyReader } from "./body-reader.ts";
 import { PartialFile } from "./partial-file.ts";
 import { decideRange, rangeHeaders, strongValidator } from "./range-decision.ts";

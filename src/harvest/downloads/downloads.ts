@@ -12,7 +12,6 @@ import { redactedUrl } from "../redacted-url.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
 import { challengeInFields } from "./challenge-page.ts";
-import { MEDIA_TYPES } from "./file-check.ts";
 import {
   ACCEPT,
   type FailedDownload,
@@ -21,7 +20,8 @@ import {
   incompleteFailure,
   responseFailure,
   tooLargeFailure,
-} from "./file-response.ts";
+} from "./download-failure.ts";
+import { MEDIA_TYPES } from "./file-check.ts";
 import type { FileStore } from "./file-store.ts";
 import { filePathFor, type Layout } from "./layout.ts";
 
