@@ -1,15 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { link, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { DownloadError } from "../errors.ts";
+import { errnoOf } from "./disk-errors.ts";
+import { hashFile } from "./file-hash.ts";
 
-/** Writes a small file whole or not at all: nobody ever reads half of it, and a crash leaves the old one. */
-export async function writeAtomically(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+/**
+ * Replaces a file in one step: a reader finds the old content or the new content, never a part of it, also after a
+ * crash. The folder must exist.
+ */
+export async function writeAtomically(path: string, content: string | Iterable<string>): Promise<void> {
   const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
   try {
     const file = await open(draft, "wx");
     try {
-      await file.writeFile(text);
+      await file.writeFile(content);
       await file.sync();
     } finally {
       await file.close();
@@ -22,28 +27,53 @@ export async function writeAtomically(path: string, text: string): Promise<void>
   await syncFolder(dirname(path));
 }
 
-/** Moves a finished file or folder to its place, and sees to it that it is still there after a power failure. */
+/** Renames a file or folder, creates the folder above the target, and makes the rename survive a power failure. */
 export async function moveDurably(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
   await rename(from, to);
   await syncFolder(dirname(to));
 }
 
-/** A rename is on the disk when its folder is. Not every platform lets a folder be opened; those need no such thing. */
-export async function syncFolder(path: string): Promise<void> {
+/** Codes of file systems without hard links. */
+const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+/**
+ * Moves a file to a path without ever replacing another file. May be repeated after a crash: if the target has the
+ * expected SHA-256 already, the move counts as done. Throws a DownloadError if the target has other content.
+ */
+export async function moveToNewPath(from: string, to: string, sha256: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  try {
+    // A link fails if the target exists; a rename would replace it.
+    await link(from, to);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === "EEXIST" || code === "ENOENT") {
+      if ((await hashFile(to)) !== sha256)
+        throw new DownloadError(`${to} exists with other content and is not overwritten`);
+    } else if (code !== undefined && NO_LINKS.has(code)) await rename(from, to);
+    else throw error;
+  }
+  await syncFolder(dirname(to));
+  await rm(from, { force: true });
+}
+
+/**
+ * A rename is safe against a power failure once its folder is flushed. Platforms that cannot open or flush a folder do
+ * not need this.
+ */
+async function syncFolder(path: string): Promise<void> {
   let folder: Awaited<ReturnType<typeof open>>;
   try {
     folder = await open(path, "r");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EISDIR" || code === "EPERM" || code === "EACCES") return;
+    if (["EISDIR", "EPERM", "EACCES"].includes(errnoOf(error) ?? "")) return;
     throw error;
   }
   try {
     await folder.sync();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (!["EINVAL", "EPERM", "ENOTSUP", "EBADF"].includes(code ?? "")) throw error;
+    if (!["EINVAL", "EPERM", "ENOTSUP", "EBADF"].includes(errnoOf(error) ?? "")) throw error;
   } finally {
     await folder.close();
   }

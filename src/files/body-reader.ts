@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
 
-/** As much as is taken ahead of a slow disk. */
+/** How far the reader may be ahead of a slow disk. */
 const READ_AHEAD_BYTES = 1_048_576;
 
 /**
- * A body piece by piece, with everything that has come: a stream that fails drops what it had buffered, and of a file
- * that breaks off every byte at hand is one that need not be sent again. Here a failure is told behind the last piece.
+ * Reads a response body chunk by chunk and loses none. A Node stream that fails drops its buffered chunks, and a resumed
+ * download would have to request them again. This reader reports the failure only after the last chunk.
  */
 export class BodyReader {
   readonly #body: Readable;
@@ -23,12 +23,12 @@ export class BodyReader {
       this.#wake?.();
     });
     body.once("end", () => this.#finish({}));
-    // Stays, because a body that is let go of early may fail once more.
+    // Never removed: a body that is destroyed early may emit a second error.
     body.on("error", (error: unknown) => this.#finish({ error }));
-    body.once("close", () => this.#finish({ error: new Error("the body was closed before its end") }));
+    body.once("close", () => this.#finish({ error: new Error("the response body closed before it was complete") }));
   }
 
-  /** Undefined at the end. Rejects with what the body failed with. */
+  /** The next chunk; undefined at the end. Rejects with the error of the body. */
   async next(): Promise<Buffer | undefined> {
     while (this.#chunks.length === 0 && this.#end === undefined) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -45,7 +45,7 @@ export class BodyReader {
     return chunk;
   }
 
-  /** Lets go of what is left. */
+  /** Ends the body without reading the rest, which frees its connection. */
   drop(): void {
     this.#body.destroy();
   }

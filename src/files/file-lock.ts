@@ -2,23 +2,24 @@ import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../core/breaker/backoff.ts";
+import { isBusy } from "../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../time/time.ts";
 
 export interface FileLockOptions {
   readonly time: Time;
   readonly signal?: AbortSignal | undefined;
-  /** Told once when somebody else has it. */
+  /** Called once if another process holds the lock. */
   readonly onWait?: (() => void) | undefined;
   /** @default Math.random */
   readonly random?: (() => number) | undefined;
 }
 
-/** Whoever holds it may hold it for as long as a large file takes; to look twice a second is soon enough. */
-const PAUSE = { baseMs: 25, capMs: 500 };
+/** A holder may keep the lock for as long as a large download takes, so two tries per second are enough. */
+const BACKOFF = { baseMs: 25, capMs: 500 };
 
 /**
- * One process at a time, by the operating system's own locks on a file: they end with their process, however it ends,
- * so that nobody has to guess whether a lock file is stale. SQLite is how Node gets at them.
+ * A lock that one process at a time can hold: a lock of the operating system on a file. The system releases the lock when the
+ * process ends in any way, so a lock is never stale. SQLite gives Node access to these locks.
  */
 export class FileLock implements AsyncDisposable {
   readonly #database: DatabaseSync;
@@ -27,41 +28,44 @@ export class FileLock implements AsyncDisposable {
     this.#database = database;
   }
 
-  /** Waits until it is free. Rejects with the signal's reason. */
-  static async take(path: string, { time, signal, onWait, random = Math.random }: FileLockOptions): Promise<FileLock> {
-    await mkdir(dirname(path), { recursive: true });
+  /** Waits until the lock is free. Rejects with the signal's reason. */
+  static async acquire(
+    path: string,
+    { time, signal, onWait, random = Math.random }: FileLockOptions,
+  ): Promise<FileLock> {
     for (let attempt = 1; ; attempt += 1) {
       signal?.throwIfAborted();
-      const database = await tryLock(path);
-      if (database !== undefined) return new FileLock(database);
+      const lock = await FileLock.tryAcquire(path);
+      if (lock !== undefined) return lock;
       if (attempt === 1) onWait?.();
-      await pause(time, backoffMs(PAUSE, attempt, random(), 1), signal);
+      await pause(time, backoffMs(BACKOFF, attempt, random(), 1), signal);
     }
   }
 
+  /** Never waits: undefined if the lock is held. Creates the lock file and its folder. Rejects with SQLite's error. */
+  static async tryAcquire(path: string): Promise<FileLock | undefined> {
+    // Loaded only here, because some supported versions of Node print a warning that it is experimental.
+    const { DatabaseSync } = await import("node:sqlite");
+    await mkdir(dirname(path), { recursive: true });
+    const database = new DatabaseSync(path, { timeout: 0 });
+    try {
+      // The transaction writes nothing and is never committed; its lock lasts until the database is closed.
+      database.exec("BEGIN EXCLUSIVE");
+      return new FileLock(database);
+    } catch (error) {
+      database.close();
+      if (isBusy(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** May be called twice. */
   release(): void {
     if (this.#database.isOpen) this.#database.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.release();
-  }
-}
-
-/** Undefined when somebody else has it. */
-async function tryLock(path: string): Promise<DatabaseSync | undefined> {
-  const { DatabaseSync } = await import("node:sqlite");
-  const database = new DatabaseSync(path);
-  try {
-    // An exclusive transaction that is never committed writes nothing, and its lock lasts until the file is closed.
-    database.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
-    return database;
-  } catch (error) {
-    database.close();
-    const { errcode } = error as { readonly errcode?: number };
-    // SQLITE_BUSY and SQLITE_LOCKED, whatever their extension.
-    if (errcode !== undefined && [5, 6].includes(errcode & 0xff)) return undefined;
-    throw error;
   }
 }
 
@@ -76,5 +80,7 @@ function pause(time: Time, ms: number, signal: AbortSignal | undefined): Promise
     reject(signal?.reason);
   };
   signal?.addEventListener("abort", onAbort, { once: true });
+  // The signal may have been aborted by `onWait`, before this listener was added.
+  if (signal?.aborted) onAbort();
   return promise;
 }

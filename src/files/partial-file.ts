@@ -1,151 +1,121 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { writeAtomically } from "./atomic-file.ts";
+import { ifExists, withDiskErrors } from "./disk-errors.ts";
 import type { ResumePoint } from "./range-decision.ts";
+import type { ResumeRecord, ResumeRecordStore } from "./resume-record.ts";
 
-/** What stands beside the bytes, so that another process can go on with them. No URL: it may hold a key. */
-interface PartialFileRecord {
-  readonly version: 1;
-  readonly url_sha256: string;
-  readonly validator: string;
-  readonly total_bytes: number | null;
-}
+const FILE_MODE = 0o644;
 
 /**
- * A file that is still arriving: its bytes at `path`, and beside them, in `<path>.json`, whose bytes they are. The note
- * is written before the first byte and removed before the file is emptied: bytes without one are nobody's.
+ * A file that is being received. Its resume record is saved before the first byte and deleted before the file is
+ * emptied, so bytes without a record are never resumed. Throws a DownloadError if the disk cannot be written.
  */
 export class PartialFile {
   readonly path: string;
-  readonly #urlHash: string;
-  readonly #file: FileHandle;
-  #hash: Hash | undefined = createHash("sha256");
-  #bytes = 0;
-  #validator: string | undefined;
-  #totalBytes: number | undefined;
+  readonly #recordStore: ResumeRecordStore;
+  #record: ResumeRecord | undefined;
+  #bytes: number;
+  /** Opened at the first write: a response that is not the file creates none. */
+  #file: FileHandle | undefined;
+  /** Undefined while bytes of an earlier run have not been read. */
+  #hash: Hash | undefined;
 
-  private constructor(path: string, urlHash: string, file: FileHandle) {
+  private constructor(path: string, recordStore: ResumeRecordStore, record: ResumeRecord | undefined, bytes: number) {
     this.path = path;
-    this.#urlHash = urlHash;
-    this.#file = file;
+    this.#recordStore = recordStore;
+    this.#record = record;
+    this.#bytes = bytes;
+    this.#hash = bytes === 0 ? createHash("sha256") : undefined;
   }
 
-  /** Finds what an earlier attempt has left for the same URL, or starts empty. One process at a time, please. */
-  static async open(path: string, url: string): Promise<PartialFile> {
-    await mkdir(dirname(path), { recursive: true });
-    const urlHash = createHash("sha256").update(url).digest("hex");
-    const record = await readRecord(recordPathOf(path));
-    const file = await open(path, "a+");
-    const partial = new PartialFile(path, urlHash, file);
-    try {
-      const { size } = await file.stat();
-      if (record?.url_sha256 !== urlHash) await partial.restart();
-      else {
-        partial.#bytes = size;
-        partial.#validator = record.validator;
-        partial.#totalBytes = record.total_bytes ?? undefined;
-        // Read again only when it turns out that they are of use.
-        partial.#hash = size === 0 ? createHash("sha256") : undefined;
-      }
-      return partial;
-    } catch (error) {
-      await file.close();
-      throw error;
-    }
+  /** Continues what an earlier download of the same URL has left, or starts empty. One caller at a time per path. */
+  static async open(path: string, recordStore: ResumeRecordStore): Promise<PartialFile> {
+    const record = await recordStore.load();
+    const size = record === undefined ? 0 : ((await ifExists(stat(path)))?.size ?? 0);
+    return new PartialFile(path, recordStore, record, size);
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** What may be gone on with; undefined when nothing may. */
+  /** Undefined if the download must start from the beginning. */
   get resumePoint(): ResumePoint | undefined {
-    if (this.#bytes === 0 || this.#validator === undefined) return undefined;
-    return { bytes: this.#bytes, validator: this.#validator, totalBytes: this.#totalBytes };
+    return this.#bytes === 0 || this.#record === undefined ? undefined : { bytes: this.#bytes, ...this.#record };
   }
 
-  /** Empty again, for bytes that this validator stands for; without one they cannot be gone on with. */
-  async restart(validator?: string, totalBytes?: number): Promise<void> {
-    await rm(recordPathOf(this.path), { force: true });
-    await this.#file.truncate(0);
+  /** Empties the file. Without a record, the bytes that follow cannot be resumed. */
+  async restart(record: ResumeRecord | undefined): Promise<void> {
+    await this.#recordStore.delete();
+    await this.close();
+    this.#file = await withDiskErrors(this.path, async () => {
+      await mkdir(dirname(this.path), { recursive: true });
+      return open(this.path, "w", FILE_MODE);
+    });
     this.#bytes = 0;
     this.#hash = createHash("sha256");
-    this.#validator = validator;
-    this.#totalBytes = totalBytes;
-    if (validator === undefined) return;
-    const record: PartialFileRecord = {
-      version: 1,
-      url_sha256: this.#urlHash,
-      validator,
-      total_bytes: totalBytes ?? null,
-    };
-    await writeAtomically(recordPathOf(this.path), `${JSON.stringify(record)}\n`);
+    this.#record = record;
+    if (record !== undefined) await this.#recordStore.save(record);
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    const hash = await this.#hashOfBytes();
-    for (let at = 0; at < chunk.length; ) {
-      const { bytesWritten } = await this.#file.write(chunk, at);
-      hash.update(chunk.subarray(at, at + bytesWritten));
-      at += bytesWritten;
-      this.#bytes += bytesWritten;
-    }
+    await withDiskErrors(this.path, async () => {
+      const hash = await this.#hashOfBytes();
+      const file = await this.#openFile();
+      for (let at = 0; at < chunk.length; ) {
+        const { bytesWritten } = await file.write(chunk, at, chunk.length - at, this.#bytes);
+        hash.update(chunk.subarray(at, at + bytesWritten));
+        at += bytesWritten;
+        this.#bytes += bytesWritten;
+      }
+    });
   }
 
-  /** The hash of all of it, once it is on the disk. The bytes stay where they are; the note goes. */
-  async finish(): Promise<string> {
-    const hash = await this.#hashOfBytes();
-    await this.#file.sync();
-    await rm(recordPathOf(this.path), { force: true });
-    return hash.digest("hex");
+  /**
+   * Flushes the file to the disk. File and record stay until the caller has moved the file: if the process dies before,
+   * the next one finds the complete file and transfers nothing.
+   */
+  async finish(): Promise<{ readonly bytes: number; readonly sha256: string }> {
+    return withDiskErrors(this.path, async () => {
+      const hash = await this.#hashOfBytes();
+      await (await this.#openFile()).sync();
+      return { bytes: this.#bytes, sha256: hash.digest("hex") };
+    });
   }
 
+  /** Deletes the file and its record. */
   async discard(): Promise<void> {
-    await removePartialFile(this.path);
+    await this.close();
+    await removePartialFile(this.path, this.#recordStore);
+    this.#bytes = 0;
+    this.#hash = createHash("sha256");
+    this.#record = undefined;
   }
 
   async close(): Promise<void> {
-    await this.#file.close();
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async #openFile(): Promise<FileHandle> {
+    this.#file ??= await open(this.path, "r+");
+    return this.#file;
   }
 
   async #hashOfBytes(): Promise<Hash> {
     if (this.#hash !== undefined) return this.#hash;
     const hash = createHash("sha256");
-    if (this.#bytes > 0)
-      for await (const chunk of createReadStream(this.path, { end: this.#bytes - 1 })) hash.update(chunk);
+    for await (const chunk of createReadStream(this.path, { end: this.#bytes - 1 })) hash.update(chunk);
     this.#hash = hash;
     return hash;
   }
 }
 
-/** The bytes and their note. */
-export async function removePartialFile(path: string): Promise<void> {
-  await rm(recordPathOf(path), { force: true });
-  await rm(path, { force: true });
-}
-
-function recordPathOf(path: string): string {
-  return `${path}.json`;
-}
-
-/** A note that cannot be read stands for nothing. */
-async function readRecord(path: string): Promise<PartialFileRecord | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-  try {
-    const record: Partial<PartialFileRecord> | null = JSON.parse(text);
-    const isRecord =
-      record?.version === 1 && typeof record.url_sha256 === "string" && typeof record.validator === "string";
-    return isRecord ? (record as PartialFileRecord) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+/** Deletes the record first, so that it never describes other bytes. */
+export async function removePartialFile(path: string, recordStore: ResumeRecordStore): Promise<void> {
+  await recordStore.delete();
+  await withDiskErrors(path, () => rm(path, { force: true }));
 }

@@ -1,41 +1,42 @@
 /**
- * Whether half a file may be gone on with (RFC 9110, 13 and 14): pure, so that every odd answer is a line in a test.
- * Two halves belong together only when the server vouches for it by a strong validator.
+ * Decides whether a response continues a partial file (RFC 9110, sections 13 and 14). Pure, so that every unusual
+ * response is one line in a test. Bytes of two responses are joined only under the same strong validator.
  */
+
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { parseHttpDate } from "../core/text/http-date.ts";
 import { fieldLine } from "../http/headers.ts";
-import type { HeaderFields } from "../http/stages/stage.ts";
 
-/** Decides the century of dates with two digits for a year, which nobody has sent for decades: 2026. */
+/** The year 2026: decides the century of dates with a two-digit year. */
 const TWO_DIGIT_YEAR_BASE_MS = 1_767_225_600_000;
 
-/** What is at hand of a file. */
+/** The bytes that an interrupted download has left. */
 export interface ResumePoint {
   readonly bytes: number;
-  /** An ETag or a date that stands for exactly these bytes. */
+  /** A strong ETag or date of the version these bytes belong to. */
   readonly validator: string;
-  /** Undefined where the server never said. */
+  /** Undefined if the server did not announce the length. */
   readonly totalBytes: number | undefined;
 }
 
-/** What an answer brings. */
+/** What to do with the body of a response. */
 export type RangeDecision =
-  /** The file from its beginning, whatever is at hand. */
-  | { readonly kind: "whole"; readonly totalBytes: number | undefined }
-  /** What is missing, to be put behind what is at hand. */
+  /** The body is the file from its beginning: drop the partial file. */
+  | { readonly kind: "full"; readonly totalBytes: number | undefined }
+  /** The body is the missing rest: append it to the partial file. */
   | { readonly kind: "rest"; readonly totalBytes: number | undefined }
-  /** Nothing: all of it is at hand. */
+  /** The partial file is complete already. */
   | { readonly kind: "complete" }
-  /** Nothing: the condition of the request holds. */
+  /** The file has not changed since the validators of the request (304). */
   | { readonly kind: "unchanged" }
-  /** A part that does not fit: to be asked for from the beginning. */
+  /** The body does not continue the partial file: request the file from its beginning. */
   | { readonly kind: "mismatch"; readonly reason: string }
-  /** No file at all. */
+  /** The response is not the file: an error, a redirect, a part that was not requested. */
   | { readonly kind: "other" };
 
 /**
- * The validator that may stand in `If-Range`: an ETag that is not weak, or a Last-Modified that is older than its answer
- * by a second or more, so that no second change can hide in it.
+ * The validator for `If-Range`: a strong ETag, or a Last-Modified at least one second older than the response. A younger
+ * date could cover two changes within the same second.
  */
 export function strongValidator(headers: HeaderFields): string | undefined {
   const etag = fieldLine(headers["etag"]);
@@ -47,54 +48,54 @@ export function strongValidator(headers: HeaderFields): string | undefined {
   return servedMs - modifiedMs >= 1000 ? modified : undefined;
 }
 
-/** The fields that ask for the rest; none where there is nothing to go on with. */
+/** Empty if there is nothing to resume. */
 export function rangeHeaders(resumePoint: ResumePoint | undefined): Readonly<Record<string, string>> {
   if (resumePoint === undefined || resumePoint.bytes === 0) return {};
   return { range: `bytes=${resumePoint.bytes}-`, "if-range": resumePoint.validator };
 }
 
-/** `half` is what the request named in its `Range`; undefined when it had none. */
+/** @param resumePoint of the request; undefined if it was sent without `Range` */
 export function decideRange(
   status: number,
   headers: HeaderFields,
   resumePoint: ResumePoint | undefined,
 ): RangeDecision {
-  if (status === 200) return { kind: "whole", totalBytes: contentLength(headers) };
+  if (status === 200) return { kind: "full", totalBytes: contentLength(headers) };
   if (status === 304) return { kind: "unchanged" };
-  if (status === 206) return decidePartialContent(headers, resumePoint);
+  if (status === 206 && resumePoint !== undefined) return decidePartialContent(headers, resumePoint);
   if (status === 416 && resumePoint !== undefined) {
     const [, total] = /^bytes \*\/(\d+)$/.exec(fieldLine(headers["content-range"]) ?? "") ?? [];
-    // Of the same length, and of the length that was announced with its validator: nothing is missing.
+    // Complete only if the length announced with the validator, the present length and the received bytes are the same.
     if (total !== undefined && Number(total) === resumePoint.bytes && resumePoint.totalBytes === resumePoint.bytes) {
       return { kind: "complete" };
     }
-    return { kind: "mismatch", reason: `the server has no bytes from ${resumePoint.bytes} on` };
+    return { kind: "mismatch", reason: `no content at offset ${resumePoint.bytes} (416)` };
   }
   return { kind: "other" };
 }
 
-function decidePartialContent(headers: HeaderFields, resumePoint: ResumePoint | undefined): RangeDecision {
-  if (resumePoint === undefined) return { kind: "mismatch", reason: "a part that nobody asked for" };
+function decidePartialContent(headers: HeaderFields, resumePoint: ResumePoint): RangeDecision {
   const field = fieldLine(headers["content-range"]) ?? "";
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(field) ?? [];
-  if (first === undefined) return { kind: "mismatch", reason: `a part without a place: ${JSON.stringify(field)}` };
+  if (first === undefined)
+    return { kind: "mismatch", reason: `206 with an invalid Content-Range: ${JSON.stringify(field)}` };
   if (Number(first) !== resumePoint.bytes)
-    return { kind: "mismatch", reason: `a part from ${first} instead of ${resumePoint.bytes}` };
+    return { kind: "mismatch", reason: `206 starting at ${first}, expected ${resumePoint.bytes}` };
   const validator = strongValidator(headers);
   if (validator?.startsWith('"') && validator !== resumePoint.validator) {
-    return { kind: "mismatch", reason: "a part of another version" };
+    return { kind: "mismatch", reason: "206 of another version (ETag differs)" };
   }
   const totalBytes = total === "*" || total === undefined ? undefined : Number(total);
   if (resumePoint.totalBytes !== undefined && totalBytes !== undefined && totalBytes !== resumePoint.totalBytes) {
-    return { kind: "mismatch", reason: `a part of ${totalBytes} bytes in all instead of ${resumePoint.totalBytes}` };
+    return { kind: "mismatch", reason: `206 with total length ${totalBytes}, expected ${resumePoint.totalBytes}` };
   }
-  // A server may give less than was asked for; the rest is asked for again.
+  // A server may send less than the requested range; the rest is requested again.
   return Number(last) < Number(first)
-    ? { kind: "mismatch", reason: "a part that ends before it begins" }
+    ? { kind: "mismatch", reason: "206 whose range ends before it begins" }
     : { kind: "rest", totalBytes: totalBytes ?? resumePoint.totalBytes };
 }
 
-/** Undefined for a body in another encoding of transfer, and for what is no number. */
+/** Undefined if absent (chunked encoding) or not a number. */
 function contentLength(headers: HeaderFields): number | undefined {
   const text = fieldLine(headers["content-length"]);
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;

@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { appendFile, readdir, readFile, stat, truncate } from "node:fs/promises";
+import { appendFile, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Handler, hubFor, serve } from "../../test/http/kit.ts";
-import { moveDurably, writeAtomically } from "./atomic-file.ts";
 import { removePartialFile } from "./partial-file.ts";
 import { downloadFile, type ResumableDownloadOptions } from "./resumable-download.ts";
+import { resumeRecordBeside } from "./resume-record.ts";
 
 const file = randomBytes(300_000);
 const sha256 = createHash("sha256").update(file).digest("hex");
 
 function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-save-"));
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-download-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Serves the file, with ranges, as a good server does. */
-function give(request: IncomingMessage, response: ServerResponse, headers = { etag: '"one"' } as object): void {
+/** Serves the file and supports ranges. */
+function serveFile(request: IncomingMessage, response: ServerResponse, headers = { etag: '"one"' } as object): void {
   const [, from] = /^bytes=(\d+)-$/.exec(request.headers["range"] ?? "") ?? [];
   const isSame = request.headers["if-range"] === undefined || request.headers["if-range"] === '"one"';
   if (from === undefined || !isSame) {
@@ -42,25 +42,27 @@ function give(request: IncomingMessage, response: ServerResponse, headers = { et
     .end(rest);
 }
 
-/** What to break off, and when: a reader that lags behind would lose what has come and is not read yet. */
+/** Responses to destroy once the client has written so many bytes. */
 const breaks = new Map<number, ServerResponse>();
 
-/** The beginning of the file, and when that has been read the connection is gone. */
-function breakOff(response: ServerResponse, bytes: number, headers: object = { etag: '"one"' }, from = 0): void {
+/** Sends the beginning of the file, and closes the connection after the client has written it. */
+function interrupt(response: ServerResponse, bytes: number, headers: object = { etag: '"one"' }, from = 0): void {
   const range = from > 0 ? { "content-range": `bytes ${from}-${file.length - 1}/${file.length}` } : {};
   response.writeHead(from > 0 ? 206 : 200, { "content-length": file.length - from, ...range, ...headers });
   breaks.set(from + bytes, response);
   response.write(file.subarray(from, from + bytes));
 }
 
-async function saving(t: TestContext, handler: Handler, options: Partial<ResumableDownloadOptions> = {}) {
+const URL_OF_FILE = "http://127.0.0.1/file";
+
+async function downloadFor(t: TestContext, handler: Handler, options: Partial<ResumableDownloadOptions> = {}) {
   const server = await serve(t, handler);
   const hub = await hubFor(t, { retry: false, breakers: { defaults: { fail_max: 100 } } });
   const path = options.path ?? join(folderFor(t), "file.part");
   const save = (more: Partial<ResumableDownloadOptions> = {}) =>
     downloadFile({
-      url: "http://127.0.0.1/file",
       path,
+      record: resumeRecordBeside(path, URL_OF_FILE),
       maxBytes: 1_000_000,
       onBytes: bytes => {
         breaks.get(bytes)?.destroy();
@@ -73,24 +75,26 @@ async function saving(t: TestContext, handler: Handler, options: Partial<Resumab
   return { server, hub, path, save };
 }
 
-test("a file is saved whole, with its hash, and no note is left", async t => {
-  const { save, path } = await saving(t, (request, response) => give(request, response));
+test("a file is saved complete, with its hash, and only the record stays beside it", async t => {
+  const { save, path } = await downloadFor(t, (request, response) => serveFile(request, response));
   const seen: number[] = [];
   const saved = await save({ onBytes: bytes => seen.push(bytes) });
   assert.deepEqual(
     { ...saved, headers: undefined },
-    { kind: "saved", bytes: file.length, sha256, headers: undefined, requests: 1, resumedBytes: 0 },
+    { kind: "saved", status: 200, bytes: file.length, sha256, headers: undefined, requests: 1, resumedBytes: 0 },
   );
   assert.ok((await readFile(path)).equals(file));
   assert.equal(seen.at(-1), file.length);
-  assert.deepEqual(await readdir(join(path, "..")), ["file.part"]);
+  assert.deepEqual(await readdir(join(path, "..")), ["file.part", "file.part.json"]);
+  await removePartialFile(path, resumeRecordBeside(path, URL_OF_FILE));
+  assert.deepEqual(await readdir(join(path, "..")), []);
 });
 
-test("a body that breaks off is gone on with where it broke off", async t => {
-  const { save, server } = await saving(t, (request, response, number) => {
-    if (number === 1) breakOff(response, 100_000);
-    else if (number === 2) breakOff(response, 50_000, { etag: '"one"' }, 100_000);
-    else give(request, response);
+test("an interrupted body is resumed where it ended", async t => {
+  const { save, server } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) interrupt(response, 100_000);
+    else if (number === 2) interrupt(response, 50_000, { etag: '"one"' }, 100_000);
+    else serveFile(request, response);
   });
   const saved = await save();
   assert.ok(saved.kind === "saved");
@@ -107,9 +111,9 @@ test("a body that breaks off is gone on with where it broke off", async t => {
   );
 });
 
-test("what has come before a break is kept, also when nobody was reading yet", async t => {
-  const { save } = await saving(t, (request, response, number) => {
-    if (number > 1) return give(request, response);
+test("bytes that were buffered when the connection broke are kept", async t => {
+  const { save } = await downloadFor(t, (request, response, number) => {
+    if (number > 1) return serveFile(request, response);
     response.writeHead(200, { "content-length": file.length, etag: '"one"' });
     response.write(file.subarray(0, 100_000), () => response.socket?.end());
   });
@@ -119,11 +123,11 @@ test("what has come before a break is kept, also when nobody was reading yet", a
   assert.equal(saved.resumedBytes, 100_000);
 });
 
-test("without a strong validator it begins anew", async t => {
+test("without a strong validator the download starts from the beginning", async t => {
   for (const headers of [{ etag: 'W/"one"' }, {}]) {
-    const { save, server } = await saving(t, (request, response, number) => {
-      if (number === 1) breakOff(response, 100_000, headers);
-      else give(request, response, headers);
+    const { save, server } = await downloadFor(t, (request, response, number) => {
+      if (number === 1) interrupt(response, 100_000, headers);
+      else serveFile(request, response, headers);
     });
     const saved = await save();
     assert.ok(saved.kind === "saved");
@@ -133,10 +137,10 @@ test("without a strong validator it begins anew", async t => {
   }
 });
 
-test("a file that changed meanwhile comes whole, and nothing of the old one is left", async t => {
+test("a file that has changed is downloaded from the beginning, without bytes of the old version", async t => {
   const other = randomBytes(200_000);
-  const { save, path } = await saving(t, (request, response, number) => {
-    if (number === 1) return breakOff(response, 100_000);
+  const { save, path } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
     assert.equal(request.headers["if-range"], '"one"');
     response.writeHead(200, { "content-length": other.length, etag: '"two"' }).end(other);
   });
@@ -146,10 +150,10 @@ test("a file that changed meanwhile comes whole, and nothing of the old one is l
   assert.equal(saved.sha256, createHash("sha256").update(other).digest("hex"));
 });
 
-test("a part that does not fit is thrown away and the whole is asked for", async t => {
-  const { save, path } = await saving(t, (request, response, number) => {
-    if (number === 1) return breakOff(response, 100_000);
-    if (request.headers["range"] === undefined) return give(request, response);
+test("after a 206 that does not continue the partial file, the complete file is requested", async t => {
+  const { save, path } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
+    if (request.headers["range"] === undefined) return serveFile(request, response);
     response.writeHead(206, { "content-range": `bytes 0-9/${file.length}`, "content-length": 10 });
     response.end(file.subarray(0, 10));
   });
@@ -158,90 +162,93 @@ test("a part that does not fit is thrown away and the whole is asked for", async
   assert.ok((await readFile(path)).equals(file));
 });
 
-test("what a run has left is gone on with by the next, and by the same URL only", async t => {
-  const { save, path, server } = await saving(t, (request, response, number) => {
-    if (number === 1) breakOff(response, 120_000);
-    else give(request, response);
+test("a later call resumes the partial file, and only with its record", async t => {
+  const { save, path, server } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) interrupt(response, 120_000);
+    else serveFile(request, response);
   });
-  await assert.rejects(save({ attempts: 1 }), {
-    code: "DOCSTOKG_DOWNLOAD",
-    message: /^127\.0\.0\.1 broke off 1 times: /,
-  });
+  const interrupted = await save({ maxInterruptions: 1 });
+  assert.ok(interrupted.kind === "incomplete");
+  assert.deepEqual([interrupted.bytes, interrupted.requests], [120_000, 1]);
+  assert.ok(interrupted.cause instanceof Error);
   assert.equal((await stat(path)).size, 120_000);
-  const saved = await save({ attempts: 1 });
+  const saved = await save({ maxInterruptions: 1 });
   assert.ok(saved.kind === "saved");
   assert.equal(saved.sha256, sha256);
   assert.equal(saved.resumedBytes, 120_000);
 
-  // Bytes whose note is gone, or which are another URL's, are nobody's.
   await truncate(path, 1000);
+  await rm(`${path}.json`);
   assert.equal((await save()).kind, "saved");
   assert.equal(server.requests.at(-1)?.headers["range"], undefined);
   assert.ok((await readFile(path)).equals(file));
 });
 
-test("a half of another URL is not gone on with", async t => {
-  const { save, server } = await saving(t, (request, response, number) => {
-    if (number === 1) breakOff(response, 120_000);
-    else give(request, response);
+test("the partial file of another URL is not resumed", async t => {
+  const { save, server, path } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) interrupt(response, 120_000);
+    else serveFile(request, response);
   });
-  await assert.rejects(save({ attempts: 1 }));
-  assert.equal((await save({ url: "http://127.0.0.1/other" })).kind, "saved");
+  assert.equal((await save({ maxInterruptions: 1 })).kind, "incomplete");
+  assert.equal((await save({ record: resumeRecordBeside(path, "http://127.0.0.1/other") })).kind, "saved");
   assert.equal(server.requests[1]?.headers["range"], undefined);
 });
 
-test("a half that turns out to be all of it is finished without another byte", async t => {
-  const { save, path } = await saving(t, (request, response, number) => {
-    // The last byte came, and the end of the answer did not.
-    if (number === 1) breakOff(response, file.length - 1);
-    else give(request, response);
+test("a partial file that is complete already is finished without a transfer", async t => {
+  const { save, path } = await downloadFor(t, (request, response, number) => {
+    // The process died after the last byte and before the end of the response.
+    if (number === 1) interrupt(response, file.length - 1);
+    else serveFile(request, response);
   });
-  await assert.rejects(save({ attempts: 1 }));
+  assert.equal((await save({ maxInterruptions: 1 })).kind, "incomplete");
   await appendFile(path, file.subarray(file.length - 1));
-  const saved = await save({ attempts: 1 });
+  const saved = await save({ maxInterruptions: 1 });
   assert.ok(saved.kind === "saved");
   assert.equal(saved.sha256, sha256);
 });
 
-test("an earlier answer's validators ask for changes only", async t => {
-  const { save, server } = await saving(t, (request, response) => {
+test("validators of a stored copy make the request conditional", async t => {
+  const { save, server } = await downloadFor(t, (request, response) => {
     const isKnown = request.headers["if-none-match"] === '"one"' || request.headers["if-modified-since"] !== undefined;
     if (isKnown) response.writeHead(304, { etag: '"one"' }).end();
-    else give(request, response);
+    else serveFile(request, response);
   });
   assert.equal((await save({ knownValidators: { etag: '"one"', lastModified: "x" } })).kind, "unchanged");
   assert.equal(server.requests[0]?.headers["if-modified-since"], undefined);
   assert.equal((await save({ knownValidators: { lastModified: "Mon, 16 Nov 2026 01:00:00 GMT" } })).kind, "unchanged");
 });
 
-test("what is no file is handed over with how it begins", async t => {
-  const { save } = await saving(t, (_, response) => {
+test("a response that is not the file is returned with its beginning, and leaves no file", async t => {
+  const { save, path } = await downloadFor(t, (_, response) => {
     response.writeHead(403, { "content-type": "text/plain" }).end(`no${"o".repeat(50_000)}`);
   });
-  const answer = await save();
-  assert.ok(answer.kind === "answered");
-  assert.equal(answer.status, 403);
-  assert.match(answer.text, /^noo/);
-  assert.equal(answer.text.length, 16_384);
+  const result = await save();
+  assert.ok(result.kind === "response");
+  assert.equal(result.status, 403);
+  assert.match(result.beginning, /^noo/);
+  assert.equal(result.beginning.length, 16_384);
+  assert.deepEqual(await readdir(join(path, "..")), []);
 });
 
-test("a file longer than wanted is refused by its announced length, and by its bytes, and leaves nothing", async t => {
-  const { save, path } = await saving(t, (request, response, number) => {
-    if (number === 1) return give(request, response);
+test("a file above maxBytes is refused by its announced length or by its bytes, and leaves nothing", async t => {
+  const { save, path } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return serveFile(request, response);
     response.writeHead(200, { etag: '"one"' });
     response.end(file);
   });
-  await assert.rejects(save({ maxBytes: 1000 }), /sends a file of 300000 bytes where at most 1000 are wanted/);
-  await assert.rejects(save({ maxBytes: 1000 }), /sends a file where at most 1000 are wanted/);
-  await assert.rejects(stat(path), { code: "ENOENT" });
-  await removePartialFile(path);
+  for (const bytes of [file.length, undefined]) {
+    const result = await save({ maxBytes: 1000 });
+    assert.ok(result.kind === "too-large");
+    assert.equal(result.bytes, bytes);
+    assert.deepEqual(await readdir(join(path, "..")), []);
+  }
 });
 
-test("an abort leaves the half for the next time", async t => {
+test("an abort keeps the bytes for the next call", async t => {
   const controller = new AbortController();
   const { signal } = controller;
-  const { save, server, hub, path } = await saving(t, (request, response, number) => {
-    if (number > 1) return give(request, response);
+  const { save, server, hub, path } = await downloadFor(t, (request, response, number) => {
+    if (number > 1) return serveFile(request, response);
     response.writeHead(200, { "content-length": file.length, etag: '"one"' });
     response.write(file.subarray(0, 100_000));
   });
@@ -259,14 +266,91 @@ test("an abort leaves the half for the next time", async t => {
   assert.equal(saved.resumedBytes, 100_000);
 });
 
-test("a small file is written whole or not at all", async t => {
+test("bytes that cannot be resumed are deleted when the download is interrupted", async t => {
+  const { save, path } = await downloadFor(t, (_, response) => interrupt(response, 100_000, {}));
+  const result = await save({ maxInterruptions: 1 });
+  assert.ok(result.kind === "incomplete");
+  assert.equal(result.bytes, 100_000);
+  assert.deepEqual(await readdir(join(path, "..")), []);
+});
+
+test("a body that is shorter than announced is incomplete, and its bytes are kept", async t => {
+  const { save, server } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
+    if (number > 2) return serveFile(request, response);
+    // Less than the requested range, which a server may send.
+    const range = { "content-range": `bytes 100000-149999/${file.length}`, "content-length": 50_000 };
+    response.writeHead(206, { ...range, etag: '"one"' }).end(file.subarray(100_000, 150_000));
+  });
+  await save({ maxInterruptions: 1 });
+  const result = await save({ maxInterruptions: 1 });
+  assert.ok(result.kind === "incomplete");
+  assert.equal(result.message, "received 150000 of 300000 bytes");
+  assert.equal(result.cause, undefined);
+  assert.equal((await save()).kind, "saved");
+  assert.equal(server.requests[2]?.headers["range"], "bytes=150000-");
+});
+
+test("more bytes than announced are never joined, and the file is requested from the beginning", async t => {
+  const { save, path, server } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
+    if (request.headers["range"] === undefined) return serveFile(request, response);
+    const range = { "content-range": `bytes 100000-${file.length - 1}/${file.length}` };
+    response.writeHead(206, { ...range, etag: '"one"' }).end(Buffer.alloc(250_000));
+  });
+  assert.equal((await save()).kind, "saved");
+  assert.ok((await readFile(path)).equals(file));
+  assert.deepEqual(
+    server.requests.map(({ headers }) => headers["range"]),
+    [undefined, "bytes=100000-", undefined],
+  );
+});
+
+test("a response that mayBeFile rejects does not touch the partial file", async t => {
+  const { save, path } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
+    if (number > 2) return serveFile(request, response);
+    response.writeHead(200, { "x-bot-check": "yes" }).end("<html>Are you a person?</html>");
+  });
+  const mayBeFile = (headers: object) => !("x-bot-check" in headers);
+  await save({ maxInterruptions: 1 });
+  assert.equal((await save({ mayBeFile })).kind, "response");
+  assert.equal((await stat(path)).size, 100_000);
+  const saved = await save({ mayBeFile });
+  assert.ok(saved.kind === "saved");
+  assert.equal(saved.resumedBytes, 100_000);
+});
+
+test("a disk that cannot be written is a DownloadError that names the path", async t => {
+  const { save } = await downloadFor(t, (request, response) => serveFile(request, response));
   const folder = folderFor(t);
-  const path = join(folder, "deep", "note.json");
-  await writeAtomically(path, "one\n");
-  await writeAtomically(path, "two\n");
-  assert.equal(await readFile(path, "utf8"), "two\n");
-  assert.deepEqual(await readdir(join(folder, "deep")), ["note.json"]);
-  await assert.rejects(writeAtomically(join(path, "below"), "x"));
-  await moveDurably(path, join(folder, "there", "note.json"));
-  assert.equal(await readFile(join(folder, "there", "note.json"), "utf8"), "two\n");
+  await writeFile(join(folder, "file"), "not a folder");
+  const path = join(folder, "file", "below");
+  await assert.rejects(save({ path, record: resumeRecordBeside(join(folder, "x"), URL_OF_FILE) }), {
+    code: "DOCSTOKG_DOWNLOAD",
+    message: /^cannot write .*below: E/,
+  });
+});
+
+test("after a mismatch whose next request is refused, a later call does not repeat the range", async t => {
+  const { save, server, hub } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) return interrupt(response, 100_000);
+    if (request.headers["range"] === undefined) return serveFile(request, response);
+    response.writeHead(416, { "content-range": "bytes */10" }).end();
+  });
+  await save({ maxInterruptions: 1 });
+  let requests = 0;
+  const refused = save({
+    send: headers => {
+      requests += 1;
+      if (requests === 2) throw new Error("rate limit");
+      return hub.request(`${server.origin}/file`, { role: "artifact", headers });
+    },
+  });
+  await assert.rejects(refused, { message: "rate limit" });
+  assert.equal((await save()).kind, "saved");
+  assert.deepEqual(
+    server.requests.map(({ headers }) => headers["range"]),
+    [undefined, "bytes=100000-", undefined],
+  );
 });

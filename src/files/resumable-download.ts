@@ -1,192 +1,202 @@
 import type { Dispatcher } from "undici";
-import { DownloadError, isDocstokgError } from "../errors.ts";
-import type { HeaderFields } from "../http/stages/stage.ts";
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
+import { isDocstokgError } from "../errors.ts";
 import { BodyReader } from "./body-reader.ts";
 import { PartialFile } from "./partial-file.ts";
 import { decideRange, rangeHeaders, strongValidator } from "./range-decision.ts";
+import type { ResumeRecordStore } from "./resume-record.ts";
 
-/** An answer as `hub.request` gives it. */
+/** A response of `hub.request`. */
 export type DownloadResponse = Pick<Dispatcher.ResponseData<unknown>, "statusCode" | "headers" | "body">;
 
 export interface ResumableDownloadOptions {
-  /** Whose bytes they are: what an earlier run has left is gone on with for the same URL only. */
-  readonly url: string;
-  /** Where they gather, with a note beside them. They stay there when all has come, for the caller to judge and move. */
+  /** The partial file. It stays there when the download is complete; the caller checks it and moves it. */
   readonly path: string;
-  /** Sends the request with these fields added: through a hub, as an artifact, with redirects followed. */
-  readonly send: (fields: Readonly<Record<string, string>>) => Promise<DownloadResponse>;
-  /** What is kept of an earlier answer: asks for the file only if it has changed since. */
+  /** The resume record of this path and URL. */
+  readonly record: ResumeRecordStore;
+  /** Sends the request through the hub, with these header fields added. */
+  readonly send: (headers: Readonly<Record<string, string>>) => Promise<DownloadResponse>;
+  /** Validators of a stored copy: the server answers 304 if the file has not changed. */
   readonly knownValidators?:
     | { readonly etag?: string | undefined; readonly lastModified?: string | undefined }
     | undefined;
   readonly maxBytes: number;
-  /** Requests in all, where bodies break off. @default 5 */
-  readonly attempts?: number | undefined;
-  /** Told after each piece. */
+  /** After so many interrupted bodies the download is incomplete. @default 5 */
+  readonly maxInterruptions?: number | undefined;
+  /** False for a response that is not the file whatever its status, such as a bot check. @default every response may be */
+  readonly mayBeFile?: ((headers: HeaderFields) => boolean) | undefined;
+  /** Called after each chunk. */
   readonly onBytes?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
-  /** Told when a body broke off, and is asked for again. */
+  /** Called when a body was interrupted and the rest is requested. */
   readonly onResume?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export type ResumableDownload =
+/** Status and headers are those of the last response. */
+export type ResumableDownload = { readonly status: number; readonly headers: HeaderFields } & (
   | {
+      /** The complete file is on the disk, with the announced length. */
       readonly kind: "saved";
       readonly bytes: number;
       readonly sha256: string;
-      /** Of the last answer. */
-      readonly headers: HeaderFields;
-      /** How often the file was asked for. */
+      /** How many requests were sent. */
       readonly requests: number;
-      /** Bytes that did not have to be sent again, because they were at hand. */
+      /** Bytes that were on the disk before the last request and were not transferred again. */
       readonly resumedBytes: number;
     }
-  | { readonly kind: "unchanged"; readonly headers: HeaderFields }
-  /** No file: a refusal, an error, a redirect that was not followed. `text` is how it begins. */
-  | { readonly kind: "answered"; readonly status: number; readonly headers: HeaderFields; readonly text: string };
+  | { readonly kind: "unchanged" }
+  /** The body ended too early, or was longer than announced. Bytes that can be resumed stay on the disk. */
+  | {
+      readonly kind: "incomplete";
+      readonly bytes: number;
+      readonly requests: number;
+      readonly message: string;
+      /** The error of the body; undefined if the body ended without one. */
+      readonly cause: unknown;
+    }
+  /** The file is larger than `maxBytes`; nothing of it stays. `bytes` is its length, if that was announced. */
+  | { readonly kind: "too-large"; readonly bytes: number | undefined }
+  /** The response is not the file. */
+  | { readonly kind: "response"; readonly beginning: string }
+);
 
-const ATTEMPTS = 5;
-const TEXT_BYTES_MAX = 16_384;
+const MAX_INTERRUPTIONS = 5;
+const BEGINNING_BYTES_MAX = 16_384;
 
 /**
- * Streams a file to the disk, and goes on where it broke off: with this run's half or with that of a run that was
- * killed. Nothing is buffered, nothing is put together that a strong validator does not vouch for, and what comes back
- * as saved has the announced length, its hash, and is on the disk.
- * Rejects with a DownloadError, with a refusal of the hub, or with the signal's reason; the half stays for the next time.
+ * Downloads a file to the disk and resumes where an earlier request or an earlier process was interrupted. The file is
+ * never held in memory, and bytes are joined only under the same strong validator.
+ * Rejects with the error of `send`, with the signal's reason, or with a DownloadError of the disk; bytes that can be
+ * resumed stay.
  */
 export async function downloadFile(options: ResumableDownloadOptions): Promise<ResumableDownload> {
-  const { url, path, maxBytes, attempts = ATTEMPTS, signal } = options;
-  const partial = await PartialFile.open(path, url);
-  let resumedBytes = 0;
-  let mayResume = true;
+  const partial = await PartialFile.open(options.path, options.record);
+  let isSaved = false;
   try {
-    for (let request = 1; ; request += 1) {
-      signal?.throwIfAborted();
-      const resumePoint = mayResume ? partial.resumePoint : undefined;
-      const answer = await options.send({
-        ...conditions(options, resumePoint === undefined),
-        ...rangeHeaders(resumePoint),
-      });
-      const { statusCode, headers } = answer;
-      // At once: what comes while the disk is asked for room must not be lost.
-      const body = new BodyReader(answer.body);
-      const decision = decideRange(statusCode, headers, resumePoint);
-      if (decision.kind === "unchanged" || decision.kind === "other") {
-        const text = await readTextPrefix(body);
-        if (partial.bytes === 0) await partial.discard();
-        if (decision.kind === "unchanged") return { kind: "unchanged", headers };
-        return { kind: "answered", status: statusCode, headers, text };
-      }
-      if (decision.kind === "mismatch") {
-        await readTextPrefix(body);
-        if (request >= attempts) throw new DownloadError(`${hostOf(url)} answers with ${decision.reason}`);
-        mayResume = false;
-        continue;
-      }
-      let totalBytes = resumePoint?.totalBytes;
-      resumedBytes = decision.kind === "whole" ? 0 : partial.bytes;
-      if (decision.kind === "complete") await readTextPrefix(body);
-      else {
-        totalBytes = decision.totalBytes;
-        if ((totalBytes ?? 0) > maxBytes) {
-          body.drop();
-          await partial.discard();
-          throw tooLargeError(url, totalBytes, maxBytes);
-        }
-        if (decision.kind === "whole") await partial.restart(strongValidator(headers), totalBytes);
-        const problem = await copyBody(body, partial, { ...options, totalBytes });
-        if (problem !== undefined) {
-          signal?.throwIfAborted();
-          if (request < attempts) {
-            mayResume = true;
-            options.onResume?.(partial.bytes, totalBytes);
-            continue;
-          }
-          throw new DownloadError(`${hostOf(url)} broke off ${request} times: ${problem.message}`, {
-            cause: problem.cause,
-          });
-        }
-      }
-      const { bytes } = partial;
-      return { kind: "saved", bytes, sha256: await partial.finish(), headers, requests: request, resumedBytes };
-    }
+    const result = await transfer(options, partial);
+    isSaved = result.kind === "saved";
+    return result;
   } finally {
     await partial.close();
+    if (!isSaved && partial.resumePoint === undefined) await partial.discard();
   }
 }
 
-/** Not together with a range: what changed is wanted whole, and If-Range sees to that. */
-function conditions({ knownValidators }: ResumableDownloadOptions, isWhole: boolean): Readonly<Record<string, string>> {
-  const fields: Record<string, string> = {};
-  if (!isWhole) return fields;
-  if (knownValidators?.etag !== undefined) fields["if-none-match"] = knownValidators.etag;
-  else if (knownValidators?.lastModified !== undefined) fields["if-modified-since"] = knownValidators.lastModified;
-  return fields;
+async function transfer(options: ResumableDownloadOptions, partial: PartialFile): Promise<ResumableDownload> {
+  const { maxBytes, maxInterruptions = MAX_INTERRUPTIONS, signal, mayBeFile, onResume } = options;
+  let interruptions = 0;
+  for (let requests = 1; ; requests += 1) {
+    signal?.throwIfAborted();
+    const { resumePoint } = partial;
+    const response = await options.send({
+      // If-Range covers a changed file, so that a conditional request and a range are never combined.
+      ...(resumePoint === undefined ? conditionalHeaders(options) : rangeHeaders(resumePoint)),
+    });
+    const { statusCode: status, headers } = response;
+    // Created before anything is awaited, so that no chunk is lost.
+    const body = new BodyReader(response.body);
+    const decision = mayBeFile?.(headers) === false ? OTHER : decideRange(status, headers, resumePoint);
+    if (decision.kind === "unchanged" || decision.kind === "other") {
+      const beginning = await readBeginning(body);
+      return decision.kind === "unchanged"
+        ? { kind: "unchanged", status, headers }
+        : { kind: "response", status, headers, beginning };
+    }
+    if (decision.kind === "mismatch") {
+      await readBeginning(body);
+      // Deleted before the next request: if that is refused, a later call must not repeat the range.
+      await partial.discard();
+      continue;
+    }
+    const resumedBytes = decision.kind === "full" ? 0 : partial.bytes;
+    if (decision.kind === "complete") await readBeginning(body);
+    else {
+      const { totalBytes } = decision;
+      if (totalBytes !== undefined && totalBytes > maxBytes) {
+        body.drop();
+        await partial.discard();
+        return { kind: "too-large", status, headers, bytes: totalBytes };
+      }
+      if (decision.kind === "full") {
+        const validator = strongValidator(headers);
+        await partial.restart(validator === undefined ? undefined : { validator, totalBytes });
+      }
+      const interruption = await copyBody(body, partial, { ...options, totalBytes });
+      if (interruption === "too-large") {
+        await partial.discard();
+        return { kind: "too-large", status, headers, bytes: undefined };
+      }
+      if (interruption !== undefined) {
+        signal?.throwIfAborted();
+        interruptions += 1;
+        // An error of the hub, such as a passed deadline, would end the next request too.
+        if (interruptions >= maxInterruptions || isDocstokgError(interruption.cause))
+          return { kind: "incomplete", status, headers, bytes: partial.bytes, requests, ...interruption };
+        onResume?.(partial.bytes, totalBytes);
+        continue;
+      }
+    }
+    return { kind: "saved", status, headers, ...(await partial.finish()), requests, resumedBytes };
+  }
 }
 
-interface TransferProblem {
+const OTHER = { kind: "other" } as const;
+
+function conditionalHeaders({ knownValidators }: ResumableDownloadOptions): Readonly<Record<string, string>> {
+  const { etag, lastModified } = knownValidators ?? {};
+  if (etag !== undefined) return { "if-none-match": etag };
+  return lastModified === undefined ? {} : { "if-modified-since": lastModified };
+}
+
+interface Interruption {
   readonly message: string;
-  readonly cause?: unknown;
+  readonly cause: unknown;
 }
 
-/** Undefined when the body has come to its announced end; otherwise how it broke off. */
+/** Undefined if the body ended at its announced length, or at any length if none was announced. */
 async function copyBody(
   body: BodyReader,
   partial: PartialFile,
-  { url, maxBytes, totalBytes, onBytes }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
-): Promise<TransferProblem | undefined> {
+  { maxBytes, totalBytes, onBytes }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
+): Promise<Interruption | "too-large" | undefined> {
   try {
     for (;;) {
       let chunk: Buffer | undefined;
       try {
         chunk = await body.next();
       } catch (cause) {
-        // What the hub decided against is no accident of the network.
-        if (isDocstokgError(cause)) throw cause;
         return { message: cause instanceof Error ? cause.message : String(cause), cause };
       }
       if (chunk === undefined) break;
-      if (partial.bytes + chunk.length > maxBytes) {
-        await partial.discard();
-        throw tooLargeError(url, undefined, maxBytes);
-      }
+      if (partial.bytes + chunk.length > maxBytes) return "too-large";
       await partial.append(chunk);
       onBytes?.(partial.bytes, totalBytes);
     }
   } finally {
     body.drop();
   }
-  if (totalBytes === undefined || partial.bytes === totalBytes) return undefined;
-  if (partial.bytes < totalBytes) return { message: `${partial.bytes} of ${totalBytes} bytes came` };
-  await partial.discard();
-  throw new DownloadError(`${hostOf(url)} sent ${partial.bytes} bytes although it had announced ${totalBytes}`);
+  const { bytes } = partial;
+  if (totalBytes === undefined || bytes === totalBytes) return undefined;
+  // Which of the bytes are wrong is unknown.
+  if (bytes > totalBytes) await partial.discard();
+  return { message: `received ${bytes} of ${totalBytes} bytes`, cause: undefined };
 }
 
-/** How a body that is no file begins; the rest of it is not read. */
-async function readTextPrefix(body: BodyReader): Promise<string> {
+/** The start of a body that is not a file, for messages. The rest is not read. */
+async function readBeginning(body: BodyReader): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes >= TEXT_BYTES_MAX) break;
+      if (bytes >= BEGINNING_BYTES_MAX) break;
     }
   } catch (error) {
     if (isDocstokgError(error)) throw error;
-    // An error page that breaks off has said what it is by its status.
+    // An incomplete error page is no problem: the status is known.
   } finally {
     body.drop();
   }
-  return Buffer.concat(chunks).subarray(0, TEXT_BYTES_MAX).toString("utf8");
-}
-
-function tooLargeError(url: string, bytes: number | undefined, maxBytes: number): DownloadError {
-  const length = bytes === undefined ? "" : ` of ${bytes} bytes`;
-  return new DownloadError(`${hostOf(url)} sends a file${length} where at most ${maxBytes} are wanted`);
-}
-
-/** The host alone: a query may hold a key. */
-function hostOf(url: string): string {
-  return URL.parse(url)?.host ?? "the server";
+  return Buffer.concat(chunks).subarray(0, BEGINNING_BYTES_MAX).toString("utf8");
 }

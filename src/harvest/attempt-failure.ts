@@ -1,16 +1,16 @@
 import { DeadlineExceededError, PrivateAddressError, RedirectError } from "../errors.ts";
 import type { Reason } from "./reason.ts";
 
-/** What went wrong with one attempt. */
+/** Why one attempt failed. */
 export interface AttemptFailure {
   readonly reason: Reason;
   readonly message: string;
   readonly status?: number | undefined;
-  /** The same may do better a little later. */
+  /** Whether the same request may succeed later. */
   readonly mayRetry: boolean;
 }
 
-/** What a request that failed without an answer, or in the middle of one, came to. Not for our own refusals. */
+/** Classifies an error of a request without a complete response. Not for refusals by the hub. */
 export function failureOf(error: unknown): AttemptFailure {
   if (error instanceof PrivateAddressError) {
     return { reason: "private-address", message: error.message, mayRetry: false };
@@ -21,12 +21,12 @@ export function failureOf(error: unknown): AttemptFailure {
   return { reason: isLate ? "time-out" : "network", message: code, mayRetry: true };
 }
 
-/** The server may well do better another time. */
+/** Whether a response with this status may be different later. */
 export function isTransientStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
 }
 
-/** A word for an error. Not its message, which may quote an address. */
+/** The code or name of an error. Its message is not used, because it may contain a URL with a key. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ("code" in error && typeof error.code === "string") return error.code;

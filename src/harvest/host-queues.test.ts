@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { HostQueues } from "./host-queues.ts";
 
-test("hosts take turns, whoever came first", () => {
+test("hosts take turns, regardless of the order of tasks", () => {
   const queues = new HostQueues<string>();
   for (const task of ["a1", "a2", "a3", "b1", "b2", "c1"]) queues.add(task, task.slice(0, 1), 0, 0);
   const order = Array.from({ length: 6 }, () => queues.take(10)?.task);
@@ -12,7 +12,7 @@ test("hosts take turns, whoever came first", () => {
   assert.equal(queues.size, 0);
 });
 
-test("one that was refused comes again at the time it was told, before those behind it, and keeps nobody else", () => {
+test("a refused task is taken first at its time, and delays no other host", () => {
   const queues = new HostQueues<string>();
   for (const task of ["a1", "a2", "b1"]) queues.add(task, task.slice(0, 1), 0, 0);
   const first = queues.take(0);
@@ -23,12 +23,12 @@ test("one that was refused comes again at the time it was told, before those beh
   assert.equal(queues.nextUs(), 500);
   assert.equal(queues.take(499), undefined);
   assert.equal(queues.take(500)?.task, "a1");
-  // One at a time from now on: the next might be in vain, and that is known in a moment.
+  // Tasks of this queue are now taken one by one, because the next may be refused too.
   assert.equal(queues.take(500), undefined);
   assert.equal(queues.take(1500)?.task, "a2");
 });
 
-test("a lane without a free slot waits for a word, and not for ever", () => {
+test("a queue without a free slot waits for slotFreed, or until its time", () => {
   const queues = new HostQueues<string>();
   queues.requeueUntilSlot("a1", "a", 250, 0);
   assert.equal(queues.take(249), undefined);
@@ -39,14 +39,14 @@ test("a lane without a free slot waits for a word, and not for ever", () => {
   assert.equal(queues.take(350)?.task, "b1");
 });
 
-test("a word about slots does not hurry a lane that lacks time", () => {
+test("slotFreed does not change a queue that waits for a time", () => {
   const queues = new HostQueues<string>();
   queues.requeue("a1", "a", 500, 0);
   queues.slotFreed(0);
   assert.equal(queues.take(0), undefined);
 });
 
-test("nobody is lost, and nobody goes before his time", () => {
+test("no task is lost, and none is taken before its time", () => {
   const entry = fc.record({ queue: fc.constantFrom("a", "b", "c"), dueUs: fc.integer({ min: 0, max: 50 }) });
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 60 }), entries => {

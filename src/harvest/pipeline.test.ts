@@ -13,7 +13,7 @@ import type { Resolver } from "./resolvers/resolver.ts";
 import { type HarvestRun, openRun, type RunOptions } from "./run.ts";
 import type { Work } from "./work.ts";
 
-/** When each request went, in milliseconds, by host. */
+/** Times of the requests in milliseconds, by host. */
 type Sent = Map<string, number[]>;
 
 const detailsOf = (host: string): RejectionDetails => ({
@@ -22,31 +22,35 @@ const detailsOf = (host: string): RejectionDetails => ({
   constraint: { kind: "window", owner: host, limit: "a limit" },
 });
 
-/** Answers every question with 404; `refuse` says what a host does to one that comes now. */
-function gateOf(time: FakeTime, sent: Sent, refuse: (host: string, nowMs: number, earlier: readonly number[]) => void) {
-  let underWay = 0;
-  const most = { underWay: 0 };
+/** Every response is a 404; `refuse` decides whether a request is refused. */
+function fakeHub(
+  time: FakeTime,
+  sent: Sent,
+  refuse: (host: string, nowMs: number, earlier: readonly number[]) => void,
+) {
+  let inFlight = 0;
+  const most = { inFlight: 0 };
   const request = async (url: string | URL) => {
     const { host } = new URL(url);
     const nowMs = time.monotonicUs() / 1000;
     const earlier = sent.get(host) ?? [];
     refuse(host, nowMs, earlier);
     sent.set(host, [...earlier, nowMs]);
-    underWay += 1;
-    most.underWay = Math.max(most.underWay, underWay);
+    inFlight += 1;
+    most.inFlight = Math.max(most.inFlight, inFlight);
     await setImmediate();
-    underWay -= 1;
+    inFlight -= 1;
     return { statusCode: 404, headers: {}, body: Readable.from([Buffer.from("no")]) };
   };
   return { hub: { request } as unknown as Pick<Hub, "request">, most };
 }
 
-function asker(name: string, host: (work: Work) => string): Resolver {
+function resolverAt(name: string, host: (work: Work) => string): Resolver {
   return {
     name,
     needs: [],
     requestFor: work => ({ url: `https://${host(work)}/${work.key}`, role: "metadata" }),
-    read: () => ({ kind: "none", reason: "unknown-work" }),
+    parse: () => ({ kind: "none", reason: "unknown-work" }),
   };
 }
 
@@ -59,7 +63,7 @@ interface CompletedRun {
   readonly settled: Map<string, Reason>;
 }
 
-/** Lets time pass whenever nothing but time is missing, until all is settled. */
+/** Advances the fake time whenever the pipeline waits for a timer, until every work is settled. */
 async function runToEnd(
   t: TestContext,
   time: FakeTime,
@@ -97,16 +101,16 @@ async function runToEnd(
   return { run, settled };
 }
 
-test("a refusal is the time to come back at, and a slow host is in nobody's way", async t => {
+test("a refused request is tried again at the given time, and a slow host delays no other", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
-  const { hub } = gateOf(time, sent, (host, nowMs, earlier) => {
+  const { hub } = fakeHub(time, sent, (host, nowMs, earlier) => {
     const freeMs = (earlier.at(-1) ?? Number.NEGATIVE_INFINITY) + 3000;
     if (host === "slow.example" && nowMs < freeMs) {
       throw new RateLimitExceeded({ ...detailsOf(host), retryAfterMs: freeMs - nowMs, maxWaitMs: 100 });
     }
   });
-  const one = asker("one", work => (isEven(work) ? "slow.example" : "quick.example"));
+  const one = resolverAt("one", work => (isEven(work) ? "slow.example" : "quick.example"));
   const { settled, run } = await runToEnd(t, time, works(10), { hub, resolvers: [one] });
   assert.deepEqual(sent.get("slow.example"), [0, 3000, 6000, 9000, 12_000]);
   assert.deepEqual(sent.get("quick.example"), [0, 0, 0, 0, 0]);
@@ -116,16 +120,16 @@ test("a refusal is the time to come back at, and a slow host is in nobody's way"
   assert.equal(time.armedTimers, 0);
 });
 
-test("a host that is cut off is asked again when it says, others meanwhile, and given up when that is too late", async t => {
+test("a host with an open circuit is tried again at the given time, and its works fail if that is too late", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
-  const { hub } = gateOf(time, sent, (host, nowMs) => {
+  const { hub } = fakeHub(time, sent, (host, nowMs) => {
     const untilMs = host === "down.example" ? 5000 : host === "dead.example" ? 1e6 : 0;
     if (nowMs >= untilMs) return;
     throw new BreakerOpenError({ ...detailsOf(host), reason: "failures", cooldownRemainingMs: untilMs - nowMs });
   });
-  const first = asker("first", work => (isEven(work) ? "down.example" : "dead.example"));
-  const second = asker("second", () => "well.example");
+  const first = resolverAt("first", work => (isEven(work) ? "down.example" : "dead.example"));
+  const second = resolverAt("second", () => "well.example");
   const { settled } = await runToEnd(t, time, works(4), { hub, resolvers: [first, second], maxBreakerWaitMs: 60_000 });
   assert.deepEqual(sent.get("well.example"), [0, 0, 0, 0]);
   assert.deepEqual(sent.get("down.example"), [5000, 5000]);
@@ -133,36 +137,39 @@ test("a host that is cut off is asked again when it says, others meanwhile, and 
   assert.deepEqual([...settled.values()].sort(), ["breaker-open", "breaker-open", "unknown-work", "unknown-work"]);
 });
 
-test("where every slot is taken, whoever finishes lets the next one in", async t => {
+test("if every slot is in use, a finished request lets the next one start", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
   let inside = 0;
-  const { hub } = gateOf(time, sent, host => {
+  const { hub } = fakeHub(time, sent, host => {
     if (inside > 0) throw new BusyError({ ...detailsOf(host), maxWaitMs: 100 });
     inside += 1;
     void setImmediate().then(() => {
       inside -= 1;
     });
   });
-  const { settled } = await runToEnd(t, time, works(6), { hub, resolvers: [asker("one", () => "narrow.example")] });
+  const { settled } = await runToEnd(t, time, works(6), {
+    hub,
+    resolvers: [resolverAt("one", () => "narrow.example")],
+  });
   assert.equal(settled.size, 6);
   assert.equal(sent.get("narrow.example")?.length, 6);
 });
 
-test("never more requests under way than workers, nor more works open than there is room for", async t => {
+test("requests in flight never exceed workers, and open works never exceed maxOpen", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
-  const { hub, most } = gateOf(time, sent, () => undefined);
+  const { hub, most } = fakeHub(time, sent, () => undefined);
   const opened = new Set<string>();
   let mostOpen = 0;
-  const resolvers = [asker("one", ({ key }) => `h${key.length}.example`), asker("two", () => "two.example")];
+  const resolvers = [resolverAt("one", ({ key }) => `h${key.length}.example`), resolverAt("two", () => "two.example")];
   const settledHere = new Map<string, Reason>();
   const { run } = await runToEnd(t, time, works(200), {
     hub,
     resolvers,
     workers: 3,
     maxOpen: 7,
-    // Asked for whenever a work is taken up, or goes on.
+    // `order` is called whenever a work starts or continues.
     order: ({ key }) => {
       opened.add(key);
       mostOpen = Math.max(mostOpen, opened.size);
@@ -174,7 +181,7 @@ test("never more requests under way than workers, nor more works open than there
     },
   });
   assert.equal(settledHere.size, 200);
-  assert.equal(most.underWay, 3);
+  assert.equal(most.inFlight, 3);
   assert.equal(run.pipeline.open, 0);
   assert.equal(mostOpen, 7);
 });

@@ -1,36 +1,30 @@
 import { PROBE_IN_FLIGHT } from "../breaker/denial.ts";
-import { BreakerOpenError, BusyError, DownloadError, HubClosedError, RejectedError } from "../errors.ts";
-import type { Hub } from "../http/hub.ts";
+import { BreakerOpenError, BusyError, type RejectedError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { type AttemptFailure, failureOf } from "./attempt-failure.ts";
-import type { Downloads } from "./downloads/downloads.ts";
-import { type HostQueueStatus, hostQueueKey, parseHostQueueKey } from "./host-queue-key.ts";
+import type { AttemptFailure } from "./attempt-failure.ts";
+import { hostQueueKey } from "./host-queue-key.ts";
+import { type HostQueueStatus, hostQueueStatuses } from "./host-queue-status.ts";
 import { HostQueues } from "./host-queues.ts";
+import { InFlightRequests } from "./in-flight-requests.ts";
 import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
 import type { Reason } from "./reason.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
-import { queryResolver } from "./resolver-query.ts";
-import type { RobotsGuard } from "./robots-guard.ts";
 import type { PendingStep } from "./step.ts";
+import { runStep, type StepOutcome, type StepRunnerOptions } from "./step-runner.ts";
 
-export interface PipelineOptions extends ResolutionOptions {
-  readonly hub: Pick<Hub, "request">;
+export interface PipelineOptions extends ResolutionOptions, StepRunnerOptions {
   readonly manifest: Manifest;
-  readonly downloads: Downloads;
-  readonly robots: RobotsGuard;
   readonly time: Time;
   readonly run: number;
-  /** Requests under way at a time, over all hosts. */
+  /** Requests in flight at a time, over all hosts. */
   readonly workers: number;
-  /** Works that are open at a time, under way or waiting for a host: what is held in memory. */
+  /** Works in memory at a time, in flight or waiting for a host. */
   readonly maxOpen: number;
-  /** The longest a request may be held at the gate; whoever would wait longer comes again at the time it is told. */
-  readonly maxWaitMs: number;
   readonly onSettled?:
     | ((work: ListedWork, state: "done" | "failed", reason: Reason, bytes: number) => void)
     | undefined;
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
-  /** A request was not let through and comes again; nothing was sent. */
+  /** The hub has refused a request, which will be tried again after `waitMs`; nothing was sent. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
 }
 
@@ -39,31 +33,27 @@ interface PipelineTask {
   readonly pending: PendingStep;
 }
 
-/** A way that would be shut for longer than this is worth trying others before. */
+/** If a rate limit delays a step for longer, the work tries its other steps first. */
 const LONG_WAIT_MS = 30_000;
-/** Where every slot is taken, and not by us, there is nobody to be told by: then it is tried again after a while. */
+/** How often to try again while every slot is in use: other users of the hub do not report when they free one. */
 const SLOT_PAUSE_MS = 250;
 const WORKS_PER_LOAD = 64;
 
 /**
- * Works on their way, many at a time. Each is a small machine (`Journey`); whose turn it is follows from when hosts are
- * free (`Schedule`); a refusal by the hub is not an error but the time to come back at. Nothing is kept in memory but
- * the works that are open: the list is in the manifest, and so is everything that came of it.
+ * Runs many works at a time. `Resolution` decides the next step of a work, `HostQueues` decides which step starts next,
+ * `runStep` sends its request, and the pipeline records the outcome in the manifest. A refusal by the hub says when to
+ * try again. Only open works are in memory; the list of works is in the manifest.
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #hostQueues = new HostQueues<PipelineTask>();
-  /** Requests under way by lane. */
-  readonly #inFlightRequests = new Map<string, number>();
-  /** Who else wants the file at an address that is being fetched. */
-  readonly #waitingForFetch = new Map<string, PipelineTask[]>();
+  readonly #inFlight = new InFlightRequests<PipelineTask>();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #timer: Timer | undefined;
   #open = 0;
-  #inFlight = 0;
   #lastId = 0;
-  /** More may be listed than there is now. */
+  /** False after `inputEnded`. */
   #expectsMoreWorks = true;
   #isStarted = false;
   #isDraining = false;
@@ -73,31 +63,31 @@ export class Pipeline {
     this.#options = options;
   }
 
-  /** Resolves when every work is settled, or when it was drained; rejects when it cannot go on, a disk being full. */
+  /** Resolves when every work is settled or the pipeline is drained. Rejects if the disk or manifest cannot be written. */
   run(): Promise<void> {
     this.#isStarted = true;
     this.#advanceAll();
     return this.#ended.promise;
   }
 
-  /** Works have been listed. */
+  /** The caller has added works to the manifest. */
   worksAdded(): void {
     this.#advanceAll();
   }
 
-  /** No more works will be listed. */
+  /** The caller will add no more works. */
   inputEnded(): void {
     this.#expectsMoreWorks = false;
     this.#advanceAll();
   }
 
-  /** Lets what is under way come to its end, and begins nothing new. What is not settled stays as it is in the manifest. */
+  /** Starts no further request and ends after those in flight. Unsettled works stay pending in the manifest. */
   drain(): void {
     this.#isDraining = true;
     this.#advanceAll();
   }
 
-  /** The same at once: what is under way is given up. */
+  /** Like `drain`, but aborts the requests in flight. */
   stop(): void {
     this.#isDraining = true;
     this.#stopping.abort(new Error("stopped"));
@@ -105,32 +95,19 @@ export class Pipeline {
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#inFlight.total;
   }
 
   get open(): number {
     return this.#open;
   }
 
-  /** Every lane in which somebody is, the busiest first. */
+  /** Every queue with requests in flight or waiting works, the busiest first. */
   queues(): readonly HostQueueStatus[] {
-    const nowUs = this.#options.time.monotonicUs();
-    const reports = new Map<string, HostQueueStatus>();
-    for (const [queue, inFlightRequests] of this.#inFlightRequests)
-      reports.set(queue, { ...parseHostQueueKey(queue), inFlightRequests, waiting: 0, freeInMs: 0 });
-    for (const { queue, waiting, notBeforeUs } of this.#hostQueues.queues()) {
-      const freeInMs = Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000));
-      reports.set(queue, {
-        ...parseHostQueueKey(queue),
-        inFlightRequests: this.#inFlightRequests.get(queue) ?? 0,
-        waiting,
-        freeInMs,
-      });
-    }
-    return [...reports.values()].sort((a, b) => b.inFlightRequests + b.waiting - a.inFlightRequests - a.waiting);
+    return hostQueueStatuses(this.#hostQueues, this.#inFlight.byQueue, this.#options.time.monotonicUs());
   }
 
-  /** Timers and promises lead here, to whom nobody listens: what cannot go on is told by `run`. */
+  /** Called by timers and settled promises, which have no caller: errors reject the promise of `run`. */
   #advanceAll(): void {
     if (this.#isOver || !this.#isStarted) return;
     try {
@@ -148,7 +125,7 @@ export class Pipeline {
     let hasMore = false;
     if (!this.#isDraining) {
       hasMore = this.#loadWorks(nowUs);
-      while (this.#inFlight < workers) {
+      while (this.#inFlight.total < workers) {
         const taken = this.#hostQueues.take(nowUs);
         if (taken === undefined) break;
         this.#start(taken.task, taken.queue);
@@ -158,19 +135,19 @@ export class Pipeline {
       setImmediate(() => this.#advanceAll());
       return;
     }
-    const isDone = this.#isDraining ? this.#inFlight === 0 : this.#open === 0 && !this.#expectsMoreWorks;
+    const isDone = this.#isDraining ? this.#inFlight.total === 0 : this.#open === 0 && !this.#expectsMoreWorks;
     if (isDone) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
     }
-    const nextUs = this.#isDraining || this.#inFlight >= workers ? undefined : this.#hostQueues.nextUs();
-    // Whoever finishes makes another turn; the timer is for when only time is missing.
+    const nextUs = this.#isDraining || this.#inFlight.total >= workers ? undefined : this.#hostQueues.nextUs();
+    // Every finished request starts a turn; the timer is needed if all queues wait.
     if (nextUs !== undefined)
       this.#timer = time.setTimer(Math.max(0, (nextUs - nowUs) / 1000), () => this.#advanceAll());
   }
 
-  /** True when there may be more to take, and room for it: that is for the next turn, so that others get theirs. */
+  /** True if more works can be loaded; they are left to the next turn, so that the event loop is not blocked. */
   #loadWorks(nowUs: number): boolean {
     const { manifest, run, maxOpen } = this.#options;
     const freeSlots = Math.min(WORKS_PER_LOAD, maxOpen - this.#open);
@@ -184,10 +161,10 @@ export class Pipeline {
     return works.length === freeSlots;
   }
 
-  /** Puts the next step of a work in its place, or settles it. */
+  /** Queues the next step of a work, or settles the work. */
   #advance(resolution: Resolution, nowUs: number): void {
     const next = resolution.next(nowUs);
-    if (next.kind === "over") this.#settle(resolution, next.reason, next.message);
+    if (next.kind === "finished") this.#settle(resolution, next.reason, next.message);
     else
       this.#hostQueues.add(
         { resolution, pending: next.pending },
@@ -204,15 +181,7 @@ export class Pipeline {
   }
 
   #start(task: PipelineTask, queue: string): void {
-    const { step } = task.pending;
-    const others = step.kind === "fetch" ? this.#waitingForFetch.get(step.url) : undefined;
-    if (others !== undefined) {
-      others.push(task);
-      return;
-    }
-    if (step.kind === "fetch") this.#waitingForFetch.set(step.url, []);
-    this.#inFlight += 1;
-    this.#inFlightRequests.set(queue, (this.#inFlightRequests.get(queue) ?? 0) + 1);
+    if (!this.#inFlight.start(task, queue, downloadUrl(task))) return;
     this.#execute(task, queue)
       .catch(error => {
         this.#abort(error);
@@ -221,101 +190,58 @@ export class Pipeline {
       .then(wasSent => this.#finished(task, queue, wasSent));
   }
 
-  #finished({ pending: { step } }: PipelineTask, queue: string, wasSent: boolean): void {
+  #finished(task: PipelineTask, queue: string, wasSent: boolean): void {
     const nowUs = this.#options.time.monotonicUs();
-    this.#inFlight -= 1;
-    const left = (this.#inFlightRequests.get(queue) ?? 1) - 1;
-    if (left === 0) this.#inFlightRequests.delete(queue);
-    else this.#inFlightRequests.set(queue, left);
-    if (step.kind === "fetch") {
-      const others = this.#waitingForFetch.get(step.url) ?? [];
-      this.#waitingForFetch.delete(step.url);
-      for (const other of others) this.#hostQueues.requeue(other, hostQueueKey(other.pending), nowUs, nowUs);
-    }
-    // Who was refused has freed nothing, and must not wake the others who were.
+    for (const waiting of this.#inFlight.end(queue, downloadUrl(task)))
+      this.#hostQueues.requeue(waiting, hostQueueKey(waiting.pending), nowUs, nowUs);
+    // A refused request has freed no slot, and must not wake the queues that wait for one.
     if (wasSent) this.#hostQueues.slotFreed(nowUs);
     this.#advanceAll();
   }
 
-  /** True when it was sent, whatever came of it; false when it waits again. */
+  /** False if the hub has refused the request. */
   async #execute(task: PipelineTask, queue: string): Promise<boolean> {
-    const { time } = this.#options;
-    const startedUs = time.monotonicUs();
-    try {
-      if (task.pending.step.kind === "ask") await this.#query(task, startedUs);
-      else await this.#fetch(task, startedUs);
-    } catch (error) {
-      if (this.#stopping.signal.aborted) return true;
-      if (error instanceof RejectedError) {
-        this.#refused(task, queue, error);
-        return false;
+    const { resolution, pending } = task;
+    const startedUs = this.#options.time.monotonicUs();
+    const outcome = await runStep(this.#options, pending.step, resolution.work, this.#stopping.signal);
+    if (outcome.kind === "refused") this.#refused(task, queue, outcome.error);
+    else this.#apply(task, outcome, startedUs);
+    return outcome.kind !== "refused";
+  }
+
+  #apply(task: PipelineTask, outcome: Exclude<StepOutcome, { readonly kind: "refused" }>, startedUs: number): void {
+    const { resolution, pending } = task;
+    const { manifest, time, onSettled } = this.#options;
+    switch (outcome.kind) {
+      // The work stays pending in the manifest.
+      case "stopped":
+        return;
+      case "failed":
+        this.#failed(task, outcome, outcome.bytes, startedUs);
+        return;
+      case "redirect": {
+        const failure = resolution.redirected(pending, outcome.url);
+        if (failure === undefined) this.#advance(resolution, time.monotonicUs());
+        else this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
+        return;
       }
-      if (error instanceof DownloadError || error instanceof HubClosedError || isInternalError(error)) throw error;
-      this.#failed(task, failureOf(error), 0, startedUs);
+      case "finding": {
+        const { finding, status, bytes } = outcome;
+        const reason = finding.kind === "none" ? finding.reason : "found";
+        this.#recordAttempt(resolution, pending, { status, reason, bytes }, startedUs);
+        if (resolution.applyFinding(pending, finding)) manifest.updateWork(resolution.work);
+        this.#advance(resolution, time.monotonicUs());
+        return;
+      }
+      case "stored": {
+        const { reason, downloaded, status } = outcome;
+        const { bytes, sha256 } = downloaded;
+        const bytesSent = status === 200 || status === 206 ? bytes : 0;
+        this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
+        this.#open -= 1;
+        onSettled?.(resolution.work, "done", reason, bytes);
+      }
     }
-    return true;
-  }
-
-  async #query({ resolution, pending }: PipelineTask, startedUs: number): Promise<void> {
-    const { step } = pending;
-    if (step.kind !== "ask") return;
-    const { signal } = this.#stopping;
-    const { robots, manifest } = this.#options;
-    const disallowReason = step.request.role === "landing" ? await robots.disallowReason(step.url, signal) : undefined;
-    if (disallowReason !== undefined) {
-      this.#failed({ resolution, pending }, disallowReason, 0, startedUs);
-      return;
-    }
-    const result = await queryResolver(this.#options, step, signal);
-    if (result.kind === "failed") {
-      this.#failed({ resolution, pending }, result, result.bytes, startedUs);
-      return;
-    }
-    if (result.kind === "redirect") {
-      this.#redirected({ resolution, pending }, result, startedUs);
-      return;
-    }
-    const { finding, status, bytes } = result;
-    const reason = finding.kind === "none" ? finding.reason : "found";
-    this.#recordAttempt(resolution, pending, { status, reason, bytes }, startedUs);
-    if (resolution.answered(pending, finding)) manifest.updateWork(resolution.work);
-    this.#advance(resolution, this.#options.time.monotonicUs());
-  }
-
-  async #fetch({ resolution, pending }: PipelineTask, startedUs: number): Promise<void> {
-    const { step } = pending;
-    if (step.kind !== "fetch") return;
-    const { downloads, onSettled } = this.#options;
-    const { work } = resolution;
-    const fetched = await downloads.fetch({ ...step, work, signal: this.#stopping.signal });
-    if (fetched.kind === "failed") {
-      this.#failed({ resolution, pending }, fetched, fetched.bytes, startedUs);
-      return;
-    }
-    if (fetched.kind === "redirect") {
-      this.#redirected({ resolution, pending }, fetched, startedUs);
-      return;
-    }
-    const { reason, arrival, status } = fetched;
-    const { bytes, sha256 } = arrival;
-    this.#recordAttempt(
-      resolution,
-      pending,
-      { status, reason, bytes: status === 200 || status === 206 ? bytes : 0, sha256 },
-      startedUs,
-    );
-    this.#open -= 1;
-    onSettled?.(work, "done", reason, bytes);
-  }
-
-  #redirected(
-    task: PipelineTask,
-    { url, status }: { readonly url: string; readonly status: number },
-    startedUs: number,
-  ): void {
-    const failure = task.resolution.redirected(task.pending, url);
-    if (failure === undefined) this.#advance(task.resolution, this.#options.time.monotonicUs());
-    else this.#failed(task, { ...failure, status }, 0, startedUs);
   }
 
   #failed({ resolution, pending }: PipelineTask, failure: AttemptFailure, bytes: number, startedUs: number): void {
@@ -326,14 +252,14 @@ export class Pipeline {
     this.#advance(resolution, nowUs);
   }
 
-  /** We did not send it. It waits for its host, unless the work has something better to do meanwhile. */
+  /** The step waits for its host, unless the work has another step to try meanwhile. */
   #refused(task: PipelineTask, queue: string, error: RejectedError): void {
     const { resolution, pending } = task;
     const nowUs = this.#options.time.monotonicUs();
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
     const isProbeInFlight = error instanceof BreakerOpenError && error.constraint.limit === PROBE_IN_FLIGHT;
     if (error instanceof BusyError || isProbeInFlight) {
-      // Whoever has the slot, or is the probe, will finish; then it is tried again.
+      // Tried again when the request that has the slot, or the probe of the circuit, ends.
       this.#hostQueues.requeueUntilSlot(task, queue, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
       return;
     }
@@ -371,8 +297,7 @@ export class Pipeline {
   }
 }
 
-/** Mistakes of this program, and a manifest that cannot be written, are no trouble of the network's. */
-function isInternalError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return error instanceof ReferenceError || error instanceof SyntaxError || ("errcode" in error && "errstr" in error);
+/** The URL of a download, which is sent once for all works that need it; undefined for a query. */
+function downloadUrl({ pending: { step } }: PipelineTask): string | undefined {
+  return step.kind === "fetch" ? step.url : undefined;
 }

@@ -1,47 +1,47 @@
 /**
- * Why a work, or one attempt at it, came to what it came to: one closed list, the same in the manifest, in its export,
- * in the summary and in docs/guides/run.md.
+ * The result codes of works and attempts: one closed list for the manifest, its export, the summary and
+ * docs/guides/run.md.
  */
 
-/** What each code says, as the documents list it. */
+/** The meaning of each code. docs/guides/run.md lists the same texts, and a test compares them. */
 export const REASONS = {
-  ok: "a file came, and it is sound",
-  duplicate: "the same bytes were here already, under another work or address",
-  "not-modified": "the server says that what we have still holds",
-  found: "a service named places where a copy may be",
-  "no-resolver": "no service that may be asked can know such a work",
-  "unknown-work": "the services do not know the work",
-  "no-copy": "the work is known, a copy of it is not",
-  "not-open": "there is a copy, and it is not open",
-  "not-a-pdf": "what came is no PDF",
-  "not-xml": "what came is no XML document",
-  "html-instead": "a page came in place of the file",
-  "challenge-page": "the host wants proof that a person asks; we do not give it",
-  truncated: "the file breaks off",
-  "checksum-mismatch": "the file is not the one that the service describes",
-  "too-large": "the file, or the answer, is larger than allowed",
-  unreadable: "the answer of a service has a shape that we do not know",
-  refused: "the service refuses us, or our key",
-  robots: "robots.txt asks us to leave the page alone",
-  "private-address": "the address is of a private network, and nobody has allowed that",
-  redirects: "redirects that lead nowhere",
-  "http-status": "the server answered with an error",
-  network: "the connection failed, or broke off",
-  "time-out": "no answer in time",
-  "breaker-open": "the host is cut off, and stays so for longer than the work may wait",
-  "rate-limited": "the host's limits leave no room",
+  ok: "the file was downloaded and is valid",
+  duplicate: "the same bytes are already stored, from another work or URL",
+  "not-modified": "the server says the stored file has not changed (304)",
+  found: "a service returned candidate URLs",
+  "no-resolver": "none of the enabled resolvers handles this kind of identifier",
+  "unknown-work": "no service knows the work",
+  "no-copy": "the work is known, but no copy of it",
+  "not-open": "a copy exists, but it is not open access",
+  "not-a-pdf": "the downloaded file is not a PDF",
+  "not-xml": "the downloaded file is not an XML document",
+  "html-instead": "the server sent an HTML page instead of the file",
+  "challenge-page": "the host sent a bot check (challenge page), which docstokg does not solve",
+  truncated: "the file is incomplete",
+  "checksum-mismatch": "the checksum differs from the one the service published",
+  "too-large": "the file or response is larger than allowed (`--max-bytes`)",
+  unreadable: "the response of the service could not be parsed",
+  refused: "the service refused the request or the API key",
+  robots: "robots.txt disallows the page",
+  "private-address": "the host is in a private network (`--allow-private` permits it)",
+  redirects: "redirect loop, or too many redirects",
+  "http-status": "the server returned an error status",
+  network: "the connection failed or was interrupted",
+  "time-out": "no response in time",
+  "breaker-open": "circuit open for longer than the work may wait (`--patience`)",
+  "rate-limited": "refused by the rate limit of the host",
 } as const;
 
 export type Reason = keyof typeof REASONS;
 
-/** The work is there. */
+/** The codes of a work whose file is stored. */
 export type DoneReason = "ok" | "duplicate" | "not-modified";
 
 export function isReason(text: string): text is Reason {
   return Object.hasOwn(REASONS, text);
 }
 
-/** The most telling first: what may pass, then what stood in the way of a copy, then that there was none. */
+/** The most useful reason first: temporary ones, then those that prevented a download, then that there is no copy. */
 const REASON_PRIORITY: readonly Reason[] = [
   "breaker-open",
   "rate-limited",
@@ -65,7 +65,7 @@ const REASON_PRIORITY: readonly Reason[] = [
   "unknown-work",
 ];
 
-/** Of all that went wrong with a work, what is told of it as a whole. */
+/** The reason of a failed work, from the reasons of its attempts. */
 export function mainReason(reasons: Iterable<Reason>): Reason {
   const all = new Set(reasons);
   return REASON_PRIORITY.find(reason => all.has(reason)) ?? "no-resolver";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { redactedUrl } from "./redacted-url.ts";
 
-test("what may be a secret is covered, the rest is shown", () => {
+test("secret values in a URL are replaced, the rest is kept", () => {
   assert.equal(redactedUrl("https://example.org/a?id=1#top"), "https://example.org/a?id=1");
   assert.equal(redactedUrl("https://me:pass@example.org/a"), "https://example.org/a");
   const signed = redactedUrl(
@@ -10,5 +10,5 @@ test("what may be a secret is covered, the rest is shown", () => {
   );
   assert.doesNotMatch(signed, /abc|=k\b|=t\b|example.org&/);
   assert.match(signed, /n=2/);
-  assert.equal(redactedUrl("nonsense"), "(not an address)");
+  assert.equal(redactedUrl("nonsense"), "(invalid URL)");
 });

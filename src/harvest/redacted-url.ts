@@ -1,11 +1,11 @@
-/** Query fields whose values open doors, by the names that services give them. */
+/** Names of query parameters that contain secrets or mail addresses. */
 const SECRET =
   /^(?:.*(?:key|token|secret|signature|password|credential|session|auth).*|sig|e?mail|mailto|x-(?:amz|goog)-.*)$/i;
 
-/** An address as others may see it: without credentials, and with what may be a secret in its query covered. */
+/** A URL for messages and files: without credentials, and with secret query values replaced by `…`. */
 export function redactedUrl(url: string): string {
   const parsed = URL.parse(url);
-  if (parsed === null) return "(not an address)";
+  if (parsed === null) return "(invalid URL)";
   if (parsed.username !== "" || parsed.password !== "") {
     parsed.username = "";
     parsed.password = "";

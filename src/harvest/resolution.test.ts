@@ -22,7 +22,7 @@ function resolver(name: string, needs: keyof WorkIds = "doi", inferred?: Finding
         ? undefined
         : { url: `https://${name}.example/${encodeURIComponent(id)}`, role: "metadata" };
     },
-    read: () => ({ kind: "none", reason: "no-copy" }),
+    parse: () => ({ kind: "none", reason: "no-copy" }),
   };
 }
 
@@ -53,11 +53,11 @@ function stepOf(next: NextStep): PendingStep {
 
 const urlOf = (next: NextStep) => ("pending" in next ? next.pending.step.url : next.reason);
 
-test("a resolver is asked, and what it names is fetched before another is asked", () => {
+test("candidates of a resolver are fetched before the next resolver is queried", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
-  const requestFor = stepOf(resolution.next(0));
-  assert.equal(requestFor.step.url, "https://one.example/10.1%2Fa");
-  resolution.answered(requestFor, found("https://x.example/1.pdf", "https://x.example/2.pdf"));
+  const query = stepOf(resolution.next(0));
+  assert.equal(query.step.url, "https://one.example/10.1%2Fa");
+  resolution.applyFinding(query, found("https://x.example/1.pdf", "https://x.example/2.pdf"));
   const first = stepOf(resolution.next(0));
   assert.equal(first.step.url, "https://x.example/1.pdf");
   resolution.failed(first, NO_PDF, 0);
@@ -66,35 +66,39 @@ test("a resolver is asked, and what it names is fetched before another is asked"
   resolution.failed(second, NO_PDF, 0);
   const other = stepOf(resolution.next(0));
   assert.equal(other.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(other, { kind: "none", reason: "unknown-work" });
-  assert.deepEqual(resolution.next(0), { kind: "over", reason: "not-a-pdf", message: "text" });
+  resolution.applyFinding(other, { kind: "none", reason: "unknown-work" });
+  assert.deepEqual(resolution.next(0), { kind: "finished", reason: "not-a-pdf", message: "text" });
 });
 
-test("a host that is cut off is moved back, not waited for", () => {
+test("a step with an open circuit is deferred, and other steps go first", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   resolution.defer(stepOf(resolution.next(0)), 45 * SECOND_US, true);
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(two, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
   const waiting = resolution.next(0);
   assert.equal(waiting.kind, "wait");
   assert.equal(urlOf(waiting), "https://one.example/10.1%2Fa");
 });
 
-test("when only hosts are left that are cut off, it waits as long as its patience lasts and gives up at once beyond it", () => {
+test("if every step has an open circuit, the work waits up to maxBreakerWaitMs and fails at once beyond it", () => {
   const resolution = resolutionOf([resolver("one")]);
   resolution.defer(stepOf(resolution.next(0)), 50 * SECOND_US, true);
   const waiting = resolution.next(0);
   assert.equal(waiting.kind, "wait");
   assert.ok("pending" in waiting);
   resolution.defer(waiting.pending, 90 * SECOND_US, true);
-  assert.deepEqual(resolution.next(50 * SECOND_US), { kind: "over", reason: "breaker-open", message: "one.example" });
+  assert.deepEqual(resolution.next(50 * SECOND_US), {
+    kind: "finished",
+    reason: "breaker-open",
+    message: "circuit open: one.example",
+  });
 });
 
-test("what may pass is tried five times, over a quarter of a minute at the least, others first", () => {
+test("a temporary failure is tried five times over at least 15 s, and other steps go first", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   resolution.failed(stepOf(resolution.next(0)), DOWN, 0);
-  resolution.answered(stepOf(resolution.next(0)), { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(stepOf(resolution.next(0)), { kind: "none", reason: "no-copy" });
   let nowUs = 0;
   const pausesS: number[] = [];
   for (let again = 0; again < 4; again += 1) {
@@ -108,66 +112,66 @@ test("what may pass is tried five times, over a quarter of a minute at the least
     const pauseS = pausesS[index] ?? 0;
     assert.ok(pauseS >= leastS && pauseS <= 2 * leastS + 0.1, `${pauseS} s`);
   }
-  assert.deepEqual(resolution.next(nowUs), { kind: "over", reason: "http-status", message: "status 503" });
+  assert.deepEqual(resolution.next(nowUs), { kind: "finished", reason: "http-status", message: "status 503" });
 });
 
-test("names that a resolver adds let others be asked", () => {
+test("identifiers that a resolver adds enable other resolvers", () => {
   const pmc = resolver("pmc", "pmcid");
   const resolution = resolutionOf([resolver("one"), pmc]);
-  const requestFor = stepOf(resolution.next(0));
+  const query = stepOf(resolution.next(0));
   assert.equal(
-    resolution.answered(requestFor, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", doi: "10.9/other" } }),
+    resolution.applyFinding(query, { kind: "none", reason: "no-copy", ids: { pmcid: "PMC1", doi: "10.9/other" } }),
     true,
   );
   assert.deepEqual(resolution.work.ids, { pmcid: "PMC1", doi: "10.1/a" });
   assert.equal(urlOf(resolution.next(0)), "https://pmc.example/PMC1");
 });
 
-test("what a resolver knows by itself is fetched first, and it is asked when that leads nowhere", () => {
+test("inferred candidates are fetched first, and the resolver is queried if they fail", () => {
   const resolution = resolutionOf([resolver("arxiv", "doi", found("https://arxiv.example/pdf")), resolver("two")]);
   const file = stepOf(resolution.next(0));
   assert.equal(file.step.url, "https://arxiv.example/pdf");
   resolution.failed(file, NO_PDF, 0);
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(two, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
   assert.equal(urlOf(resolution.next(0)), "https://arxiv.example/10.1%2Fa");
 });
 
-test("a lesser format is taken when nobody else has a better one, and one that is not wanted never", () => {
+test("a less preferred format is fetched last, and an unwanted format never", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
   const xml: Candidate = { url: "https://x.example/a.xml", kind: "xml" };
   const html: Candidate = { url: "https://x.example/a.html", kind: "html" };
-  resolution.answered(stepOf(resolution.next(0)), found(html, xml));
+  resolution.applyFinding(stepOf(resolution.next(0)), found(html, xml));
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
-  resolution.answered(two, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
   const file = stepOf(resolution.next(0));
   assert.equal(file.step.url, "https://x.example/a.xml");
   resolution.failed(file, { ...NO_PDF, reason: "not-xml" }, 0);
   assert.equal(urlOf(resolution.next(0)), "not-xml");
 });
 
-test("pages are given to whoever reads pages, and files that are gone are looked for in the archive", () => {
+test("landing pages go to the page reader, and files that are gone to the archive", () => {
   const pageReader = resolver("landing_page", "url");
   const archive = resolver("wayback", "url");
   const resolution = resolutionOf([resolver("one")], { pageReader, archive });
   const page: Candidate = { url: "https://p.example/a", kind: "landing" };
-  resolution.answered(stepOf(resolution.next(0)), found(page, page, "https://p.example/gone.pdf"));
+  resolution.applyFinding(stepOf(resolution.next(0)), found(page, page, "https://p.example/gone.pdf"));
   const gone = stepOf(resolution.next(0));
   resolution.failed(gone, { reason: "http-status", message: "status 404", status: 404, mayRetry: false }, 0);
   const look = stepOf(resolution.next(0));
   assert.equal(look.step.url, "https://landing_page.example/https%3A%2F%2Fp.example%2Fa");
-  resolution.answered(look, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(look, { kind: "none", reason: "no-copy" });
   const archived = stepOf(resolution.next(0));
   assert.equal(archived.step.url, "https://wayback.example/https%3A%2F%2Fp.example%2Fgone.pdf");
-  resolution.answered(archived, { kind: "none", reason: "no-copy" });
+  resolution.applyFinding(archived, { kind: "none", reason: "no-copy" });
   assert.equal(urlOf(resolution.next(0)), "http-status");
 });
 
-test("redirects go on where they lead, and end where they go in circles or on for ever", () => {
+test("redirects are followed, and fail after a loop or too many hops", () => {
   const resolution = resolutionOf([resolver("one")]);
-  resolution.answered(stepOf(resolution.next(0)), found("https://x.example/0"));
+  resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));
   let pending = stepOf(resolution.next(0));
   for (let hop = 1; hop <= 10; hop += 1) {
     assert.equal(resolution.redirected(pending, `https://x.example/${hop}`), undefined);
@@ -180,14 +184,14 @@ test("redirects go on where they lead, and end where they go in circles or on fo
   assert.equal(urlOf(resolution.next(0)), "redirects");
 });
 
-test("a resolver that never stops asking is stopped", () => {
+test("a resolver with endless follow-up requests is stopped", () => {
   const resolution = resolutionOf([resolver("one")]);
   let next = resolution.next(0);
   let rounds = 0;
   while (next.kind === "step") {
     rounds += 1;
-    resolution.answered(next.pending, {
-      kind: "ask",
+    resolution.applyFinding(next.pending, {
+      kind: "follow-up",
       request: { url: `https://one.example/${rounds}`, role: "metadata" },
     });
     next = resolution.next(0);
@@ -196,6 +200,6 @@ test("a resolver that never stops asking is stopped", () => {
   assert.ok(rounds < 20);
 });
 
-test("a work that nobody can know is told so", () => {
+test("a work that no resolver handles fails with no-resolver", () => {
   assert.equal(urlOf(resolutionOf([]).next(0)), "no-resolver");
 });

@@ -1,7 +1,6 @@
 import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
 import { challengeIn, challengeInFields } from "./downloads/challenge-page.ts";
-
 import type { Finding, ResolverResponse } from "./resolvers/resolver.ts";
 import { plainHeaders, readText, redirectTarget } from "./response-body.ts";
 import type { ResolverStep } from "./step.ts";
@@ -13,14 +12,15 @@ export type ResolverQueryResult =
 
 export interface ResolverQueryOptions {
   readonly hub: Pick<Hub, "request">;
+  /** How long a request may wait at the gate. If it would wait longer, the hub refuses it and it is queued again. */
   readonly maxWaitMs: number;
 }
 
-/** Answers of services are some kilobytes; a list of a thousand places is a megabyte. */
+/** Responses of services have some kilobytes; a list of a thousand locations has a megabyte. */
 const RESPONSE_BYTES_MAX = 4 * 2 ** 20;
 const DEADLINE_MS = 90_000;
 
-/** Sends one question and has its resolver read the answer. Rejects with what the hub refuses, and what fails. */
+/** Sends one request of a resolver and parses the response. Rejects with a refusal of the hub or a network error. */
 export async function queryResolver(
   { hub, maxWaitMs }: ResolverQueryOptions,
   step: ResolverStep,
@@ -41,18 +41,19 @@ export async function queryResolver(
   const isPage = role === "landing";
   const challenge = isPage ? (challengeInFields(headers) ?? challengeIn(text)) : undefined;
   if (challenge !== undefined) return failed("challenge-page", challenge, status, bytes, false);
-  // Of a page the beginning is enough: what it says of itself stands there.
-  if (!isComplete && !isPage) return failed("too-large", `more than ${maxBytes} bytes`, status, bytes, false);
+  // A page may be cut: its metadata is at its beginning.
+  if (!isComplete && !isPage)
+    return failed("too-large", `response larger than ${maxBytes} bytes`, status, bytes, false);
   const finding = parseSafely(step, { url, status, headers, body: text });
   if (finding.kind !== "failure") return { kind: "finding", finding, status, bytes };
   const { reason, message } = finding;
   if (reason === "unavailable") return failed("http-status", message, status, bytes, true);
   return failed(reason, message, status, bytes, isTransientStatus(status));
 
-  /** A resolver reads what strangers write. Whatever it trips over is theirs, and must not end a run. */
-  function parseSafely({ resolver: reader }: ResolverStep, answer: ResolverResponse): Finding {
+  /** Resolvers parse untrusted text: an unexpected error must not end the run. */
+  function parseSafely({ resolver: parser }: ResolverStep, text: ResolverResponse): Finding {
     try {
-      return reader.read(answer, about);
+      return parser.parse(text, about);
     } catch (error) {
       return { kind: "failure", reason: "unreadable", message: error instanceof Error ? error.name : String(error) };
     }

@@ -10,14 +10,14 @@ export interface RobotsGuardOptions {
 
 type RobotsCheck = (url: string) => AttemptFailure | undefined;
 
-/** RFC 9309 asks crawlers to read at least so much. */
+/** RFC 9309 requires crawlers to read at least 500 KiB. */
 const ROBOTS_BYTES_MAX = 512_000;
 const REDIRECTS_MAX = 5;
 const DEADLINE_MS = 30_000;
-/** A run meets some hundred publishers; one that meets more may ask again. */
+/** A run uses some hundred hosts; beyond this number the cache is cleared. */
 const REMEMBERED_MAX = 2000;
 
-/** What each host asks of visitors, asked for once, before the first of its pages. */
+/** Checks landing pages against robots.txt, which is requested once per origin. */
 export class RobotsGuard {
   readonly #options: RobotsGuardOptions;
   readonly #rules = new Map<string, RobotsCheck>();
@@ -27,7 +27,7 @@ export class RobotsGuard {
     this.#options = options;
   }
 
-  /** Why a page is not to be visited; undefined when it may be. Rejects with what the hub refuses, and what fails. */
+  /** Undefined if the page may be requested. Rejects with a refusal of the hub or an error of the network. */
   async disallowReason(url: string, signal: AbortSignal): Promise<AttemptFailure | undefined> {
     const origin = URL.parse(url)?.origin ?? "";
     const known = this.#rules.get(origin);
@@ -52,9 +52,9 @@ export class RobotsGuard {
     } as const;
     const { statusCode: status, body } = await hub.request(`${origin}/robots.txt`, call);
     const { text } = await readText(body, ROBOTS_BYTES_MAX);
-    // A host that cannot say what it wants is not visited (RFC 9309, 2.3.1.4), and asked again the next time.
+    // RFC 9309, 2.3.1.4: everything is disallowed while robots.txt fails. The result is not kept, so it is requested again.
     if (status >= 500 || status === 429) {
-      return () => ({ reason: "robots", message: `its robots.txt answers ${status}`, status, mayRetry: true });
+      return () => ({ reason: "robots", message: `robots.txt returned status ${status}`, status, mayRetry: true });
     }
     const robots = robotsFor("docstokg", status, text);
     const rules: RobotsCheck = url =>

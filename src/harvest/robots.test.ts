@@ -7,7 +7,7 @@ function allows(text: string, target: string, product = "docstokg"): boolean {
   return robotsFor(product, 200, text).allows(target);
 }
 
-test("a file that is not there forbids nothing, a server that cannot say forbids everything", () => {
+test("a missing robots.txt allows everything, a failing server disallows everything", () => {
   const forbidding = "user-agent: *\ndisallow: /";
   for (const status of [404, 410, 403, 401, 301])
     assert.equal(robotsFor("docstokg", status, forbidding).allows("/x"), true, String(status));
@@ -16,7 +16,7 @@ test("a file that is not there forbids nothing, a server that cannot say forbids
   assert.equal(robotsFor("docstokg", 200, "").allows("/x"), true);
 });
 
-test("the group that names us counts, and the one for everybody only where none does", () => {
+test("the group of the product applies, and the group for * only if there is none", () => {
   const text = "User-Agent: *\nDisallow: /\n\nUser-agent: DocsToKG/1.0\nDisallow: /private # not here\n";
   assert.equal(allows(text, "/paper"), true);
   assert.equal(allows(text, "/private/x"), false);
@@ -36,7 +36,7 @@ test("the group that names us counts, and the one for everybody only where none 
   );
 });
 
-test("groups that name us twice are one", () => {
+test("groups of the same product are joined", () => {
   const text =
     "user-agent: docstokg\ndisallow: /a\n\nuser-agent: other\ndisallow: /\n\nuser-agent: docstokg\ndisallow: /b";
   assert.deepEqual(
@@ -45,7 +45,7 @@ test("groups that name us twice are one", () => {
   );
 });
 
-test("the longest match decides, and of equals the one that allows", () => {
+test("the longest match decides, and Allow among equals", () => {
   const text = "user-agent: *\nallow: /a/b\ndisallow: /a\ndisallow: /page\nallow: /page\ndisallow: /*.pdf$";
   assert.deepEqual(
     ["/a", "/a/b/c", "/page", "/x.pdf", "/x.pdf?y", "/ab"].map(path => allows(text, path)),
@@ -53,7 +53,7 @@ test("the longest match decides, and of equals the one that allows", () => {
   );
 });
 
-test("stars stand for anything, a dollar for the end, and only there", () => {
+test("* matches any text, and $ matches the end only as last character", () => {
   const matching: readonly (readonly [pattern: string, path: string, matches: boolean])[] = [
     ["/*/pdf", "/a/b/pdf/c", true],
     ["/fish*.php", "/fishheads/catfish.php?id=1", true],
@@ -73,18 +73,18 @@ test("stars stand for anything, a dollar for the end, and only there", () => {
     assert.equal(allows(`user-agent: *\ndisallow: ${pattern}`, path), !expected, `${pattern} and ${path}`);
 });
 
-test("an empty rule forbids nothing, robots.txt itself may always be read", () => {
+test("an empty rule disallows nothing, and robots.txt itself is always allowed", () => {
   assert.equal(allows("user-agent: *\ndisallow:", "/x"), true);
   assert.equal(allows("user-agent: *\ndisallow: /", "https://example.org/robots.txt"), true);
   assert.equal(allows("user-agent: *\ndisallow: /x?id=", "https://example.org/x?id=3"), false);
 });
 
-test("what lies behind 500 KiB is not read, and no line is read by half", () => {
+test("text after 500 KiB is ignored, and no line is cut", () => {
   const filler = `user-agent: *\n${"# x\n".repeat(127_990)}`;
   assert.equal(allows(`${filler}disallow: /private${"x".repeat(500)}\ndisallow: /`, "/y"), true);
 });
 
-test("no file and no path makes it throw or slow", () => {
+test("no file and no path makes it throw or take long", () => {
   const line = fc.constantFrom(
     "user-agent: *",
     "user-agent: docstokg",

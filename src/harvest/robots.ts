@@ -1,14 +1,14 @@
 /**
- * robots.txt as RFC 9309 has it. Pure: whoever fetches the file hands in the status and the text.
+ * Evaluates robots.txt (RFC 9309). Pure: the caller requests the file and passes status and text.
  *
- * `Crawl-delay` is not read. It is in no standard, and how often a host is asked is the policy's.
+ * `Crawl-delay` is ignored: it is not part of the standard, and the rate of requests is set by the policy.
  */
 export interface Robots {
-  /** @param target the path of an address with its query, or the whole address. */
+  /** @param target a URL, or its path and query */
   allows(target: string): boolean;
 }
 
-/** The least that section 2.5 wants to be parsed; what comes later is not read. */
+/** The minimum of section 2.5; the rest is ignored. */
 const ROBOTS_BYTES_MAX = 500 * 1024;
 const RULES_MAX = 10_000;
 
@@ -22,25 +22,25 @@ const DISALLOW_ALL: Robots = { allows: () => false };
 
 /**
  * The rules for one program.
- * @param product the first word of its User-Agent: `docstokg` of `docstokg/1.0 (mailto:…)`.
- * @param status of the answer, after redirects; undefined when there was none. A file that is not there (4xx) forbids
- *   nothing; a server that cannot say (5xx, no answer) is left alone.
+ * @param product the first word of its User-Agent: `docstokg` of `docstokg/1.0 (mailto:…)`
+ * @param status after redirects; undefined if there was no response. A missing file (4xx) allows everything, a failing
+ *   server (5xx, 429, no response) disallows everything.
  */
 export function robotsFor(product: string, status: number | undefined, text: string): Robots {
   if (status === undefined || status >= 500) return DISALLOW_ALL;
-  // 429 is among those that cannot say, although its number is in the other hundred.
+  // A 429 says nothing about the rules, unlike the other 4xx.
   if (status === 429) return DISALLOW_ALL;
   if (status < 200 || status >= 300) return ALLOW_ALL;
   const rules = rulesFor(product.toLowerCase(), beginningOf(text));
   return { allows: target => isAllowed(rules, pathOf(target)) };
 }
 
-/** Up to a line's end: half of `Disallow: /private` would forbid everything. */
+/** Cuts at the end of a line: a part of `Disallow: /private` could disallow everything. */
 function beginningOf(text: string): string {
   return text.length <= ROBOTS_BYTES_MAX ? text : text.slice(0, text.lastIndexOf("\n", ROBOTS_BYTES_MAX) + 1);
 }
 
-/** Of all groups that name the program together, or else of those for everybody. */
+/** The rules of all groups that name the program; if there are none, those for `*`. */
 function rulesFor(product: string, text: string): readonly RobotsRule[] {
   const own: RobotsRule[] = [];
   const wildcardRules: RobotsRule[] = [];
@@ -51,7 +51,7 @@ function rulesFor(product: string, text: string): readonly RobotsRule[] {
     const [, field = "", value = ""] = /^\s*([A-Za-z-]+)\s*:\s*([^#]*)/.exec(line) ?? [];
     const name = field.toLowerCase();
     if (name === "user-agent") {
-      // Consecutive names belong to one group; a name behind a rule begins the next.
+      // Consecutive names belong to one group; a name after a rule starts the next group.
       if (isInRules) agents = [];
       isInRules = false;
       const agent = productIn(value);
@@ -69,13 +69,13 @@ function rulesFor(product: string, text: string): readonly RobotsRule[] {
   return isNamed ? own : wildcardRules;
 }
 
-/** Names hold letters, `_` and `-`; some files write a version behind. */
+/** Product names have letters, digits, `_` and `-`; some files append a version. */
 function productIn(value: string): string {
   const text = value.trim();
   return text.startsWith("*") ? "*" : (/^[\w-]+/.exec(text)?.[0].toLowerCase() ?? "");
 }
 
-/** The longest pattern that matches decides; of equals, the one that allows. */
+/** The longest matching pattern decides; among equals, `Allow`. */
 function isAllowed(rules: readonly RobotsRule[], path: string): boolean {
   if (path === "/robots.txt") return true;
   let longest = -1;
@@ -89,7 +89,7 @@ function isAllowed(rules: readonly RobotsRule[], path: string): boolean {
   return verdict;
 }
 
-/** `*` stands for anything, `$` at the end for the end. Piece by piece from the left, so that no pattern is slow. */
+/** `*` matches any text, a final `$` the end. Literal pieces are searched from the left, so no pattern is slow. */
 function matches(pattern: string, path: string): boolean {
   const isAnchored = pattern.endsWith("$");
   const pieces = (isAnchored ? pattern.slice(0, -1) : pattern).split("*");
@@ -115,7 +115,7 @@ function pathOf(target: string): string {
   return url === null ? "/" : normalized(`${url.pathname}${url.search}`);
 }
 
-/** Escapes in capitals, those of plain characters undone, characters outside ASCII escaped. */
+/** Percent escapes in upper case, without escapes of unreserved characters, with escapes of non-ASCII ones. */
 function normalized(text: string): string {
   return text
     .replace(/[\u0080-\uffff]+/g, characters => encodeURIComponent(characters.toWellFormed()))

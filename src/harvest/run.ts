@@ -5,6 +5,7 @@ import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import { FileStore } from "./downloads/file-store.ts";
 import type { Layout } from "./downloads/layout.ts";
+import { recoverParts } from "./downloads/recovery.ts";
 import { type ListedCounts, type Manifest, openManifest } from "./manifest/manifest.ts";
 import { lockManifest, manifestError } from "./manifest/manifest-file.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
@@ -16,26 +17,27 @@ import type { Work } from "./work.ts";
 export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt" | "onDeferred"> {
   readonly hub: Pick<Hub, "request">;
   readonly time: Time;
-  /** Where files go. */
+  /** Output folder of the files. */
   readonly folder: string;
+  /** Path of the manifest file. */
   readonly manifest: string;
-  /** As it was given, for whoever reads the manifest later. */
+  /** The command line, recorded in the manifest. */
   readonly command: string;
-  /** Whom to ask, in the order in which they are asked about a work. */
+  /** The resolvers that can be queried about a work, the best first. */
   readonly order: (work: Work) => readonly Resolver[];
-  /** Everybody who may be asked. */
+  /** All enabled resolvers. */
   readonly resolvers: readonly Resolver[];
   /** @default flat */
   readonly layout?: Layout | undefined;
-  /** The best first. @default pdf, then xml */
+  /** The preferred one first. @default pdf, then xml */
   readonly formats?: readonly FileKind[] | undefined;
-  /** Requests under way at a time. @default 32 */
+  /** Requests in flight at a time. @default 32 */
   readonly workers?: number | undefined;
-  /** Works that are open at a time. @default 2000 */
+  /** Works in memory at a time. @default 2000 */
   readonly maxOpen?: number | undefined;
-  /** @default 500 MB */
+  /** Largest file that is downloaded. @default 500 MiB */
   readonly maxBytes?: number | undefined;
-  /** How long a work waits for hosts that are cut off, when nothing else is left to try. @default 15 minutes */
+  /** How long a work waits for open circuits when it has nothing else to try. @default 15 minutes */
   readonly maxBreakerWaitMs?: number | undefined;
   /** @default Math.random */
   readonly random?: (() => number) | undefined;
@@ -47,22 +49,23 @@ export const RUN_DEFAULTS = {
   workers: 32,
   maxOpen: 2000,
   maxBytes: 500 * 2 ** 20,
-  // As long as the longest pause that a server is heeded in (`retry_after_cap_s`).
+  // The longest cooldown that a server can set (`retry_after_cap_s`).
   maxBreakerWaitMs: 15 * 60_000,
 } as const satisfies Partial<RunOptions>;
 
-/** A request is held at the gate for so long at most; for more it is worth to let another host have the worker. */
+/** A request that would wait longer at the gate is queued again, so that another host can use its worker. */
 const MAX_WAIT_MS = 100;
 const WORKS_PER_TRANSACTION = 500;
 
-/** One run on a manifest: works go in, files and a record of everything come out. Made by `openRun`. */
+/** One run of `docstokg run`: works go in, files and a manifest come out. Created by `openRun`. */
 export class HarvestRun {
   readonly id: number;
   readonly manifest: Manifest;
   readonly pipeline: Pipeline;
-  /** Files that an earlier run had received and not yet noted, and that are in place now. */
+  /** Number of files that a killed run had received and that this run has moved to their paths. */
   readonly recovered: number;
   readonly #fileStore: FileStore;
+  readonly #manifestPath: string;
   readonly #release: () => void;
 
   constructor(parts: {
@@ -71,6 +74,7 @@ export class HarvestRun {
     readonly pipeline: Pipeline;
     readonly recovered: number;
     readonly fileStore: FileStore;
+    readonly manifestPath: string;
     readonly release: () => void;
   }) {
     this.id = parts.id;
@@ -78,40 +82,46 @@ export class HarvestRun {
     this.pipeline = parts.pipeline;
     this.recovered = parts.recovered;
     this.#fileStore = parts.fileStore;
+    this.#manifestPath = parts.manifestPath;
     this.#release = parts.release;
   }
 
-  /** Lists works. Those that are there already are left alone, unless `again`: then they are asked for whether they hold. */
-  addWorks(works: readonly Work[], again = false): ListedCounts {
-    const tally = { pending: 0, present: 0, failed: 0 };
+  /** Adds works to the manifest. Works whose file is present are skipped; with `isRefresh` they are revalidated. */
+  addWorks(works: readonly Work[], isRefresh = false): ListedCounts {
+    const counts = { pending: 0, present: 0, failed: 0 };
     const isPresent = (sha256: string) => {
       const file = this.manifest.files.file(sha256);
       return file !== undefined && this.#fileStore.has(file);
     };
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
-      const some = this.manifest.addWorks(this.id, works.slice(from, from + WORKS_PER_TRANSACTION), isPresent, again);
-      tally.pending += some.pending;
-      tally.present += some.present;
-      tally.failed += some.failed;
+      const added = this.manifest.addWorks(
+        this.id,
+        works.slice(from, from + WORKS_PER_TRANSACTION),
+        isPresent,
+        isRefresh,
+      );
+      counts.pending += added.pending;
+      counts.present += added.present;
+      counts.failed += added.failed;
     }
     this.pipeline.worksAdded();
-    return tally;
+    return counts;
   }
 
-  /** Lists what is unfinished, and on demand what failed. Answers how many. */
+  /** Adds unfinished works of earlier runs, and failed ones if `failed` is given. Returns their number. */
   addUnfinished(failed?: { readonly reason?: Reason | undefined }): number {
     const count = this.manifest.addUnfinished(this.id, failed);
     this.pipeline.worksAdded();
     return count;
   }
 
-  /** Throws a DownloadError when its end cannot be written down. The manifest is closed and free for others either way. */
+  /** Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded. */
   close(state: "ended" | "interrupted"): void {
     try {
       this.manifest.endRun(this.id, state);
     } catch (error) {
-      // That a run was interrupted is noted by the next one, if need be.
-      if (state === "ended") throw manifestError(error);
+      // The next run marks this one as interrupted.
+      if (state === "ended") throw manifestError(this.#manifestPath, error);
     } finally {
       this.manifest.close();
       this.#release();
@@ -119,12 +129,12 @@ export class HarvestRun {
   }
 }
 
-/** Rejects with a ConfigError when the manifest cannot be used, or another process is at it. */
+/** Rejects with a ConfigError if the manifest cannot be used or another process holds it. */
 export async function openRun(options: RunOptions): Promise<HarvestRun> {
   const { hub, time, folder, command, random = Math.random, resolvers } = options;
   const lock = await lockManifest(options.manifest);
   if (lock === undefined) {
-    const message = `another run is at work on ${options.manifest}; wait for its end, or name another with --manifest`;
+    const message = `another docstokg run uses the manifest ${options.manifest}; wait until it ends or choose another with --manifest`;
     throw new ConfigError([{ where: "--manifest", path: "", message }]);
   }
   let manifest: Manifest | undefined;
@@ -135,7 +145,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const run = manifest.beginRun(command);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
     const downloads = new Downloads({ ...settings, hub, fileStore });
-    const recovered = await downloads.recover();
+    const recovered = await recoverParts(manifest, fileStore, run);
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const pipeline = new Pipeline({
       ...settings,
@@ -146,11 +156,19 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pageReader: named("landing_page"),
       archive: named("wayback"),
     });
-    return new HarvestRun({ id: run, manifest, pipeline, recovered, fileStore, release: () => lock.release() });
+    return new HarvestRun({
+      id: run,
+      manifest,
+      pipeline,
+      recovered,
+      fileStore,
+      manifestPath: options.manifest,
+      release: () => lock.release(),
+    });
   } catch (error) {
     manifest?.close();
     lock.release();
-    throw manifestError(error);
+    throw manifestError(options.manifest, error);
   }
 }
 
@@ -158,15 +176,15 @@ async function prepared(fileStore: FileStore): Promise<void> {
   try {
     await fileStore.prepare();
   } catch (error) {
-    const message = `no files can go there: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `cannot create the output folder: ${error instanceof Error ? error.message : String(error)}`;
     throw new ConfigError([{ where: "--out", path: "", message }], { cause: error });
   }
 }
 
-/** Without what was left open, so that defaults hold. */
+/** Without undefined members, which would replace defaults. */
 function defined<Options extends object>(
   options: Options,
 ): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
-  const said = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(said) as { [Key in keyof Options]: Exclude<Options[Key], undefined> };
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof Options]: Exclude<Options[Key], undefined> };
 }

@@ -1,4 +1,4 @@
-/** The steps of a work, and what is known of each while it is open. */
+/** The steps of a resolution: a query of a resolver, or the download of a candidate. */
 import type { Reason } from "./reason.ts";
 import type { Candidate, Resolver, ResolverRequest } from "./resolvers/resolver.ts";
 import type { Work } from "./work.ts";
@@ -6,16 +6,16 @@ import type { Work } from "./work.ts";
 export interface ResolverStep {
   readonly kind: "ask";
   readonly resolver: Resolver;
-  /** What the resolver is asked about: the work, or a page that was found for it. */
+  /** The work, or the work with the URL of a page that was found for it. */
   readonly about: Work;
   readonly request: ResolverRequest;
-  /** Where the question is by now, after redirects. */
+  /** The URL of the request, or where redirects have led. */
   readonly url: string;
 }
 
 export interface FetchStep {
   readonly kind: "fetch";
-  /** Who named the candidate. */
+  /** Name of the resolver that found the candidate. */
   readonly resolver: string;
   readonly candidate: Candidate;
   readonly url: string;
@@ -23,22 +23,22 @@ export interface FetchStep {
 
 export type ResolutionStep = ResolverStep | FetchStep;
 
-/** A step that is open, and what is known of it. */
+/** A step that has not ended, with its history. */
 export interface PendingStep {
   readonly step: ResolutionStep;
-  /** Less is tried first. */
+  /** A lower rank goes first. */
   readonly rank: number;
-  /** Addresses that it has passed, itself included. */
+  /** The URLs of this step so far: the first one and every redirect. */
   readonly visitedUrls: readonly string[];
-  /** Questions of the same resolver before this one. */
+  /** Number of earlier requests of the same resolver that led to this one. */
   readonly round: number;
   readonly tries: number;
   readonly notBeforeUs: number;
-  /** It waits for a host that is cut off, and not for its turn. */
+  /** Whether it waits for an open circuit. */
   readonly isBreakerOpen: boolean;
 }
 
 export type NextStep =
   | { readonly kind: "step"; readonly pending: PendingStep }
   | { readonly kind: "wait"; readonly pending: PendingStep }
-  | { readonly kind: "over"; readonly reason: Reason; readonly message: string | undefined };
+  | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined };

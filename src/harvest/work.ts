@@ -1,21 +1,21 @@
-/** What is known of a work. Each name in its canonical spelling; a work may have several, and resolvers add to them. */
+/** The identifiers of a work in canonical form. Resolvers add further ones. */
 export interface WorkIds {
-  /** Lower case, without a resolver's address in front: `10.1234/abc`. */
+  /** Lower case, without `https://doi.org/`: `10.1234/abc`. */
   readonly doi?: string | undefined;
-  /** With its version only where one was asked for: `2401.00001`, `hep-th/9901001v2`. */
+  /** With a version only if the user named one: `2401.00001`, `hep-th/9901001v2`. */
   readonly arxiv?: string | undefined;
   readonly pmid?: string | undefined;
   /** With its prefix: `PMC1234567`. */
   readonly pmcid?: string | undefined;
   /** `W1234567890`. */
   readonly openalex?: string | undefined;
-  /** The address that was given in place of a name. */
+  /** The URL that the user gave instead of an identifier. */
   readonly url?: string | undefined;
 }
 
-/** One thing to get. */
+/** A publication whose file is wanted. */
 export interface Work {
-  /** The name under which the manifest keeps it, one for each work: `doi:10.1234/abc`, `arxiv:2401.00001`, `url:https://…`. */
+  /** Unique in the manifest: `doi:10.1234/abc`, `arxiv:2401.00001`, `url:https://…`. */
   readonly key: string;
   readonly ids: WorkIds;
   readonly title?: string | undefined;

@@ -1,7 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
 import { writeAtomically } from "../files/atomic-file.ts";
+import { ifExists } from "../files/disk-errors.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
 import { ontologyId } from "./sources-schema.ts";
@@ -49,13 +51,8 @@ export function lockEntry({ resolver, targetFormats, extras }: Source, manifest:
 
 /** Empty where there is none. Throws a ConfigError for one that is damaged: to write over it would lose what it says. */
 export async function readLock(file: string): Promise<Lockfile> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
-    throw error;
-  }
+  const text = await ifExists(readFile(file, "utf8"));
+  if (text === undefined) return new Map();
   const wrong = (path: string, message: string) =>
     new ConfigError([{ where: file, path, message: `${message}; restore it, or delete it and pull again` }]);
   let value: unknown;
@@ -82,11 +79,8 @@ export function formatLock(lock: Lockfile): string {
 /** Whether anything was written: a lockfile that says the same already keeps its date. */
 export async function writeLock(file: string, lock: Lockfile): Promise<boolean> {
   const text = formatLock(lock);
-  try {
-    if ((await readFile(file, "utf8")) === text) return false;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
+  if ((await ifExists(readFile(file, "utf8"))) === text) return false;
+  await mkdir(dirname(file), { recursive: true });
   await writeAtomically(file, text);
   return true;
 }

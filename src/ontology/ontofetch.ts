@@ -151,7 +151,7 @@ export class Ontofetch {
   /** Reads it again under its lock: another process may have locked other ontologies meanwhile. */
   async #updateLockfile(sources: readonly Source[], results: readonly PullResult[], isAll: boolean): Promise<void> {
     const { lockfile } = this.settings;
-    await using _lock = await FileLock.take(this.store.lockPath(LOCKFILE_LOCK), { time: this.#time });
+    await using _lock = await FileLock.acquire(this.store.lockPath(LOCKFILE_LOCK), { time: this.#time });
     const lock = new Map(await readLock(lockfile));
     if (isAll) for (const id of idsWithoutSource(lock, sources)) lock.delete(id);
     for (const result of results) {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
+import { errnoOf, ifExists } from "../files/disk-errors.ts";
 import { hashFile } from "../files/file-hash.ts";
 import { folderOf } from "./checks/file-version.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
@@ -139,32 +140,22 @@ export class OntologyStore {
 }
 
 async function foldersIn(path: string): Promise<readonly string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const entries = (await ifExists(readdir(path, { withFileTypes: true }))) ?? [];
+  return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
 }
 
 async function textOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = errnoOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw error;
   }
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  return (await ifExists(stat(path)))?.size;
 }
 
 function compare(a: string, b: string): number {

@@ -1,8 +1,9 @@
 import { rm } from "node:fs/promises";
-import { DownloadError } from "../errors.ts";
+import { DownloadError, isDocstokgError } from "../errors.ts";
 import { FileLock } from "../files/file-lock.ts";
 import { removePartialFile } from "../files/partial-file.ts";
 import { downloadFile, type ResumableDownload } from "../files/resumable-download.ts";
+import { resumeRecordBeside } from "../files/resume-record.ts";
 import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
 import { targetFormatOf } from "./format.ts";
@@ -60,7 +61,7 @@ export class Puller {
   async pull(entry: PlanEntry, sha256?: string): Promise<PullOutcome> {
     const { store, time, signal, onWait } = this.#deps;
     const { id } = entry.source;
-    await using _lock = await FileLock.take(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
+    await using _lock = await FileLock.acquire(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
     const current = await this.#current(entry);
     const checkedAt = current?.manifest.checked_at ?? "";
     // What was checked in the future was checked by a clock that was wrong, nobody knows when.
@@ -94,10 +95,11 @@ export class Puller {
     const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
     const path = store.partialPath(id);
+    const record = resumeRecordBeside(path, entry.url);
     let finalUrl = entry.url;
     const saved = await downloadFile({
-      url: entry.url,
       path,
+      record,
       maxBytes: maxFileBytes,
       signal,
       knownValidators: current && {
@@ -129,11 +131,13 @@ export class Puller {
         resumedBytes: 0,
       };
     }
-    if (saved.kind === "answered") return { problem: describeResponse(saved, entry), isFinal: true };
+    // An error of the hub keeps its own message.
+    if (saved.kind === "incomplete" && isDocstokgError(saved.cause)) throw saved.cause;
+    if (saved.kind !== "saved") return { problem: describeFailure(saved, entry, maxFileBytes), isFinal: true };
     try {
       return await this.#checkAndStore(entry, saved, { path, finalUrl, sha256 });
     } finally {
-      await removePartialFile(path);
+      await removePartialFile(path, record);
     }
   }
 
@@ -168,19 +172,26 @@ export class Puller {
   }
 }
 
-function describeResponse(
-  { status, text }: ResumableDownload & { readonly kind: "answered" },
+function describeFailure(
+  result: ResumableDownload & { readonly kind: "response" | "incomplete" | "too-large" },
   { source, service, url }: PlanEntry,
+  maxBytes: number,
 ): string {
+  const host = URL.parse(url)?.host ?? "the server";
+  if (result.kind === "incomplete")
+    return `download from ${host} was interrupted ${result.requests} times: ${result.message}`;
+  if (result.kind === "too-large")
+    return `file at ${host} has ${result.bytes ?? `more than ${maxBytes}`} bytes, limit is ${maxBytes} (max_file_mb)`;
+  const { status, beginning } = result;
   const refusal = service === "bioportal" ? bioportalRefusal(status, source.id) : undefined;
   if (refusal !== undefined) return refusal.message;
-  const line = text
+  const line = beginning
     .replace(/<[^>]*>/g, " ")
     // A terminal obeys some of what a server may say.
     .replace(/[\s\p{Cc}]+/gu, " ")
     .trim();
   const excerpt = line === "" ? "" : ` (${line.slice(0, 100)})`;
-  return `${URL.parse(url)?.host ?? "its server"} answered ${status}${excerpt}`;
+  return `${host} answered ${status}${excerpt}`;
 }
 
 function stamp(time: Time): string {

@@ -14,7 +14,7 @@ test("the guide lists every reason in the words of the code", () => {
   assert.deepEqual(rows, Object.entries(REASONS));
 });
 
-test("the guide has every flag of the command, but those of the policy, and no other", () => {
+test("the guide lists every flag of run except policy flags, and no other", () => {
   const command = new Command();
   run.configure?.(command);
   const own = command.options

@@ -1,4 +1,4 @@
-/** A run over so many works with the shipped limits, two hosts down: for the test beside it, and for the soak. */
+/** A run with the shipped limits while two hosts are down, for two-hosts-down.test.ts and bench/soak. */
 import type { TestContext } from "node:test";
 import { FastestSchedule, type ScheduleBound } from "../../src/cli/docstokg/fastest-schedule.ts";
 import { orderFor, RESOLVERS } from "../../src/harvest/resolvers/order.ts";
@@ -11,12 +11,12 @@ import { folderFor, runFor } from "./kit.ts";
 import { internetFor, keyOf } from "./processes.ts";
 
 export const DOWN = ["eprints.lakeside.example", "dspace.hillford.example"];
-/** Resolvers that are quick enough for many works in a minute; the shipped limits hold for them as for all. */
+/** Resolvers whose shipped limits allow many works per minute. */
 const ASKED = ["pmc", "openalex", "unpaywall", "crossref"];
 
 export interface Harvest {
   readonly works: readonly SimulatedWork[];
-  /** Works whose only copies are at hosts that are down. */
+  /** Works whose only copies are at the hosts that are down. */
   readonly lost: readonly SimulatedWork[];
   readonly internet: Internet;
   readonly settled: ReadonlyMap<string, string>;
@@ -27,7 +27,7 @@ export interface Harvest {
 export async function harvest(t: TestContext, count: number): Promise<Harvest> {
   const script = DOWN.map(host => ({ host, act: "outage" }) as const);
   const internet = await internetFor(t, { seed: 11, works: count * 6, script });
-  const askable = internet.works.filter(isAskable);
+  const askable = internet.works.filter(isUsable);
   const lost = DOWN.flatMap(host => askable.filter(work => isOnlyAt(work, host)).slice(0, 1));
   const others = askable.filter(work => !DOWN.some(host => isOnlyAt(work, host))).slice(0, count - lost.length);
   const works = [...others.slice(0, count / 4), ...lost, ...others.slice(count / 4)];
@@ -55,10 +55,10 @@ function isReachable({ isGood, via }: SimulatedWork["copies"][number]): boolean 
 }
 
 /**
- * Known to those who are asked, at hosts whose limits leave time for so many. Files that break off are left out: three in
- * a row cut their host off, as they should, for longer than a test may take.
+ * Works that the resolvers above know, at hosts whose limits allow so many. Truncated files are left out: three in a row
+ * open the circuit of their host for longer than a test may take.
  */
-function isAskable({ copies, scenario }: SimulatedWork): boolean {
+function isUsable({ copies, scenario }: SimulatedWork): boolean {
   const quick = /\.example$|^pmc-oa-opendata/;
   return (
     scenario !== "truncated-once" &&

@@ -8,7 +8,7 @@ import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes
 
 const SLOW = [{ host: "*", act: "slow", bytesPerSecond: 200_000 }] as const;
 
-test("Ctrl-C lets what is under way finish and exits with 130; retry goes on from there", async t => {
+test("Ctrl-C finishes the requests in flight and exits with 130, and retry continues", async t => {
   const internet = await internetFor(t, { seed: 3, works: 62, script: SLOW });
   const works = internet.works.filter(isQuick);
   const folder = folderFor(t);
@@ -29,13 +29,13 @@ test("Ctrl-C lets what is under way finish and exits with 130; retry goes on fro
   assert.equal(JSON.parse(second.stdout).works.done, works.length - summary.works.done);
 });
 
-test("a second Ctrl-C stops at once, and an input that never ends is no reason to stay", async t => {
+test("a second Ctrl-C stops at once, even while the input is open", async t => {
   const internet = await internetFor(t, { seed: 3, works: 31 });
   const work = internet.works.find(isQuick);
   assert.ok(work);
   await internet.start({ host: new URL(work.copies[0]?.url ?? "").host, act: "slow", bytesPerSecond: 500 });
   const folder = folderFor(t);
-  // The list is left open, as a terminal would leave it.
+  // stdin stays open, as in a terminal.
   const { child, ended, stderrSoFar } = startDocstokg(t, internet, folder, [
     "run",
     keyOf(work),
@@ -47,7 +47,7 @@ test("a second Ctrl-C stops at once, and an input that never ends is no reason t
   await eventually(() => partsIn(folder) > 0);
   child.kill("SIGINT");
   await eventually(() => stderrSoFar().includes("Ctrl-C again"));
-  // Within half a second of the first it would count as the same one. The first was received before its message came.
+  // A second signal within 500 ms counts as the same Ctrl-C; the message proves that the first was received.
   await systemTime.sleep(501);
   child.kill("SIGINT");
   assert.equal((await ended).code, 130);

@@ -7,8 +7,8 @@ import { systemTime } from "../../src/time/system-time.ts";
 import { eventually, folderFor, sha256 } from "./kit.ts";
 import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
-test("killed at any moment, a run loses no finished file, ruins nothing, and a second one goes on", async t => {
-  // Slow enough that files are on their way whenever the process dies.
+test("a run that is killed at any time loses no finished file, and the next run continues", async t => {
+  // Slow, so that downloads are in flight when the process is killed.
   const script = [{ host: "*", act: "slow", bytesPerSecond: 150_000 }] as const;
   const internet = await internetFor(t, { seed: 7, works: 93, script });
   const works = internet.works.filter(isQuick);
@@ -45,7 +45,7 @@ test("killed at any moment, a run loses no finished file, ruins nothing, and a s
     assert.equal(sha256(readFileSync(join(folder, "papers", String(path)))), hash);
   assert.deepEqual(filesIn(folder).length, works.length);
   assert.deepEqual(readdirSync(join(folder, "papers", ".parts")), []);
-  // What was finished before a kill was not asked for again.
+  // Files that were finished before a kill are not requested again.
   const later = manifest.db
     .prepare(
       "SELECT key FROM attempts JOIN works ON works.id = work GROUP BY key HAVING sum(attempts.reason = 'ok') > 1",

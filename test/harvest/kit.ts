@@ -12,7 +12,7 @@ import type { Hub } from "../../src/http/hub.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 
 export function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-content-"));
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-harvest-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
@@ -21,7 +21,7 @@ export function sha256(bytes: string | Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** A small PDF as far as anybody looks; the text makes it one of its kind. */
+/** A small file that passes as a PDF; `text` makes it unique. */
 export function pdf(text: string, bytes = 400): Buffer {
   const start = `%PDF-1.4\n% ${text}\n`;
   const end = "\nstartxref\n0\n%%EOF\n";
@@ -32,18 +32,18 @@ export function workCalled(name: string): Work {
   return { key: `doi:10.5555/${name}`, ids: { doi: `10.5555/${name}` } };
 }
 
-/** A resolver whose service answers with JSON: candidates, or a whole finding. */
+/** A resolver whose service returns JSON: candidates, or a finding. */
 export function indexAt(origin: string, name = "index"): Resolver {
   return {
     name,
     needs: [],
     requestFor: ({ ids }) =>
       ids.doi === undefined ? undefined : { url: `${origin}/${name}/${ids.doi}`, role: "metadata" },
-    read: ({ status, body }): Finding => {
+    parse: ({ status, body }): Finding => {
       if (status === 404) return { kind: "none", reason: "unknown-work" };
       if (status >= 500) return { kind: "failure", reason: "unavailable", message: `status ${status}` };
-      const said: unknown = JSON.parse(body);
-      return Array.isArray(said) ? { kind: "found", candidates: said as Candidate[] } : (said as Finding);
+      const parsed: unknown = JSON.parse(body);
+      return Array.isArray(parsed) ? { kind: "found", candidates: parsed as Candidate[] } : (parsed as Finding);
     },
   };
 }
@@ -76,15 +76,15 @@ export async function runFor(t: TestContext, folder: string, options: TestRunOpt
   return { run, attempts, settled };
 }
 
-/** Works through all of it, and closes. */
-export async function complete({ run }: TestRun, works: readonly Work[], again = false): Promise<void> {
-  run.addWorks(works, again);
+/** Runs until every work is settled, and closes the run. */
+export async function complete({ run }: TestRun, works: readonly Work[], isRefresh = false): Promise<void> {
+  run.addWorks(works, isRefresh);
   run.pipeline.inputEnded();
   await run.pipeline.run();
   run.close("ended");
 }
 
-/** Waits for what another process does; the runner's own limit ends a wait that never ends. */
+/** Polls a condition; the time limit of the test runner ends an endless wait. */
 export async function eventually(isSo: () => boolean): Promise<void> {
   while (!isSo()) await systemTime.sleep(10);
 }

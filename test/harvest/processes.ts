@@ -23,11 +23,11 @@ export interface Ended {
 export interface DocstokgProcess {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** What it has written to stderr so far. */
+  /** Its stderr so far. */
   stderrSoFar(): string;
 }
 
-/** No limits to speak of, so that a test waits for nothing; circuits that come back at once. */
+/** High limits and short circuit times, so that a test does not wait. */
 const RATELIMITS = `
 version: 1
 extends: none
@@ -43,7 +43,7 @@ defaults: { fail_max: 3, reset_timeout_s: 1 }
 advanced: { rolling_window: { enabled: false } }
 `;
 
-/** Runs `docstokg` on the simulated internet. */
+/** Runs `docstokg` against the simulated internet. */
 export function startDocstokg(
   t: TestContext,
   internet: Internet,
@@ -85,7 +85,7 @@ export function startDocstokg(
   return { child, ended, stderrSoFar: () => stderr };
 }
 
-/** Files in their places, by name. */
+/** Names of the finished files. */
 export function filesIn(folder: string): readonly string[] {
   try {
     return readdirSync(join(folder, "papers")).filter(name => name.endsWith(".pdf"));
@@ -99,7 +99,7 @@ export function keyOf({ ids }: SimulatedWork): string {
   return workOf({ ...(ids.doi === undefined ? {} : { doi: ids.doi }) }).key;
 }
 
-/** A copy that OpenAlex names, at a host that limits nobody. */
+/** A copy that OpenAlex returns, at a host without limits. */
 export function isQuick({ copies }: SimulatedWork): boolean {
   const [first] = copies;
   return first?.isGood === true && first.via.includes("openalex") && new URL(first.url).host.endsWith(".example");

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { folderFor } from "./kit.ts";
 import { internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
-test("the works that a search finds are got like any others", async t => {
+test("the works of a search are downloaded like listed works", async t => {
   const internet = await internetFor(t, { seed: 2, works: 62 });
   const work = internet.works.find(isQuick);
   assert.ok(work);
@@ -19,11 +19,11 @@ test("the works that a search finds are got like any others", async t => {
   assert.ok(readFileSync(join(folder, "papers", `${keyOf(work).replace(/[:/]/g, "_")}.pdf`)).length > 0);
 });
 
-test("a search that cannot be had ends the run with what is wrong", async t => {
+test("a failed search ends the run with its error", async t => {
   const script = [{ host: "api.openalex.org", act: "outage", status: 500 }] as const;
   const internet = await internetFor(t, { seed: 2, works: 31, script });
   const args = ["run", "--query", "anything", "--resolvers", "openalex", "--quiet"];
   const { code, stderr } = await startDocstokg(t, internet, folderFor(t), args, "").ended;
   assert.equal(code, 1);
-  assert.match(stderr, /^docstokg: the search failed: /);
+  assert.match(stderr, /^docstokg: the OpenAlex search \(--query\) failed: /);
 });

@@ -1,4 +1,4 @@
-/** The program as a process of its own, from the sources. */
+/** Runs the program from its sources, as a separate process. */
 import { main } from "../../src/cli/docstokg.ts";
 
 await main(process);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { DOWN, harvest } from "./harvest.ts";
 import { keyOf } from "./processes.ts";
 
-test("with two hosts down every other work is done, and the hosts that are down are left alone", async t => {
+test("with two hosts down every other work is done, and those hosts get few requests", async t => {
   const { works, lost, internet, settled, done } = await harvest(t, 50);
   assert.equal(lost.length, 2);
   const failed = [...settled].filter(([, reason]) => reason !== "ok").map(([key]) => key);

@@ -1,4 +1,4 @@
-import type { HostQueueStatus } from "../../harvest/host-queue-key.ts";
+import type { HostQueueStatus } from "../../harvest/host-queue-status.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes } from "../output/format.ts";

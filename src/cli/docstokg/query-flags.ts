@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
-import { type OpenAlexQuery, QUERY_WORKS_DEFAULT, queryProblems } from "../../harvest/inputs/openalex-query.ts";
+import { type OpenAlexQuery, QUERY_WORKS_DEFAULT } from "../../harvest/inputs/openalex-query.ts";
 import type { Flags } from "../program.ts";
 import { wholeNumberFlag } from "../usage-error.ts";
+import { queryProblems } from "./query-problems.ts";
 
 /** The flags that only refine `--query`, by their names in `Flags`. */
 export const QUERY_REFINEMENTS = {
@@ -35,6 +36,6 @@ export function queryOf(flags: Flags): OpenAlexQuery | undefined {
     max: number("max"),
   };
   const problems = queryProblems(query);
-  if (problems.length > 0) throw new ConfigError(problems.map(message => ({ where: "run", path: "", message })));
+  if (problems.length > 0) throw new ConfigError(problems);
   return query;
 }

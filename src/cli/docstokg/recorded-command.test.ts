@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
+import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { recordedCommand } from "./recorded-command.ts";
 
 test("the recorded command has only flags that can be typed", () => {
@@ -9,4 +13,28 @@ test("the recorded command has only flags that can be typed", () => {
 
 test("the recorded command has no contact address and no store URL", () => {
   assert.equal(recordedCommand("run", { mailto: "a@example.org", rateDsn: "redis://me:secret@x" }), "run");
+});
+
+test("the manifest does not contain the password of a shared store", async t => {
+  const { folder } = await temporaryFolder(t);
+  const dsn = "sqlite:hunter2.db";
+  const limits = ["--rate-backend", "sqlite", "--rate-dsn", join(folder, dsn)];
+  const { exitCode, stderr } = await runCli([
+    "run",
+    "nonsense!",
+    "--out",
+    folder,
+    ...limits,
+    "--no-telemetry",
+    "--quiet",
+  ]);
+  assert.equal(exitCode, 1, stderr);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  try {
+    const commands = manifest.db.prepare("SELECT command FROM runs").all();
+    assert.equal(commands.length, 1);
+    assert.doesNotMatch(JSON.stringify(commands), /hunter2/);
+  } finally {
+    manifest.close();
+  }
 });

@@ -163,7 +163,7 @@ async function download(
     const report = reportOf(run.manifest.db, run.id);
     return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
   } catch (error) {
-    throw manifestError(error);
+    throw manifestError(settings.manifest, error);
   } finally {
     stopListening?.();
     progress.stop();

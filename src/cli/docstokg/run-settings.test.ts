@@ -25,3 +25,20 @@ test("an output folder that is a file, and an invalid mapping or port, are messa
   assert.match(mapped.stderr, /--metrics-port: "99999" is not a whole number from 0 to 65535/);
   assert.equal(existsSync(out), false);
 });
+
+test("an invalid output folder is a one-line error before the first request", async t => {
+  const { folder } = await temporaryFolder(t);
+  const file = join(folder, "papers");
+  await writeFile(file, "not a folder");
+  for (const args of [
+    ["--out", file],
+    ["--out", join(file, "deeper")],
+    ["--out", file, "--manifest", join(folder, "m.sqlite")],
+    ["--out", join(folder, "new"), "--manifest", folder],
+  ]) {
+    const { exitCode, stderr } = await runCli(["run", "10.5555/a", ...args, "--no-telemetry", "--quiet"]);
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr, /^docstokg: --(?:manifest|out): .*$/m);
+    assert.doesNotMatch(stderr, /\n\s+at /);
+  }
+});

@@ -32,7 +32,7 @@ test("run downloads the works of a list, and status and retry read its manifest"
   const ran = await runCli(["run", "--input", "-", ...flags], { input: list });
   assert.equal(ran.exitCode, 1, ran.stderr);
   assert.match(ran.stderr, /^backend memory, AIMD off/);
-  assert.match(ran.stderr, /stdin:2: .*nonsense!.* is no name we know/);
+  assert.match(ran.stderr, /stdin:2: .*nonsense!.* is not a known identifier/);
   assert.match(ran.stdout, /^1 of 3 works done, 2 failed, 1 invalid line, in /);
   assert.match(ran.stdout, /docstokg retry --failed retries them/);
   const [file = ""] = readdirSync(out).filter(name => name.endsWith(".pdf"));

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { systemTime } from "../../time/system-time.ts";
 
 test("status refuses flags that have no effect beside others", async t => {
   const { folder } = await temporaryFolder(t);
@@ -16,4 +18,18 @@ test("status refuses flags that have no effect beside others", async t => {
     [json.exitCode, json.stderr],
     [2, "docstokg: --json: has no effect with --export, which writes JSONL\n"],
   );
+});
+
+test("an export that cannot be written is a one-line error", async t => {
+  const { folder } = await temporaryFolder(t);
+  (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
+  const { exitCode, stderr } = await runCli([
+    "status",
+    "--out",
+    folder,
+    "--export",
+    join(folder, "nowhere", "x.jsonl"),
+  ]);
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /^docstokg: ENOENT/);
 });

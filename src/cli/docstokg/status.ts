@@ -1,4 +1,4 @@
-import { open, rename, rm } from "node:fs/promises";
+import { writeAtomically } from "../../files/atomic-file.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { exportLines, failedWorks, type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -71,20 +71,7 @@ function statusText(
   return `${parts.join("\n")}\n\n${table}\n${list}`;
 }
 
-/** The file appears under its name only when it is complete. */
 async function exportTo(target: string, lines: Iterable<string>, io: Io): Promise<void> {
-  if (target === "-") {
-    for (const line of lines) io.stdout.write(line);
-    return;
-  }
-  const part = `${target}.${process.pid}.part`;
-  try {
-    await using file = await open(part, "wx", 0o644);
-    for (const line of lines) await file.write(line);
-    await file.sync();
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
-  await rename(part, target);
+  if (target !== "-") return writeAtomically(target, lines);
+  for (const line of lines) io.stdout.write(line);
 }

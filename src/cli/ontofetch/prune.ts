@@ -30,7 +30,7 @@ export const prune: CommandModule = {
     for (const id of await store.ids()) {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // A pull that runs now must not report a version as current while it is removed.
-      await using _lock = await FileLock.take(store.lockPath(id), { time: systemTime });
+      await using _lock = await FileLock.acquire(store.lockPath(id), { time: systemTime });
       if (!isDryRun) await store.removeDraft(id);
       const old = (await store.versions(id)).slice(keep);
       for (const version of old.filter(({ manifest }) => lock.get(id)?.sha256 !== manifest.sha256)) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -14,6 +14,8 @@ import {
   workCalled,
 } from "../../../test/harvest/kit.ts";
 import { hubFor, serve, type TestServer } from "../../../test/http/kit.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { openManifest } from "../manifest/manifest.ts";
 import { reportOf } from "../manifest/manifest-report.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
@@ -21,26 +23,26 @@ type FileHandlers = Readonly<
   Record<string, (request: IncomingMessage, response: ServerResponse, visit: number) => void>
 >;
 
-/** An index that names `/files/<name>` for each work, and whatever lies there. */
-function library(
+/** A server with an index, which names `/files/<name>` for each work, and with the files. */
+function publisher(
   t: TestContext,
   handlers: FileHandlers,
   candidates: (name: string, origin: string) => readonly Candidate[] = only,
 ) {
   const visits = new Map<string, number>();
   return serve(t, (request, response) => {
-    const [, room = "", ...rest] = (request.url ?? "").split("/");
+    const [, section = "", ...rest] = (request.url ?? "").split("/");
     const name = rest.at(-1) ?? "";
-    if (room === "index") {
+    if (section === "index") {
       const origin = `http://${request.headers.host}`;
       response.setHeader("content-type", "application/json").end(JSON.stringify(candidates(name, origin)));
       return;
     }
     const visit = (visits.get(name) ?? 0) + 1;
     visits.set(name, visit);
-    const answer = handlers[name];
-    if (answer === undefined) response.writeHead(404).end("not here");
-    else answer(request, response, visit);
+    const handler = handlers[name];
+    if (handler === undefined) response.writeHead(404).end("not here");
+    else handler(request, response, visit);
   });
 }
 
@@ -48,7 +50,7 @@ function only(name: string, origin: string): readonly Candidate[] {
   return [{ url: `${origin}/files/${name}`, kind: "pdf" }];
 }
 
-const give = (body: string | Buffer) => (_: IncomingMessage, response: ServerResponse) => response.end(body);
+const send = (body: string | Buffer) => (_: IncomingMessage, response: ServerResponse) => response.end(body);
 
 function partBytes(folder: string): number {
   const parts = join(folder, ".parts");
@@ -61,8 +63,8 @@ const files = (folder: string) =>
     .sort();
 const fetches = ({ requests }: TestServer) => requests.filter(({ url }) => url?.startsWith("/files/"));
 
-test("a sound file is put under the work's name, with its hash in the manifest", async t => {
-  const server = await library(t, { a: give(pdf("a")) });
+test("a valid file is stored under the name of the work, with its hash in the manifest", async t => {
+  const server = await publisher(t, { a: send(pdf("a")) });
   const folder = folderFor(t);
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   made.run.addWorks([workCalled("a")]);
@@ -77,17 +79,17 @@ test("a sound file is put under the work's name, with its hash in the manifest",
   assert.deepEqual(count, { count: 1, bytes: 400 });
 });
 
-test("what is no file of the kind is refused, each for its reason, and leaves nothing behind", async t => {
+test("a response that is not the wanted file fails with its reason and leaves no file", async t => {
   const html = "<!doctype html><html><title>Sign in</title></html>";
   const challenge = "<!doctype html><html><title>Just a moment...</title></html>";
-  const server = await library(t, {
-    page: give(html),
-    challenge: give(challenge),
+  const server = await publisher(t, {
+    page: send(html),
+    challenge: send(challenge),
     "challenge-by-field": (_, response) => response.setHeader("x-amzn-waf-action", "challenge").writeHead(202).end(),
-    text: give("just words, many of them"),
-    empty: give(""),
-    cut: give(pdf("cut").subarray(0, 300)),
-    large: give(pdf("large", 5000)),
+    text: send("just words, many of them"),
+    empty: send(""),
+    cut: send(pdf("cut").subarray(0, 300)),
+    large: send(pdf("large", 5000)),
     "large-unsaid": (_, response) => response.write(pdf("x", 3000), () => response.end(pdf("y", 3000))),
     gone: (_, response) => response.writeHead(410).end(html),
   });
@@ -111,9 +113,9 @@ test("what is no file of the kind is refused, each for its reason, and leaves no
   assert.equal(fetches(server).length, names.length);
 });
 
-test("a file that is not the one its service describes is refused, and the next copy is taken", async t => {
+test("a file with another checksum than published is rejected, and the next candidate is tried", async t => {
   const good = pdf("good");
-  const server = await library(t, { a: give(good), wrong: give(pdf("wrong")) }, (_, origin) => [
+  const server = await publisher(t, { a: send(good), wrong: send(pdf("wrong")) }, (_, origin) => [
     { url: `${origin}/files/wrong`, kind: "pdf", checksum: { algorithm: "sha256", hex: sha256(good) } },
     { url: `${origin}/files/a`, kind: "pdf", checksum: { algorithm: "sha256", hex: sha256(good) } },
   ]);
@@ -125,10 +127,10 @@ test("a file that is not the one its service describes is refused, and the next 
   );
 });
 
-test("a file that breaks off is gone on with where it ended, when its validator is strong", async t => {
+test("an interrupted download is resumed if its validator is strong", async t => {
   const [strong, weak] = [pdf("strong", 3000), pdf("weak", 3000)];
   const held: ServerResponse[] = [];
-  const server = await library(t, {
+  const server = await publisher(t, {
     strong: (request, response, visit) => {
       response.setHeader("etag", '"v1"').setHeader("accept-ranges", "bytes");
       if (visit === 1) {
@@ -168,11 +170,11 @@ test("a file that breaks off is gone on with where it ended, when its validator 
   ]);
 });
 
-test("a part whose file has changed meanwhile is fetched anew, and the halves are never mixed", async t => {
+test("a partial file whose source has changed is downloaded again, and versions are never mixed", async t => {
   const old = pdf("old", 3000);
   const fresh = pdf("fresh", 2000);
   const held: ServerResponse[] = [];
-  const server = await library(t, {
+  const server = await publisher(t, {
     a: (_, response, visit) => {
       response.setHeader("etag", visit === 1 ? '"v1"' : '"v2"');
       if (visit > 1) response.end(fresh);
@@ -189,10 +191,10 @@ test("a part whose file has changed meanwhile is fetched anew, and the halves ar
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), fresh);
 });
 
-/** The first answer breaks off after a thousand bytes; what the later ones are is up to `rest`. */
-async function brokenOff(t: TestContext, whole: Buffer, rest: FileHandlers[string]) {
+/** The first response is interrupted after 1000 bytes; `rest` handles the later requests. */
+async function interrupted(t: TestContext, whole: Buffer, rest: FileHandlers[string]) {
   const held: ServerResponse[] = [];
-  const server = await library(t, {
+  const server = await publisher(t, {
     a: (request, response, visit) => {
       if (visit > 1) return rest(request, response, visit);
       response.setHeader("etag", '"v1"').setHeader("content-length", whole.length).write(whole.subarray(0, 1000));
@@ -208,9 +210,9 @@ async function brokenOff(t: TestContext, whole: Buffer, rest: FileHandlers[strin
   return { server, attempts: made.attempts, bytes: readFileSync(join(folder, "doi_10.5555_a.pdf")) };
 }
 
-test("a server that goes on with another version, whatever it was asked, is asked for all of it", async t => {
+test("after a 206 of another version the complete file is requested", async t => {
   const [old, fresh] = [pdf("old", 3000), pdf("fresh", 3000)];
-  const { bytes, server } = await brokenOff(t, old, (request, response) => {
+  const { bytes, server } = await interrupted(t, old, (request, response) => {
     response.setHeader("etag", '"v2"');
     if (request.headers.range === undefined) response.end(fresh);
     else response.writeHead(206, { "content-range": "bytes 1000-2999/3000" }).end(fresh.subarray(1000));
@@ -222,10 +224,10 @@ test("a server that goes on with another version, whatever it was asked, is aske
   );
 });
 
-test("a server that gives less than the rest is asked on, also where what has come looks whole", async t => {
-  // Files that were amended hold an end mark for each time.
+test("a 206 shorter than the rest is resumed again, even if the bytes so far look complete", async t => {
+  // A PDF with incremental updates has one %%EOF per update.
   const whole = Buffer.concat([pdf("first", 2000), pdf("amended", 1000)]);
-  const { bytes, attempts } = await brokenOff(t, whole, (request, response) => {
+  const { bytes, attempts } = await interrupted(t, whole, (request, response) => {
     const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1]);
     const part = whole.subarray(from, from + 1000);
     response.setHeader("etag", '"v1"').setHeader("content-range", `bytes ${from}-${from + 999}/${whole.length}`);
@@ -234,12 +236,12 @@ test("a server that gives less than the rest is asked on, also where what has co
   assert.deepEqual(bytes, whole);
   assert.deepEqual(
     attempts.filter(({ step }) => step === "fetch").map(({ reason, message }) => message ?? reason),
-    [attempts[1]?.message, "2000 of 3000 bytes came", "ok"],
+    [attempts[1]?.message, "received 2000 of 3000 bytes", "ok"],
   );
 });
 
-test("a way that leads in a circle is in the record of what was tried", async t => {
-  const server = await library(t, { a: (_, response) => response.writeHead(302, { location: "/files/a" }).end() });
+test("a redirect loop is recorded as an attempt", async t => {
+  const server = await publisher(t, { a: (_, response) => response.writeHead(302, { location: "/files/a" }).end() });
   const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await complete(made, [workCalled("a")]);
   assert.deepEqual(
@@ -251,10 +253,10 @@ test("a way that leads in a circle is in the record of what was tried", async t 
   );
 });
 
-test("the same bytes from two addresses are one file, the same address is fetched once", async t => {
+test("the same bytes from two URLs are one file, and the same URL is requested once", async t => {
   const same = pdf("same");
-  const handlers = { a: give(same), b: give(same), shared: give(pdf("shared")) };
-  const server = await library(t, handlers, (name, origin) => [
+  const handlers = { a: send(same), b: send(same), shared: send(pdf("shared")) };
+  const server = await publisher(t, handlers, (name, origin) => [
     { url: `${origin}/files/${name.startsWith("s") ? "shared" : name}`, kind: "pdf" },
   ]);
   const folder = folderFor(t);
@@ -265,8 +267,8 @@ test("the same bytes from two addresses are one file, the same address is fetche
   assert.equal(fetches(server).filter(({ url }) => url === "/files/shared").length, 1);
 });
 
-test("a second run leaves alone what is there, and fetches what has gone", async t => {
-  const server = await library(t, { a: give(pdf("a")), b: give(pdf("b")) });
+test("a second run skips works whose file is present and downloads missing files", async t => {
+  const server = await publisher(t, { a: send(pdf("a")), b: send(pdf("b")) });
   const folder = folderFor(t);
   const hub = await hubFor(t);
   const works = [workCalled("a"), workCalled("b")];
@@ -280,9 +282,9 @@ test("a second run leaves alone what is there, and fetches what has gone", async
   assert.deepEqual(files(folder), ["doi_10.5555_a.pdf", "doi_10.5555_b.pdf"]);
 });
 
-test("a refresh asks whether a file still holds, and fetches it only when it does not", async t => {
+test("a refresh sends a conditional request and downloads a file only if it has changed", async t => {
   let body = pdf("first");
-  const server = await library(t, {
+  const server = await publisher(t, {
     a: (request, response) => {
       const etag = `"${sha256(body)}"`;
       response.setHeader("etag", etag);
@@ -301,13 +303,13 @@ test("a refresh asks whether a file still holds, and fetches it only when it doe
   const changed = await runFor(t, folder, { hub, resolvers });
   await complete(changed, [workCalled("a")], true);
   assert.equal(changed.settled.get("doi:10.5555/a"), "ok");
-  // The old file is somebody's by now; the new one lies beside it.
+  // The old file is kept, because other programs may use it.
   assert.deepEqual(files(folder), ["doi_10.5555_a.pdf", "doi_10.5555_a~2.pdf"]);
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), body);
 });
 
-test("a file of somebody else's is never overwritten", async t => {
-  const server = await library(t, { a: give(pdf("a")) });
+test("a file that is not in the manifest is never overwritten", async t => {
+  const server = await publisher(t, { a: send(pdf("a")) });
   const folder = folderFor(t);
   writeFileSync(join(folder, "doi_10.5555_a.pdf"), "mine");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
@@ -316,17 +318,17 @@ test("a file of somebody else's is never overwritten", async t => {
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), pdf("a"));
 });
 
-test("redirects are followed hop by hop, and circles are noticed", async t => {
+test("redirects are followed hop by hop, and loops are detected", async t => {
   const hop = (to: string) => (_: IncomingMessage, response: ServerResponse) =>
     response.writeHead(302, { location: to }).end();
-  const server = await library(t, { a: hop("/files/b"), b: hop("c"), c: give(pdf("c")), round: hop("/files/round") });
+  const server = await publisher(t, { a: hop("/files/b"), b: hop("c"), c: send(pdf("c")), round: hop("/files/round") });
   const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await complete(made, [workCalled("a"), workCalled("round")]);
   assert.deepEqual(Object.fromEntries(made.settled), { "doi:10.5555/a": "ok", "doi:10.5555/round": "redirects" });
 });
 
-test("files are found under their hash, or under their DOI, when that is the layout", async t => {
-  const server = await library(t, { a: give(pdf("a")) });
+test("the layouts content-addressed and by-doi name files by hash and by DOI", async t => {
+  const server = await publisher(t, { a: send(pdf("a")) });
   const hub = await hubFor(t);
   const resolvers = [indexAt(server.origin)];
   const addressed = folderFor(t);
@@ -338,11 +340,102 @@ test("files are found under their hash, or under their DOI, when that is the lay
   assert.deepEqual(readFileSync(join(byDoi, "10.5555", "a.pdf")), pdf("a"));
 });
 
-test("an address of a private network is refused unless that was allowed", async t => {
-  const server = await library(t, { a: give(pdf("a")) });
+test("a host in a private network is refused unless allowPrivate is set", async t => {
+  const server = await publisher(t, { a: send(pdf("a")) });
   const hub = await hubFor(t, { network: { allowPrivate: false } });
   const made = await runFor(t, folderFor(t), { hub, resolvers: [indexAt(server.origin)] });
   await complete(made, [workCalled("a")]);
   assert.equal(made.settled.get("doi:10.5555/a"), "private-address");
   assert.equal(server.connections, 0);
+});
+
+/** A manifest and partial files as version 0.1 left them: no column for the length, and the hash under `place`. */
+async function oldRun(
+  folder: string,
+  part: {
+    readonly url: string;
+    readonly bytes: Buffer;
+    readonly etag: string | null;
+    readonly shelving: object | null;
+  },
+): Promise<void> {
+  mkdirSync(join(folder, ".parts"), { recursive: true });
+  writeFileSync(join(folder, ".parts", "old.part"), part.bytes);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const run = manifest.beginRun("run");
+  manifest.addWorks(run, [workCalled("a")], () => false);
+  manifest.db.exec("ALTER TABLE parts DROP COLUMN total_bytes; PRAGMA user_version = 1");
+  manifest.db
+    .prepare("INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, 1, 'old.part', ?, ?)")
+    .run(sha256(part.url), part.etag, part.shelving === null ? null : JSON.stringify(part.shelving));
+  manifest.close();
+}
+
+test("a manifest of the first format opens, and its partial file is resumed", async t => {
+  const complete3000 = pdf("a", 3000);
+  const server = await publisher(t, {
+    a: (request, response) => {
+      assert.equal(request.headers.range, "bytes=1000-");
+      response.writeHead(206, { etag: '"v1"', "content-range": "bytes 1000-2999/3000" });
+      response.end(complete3000.subarray(1000));
+    },
+  });
+  const folder = folderFor(t);
+  const url = `${server.origin}/files/a`;
+  await oldRun(folder, { url, bytes: complete3000.subarray(0, 1000), etag: '"v1"', shelving: null });
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  await complete(made, [workCalled("a")]);
+  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), complete3000);
+});
+
+test("a complete file that a killed run of the first format had not moved is recovered without a request", async t => {
+  const server = await publisher(t, {});
+  const folder = folderFor(t);
+  const url = `${server.origin}/files/a`;
+  const bytes = pdf("a");
+  const stored = {
+    sha256: sha256(bytes),
+    path: "doi_10.5555_a.pdf",
+    bytes: bytes.length,
+    mediaType: "application/pdf",
+  };
+  await oldRun(folder, { url, bytes, etag: null, shelving: { ...stored, place: sha256(url), url, resolver: "index" } });
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  assert.equal(made.run.recovered, 1);
+  await complete(made, [workCalled("a")]);
+  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), bytes);
+  assert.equal(server.requests.length, 0);
+  assert.deepEqual(readdirSync(join(folder, ".parts")), []);
+});
+
+test("a complete partial file with its announced length is finished without a transfer", async t => {
+  const file = pdf("a", 3000);
+  const server = await publisher(t, {
+    a: (_, response) => response.writeHead(416, { "content-range": "bytes */3000" }).end(),
+  });
+  const folder = folderFor(t);
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  made.run.addWorks([workCalled("a")]);
+  const part = { urlHash: sha256(`${server.origin}/files/a`), work: 1, file: "a.part", destination: undefined };
+  made.run.manifest.files.savePart({ ...part, validator: '"v1"', totalBytes: 3000 });
+  writeFileSync(join(folder, ".parts", "a.part"), file);
+  made.run.pipeline.inputEnded();
+  await made.run.pipeline.run();
+  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), file);
+  assert.equal(fetches(server).length, 1);
+});
+
+test("bytes that were buffered when the connection broke are not requested again", async t => {
+  const file = pdf("a", 3000);
+  const { bytes, server } = await interrupted(t, file, (request, response, visit) => {
+    const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1]);
+    response.writeHead(206, { etag: '"v1"', "content-range": `bytes ${from}-2999/3000` });
+    if (visit > 2) response.end(file.subarray(from));
+    else response.write(file.subarray(from, 2000), () => response.socket?.end());
+  });
+  assert.deepEqual(bytes, file);
+  assert.deepEqual(
+    fetches(server).map(({ headers }) => headers.range),
+    [undefined, "bytes=1000-", "bytes=2000-"],
+  );
 });

@@ -15,7 +15,7 @@ function judged(wanted: FileKind, text: string | Uint8Array): string {
 
 const PDF = `%PDF-1.7\n${"x".repeat(300)}\nstartxref\n9\n%%EOF`;
 
-test("a PDF begins and ends as one, with room for what servers put around it", () => {
+test("a PDF is recognised by its header and %%EOF, with some bytes around them", () => {
   assert.equal(judged("pdf", PDF), "good");
   assert.equal(judged("pdf", `\xef\xbb\xbf\r\n\r\n${PDF}\r\n\0\0\0`), "good");
   assert.equal(judged("pdf", `${" ".repeat(1000)}${PDF}`), "good");
@@ -26,7 +26,7 @@ test("a PDF begins and ends as one, with room for what servers put around it", (
   assert.equal(judged("pdf", ""), "truncated");
 });
 
-test("pages in place of a file are told from other things that are none", () => {
+test("an HTML page instead of a file is told from other content", () => {
   assert.equal(judged("pdf", "<!DOCTYPE html>\n<html>"), "html-instead");
   assert.equal(judged("pdf", '<?xml version="1.0"?>\n<!-- x --><!-- y -->\n<html lang="en">'), "html-instead");
   assert.equal(judged("pdf", "<html><title>Just a moment...</title>"), "challenge-page");
@@ -37,7 +37,7 @@ test("pages in place of a file are told from other things that are none", () => 
   assert.equal(judged("xml", PDF), "not-xml");
 });
 
-test("an XML document ends with what it began with", () => {
+test("an XML document must end with its root element", () => {
   const jats = '<?xml version="1.0"?>\n<!DOCTYPE article SYSTEM "a.dtd">\n<article id="x"><front/></article>\n';
   assert.equal(judged("xml", jats), "good");
   assert.equal(judged("xml", jats.replace("</article>", "")), "truncated");
@@ -45,12 +45,12 @@ test("an XML document ends with what it began with", () => {
   assert.equal(judged("xml", "plain words"), "not-xml");
 });
 
-test("a page that was wanted is whole", () => {
+test("a wanted HTML page must have an end tag", () => {
   assert.equal(judged("html", "<!doctype html><html><p>text</p></html>\n"), "good");
   assert.equal(judged("html", "<!doctype html><html><p>te"), "truncated");
 });
 
-test("whatever comes is judged, and never good by accident", () => {
+test("random bytes are never accepted", () => {
   fc.assert(
     fc.property(fc.constantFrom<FileKind>("pdf", "xml", "html"), fc.uint8Array({ maxLength: 5000 }), (kind, bytes) => {
       assert.notEqual(judged(kind, bytes), undefined);
@@ -58,7 +58,7 @@ test("whatever comes is judged, and never good by accident", () => {
     }),
   );
   for (const hostile of ["<!--".repeat(4000), "<?".repeat(8000), " <!x".repeat(4000), "<a".repeat(8000)]) {
-    // Patterns that go back and forth over it would never come to an end.
+    // A pattern with backtracking would not end in time.
     assert.notEqual(judged("xml", hostile), "good");
   }
 });

@@ -1,6 +1,6 @@
 /**
- * Whether bytes are the file they are meant to be. What servers say about them (content types, names) is worth nothing:
- * the bytes decide. Pure; whoever has a file hands in how it begins and ends.
+ * Decides by its bytes whether a file is what was wanted. Content types and file names of servers are not reliable.
+ * Pure: the caller passes the start and the end of the file.
  */
 
 import type { Reason } from "../reason.ts";
@@ -8,14 +8,14 @@ import { challengeIn } from "./challenge-page.ts";
 
 export type FileKind = "pdf" | "xml" | "html";
 
-/** So much of a file's beginning and end is looked at. */
+/** How much of the start and the end of a file is checked. */
 export const HEAD_BYTES = 16_384;
 export const TAIL_BYTES = 2048;
 
 export interface FileSample {
-  /** The first `HEAD_BYTES`, or all of it. */
+  /** The first `HEAD_BYTES`, or the whole file. */
   readonly head: Uint8Array;
-  /** The last `TAIL_BYTES`, or all of it. */
+  /** The last `TAIL_BYTES`, or the whole file. */
   readonly tail: Uint8Array;
   readonly bytes: number;
 }
@@ -24,13 +24,13 @@ export type FileCheckResult =
   | { readonly kind: "good"; readonly fileKind: FileKind }
   | { readonly kind: "bad"; readonly reason: Reason; readonly message: string };
 
-/** Readers accept a header anywhere in here: servers put blank lines and marks in front of it. */
+/** PDF readers accept the header within this range: servers put blank lines and byte order marks before it. */
 const PDF_HEADER_WITHIN = 1024;
-/** Less is no article, whatever it says: a header, one page and a table of places take more. */
+/** Header, one page and the cross-reference table take more. */
 const PDF_BYTES_MIN = 200;
 
 export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult {
-  if (sample.bytes === 0) return bad("truncated", "nothing came");
+  if (sample.bytes === 0) return bad("truncated", "the body is empty");
   const head = latin1(sample.head);
   const isPdf = head.slice(0, PDF_HEADER_WITHIN).includes("%PDF-");
   if (wanted === "pdf" && isPdf) return checkPdf(sample);
@@ -40,7 +40,7 @@ export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult
     return wanted === "html" ? checkHtml(sample) : bad("html-instead", titleOf(head));
   }
   if (wanted === "xml" && !isPdf) return checkXml(head, sample);
-  return bad(wanted === "pdf" ? "not-a-pdf" : "not-xml", `it begins with ${beginning(head)}`);
+  return bad(wanted === "pdf" ? "not-a-pdf" : "not-xml", `file begins with ${beginning(head)}`);
 }
 
 export const MEDIA_TYPES: Readonly<Record<FileKind, string>> = {
@@ -54,25 +54,25 @@ function looksLikeHtml(text: string): boolean {
 }
 
 function checkPdf({ tail, bytes }: FileSample): FileCheckResult {
-  if (bytes < PDF_BYTES_MIN) return bad("truncated", `a PDF of ${bytes} bytes`);
-  if (!latin1(tail).includes("%%EOF")) return bad("truncated", "it has no end mark (%%EOF)");
+  if (bytes < PDF_BYTES_MIN) return bad("truncated", `PDF has only ${bytes} bytes`);
+  if (!latin1(tail).includes("%%EOF")) return bad("truncated", "end of file missing: no %%EOF");
   return { kind: "good", fileKind: "pdf" };
 }
 
 function checkHtml({ tail }: FileSample): FileCheckResult {
-  if (!/<\/html\s*>/i.test(latin1(tail))) return bad("truncated", "it has no </html>");
+  if (!/<\/html\s*>/i.test(latin1(tail))) return bad("truncated", "end of file missing: no </html>");
   return { kind: "good", fileKind: "html" };
 }
 
-/** Services answer with small XML documents when something is wrong, and say 200 to it. */
+/** Root elements of error documents, which some services send with status 200. */
 const ERROR_ROOTS: ReadonlySet<string> = new Set(["error", "errorbean", "oai-pmh", "errors"]);
 
 function checkXml(head: string, { tail }: FileSample): FileCheckResult {
   const [, root] = /^(?:\xef\xbb\xbf)?\s*(?:<[?!][\s\S]*?>\s*)*<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head) ?? [];
-  if (root === undefined) return bad("not-xml", `it begins with ${beginning(head)}`);
-  if (ERROR_ROOTS.has(root.toLowerCase())) return bad("not-xml", `an error of the service, <${root}>`);
+  if (root === undefined) return bad("not-xml", `file begins with ${beginning(head)}`);
+  if (ERROR_ROOTS.has(root.toLowerCase())) return bad("not-xml", `the service returned an error document <${root}>`);
   const end = latin1(tail).trimEnd();
-  if (!end.endsWith(">") || !end.includes(`</${root}`)) return bad("truncated", `it has no </${root}>`);
+  if (!end.endsWith(">") || !end.includes(`</${root}`)) return bad("truncated", `end of file missing: no </${root}>`);
   return { kind: "good", fileKind: "xml" };
 }
 
@@ -82,14 +82,14 @@ function bad(reason: Reason, message: string): FileCheckResult {
 
 function titleOf(head: string): string {
   const [, title] = /<title[^>]*>([^<]{1,200})/i.exec(head) ?? [];
-  return title === undefined ? "a page without a title" : `a page called ${JSON.stringify(plain(title))}`;
+  return title === undefined ? "HTML page without title" : `HTML page titled ${JSON.stringify(plain(title))}`;
 }
 
 function beginning(head: string): string {
   return JSON.stringify(plain(head.slice(0, 24)));
 }
 
-/** What a terminal may show of a stranger's bytes. */
+/** Printable ASCII only: control characters could change the terminal. */
 function plain(text: string): string {
   return text.replace(/[^\x20-\x7e]+/g, " ").trim();
 }

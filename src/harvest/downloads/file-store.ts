@@ -1,16 +1,15 @@
 import { statSync } from "node:fs";
-import { link, mkdir, readdir, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { DownloadError } from "../../errors.ts";
-import { syncFolder } from "../../files/atomic-file.ts";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { moveToNewPath } from "../../files/atomic-file.ts";
 import { hashFile } from "../../files/file-hash.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
 import { numberedPath } from "./layout.ts";
 
-/** Where files lie that have not come whole. On the same file system as where they go, so that a rename is enough. */
+/** Partial files. On the same file system as the finished files, so that no bytes are copied. */
 const PARTS_FOLDER = ".parts";
 
-/** The folder of a run: parts on one side, whole files on the other, and the one step between them. */
+/** The output folder of a run: partial files in `.parts`, finished files beside it. */
 export class FileStore {
   readonly folder: string;
 
@@ -26,7 +25,7 @@ export class FileStore {
     return join(this.folder, PARTS_FOLDER, file);
   }
 
-  /** 0 for one that is not there. */
+  /** 0 if the partial file does not exist. */
   partBytes(file: string): number {
     return statSync(this.partPath(file), { throwIfNoEntry: false })?.size ?? 0;
   }
@@ -35,12 +34,12 @@ export class FileStore {
     await rm(this.partPath(file), { force: true });
   }
 
-  /** Whether it lies where it should. Its size is looked at, its bytes are not: that would take hours of a large folder. */
+  /** Whether the file exists with the recorded size. Its bytes are not read: that would take hours for a large folder. */
   has({ path, bytes }: Pick<StoredFile, "path" | "bytes">): boolean {
     return statSync(join(this.folder, path), { throwIfNoEntry: false })?.size === bytes;
   }
 
-  /** A name for these bytes at which nothing else lies: the target, or one beside it. */
+  /** The first free path for these bytes: the target, or a numbered one. A file with the same bytes counts as free. */
   async availablePath(target: string, sha256: string): Promise<string> {
     for (let number = 1; ; number += 1) {
       const path = number === 1 ? target : numberedPath(target, number);
@@ -49,37 +48,14 @@ export class FileStore {
     }
   }
 
-  /**
-   * Puts a whole part in its place. May be done again after a crash: a file that has the bytes already is as good.
-   * Nothing is ever overwritten; where somebody else's file has come there meanwhile it is a DownloadError.
-   */
+  /** Moves a complete partial file to its path, and never overwrites another file: see `moveToNewPath`. */
   async moveIntoPlace(part: string, path: string, sha256: string): Promise<void> {
-    const from = this.partPath(part);
-    const to = join(this.folder, path);
-    await mkdir(dirname(to), { recursive: true });
-    try {
-      await link(from, to);
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === "EEXIST" || code === "ENOENT") {
-        if ((await hashFile(to)) !== sha256) throw new DownloadError(`${to} is in the way of a new file`);
-      } else if (code !== undefined && NO_LINKS.has(code)) await rename(from, to);
-      else throw error;
-    }
-    await syncFolder(dirname(to));
-    await rm(from, { force: true });
+    await moveToNewPath(this.partPath(part), join(this.folder, path), sha256);
   }
 
-  /** Removes parts that nobody knows of: their process died before it could say what they are. */
+  /** Deletes partial files without a row in the manifest: their process died before it could record them. */
   async removeUnknownParts(known: ReadonlySet<string>): Promise<void> {
     for (const file of await readdir(join(this.folder, PARTS_FOLDER)))
       if (!known.has(file)) await this.deletePart(file);
   }
-}
-
-/** What file systems say that have no links. */
-const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }

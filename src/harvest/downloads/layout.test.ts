@@ -18,11 +18,11 @@ test("plain names stay readable", () => {
   );
 });
 
-test("a second file of a name lies beside the first", () => {
+test("a second file with the same name gets a number", () => {
   assert.equal(numberedPath("10.1234/a.b.pdf", 2), "10.1234/a.b~2.pdf");
 });
 
-test("names that would collide, mean something to a system, or lead elsewhere are marked with a hash", () => {
+test("names that could collide, are reserved or leave the folder get a hash", () => {
   for (const key of ["doi:10.1/a/b", "doi:10.1/a_b", "doi:10.1/A", "url:https://example.org/../../etc/passwd"]) {
     assert.match(flat(key), /^[a-z]+_[a-z0-9._-]+~[0-9a-f]{16}\.pdf$/);
   }
@@ -33,7 +33,7 @@ test("names that would collide, mean something to a system, or lead elsewhere ar
   }
 });
 
-test("every name is safe on every file system, and no two works share one", () => {
+test("every name is valid on every file system, and two works never share one", () => {
   const key = fc.oneof(
     fc.string({ unit: "binary", maxLength: 300 }).map(text => `doi:10.1/${text}`),
     fc.stringMatching(/^doi:10\.\d\/[aA_./-]{1,6}$/),

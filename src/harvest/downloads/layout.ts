@@ -1,8 +1,8 @@
 /**
- * Where a file goes. Names are made of the work's key or of the bytes, never of anything that a server said: every name
- * is safe on every file system, and two works never share one, even where upper and lower case are the same.
+ * The path of a file in the output folder. Names come from the key of the work or from the bytes, never from a server.
+ * Every name is valid on every file system, and two works never share one, even if the file system ignores case.
  */
-import { createHash } from "node:crypto";
+import { sha256Of } from "../../files/file-hash.ts";
 import type { Work } from "../work.ts";
 import type { FileKind } from "./file-check.ts";
 
@@ -13,13 +13,13 @@ export function isLayout(text: string): text is Layout {
   return (LAYOUTS as readonly string[]).includes(text);
 }
 
-/** Longer names are cut: some file systems end at 143 bytes, and folders above take their part of a path. */
+/** Longer names are shortened: some file systems allow 143 bytes, and paths are limited too. */
 const NAME_CHARS_MAX = 96;
 
-/** Windows opens devices under these names, whatever follows the dot. */
+/** Names of devices on Windows, with any extension. */
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
 
-/** A path from the folder of the run, with forward slashes. */
+/** Relative to the output folder, with forward slashes. */
 export function filePathFor(layout: Layout, work: Pick<Work, "key" | "ids">, kind: FileKind, sha256: string): string {
   if (layout === "content-addressed") return `sha256/${sha256.slice(0, 2)}/${sha256.slice(2)}.${kind}`;
   const [, scheme = "work", name = work.key] = /^([a-z]+):(.*)$/s.exec(work.key) ?? [];
@@ -30,14 +30,14 @@ export function filePathFor(layout: Layout, work: Pick<Work, "key" | "ids">, kin
   return `${safeName(doi.slice(0, slash))}/${safeName(doi.slice(slash + 1))}.${kind}`;
 }
 
-/** The same name once more, for when somebody else's file has it already. */
+/** The same name with a number, for when another file has that name: `a.pdf`, `a~2.pdf`. */
 export function numberedPath(target: string, number: number): string {
   return target.replace(/(\.[a-z]+)$/, `~${number}$1`);
 }
 
 /**
- * Letters, digits, dots and hyphens stay, a slash becomes `_`. Where more than that had to change, so that another key
- * might come to the same, a part of the key's hash follows.
+ * Keeps letters, digits, dots and hyphens; a slash becomes `_`. If anything else had to change, another key could give
+ * the same name, so a part of the key's hash is added.
  */
 function safeName(text: string): string {
   const lower = text.toLowerCase();
@@ -50,8 +50,4 @@ function safeName(text: string): string {
   if (isFaithful && !RESERVED.test(plain) && !plain.endsWith(".")) return plain;
   const stem = plain.replace(/^[._-]+|[._-]+$/g, "").slice(0, NAME_CHARS_MAX - 20);
   return `${stem === "" || RESERVED.test(stem) ? `work-${stem}` : stem}~${sha256Of(text).slice(0, 16)}`;
-}
-
-function sha256Of(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -111,7 +111,7 @@ describe("every spelling of a name gives one key", () => {
   }
 });
 
-test("an address that holds a DOI is kept beside it", () => {
+test("a URL that contains a DOI is kept beside the DOI", () => {
   const read = identify("https://onlinelibrary.wiley.com/doi/pdf/10.1002/abc.123");
   assert.deepEqual("work" in read && read.work.ids, {
     doi: "10.1002/abc.123",
@@ -119,37 +119,37 @@ test("an address that holds a DOI is kept beside it", () => {
   });
 });
 
-test("digits alone are a PubMed id only where the caller says so", () => {
+test("digits alone are a PubMed id only if the caller says so", () => {
   assert.match(messageOf("20516115"), /pmid:20516115/);
   assert.equal(keyOf("20516115", "pmid"), "pmid:20516115");
 });
 
-test("what is no name is said back, with what would be valid", () => {
-  assert.match(messageOf("10.12/abc"), /^"10\.12\/abc" is no name we know; expected a DOI \(10\.1234\/abc\)/);
-  assert.match(messageOf("2113.12345"), /"2113\.12345" is no name/);
-  assert.match(messageOf("foo-bar/9901001"), /is no name/);
-  assert.match(messageOf("doi:hello"), /"doi:hello" is no name/);
-  assert.match(messageOf("https://doi.org/about"), /holds no DOI/);
-  assert.match(messageOf(""), /nothing to read/);
+test("an unknown identifier is quoted in the message, with the valid forms", () => {
+  assert.match(messageOf("10.12/abc"), /^"10\.12\/abc" is not a known identifier; expected a DOI \(10\.1234\/abc\)/);
+  assert.match(messageOf("2113.12345"), /"2113\.12345" is not a known identifier/);
+  assert.match(messageOf("foo-bar/9901001"), /is not a known identifier/);
+  assert.match(messageOf("doi:hello"), /"doi:hello" is not a known identifier/);
+  assert.match(messageOf("https://doi.org/about"), /contains no DOI/);
+  assert.match(messageOf(""), /empty identifier/);
   assert.match(messageOf("a\u0007\u001b[31m"), /^"a\\u0007\\u001b/);
 });
 
-test("only http and https are asked, and never with a password", () => {
+test("only http(s) URLs are accepted, and never with a password", () => {
   assert.match(messageOf("file:///etc/passwd"), /only http and https/);
   assert.match(messageOf("javascript:alert(1)"), /only http and https/);
-  assert.match(messageOf("https://"), /is no address/);
+  assert.match(messageOf("https://"), /is not a valid http\(s\) URL/);
   for (const text of ["https://anna:s3cret@example.org/x", "ftp://anna:s3cret@example.org/x"]) {
     assert.doesNotMatch(messageOf(text), /s3cret/);
     assert.doesNotMatch(messageOf(text), /^a work/);
   }
 });
 
-test("a DOI cannot climb out of the path that it is put into", () => {
+test("a DOI cannot leave the URL path that it is put into", () => {
   for (const text of ["10.1234/../admin", "10.1234/a/%2E%2E/b", "10.1234/./x", "https://doi.org/10.1234/..%2Fx"])
     assert.doesNotMatch(messageOf(text), /^a work/, text);
 });
 
-test("a name of any length is answered at once, and not repeated at length", () => {
+test("an identifier of any length is handled in time and shortened in messages", () => {
   for (const text of ["x".repeat(5_000_000), `10.1234/${"(".repeat(4000)}`, `10.1234/a${"%25".repeat(1300)}`]) {
     assert.ok(messageOf(text).length < 400);
   }
@@ -161,7 +161,7 @@ const suffix = fc.string({
   maxLength: 30,
 });
 
-test("a DOI in its canonical spelling, and that spelling in every dress, is the same DOI", () => {
+test("every spelling of a DOI gives the same canonical DOI", () => {
   fc.assert(
     fc.property(suffix, fc.integer({ min: 1000, max: 999_999 }), (text, prefix) => {
       const doi = canonicalDoi(`10.${prefix}/${text}`);
@@ -182,7 +182,7 @@ test("a DOI in its canonical spelling, and that spelling in every dress, is the 
   );
 });
 
-test("whatever is read at all keeps its key when its key is read", () => {
+test("the key of a work gives the same key when it is parsed", () => {
   const pieces = fc.constantFrom(
     "10.1234/",
     "doi:",

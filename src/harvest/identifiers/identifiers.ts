@@ -1,34 +1,35 @@
-/** From what people write to the one name of a work. */
+/** Parses identifiers of works in any of their spellings. */
 
 import type { Work, WorkIds } from "../work.ts";
 import { arxivIdOfDoi, canonicalArxivId } from "./arxiv-id.ts";
 import { canonicalDoi, doiInUrl } from "./doi.ts";
-import { canonicalWebUrl, percentDecoded, withoutUrlPassword } from "./web-url.ts";
+import { quotedInput } from "./quoted-input.ts";
+import { canonicalWebUrl, percentDecoded } from "./web-url.ts";
 
 export type IdentifyResult = { readonly work: Work } | { readonly message: string };
 
-/** The length of the longest address, with a prefix. */
+/** The longest URL with a prefix. */
 const TOKEN_CHARS_MAX = 4200;
 const VALID =
-  "a DOI (10.1234/abc), an arXiv id (2401.00001), pmid:12345678, PMC1234567, an OpenAlex id (W1234567890) or an http(s) address";
+  "a DOI (10.1234/abc), an arXiv id (2401.00001), pmid:12345678, PMC1234567, an OpenAlex id (W1234567890) or an http(s) URL";
 
 /**
- * Reads one name in any of its spellings. Digits alone could be a PubMed id or anything else: they are taken for one
- * only as `pmid:12345678`, or where the caller says so because the column is called that.
+ * Parses one identifier. Digits alone are ambiguous: they are a PubMed id only as `pmid:12345678`, or if the caller says
+ * so because of the name of the column.
  */
 export function identify(token: string, digitsAre?: "pmid"): IdentifyResult {
   const text = unwrapped(token.slice(0, 2 * TOKEN_CHARS_MAX).trim());
-  if (text === "") return { message: `nothing to read; expected ${VALID}` };
+  if (text === "") return { message: `empty identifier; expected ${VALID}` };
   if (text.length > TOKEN_CHARS_MAX)
-    return { message: `${shown(text)} has more than ${TOKEN_CHARS_MAX} characters; expected ${VALID}` };
+    return { message: `${quotedInput(text)} has more than ${TOKEN_CHARS_MAX} characters; expected ${VALID}` };
   const ids = /^https?:/i.test(text) ? idsOfUrl(text) : (idsOfPrefixed(text) ?? idsOfBare(text, digitsAre));
   if (typeof ids === "string") return { message: ids };
   return ids === undefined
-    ? { message: `${shown(text)} is no name we know; ${adviceFor(text)}` }
+    ? { message: `${quotedInput(text)} is not a known identifier; ${adviceFor(text)}` }
     : { work: workOf(ids) };
 }
 
-/** A work under its key: the first name it has, in the order in which names last longest. */
+/** A work with its key, which is its most permanent identifier. */
 export function workOf(ids: WorkIds, more: Pick<Work, "title" | "year"> = {}): Work {
   const { doi, arxiv, pmcid, pmid, openalex, url } = ids;
   const key =
@@ -41,29 +42,30 @@ export function workOf(ids: WorkIds, more: Pick<Work, "title" | "year"> = {}): W
   return { key, ids, ...more };
 }
 
-/** A DOI may hold `#` and `?`, and old ones end in `#`; only what looks like a query or an anchor is cut off. */
+/** A DOI may contain `#` and `?`, and old ones end in `#`; only a text like a query or an anchor is removed. */
 const DOI_ORG_URL = /^https?:\/\/(?:www\.|dx\.)?doi\.org\/(.*?)(?:\?[\w-]+=.*|#\w.*)?$/is;
 
-/** The names that an address stands for: its own, where it leads to none that we know. A text says what is wrong. */
+/** The identifiers in a URL, or the URL itself if there are none. A string is an error message. */
 export function idsOfUrl(text: string): WorkIds | string {
-  const address = canonicalWebUrl(text);
-  const url = address === undefined ? null : URL.parse(address);
-  if (address === undefined || url === null) return urlProblem(text);
+  const canonical = canonicalWebUrl(text);
+  const url = canonical === undefined ? null : URL.parse(canonical);
+  if (canonical === undefined || url === null) return urlProblem(text);
   const doi = DOI_ORG_URL.exec(text.trim())?.[1];
-  if (doi !== undefined) return idsOfDoi(doi) ?? `${shown(text)} holds no DOI; expected https://doi.org/10.1234/abc`;
+  if (doi !== undefined)
+    return idsOfDoi(doi) ?? `${quotedInput(text)} contains no DOI; expected https://doi.org/10.1234/abc`;
   const host = url.hostname.replace(/^www\./, "");
   const path = percentDecoded(url.pathname) ?? url.pathname;
-  return idsAtHost(host, path) ?? withUrl(idsOfDoi(doiInUrl(url) ?? ""), address);
+  return idsAtHost(host, path) ?? withUrl(idsOfDoi(doiInUrl(url) ?? ""), canonical);
 }
 
-/** Services whose addresses are as good as the name: arXiv, PubMed and PMC, Europe PMC, OpenAlex. */
+/** Identifiers in the URLs of arXiv, PubMed, PMC, Europe PMC and OpenAlex. */
 function idsAtHost(host: string, path: string): WorkIds | undefined {
   if (/^(?:export\.)?arxiv\.org$/.test(host)) {
     const id = canonicalArxivId(/^\/(?:abs|pdf|html|format|ps|src|e-print)\/(.+?)(?:\.pdf)?\/?$/.exec(path)?.[1] ?? "");
     return id === undefined ? undefined : { arxiv: id };
   }
   if (/^(?:pubmed\.|pmc\.)?ncbi\.nlm\.nih\.gov$|^europepmc\.org$/.test(host)) {
-    // OpenAlex writes them without the letters: /pmc/articles/4234579.
+    // OpenAlex omits the prefix PMC: /pmc/articles/4234579.
     const [, letters, digits] = /\/(?:articles?|pmc)\/(PMC)?(\d+)(?:\.\d+)?(?:\/|$)/i.exec(path) ?? [];
     const isPmc = letters !== undefined || host.startsWith("pmc.") || path.startsWith("/pmc/articles/");
     const pmcid = isPmc ? pmcidOf(`PMC${digits ?? ""}`) : undefined;
@@ -78,7 +80,7 @@ function idsAtHost(host: string, path: string): WorkIds | undefined {
   return undefined;
 }
 
-/** The address is kept beside a DOI found in it: that one is a guess, and the page may be the very one that has a copy. */
+/** Keeps the URL beside a DOI found in it: the DOI is a guess, and the page may have a copy. */
 function withUrl(ids: WorkIds | undefined, url: string): WorkIds {
   return ids === undefined ? { url } : { ...ids, url };
 }
@@ -101,7 +103,7 @@ const READERS: Readonly<Record<string, (text: string) => WorkIds | undefined>> =
 };
 
 function idsOfBare(text: string, digitsAre: "pmid" | undefined): WorkIds | string | undefined {
-  // `doi.org/10.1234/abc` and the like, as people copy them from print.
+  // `doi.org/10.1234/abc` without a scheme, as in print.
   if (/^(?:www\.|dx\.)?(?:doi|arxiv)\.org\//i.test(text)) return idsOfUrl(`https://${text}`);
   const word = unpunctuated(text);
   return (
@@ -136,7 +138,7 @@ function idsNamed(name: keyof WorkIds, id: string | undefined): WorkIds | undefi
   return id === undefined ? undefined : { [name]: id };
 }
 
-/** Without the brackets or quotes around it: `<10.1234/abc>,`. */
+/** Without brackets or quotes around the text: `<10.1234/abc>,`. */
 function unwrapped(text: string): string {
   const inner = /^(?:\((.*)\)|<(.*)>|\[(.*)\]|\{(.*)\}|"(.*)"|'(.*)'|\u201c(.*)\u201d)[.,;:]?$/s.exec(text);
   return (
@@ -151,22 +153,16 @@ function unpunctuated(text: string): string {
   return text.trim().replace(/[.,;:!?'")\]}>]+$/, "");
 }
 
-function urlProblem(address: string): string {
-  const url = URL.parse(address);
+function urlProblem(text: string): string {
+  const url = URL.parse(text);
   if (url !== null && (url.username !== "" || url.password !== ""))
-    return `the address at ${url.host} holds a user name or a password; put it without them`;
-  return `${shown(address)} is no address we can ask; expected ${VALID}`;
+    return `the URL for ${url.host} contains a user name or password; remove them`;
+  return `${quotedInput(text)} is not a valid http(s) URL; expected ${VALID}`;
 }
 
 function adviceFor(text: string): string {
-  if (/^\d+$/.test(text)) return `should it be a PubMed id, write pmid:${text.slice(0, 12)}`;
+  if (/^\d+$/.test(text)) return `for a PubMed id, write pmid:${text.slice(0, 12)}`;
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || /^(?:file|javascript|data|ftp):/i.test(text))
-    return "of addresses, only http and https are asked";
+    return "only http and https URLs are supported";
   return `expected ${VALID}`;
-}
-
-/** What was read, without control characters and passwords, and not at any length. */
-function shown(text: string): string {
-  const safe = withoutUrlPassword(text);
-  return JSON.stringify(safe.length > 80 ? `${safe.slice(0, 80)}…` : safe);
 }

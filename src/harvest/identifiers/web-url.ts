@@ -1,11 +1,11 @@
-/** Addresses that come from outside: what users type, and what services answer. */
+/** URLs from users and services. */
 
-/** Longer ones exist, and lead to sessions rather than to documents. */
+/** Longer URLs exist, but they lead to sessions, not documents. */
 const URL_CHARS_MAX = 4096;
 
 /**
- * The canonical spelling of an absolute http or https address without a fragment; undefined for anything else, and for
- * one that holds a user name or a password: it would end up in manifests and logs.
+ * The canonical form of an absolute http(s) URL, without fragment; undefined for any other text. A URL with user name or
+ * password is refused, because it would be written to manifests and logs.
  */
 export function canonicalWebUrl(text: string | null | undefined, base?: string): string | undefined {
   if (text === null || text === undefined || text.length > URL_CHARS_MAX) return undefined;
@@ -13,25 +13,25 @@ export function canonicalWebUrl(text: string | null | undefined, base?: string):
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return undefined;
   if (url.username !== "" || url.password !== "" || url.hostname === "") return undefined;
   url.hash = "";
-  // Each character outside ASCII grows to nine.
+  // A character outside ASCII becomes up to nine characters.
   return url.href.length <= URL_CHARS_MAX ? url.href : undefined;
 }
 
-/** A text that may hold an address, for people to read: whoever wrote a password into it finds none in our files. */
+/** Text for messages: user names and passwords in URLs are replaced by `…`. */
 export function withoutUrlPassword(text: string): string {
   return text.replace(/\/\/[^/\s]*@/g, "//…@");
 }
 
-/** What the path of an address promises; the bytes decide. */
-export function kindByUrl(address: string): "pdf" | "xml" | "landing" {
-  const path = URL.parse(address)?.pathname.toLowerCase() ?? "";
+/** A guess by the path of a URL; the downloaded bytes decide. */
+export function kindByUrl(url: string): "pdf" | "xml" | "landing" {
+  const path = URL.parse(url)?.pathname.toLowerCase() ?? "";
   if (/\.pdf$|\/pdf(?:\/|$)/.test(path)) return "pdf";
   return path.endsWith(".xml") ? "xml" : "landing";
 }
 
 /**
- * With every percent escape undone, however often it was escaped: `%252F` is as common in lists as `%2F`. What is no
- * escape stays as it is. Undefined after too many rounds, which only somebody who wants to waste our time needs.
+ * Decodes percent escapes repeatedly: `%252F` is as common in lists as `%2F`. Text without valid escapes is unchanged.
+ * Undefined if five rounds are not enough, which happens only in hostile input.
  */
 export function percentDecoded(text: string): string | undefined {
   let now = text;
@@ -48,7 +48,7 @@ function percentDecodedOnce(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that begins no escape: the text was not escaped at all.
+    // A percent sign without an escape: the text was not encoded.
     return text;
   }
 }

@@ -1,7 +1,7 @@
 import { CsvError, parse } from "csv-parse";
 
 export interface CsvRow {
-  /** The line on which it begins, from 1. */
+  /** The first line of the row, from 1. */
   readonly line: number;
   readonly cells: readonly string[];
 }
@@ -11,13 +11,13 @@ export interface CsvProblem {
   readonly message: string;
 }
 
-/** The first line decides which character separates the cells; a file without any has one column. */
+/** The first line decides the delimiter; a file without one has a single column. */
 const HEADER_CHARS_MAX = 65_536;
 const DELIMITERS = [",", "\t", ";"];
 
 /**
- * The rows, the header among them. A row longer than `charsMax` ends the reading, because what comes behind a quote
- * that is never closed cannot be told from what is inside.
+ * The rows with the header. A row longer than `charsMax` ends the file: after an unclosed quote, the following rows
+ * cannot be distinguished from its text.
  */
 export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<CsvRow | CsvProblem> {
   const { head, all } = await peeked(texts);
@@ -30,14 +30,14 @@ export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): 
     relax_quotes: true,
     skip_empty_lines: true,
     max_record_size: charsMax,
-    // Rows are taken here and not from the stream, which forgets those it still holds when it meets an error.
+    // Collected here and not read from the stream, which drops its buffered rows when it fails.
     on_record(record: string[], { lines }) {
       rows.push({ line: lines - record.reduce((sum, cell) => sum + newlinesIn(cell), 0), cells: record });
       linesRead = lines;
       return undefined;
     },
   });
-  // Whoever writes is told of an error as well; an event that nobody listens to would end the process.
+  // The callback of write reports the error; without a listener the event would end the process.
   parser.on("error", () => undefined);
   try {
     let error: Error | undefined;
@@ -60,11 +60,11 @@ function outcomeOf(act: (done: (error?: Error | null) => void) => void): Promise
 }
 
 function messageOf(error: Error, charsMax: number): string {
-  const rest = "nothing behind it was read";
+  const rest = "the rest of the file was not read";
   const code = error instanceof CsvError ? error.code : undefined;
   if (code === "CSV_MAX_RECORD_SIZE")
-    return `a row of more than ${charsMax} characters, for want of a closing quote perhaps; ${rest}`;
-  if (code === "CSV_QUOTE_NOT_CLOSED") return `a quote that is opened and never closed; ${rest}`;
+    return `row has more than ${charsMax} characters (missing closing quote?); ${rest}`;
+  if (code === "CSV_QUOTE_NOT_CLOSED") return `unclosed quote; ${rest}`;
   return `${error.message}; ${rest}`;
 }
 

@@ -24,12 +24,12 @@ async function readAll(text: string | Uint8Array, options: InputOptions = {}, si
   return read;
 }
 
-/** `arxiv:2401.00001`, or `3: what is wrong there`. */
+/** `arxiv:2401.00001`, or `3: message`. */
 function inShort(input: Input): string {
   return "work" in input ? input.work.key : `${input.problem.line}: ${input.problem.message}`;
 }
 
-test("arguments are names, in their order, each problem with its place", () => {
+test("arguments are parsed in order, and problems have their position", () => {
   const [first, second] = [...inputsOfArguments(["2401.00001", "nonsense"])];
   assert.ok(first && "work" in first && first.work.key === "arxiv:2401.00001");
   assert.ok(second && "problem" in second);
@@ -48,12 +48,12 @@ test("lines: comments, blank lines, CRLF, a BOM and a last line without an end",
   ]);
 });
 
-test("lines of spreadsheets that save UTF-16 are read as well", async () => {
+test("lines in UTF-16 are read", async () => {
   const text = new Uint8Array(Buffer.from("\ufeff10.1234/é\r\nPMC1\r\n", "utf16le"));
   assert.deepEqual(await readAll(text, {}, 3), ["doi:10.1234/é", "pmcid:PMC1"]);
 });
 
-test("a line that is too long is a problem with a beginning, and the next line is read", async () => {
+test("a line that is too long is a problem with shortened text, and the next line is read", async () => {
   const text = `10.1234/a\n${"x".repeat(50_000)}\n10.1234/b`;
   assert.deepEqual(await readAll(text, {}, 1000), [
     "doi:10.1234/a",
@@ -62,7 +62,7 @@ test("a line that is too long is a problem with a beginning, and the next line i
   ]);
 });
 
-test("a line without an end is not kept, however long it is", async () => {
+test("a line without an end is not kept in memory", async () => {
   async function* endless(): AsyncGenerator<Uint8Array> {
     const chunk = new Uint8Array(1024 * 1024).fill(120);
     for (let count = 0; count < 300; count += 1) yield chunk;
@@ -74,58 +74,58 @@ test("a line without an end is not kept, however long it is", async () => {
   assert.ok(process.memoryUsage().heapUsed - before < 100 * 1024 * 1024);
 });
 
-test("a problem shows no password", async () => {
+test("a problem contains no password", async () => {
   const [input] = [...inputsOfArguments(["https://anna:s3cret@example.org/x"])];
   assert.ok(input && "problem" in input);
   assert.doesNotMatch(JSON.stringify(input), /s3cret/);
 });
 
-test("CSV: the named column, quoted newlines, and the line on which each row begins", async () => {
+test("CSV: the named column, quoted newlines, and the first line of each row", async () => {
   const csv = 'title,DOI,note\r\n"A, b",10.1234/a,"two\nlines"\r\n\r\nC,,x\r\n"D ""quoted""",nonsense,\r\nE\r\n';
   const read = await readAll(csv, { format: "csv", column: "doi" });
   assert.equal(read[0], "doi:10.1234/a");
-  assert.equal(read[1], "5: DOI is empty here");
-  assert.match(read[2] ?? "", /^6: "nonsense" is no name/);
-  assert.equal(read[3], "7: DOI is empty here");
+  assert.equal(read[1], "5: DOI is empty");
+  assert.match(read[2] ?? "", /^6: "nonsense" is not a known identifier/);
+  assert.equal(read[3], "7: DOI is empty");
   assert.equal(read.length, 4);
 });
 
-test("CSV: semicolons and tabs separate where the header says so, and a BOM is no part of a name", async () => {
+test("CSV: semicolon and tab are detected in the header, and a BOM is removed", async () => {
   assert.deepEqual(await readAll("\ufeffdoi;title\n10.1234/a;x,y\n", { format: "csv" }), ["doi:10.1234/a"]);
   assert.deepEqual(await readAll("title\tpmid\nx\t123\n", { format: "csv" }), ["pmid:123"]);
   assert.deepEqual(await readAll("doi\n10.1002/x;2-a\n", { format: "csv" }), ["doi:10.1002/x;2-a"]);
 });
 
-test("CSV: a column that is not there is said once, with those that are", async () => {
+test("CSV: a missing column is reported once, with the columns found", async () => {
   const read = await readAll("title,doi\na,10.1234/a\nb,10.1234/b\n", { format: "csv", column: "doii" });
-  assert.deepEqual(read, ["1: no column is called doii; did you mean doi?; there are: title, doi"]);
+  assert.deepEqual(read, ["1: column doii not found; did you mean doi?; columns found: title, doi"]);
   const [first, second] = await readAll("a,b\n1,2\n", { format: "csv" });
-  assert.match(first ?? "", /^1: no column is called doi, .*--column; there are: a, b$/);
+  assert.match(first ?? "", /^1: none of the columns doi, .*--column; columns found: a, b$/);
   assert.equal(second, undefined);
 });
 
-test("CSV: a quote that is never closed ends the reading with a problem, after a megabyte at the most", async () => {
+test("CSV: an unclosed quote ends the file with a problem, after at most 1 MiB", async () => {
   const short = await readAll('doi\n10.1234/a\n"10.1234/b\n10.1234/c\n', { format: "csv" });
-  assert.deepEqual(short, ["doi:10.1234/a", "3: a quote that is opened and never closed; nothing behind it was read"]);
+  assert.deepEqual(short, ["doi:10.1234/a", "3: unclosed quote; the rest of the file was not read"]);
   const long = await readAll(`doi\n10.1234/a\n"${"10.1234/b\n".repeat(300_000)}`, { format: "csv" }, 65_536);
   assert.equal(long.length, 2);
-  assert.match(long[1] ?? "", /^3: a row of more than 1048576 characters/);
+  assert.match(long[1] ?? "", /^3: row has more than 1048576 characters/);
 });
 
-test("JSONL: the named field, bare texts, and what is wrong on which line", async () => {
+test("JSONL: the named field, bare strings, and problems with their line", async () => {
   const jsonl = '{"doi":"10.1234/a"}\n\n"PMC1"\n{"pmid":123}\n{"DOI":null}\n[1]\n{"x":1}\n{not json}\n{"id":{"a":1}}\n';
   const read = await readAll(jsonl, { format: "jsonl" });
-  assert.deepEqual(read.slice(0, 4), ["doi:10.1234/a", "pmcid:PMC1", "pmid:123", "5: DOI is empty here"]);
-  assert.equal(read[4], "6: expected an object on each line");
-  assert.match(read[5] ?? "", /^7: no column is called doi.*there are: x$/);
-  assert.equal(read[6], "8: this line is no JSON; expected one object on each line");
-  assert.equal(read[7], "9: id holds no text");
+  assert.deepEqual(read.slice(0, 4), ["doi:10.1234/a", "pmcid:PMC1", "pmid:123", "5: DOI is empty"]);
+  assert.equal(read[4], "6: expected one JSON object per line");
+  assert.match(read[5] ?? "", /^7: none of the columns doi.*columns found: x$/);
+  assert.equal(read[6], "8: not valid JSON; expected one JSON object per line");
+  assert.equal(read[7], "9: id is not a string");
   assert.deepEqual(await readAll('{"a":"2401.00001","doi":"x"}', { format: "jsonl", column: "a" }), [
     "arxiv:2401.00001",
   ]);
 });
 
-test("a file is read by its extension, and one that is not there is named", async t => {
+test("the extension decides the format, and a missing file is an error with its path", async t => {
   const folder = await mkdtemp(join(tmpdir(), "inputs-"));
   t.after(() => rm(folder, { recursive: true }));
   const files = { "a.csv": "doi\n10.1234/a\n", "b.ndjson": '{"doi":"10.1234/b"}\n', "c.txt": "10.1234/c\n" };
@@ -142,7 +142,7 @@ test("a file is read by its extension, and one that is not there is named", asyn
   });
 });
 
-test("a reader that stops early closes the file behind it, in every format", async () => {
+test("a reader that stops early closes the file, in every format", async () => {
   for (const format of INPUT_FORMATS) {
     let isClosed = false;
     async function* source(): AsyncGenerator<Uint8Array> {
@@ -154,13 +154,13 @@ test("a reader that stops early closes the file behind it, in every format", asy
       }
     }
     for await (const _ of inputsOfStream(source(), "stdin", { format })) break;
-    // Streams destroy themselves on the next turn.
+    // Streams are destroyed in the next turn of the event loop.
     await new Promise(done => setImmediate(done));
     assert.equal(isClosed, true, format);
   }
 });
 
-test("how the bytes are cut makes no difference", async () => {
+test("the result does not depend on how the bytes are split into chunks", async () => {
   const text = fc.array(fc.constantFrom("10.1234/é", "\r\n", "\n", "#", " ", '"', "doi", ",", "\r", "\ufeff"), {
     maxLength: 30,
   });

@@ -1,10 +1,10 @@
-/** What to get: names from arguments, files and streams, one after the other, whatever their number. */
+/** Reads works from arguments, files and streams one by one, so that a list of any length fits in memory. */
 import { createReadStream } from "node:fs";
 import { extname } from "node:path";
 import { nearest } from "../../core/text/nearest.ts";
 import { ConfigError } from "../../errors.ts";
 import { identify } from "../identifiers/identifiers.ts";
-import { withoutUrlPassword } from "../identifiers/web-url.ts";
+import { shortened } from "../identifiers/quoted-input.ts";
 import type { Work } from "../work.ts";
 import { csvRows } from "./csv-rows.ts";
 import { decoded, linesOf } from "./text-lines.ts";
@@ -15,34 +15,33 @@ export type InputFormat = (typeof INPUT_FORMATS)[number];
 export interface InputProblem {
   /** The file, `stdin`, or `arguments`. */
   readonly source: string;
-  /** From 1; of an argument, its place. */
+  /** From 1; the position of an argument. */
   readonly line: number;
-  /** What was read there, or its beginning. */
+  /** The text of the line, shortened. */
   readonly text: string;
   readonly message: string;
 }
 
-/** Works that are named twice come twice: `work.key` tells. */
+/** A work that is listed twice is returned twice, with the same `work.key`. */
 export type Input = { readonly work: Work } | { readonly problem: InputProblem };
 
 export interface InputOptions {
   /** @default by the extension: .csv and .tsv, .jsonl and .ndjson; lines otherwise */
   readonly format?: InputFormat | undefined;
-  /** The column of a CSV file, or the field of JSONL, that holds the names. @default the first of doi, id, identifier, arxiv, arxiv_id, pmcid, pmid, url */
+  /** The column of a CSV file, or the field of JSONL, with the identifiers. @default the first of doi, id, identifier, arxiv, arxiv_id, pmcid, pmid, url */
   readonly column?: string | undefined;
 }
 
 const COLUMNS = ["doi", "id", "identifier", "arxiv", "arxiv_id", "pmcid", "pmid", "url"];
 const LINE_CHARS_MAX = 8192;
-/** Rows and records may carry abstracts along. */
+/** Rows and records may contain abstracts. */
 const RECORD_CHARS_MAX = 1024 * 1024;
-const SHOWN_CHARS_MAX = 200;
 
 export function* inputsOfArguments(tokens: readonly string[]): Generator<Input> {
   for (const [index, token] of tokens.entries()) yield inputOf(token, { source: "arguments", line: index + 1 });
 }
 
-/** Throws a ConfigError where the file cannot be read; what is wrong inside it is a problem. */
+/** Throws a ConfigError if the file cannot be read; an invalid line is an `InputProblem`. */
 export async function* inputsOfFile(path: string, options: InputOptions = {}): AsyncGenerator<Input> {
   try {
     yield* inputsOfStream(createReadStream(path), path, { ...options, format: options.format ?? formatOf(path) });
@@ -52,7 +51,7 @@ export async function* inputsOfFile(path: string, options: InputOptions = {}): A
   }
 }
 
-/** @param source how problems call it: `stdin`. */
+/** @param source the name in problems: `stdin` */
 export function inputsOfStream(
   chunks: AsyncIterable<Uint8Array | string>,
   source: string,
@@ -70,7 +69,7 @@ export function formatOf(path: string): InputFormat {
   return extension === ".jsonl" || extension === ".ndjson" ? "jsonl" : "lines";
 }
 
-/** A `#` begins a comment at the start of a line and behind a blank; old DOIs hold one elsewhere. */
+/** A `#` starts a comment at the start of a line or after a space; old DOIs contain `#` elsewhere. */
 async function* inputsOfLines(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
   for await (const { number, text, isTooLong } of linesOf(texts, LINE_CHARS_MAX)) {
     const at = { source, line: number };
@@ -94,7 +93,7 @@ async function* inputsOfCsv(
     else if (column === undefined) {
       const name = columnIn(row.cells, wanted);
       if (name === undefined) {
-        yield { problem: { ...at, text: shown(row.cells.join(",")), message: noColumn(row.cells, wanted) } };
+        yield { problem: { ...at, text: shortened(row.cells.join(",")), message: noColumn(row.cells, wanted) } };
         return;
       }
       column = { index: row.cells.indexOf(name), name };
@@ -119,26 +118,26 @@ function inputOfRecord(text: string, at: InputPosition, wanted: string | undefin
   try {
     record = JSON.parse(text);
   } catch {
-    return { problem: { ...at, text: shown(text), message: "this line is no JSON; expected one object on each line" } };
+    return { problem: { ...at, text: shortened(text), message: "not valid JSON; expected one JSON object per line" } };
   }
   if (typeof record === "string" && wanted === undefined) return inputOf(record, at);
   if (typeof record !== "object" || record === null || Array.isArray(record))
-    return { problem: { ...at, text: shown(text), message: "expected an object on each line" } };
+    return { problem: { ...at, text: shortened(text), message: "expected one JSON object per line" } };
   const name = columnIn(Object.keys(record), wanted);
   if (name === undefined)
-    return { problem: { ...at, text: shown(text), message: noColumn(Object.keys(record), wanted) } };
+    return { problem: { ...at, text: shortened(text), message: noColumn(Object.keys(record), wanted) } };
   return inputOfCell(Reflect.get(record, name), name, at);
 }
 
 function inputOfCell(value: unknown, column: string, at: InputPosition): Input {
   const text = typeof value === "number" ? String(value) : (value ?? "");
   if (typeof text !== "string")
-    return { problem: { ...at, text: shown(JSON.stringify(text)), message: `${column} holds no text` } };
-  if (text.trim() === "") return { problem: { ...at, text: "", message: `${column} is empty here` } };
+    return { problem: { ...at, text: shortened(JSON.stringify(text)), message: `${column} is not a string` } };
+  if (text.trim() === "") return { problem: { ...at, text: "", message: `${column} is empty` } };
   return inputOf(text, at, /^(?:pmid|pubmed|pubmed_?id)$/i.test(column.trim()) ? "pmid" : undefined);
 }
 
-/** As the header spells it. */
+/** The name as the header spells it. */
 function columnIn(names: readonly string[], wanted: string | undefined): string | undefined {
   const find = (name: string) => names.find(each => each.trim().toLowerCase() === name.trim().toLowerCase());
   if (wanted !== undefined) return find(wanted);
@@ -146,10 +145,11 @@ function columnIn(names: readonly string[], wanted: string | undefined): string 
 }
 
 function noColumn(names: readonly string[], wanted: string | undefined): string {
-  const there = `there are: ${shown(names.slice(0, 20).join(", "))}`;
-  if (wanted === undefined) return `no column is called ${COLUMNS.join(", ")}; name one with --column; ${there}`;
+  const found = `columns found: ${shortened(names.slice(0, 20).join(", "))}`;
+  if (wanted === undefined)
+    return `none of the columns ${COLUMNS.join(", ")} was found; name the column with --column; ${found}`;
   const near = nearest(wanted, names.slice(0, 1000));
-  return `no column is called ${shown(wanted)}${near === undefined ? "" : `; did you mean ${shown(near)}?`}; ${there}`;
+  return `column ${shortened(wanted)} not found${near === undefined ? "" : `; did you mean ${shortened(near)}?`}; ${found}`;
 }
 
 interface InputPosition {
@@ -159,14 +159,9 @@ interface InputPosition {
 
 function inputOf(token: string, at: InputPosition, digitsAre?: "pmid"): Input {
   const read = identify(token, digitsAre);
-  return "work" in read ? read : { problem: { ...at, text: shown(token), message: read.message } };
+  return "work" in read ? read : { problem: { ...at, text: shortened(token), message: read.message } };
 }
 
 function tooLong(text: string, at: InputPosition, charsMax: number): Input {
-  return { problem: { ...at, text: shown(text), message: `the line has more than ${charsMax} characters` } };
-}
-
-function shown(text: string): string {
-  const safe = withoutUrlPassword(text);
-  return safe.length > SHOWN_CHARS_MAX ? `${safe.slice(0, SHOWN_CHARS_MAX)}…` : safe;
+  return { problem: { ...at, text: shortened(text), message: `the line has more than ${charsMax} characters` } };
 }

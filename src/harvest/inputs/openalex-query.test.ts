@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT, queryProblems } from "./openalex-query.ts";
+import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT } from "./openalex-query.ts";
 
 const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
 
@@ -9,7 +9,7 @@ function paged(results: readonly unknown[], meta: object = {}, had = 0, asked = 
   return parsePage({ url: "https://api.openalex.org/works", status: 200, headers: {}, body }, asked, had);
 }
 
-test("words, years and openness become one question", () => {
+test("search words, years and open access become one request", () => {
   const { searchParams: asked, pathname } = new URL(pageRequest(query).url);
   assert.equal(pathname, "/works");
   assert.deepEqual(Object.fromEntries(asked), {
@@ -23,7 +23,7 @@ test("words, years and openness become one question", () => {
   assert.deepEqual([plain.get("filter"), plain.get("per_page")], [null, String(QUERY_WORKS_DEFAULT)]);
 });
 
-test("a page gives works under their best names, and the next question", () => {
+test("a page gives works with their best identifiers, and the next request", () => {
   const page = paged(
     [
       {
@@ -54,7 +54,7 @@ test("a page gives works under their best names, and the next question", () => {
   assert.equal(new URL(page.next?.url ?? "").searchParams.get("page"), "2");
 });
 
-test("no more works are given than wanted, and no question is asked beyond", () => {
+test("no more works than max are returned or requested", () => {
   const hundred = Array.from({ length: 100 }, (_, index) => ({ id: `https://openalex.org/W${index + 1}` }));
   const last = paged(hundred, {}, 100);
   assert.ok("works" in last);
@@ -64,13 +64,13 @@ test("no more works are given than wanted, and no question is asked beyond", () 
   assert.ok("works" in first && first.works.length === 100 && first.next !== undefined);
 });
 
-test("an empty page ends the query, and so does the last one", () => {
+test("the query ends after an empty page and after the last page", () => {
   const one = [{ id: "https://openalex.org/W1" }];
   for (const page of [paged([], { page: 1 }), paged(one, { page: 2, count: 200 }), paged(one, { count: 150 }, 100)])
     assert.ok("works" in page && page.next === undefined);
 });
 
-test("beyond ten thousand works pages follow by cursors", () => {
+test("beyond 10,000 works, pages are requested by cursor", () => {
   const many = { ...query, max: 10_001 };
   const cursorOf = (url = "") => new URL(url).searchParams.get("cursor");
   assert.equal(cursorOf(pageRequest(many).url), "*");
@@ -82,7 +82,7 @@ test("beyond ten thousand works pages follow by cursors", () => {
     assert.ok("works" in end && end.next === undefined);
 });
 
-test("an answer that is no page is trouble, with the path of what is wrong", () => {
+test("a response that is not a page is a failure with the path of the invalid field", () => {
   const answer = { url: "https://api.openalex.org/works", headers: {} };
   const unknown = parsePage({ ...answer, status: 200, body: '{"meta":{"count":"x"},"results":[]}' }, query, 0);
   assert.ok("failure" in unknown && /meta\.count/.test(unknown.failure.message));
@@ -90,17 +90,4 @@ test("an answer that is no page is trouble, with the path of what is wrong", () 
   assert.ok("failure" in spent && spent.failure.reason === "unavailable");
   const missing = parsePage({ ...answer, status: 404, body: "" }, query, 0);
   assert.ok("failure" in missing && missing.failure.reason === "unreadable");
-});
-
-test("a query that cannot be asked is told why, by its flags", () => {
-  assert.deepEqual(queryProblems(query), []);
-  assert.deepEqual(queryProblems({ text: " ", fromYear: 20, toYear: 2020.5, max: 0 }), [
-    "--query is empty; expected words to search for",
-    "--from-year: expected a year such as 2020, found 20",
-    "--to-year: expected a year such as 2024, found 2020.5",
-    "--max: expected a number above 0, found 0",
-  ]);
-  assert.deepEqual(queryProblems({ text: "x", fromYear: 2022, toYear: 2020 }), [
-    "--from-year 2022 is after --to-year 2020",
-  ]);
 });

@@ -1,8 +1,8 @@
-/** Works by a search in OpenAlex: what to ask, what an answer says, what to ask next. */
+/** Builds the requests of an OpenAlex search and parses its pages. */
 import { z } from "zod";
 import { idsOfDoi, idsOfUrl, openalexOf, workOf } from "../identifiers/identifiers.ts";
 import { findingForStatus, type ResolverFailure, unreadable } from "../resolvers/finding.ts";
-import { lenientText, lenientYear, listOf, readJson, text } from "../resolvers/json-response.ts";
+import { lenientText, lenientYear, listOf, optionalText, readJson } from "../resolvers/json-response.ts";
 import { urlWithQuery } from "../resolvers/request-url.ts";
 import type { ResolverRequest, ResolverResponse } from "../resolvers/resolver.ts";
 import type { Work } from "../work.ts";
@@ -11,40 +11,21 @@ export interface OpenAlexQuery {
   readonly text: string;
   readonly fromYear?: number | undefined;
   readonly toYear?: number | undefined;
-  /** Only works of which it knows an open copy. @default false */
+  /** Only works with an open copy known to OpenAlex. @default false */
   readonly isOpenOnly?: boolean | undefined;
-  /** At most so many works; each page of up to a hundred costs part of the day's budget. @default 100 */
+  /** Maximum number of works; each page of up to 100 works costs part of the daily budget. @default 100 */
   readonly max?: number | undefined;
 }
 
-/** What is wrong with a query, each with the flag it was given by; nothing for one that can be asked. */
-export function queryProblems({ text: words, fromYear, toYear, max }: OpenAlexQuery): readonly string[] {
-  const isYear = (year: number) => Number.isInteger(year) && year >= 1000 && year <= 2999;
-  const problems: string[] = [];
-  if (words.trim() === "") problems.push("--query is empty; expected words to search for");
-  if (words.length > QUERY_CHARS_MAX) problems.push(`--query has more than ${QUERY_CHARS_MAX} characters`);
-  if (fromYear !== undefined && !isYear(fromYear))
-    problems.push(`--from-year: expected a year such as 2020, found ${fromYear}`);
-  if (toYear !== undefined && !isYear(toYear))
-    problems.push(`--to-year: expected a year such as 2024, found ${toYear}`);
-  if (fromYear !== undefined && toYear !== undefined && fromYear > toYear)
-    problems.push(`--from-year ${fromYear} is after --to-year ${toYear}`);
-  if (max !== undefined && (!Number.isInteger(max) || max < 1))
-    problems.push(`--max: expected a number above 0, found ${max}`);
-  return problems;
-}
-
-const QUERY_CHARS_MAX = 2000;
 const PAGE_WORKS_MAX = 100;
 export const QUERY_WORKS_DEFAULT = 100;
 
 /**
- * How far page numbers reach. Beyond, pages follow one another by cursors, which OpenAlex gives to those with a key only
- * (401 without, since October 2026).
+ * The limit of numbered pages. More works need cursors, which require an API key (401 without one, since October 2026).
  */
 const NUMBERED_WORKS_MAX = 10_000;
 
-/** @param at the number of the page, or the cursor that the page before gave. */
+/** @param at page number, or cursor of the previous page */
 export function pageRequest(query: OpenAlexQuery, at?: string): ResolverRequest {
   const filters = [
     query.fromYear !== undefined ? `from_publication_date:${query.fromYear}-01-01` : [],
@@ -56,7 +37,7 @@ export function pageRequest(query: OpenAlexQuery, at?: string): ResolverRequest 
       search: query.text.trim(),
       ...(filters.length > 0 ? { filter: filters.join(",") } : {}),
       select: "id,doi,title,publication_year,ids",
-      // The same for each page of a query, also for the last: numbers and cursors belong to the size they were made with.
+      // The same for every page: page numbers and cursors depend on the page size.
       per_page: String(pageSizeOf(query)),
       ...(isNumbered(query) ? { page: at ?? "1" } : { cursor: at ?? "*" }),
     }),
@@ -75,9 +56,9 @@ function isNumbered({ max = QUERY_WORKS_DEFAULT }: OpenAlexQuery): boolean {
 export type QueryPage =
   | {
       readonly works: readonly Work[];
-      /** How many it knows in all. */
+      /** Total number of works that match. */
       readonly count: number;
-      /** Undefined where there is nothing more, or no more is wanted. */
+      /** Undefined after the last page, or if `max` is reached. */
       readonly next?: ResolverRequest | undefined;
     }
   | { readonly failure: ResolverFailure };
@@ -86,32 +67,34 @@ const page = z.object({
   meta: z.object({
     count: z.number(),
     page: z.number().int().positive().nullish().catch(undefined),
-    next_cursor: text,
+    next_cursor: optionalText,
   }),
   results: listOf(
     z.object({
-      id: text,
-      doi: text,
+      id: optionalText,
+      doi: optionalText,
       title: lenientText,
       publication_year: lenientYear,
-      ids: z.object({ pmid: text, pmcid: text }).nullish(),
+      ids: z.object({ pmid: optionalText, pmcid: optionalText }).nullish(),
     }),
     PAGE_WORKS_MAX,
   ),
 });
 
-/** @param had how many works the pages before gave. */
+/** @param worksSoFar number of works of the previous pages */
 export function parsePage(response: ResolverResponse, query: OpenAlexQuery, worksSoFar: number): QueryPage {
   const statusFinding = findingForStatus(response);
-  // No search is "not found".
+  // A search cannot be "not found".
   if (statusFinding !== undefined)
-    return { failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `${response.status}`) };
-  const read = readJson(response, page);
-  if ("failure" in read) return read;
-  const { meta, results } = read.data;
+    return {
+      failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `status ${response.status}`),
+    };
+  const parsed = readJson(response, page);
+  if ("failure" in parsed) return parsed;
+  const { meta, results } = parsed.data;
   const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - worksSoFar);
   const works = results.flatMap(workIn).slice(0, wanted);
-  // After an empty page there is none, whatever it says of a next one.
+  // An empty page is the last one, even if it has a cursor.
   const at = results.length > 0 && works.length < wanted ? nextOf(meta, query, worksSoFar) : undefined;
   return { works, count: meta.count, ...(at ? { next: pageRequest(query, at) } : {}) };
 }
@@ -147,9 +130,9 @@ function workIn({ id, doi, title, publication_year, ids }: Result): readonly Wor
   ];
 }
 
-/** `https://pubmed.ncbi.nlm.nih.gov/17183658`; what is no name of PubMed or PMC is left out. */
-function namesAt(urlWithQuery: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
-  const ids = idsOfUrl(urlWithQuery ?? "");
+/** From `https://pubmed.ncbi.nlm.nih.gov/17183658`; other URLs are ignored. */
+function namesAt(url: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
+  const ids = idsOfUrl(url ?? "");
   if (typeof ids === "string") return {};
   return { ...(ids.pmid ? { pmid: ids.pmid } : {}), ...(ids.pmcid ? { pmcid: ids.pmcid } : {}) };
 }

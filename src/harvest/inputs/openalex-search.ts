@@ -18,10 +18,10 @@ export interface QueryDeps {
 const PAGE_BYTES_MAX = 8 * 2 ** 20;
 const TRIES_MAX = 4;
 const BACKOFF = { baseMs: 1000, capMs: 15_000 };
-/** Pages are few, and nothing can be done without them: they wait their turn. */
+/** Long, because the run has nothing to do before the first page. */
 const MAX_WAIT_MS = 120_000;
 
-/** The works that a search finds, a page at a time. Rejects with a DownloadError when the search cannot be had. */
+/** The works of a search, page by page. Rejects with a DownloadError if a page cannot be loaded. */
 export async function* searchWorks(deps: QueryDeps, query: OpenAlexQuery): AsyncGenerator<readonly Work[]> {
   let worksSoFar = 0;
   let request: ResolverRequest | undefined = pageRequest(query);
@@ -46,7 +46,7 @@ async function pageOf(
     const { page, message, mayRetry } = await tryPage(deps, request, query, worksSoFar);
     if (page !== undefined) return page;
     if (!mayRetry || tries === TRIES_MAX || deps.signal.aborted)
-      throw new DownloadError(`the search failed: ${message}`);
+      throw new DownloadError(`the OpenAlex search (--query) failed: ${message}`);
     await pause(deps.time, backoffMs(BACKOFF, tries, 1, undefined));
   }
 }

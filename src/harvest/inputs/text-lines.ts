@@ -1,15 +1,15 @@
-/** From bytes to lines, with a bound on what is held. */
+/** Splits bytes into lines of limited length. */
 import { TextDecoder } from "node:util";
 
 export interface InputLine {
   /** From 1. */
   readonly number: number;
-  /** Without its end; of a line that is too long, the beginning. */
+  /** Without the line end; shortened if the line is too long. */
   readonly text: string;
   readonly isTooLong: boolean;
 }
 
-/** UTF-8, or UTF-16 where the first two bytes say so: that is what spreadsheets call "Unicode text". No BOM remains. */
+/** Decodes UTF-8, or UTF-16 with a byte order mark, which spreadsheets call "Unicode text". The mark is removed. */
 export async function* decoded(chunks: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined;
   for await (const chunk of chunks) {
@@ -26,13 +26,13 @@ function encodingOf(bytes: Uint8Array): string {
   return bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
 }
 
-/** Ended by LF or CRLF. What exceeds `charsMax` is dropped as it comes in. */
+/** Lines end with LF or CRLF. Text beyond `charsMax` is dropped while it is read. */
 export async function* linesOf(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<InputLine> {
   let number = 0;
   let pending = "";
   let isTooLong = false;
   const take = (part: string) => {
-    // One more than allowed, for the CR of a line end that is cut in two.
+    // One more than allowed: the CR of a CRLF may be the last character of a chunk.
     if (pending.length + part.length > charsMax + 1) isTooLong = true;
     pending += part.slice(0, Math.max(0, charsMax + 1 - pending.length));
   };

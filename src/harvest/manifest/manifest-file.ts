@@ -1,12 +1,13 @@
 /**
- * The manifest's file: which tables it has, and how it is opened. What is in it took days to get, so that a file which is
- * damaged or somebody else's is left as it is, and said so.
+ * The tables of the manifest file, and how it is opened. Its content took days to collect, so a file that is damaged or
+ * belongs to another program is never changed or moved; opening it is an error.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { ConfigError, DownloadError } from "../../errors.ts";
+import { FileLock } from "../../files/file-lock.ts";
 import { type DatabaseFormat, ensureFile, openFile } from "../../stores/sqlite/database-file.ts";
 import { pause } from "../../stores/sqlite/open-database.ts";
 import { isBusy, isDamage, messageOf } from "../../stores/sqlite/sqlite-errors.ts";
@@ -80,64 +81,55 @@ const SCHEMA = `
   CREATE INDEX parts_by_work ON parts (work);
 `;
 
-/** "dtkm" in its head tells our files from those of others. */
-const MANIFEST_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_6d, migrations: [SCHEMA] };
+/** The announced length: after a 416 it shows whether a partial file is complete. */
+const ADD_TOTAL_BYTES = "ALTER TABLE parts ADD COLUMN total_bytes INTEGER";
 
-const PAUSE = { baseMs: 5, capMs: 50 };
-/** Several processes that open one file at once are done in some milliseconds; more is somebody's stuck shell. */
+/** "dtkm" in the file header marks the file as a manifest. */
+const MANIFEST_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_6d, migrations: [SCHEMA, ADD_TOTAL_BYTES] };
+
+const BACKOFF = { baseMs: 5, capMs: 50 };
+/** Processes that open one file at the same time need milliseconds; a longer lock is held by a stuck process. */
 const OPEN_TIMEOUT_MS = 5000;
-/** One process writes at a time, so that nobody waits; but a reader may be in the way of a checkpoint for a moment. */
+/** Only one process writes, but a reader may delay a checkpoint. */
 const BUSY_TIMEOUT_MS = 2000;
 
-/** Opens the manifest, or makes one. Rejects with a ConfigError, having changed nothing, when the file is none. */
+/** Opens or creates the manifest. Rejects with a ConfigError, without a change, if the file is not a manifest. */
 export async function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
   const deadlineUs = time.monotonicUs() + OPEN_TIMEOUT_MS * 1000;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      // Loaded only here, because some versions of Node that we support warn of it as experimental.
+      // Loaded only here, because some supported versions of Node print a warning that it is experimental.
       const { DatabaseSync } = await import("node:sqlite");
       mkdirSync(dirname(path), { recursive: true });
       const { db } = openFile(DatabaseSync, path, ensureFile(path, time.wallMs()), MANIFEST_FORMAT);
-      // A file that was renamed must not be forgotten, and a power cut must not damage the record of days.
+      // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
       db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       return db;
     } catch (error) {
       if (!isBusy(error) || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
     }
-    await pause(time, backoffMs(PAUSE, attempt, 1, undefined));
+    await pause(time, backoffMs(BACKOFF, attempt, 1, undefined));
   }
 }
 
-/**
- * A hold on the manifest that ends with the process, however it ends: a lock of the system, not a file that stays behind.
- * Undefined when another process has it.
- */
-export async function lockManifest(path: string): Promise<{ release(): void } | undefined> {
-  const { DatabaseSync } = await import("node:sqlite");
-  let db: DatabaseSync | undefined;
+/** Keeps other runs off the manifest until release, or until the process ends. Undefined if another run holds it. */
+export async function lockManifest(path: string): Promise<FileLock | undefined> {
   try {
-    mkdirSync(dirname(path), { recursive: true });
-    const held = new DatabaseSync(`${path}.lock`, { timeout: 0 });
-    db = held;
-    // In this mode a lock that was taken is kept; in WAL mode nobody would be kept out.
-    held.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
-    return { release: () => held.close() };
+    return await FileLock.tryAcquire(`${path}.lock`);
   } catch (error) {
-    db?.close();
-    if (isBusy(error)) return undefined;
     throw cannotOpen(path, error);
   }
 }
 
-/** What SQLite says of a disk that is full, or has gone, in words of ours; any other error as it is. */
-export function manifestError(error: unknown): unknown {
+/** A DownloadError for an error of SQLite, such as a full disk; any other error unchanged. */
+export function manifestError(path: string, error: unknown): unknown {
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
-  return new DownloadError(`the manifest cannot be written: ${error.message}`, { cause: error });
+  return new DownloadError(`cannot write the manifest ${path}: ${error.message}`, { cause: error });
 }
 
 function cannotOpen(path: string, cause: unknown): ConfigError {
-  const why = isDamage(cause) ? "it is damaged, or no database at all" : messageOf(cause);
-  const message = `${path} cannot be used as a manifest: ${why}; it was left as it is, name another with --manifest`;
+  const why = isDamage(cause) ? "the file is damaged or not a SQLite database" : messageOf(cause);
+  const message = `cannot use ${path} as manifest: ${why}; the file was not changed, choose another with --manifest`;
   return new ConfigError([{ where: "--manifest", path: "", message }], { cause });
 }

@@ -1,22 +1,21 @@
-import { createHash } from "node:crypto";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Time } from "../../time/time.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
-/** A file that lies where it belongs. */
+/** A finished file in the output folder. */
 export interface StoredFile {
   readonly sha256: string;
-  /** From the folder of the run, with forward slashes. */
+  /** Relative to the output folder, with forward slashes. */
   readonly path: string;
   readonly bytes: number;
   readonly mediaType: string;
 }
 
-/** A file and where it came from. */
+/** A finished file and its source. */
 export interface DownloadedFile extends StoredFile {
-  /** The address by which the ledger knows it: `placeOf`. */
-  readonly place: string;
-  /** The same as others may see it. */
+  /** SHA-256 of the URL, which identifies the source. */
+  readonly urlHash: string;
+  /** The URL without secrets: `redactedUrl`. */
   readonly url: string;
   readonly resolver: string;
   readonly etag?: string | undefined;
@@ -25,31 +24,33 @@ export interface DownloadedFile extends StoredFile {
   readonly version?: Candidate["version"];
 }
 
-/** What we have from an address, and what to ask its server with. */
+/** The file that a URL has given, with the validators for a conditional request. */
 export interface KnownSource {
   readonly file: StoredFile;
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
-  /** The run that has last heard that it holds. */
+  /** The last run that downloaded or revalidated it. */
   readonly run: number;
 }
 
-/** A file that has come in part, or whole and is about to be put in its place. */
+/** A partial file, or a complete file that is about to be moved to its path. */
 export interface PartialDownload {
-  /** Where it comes from: `placeOf`. */
-  readonly place: string;
+  /** SHA-256 of the URL. */
+  readonly urlHash: string;
   readonly work: number;
-  /** Its name among the parts. */
+  /** File name in the folder of partial files. */
   readonly file: string;
-  /** What stands for exactly these bytes (`strongValidator`); undefined when they cannot be gone on with. */
+  /** Strong validator of these bytes; undefined if they cannot be resumed. */
   readonly validator: string | undefined;
-  /** Where it is to go, once it has come whole. */
-  readonly shelving: DownloadedFile | undefined;
+  /** Announced length of the complete file; undefined if it was not announced. */
+  readonly totalBytes: number | undefined;
+  /** Set when the file is complete: what to record once it has been moved. */
+  readonly destination: DownloadedFile | undefined;
 }
 
 /**
- * Which files there are, by what is in them, and where each came from. Addresses are kept as hashes: theirs may hold
- * signatures and tokens.
+ * The tables `files`, `sources` and `parts` of the manifest. URLs are stored as hashes (column `place`), because they may
+ * contain signatures and tokens.
  */
 export class ManifestFiles {
   readonly #time: Time;
@@ -80,13 +81,14 @@ export class ManifestFiles {
        ON CONFLICT (place) DO UPDATE SET sha256 = excluded.sha256, etag = excluded.etag,
          last_modified = excluded.last_modified, run = excluded.run`,
     );
-    this.#part = db.prepare("SELECT place, work, file, etag, shelving FROM parts WHERE place = ?");
-    this.#parts = db.prepare("SELECT place, work, file, etag, shelving FROM parts");
-    this.#partsOf = db.prepare("SELECT place, work, file, etag, shelving FROM parts WHERE work = ?");
+    const parts = "SELECT place, work, file, etag, total_bytes, shelving FROM parts";
+    this.#part = db.prepare(`${parts} WHERE place = ?`);
+    this.#parts = db.prepare(parts);
+    this.#partsOf = db.prepare(`${parts} WHERE work = ?`);
     this.#setPart = db.prepare(
-      `INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO parts (place, work, file, etag, total_bytes, shelving) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (place) DO UPDATE SET work = excluded.work, file = excluded.file, etag = excluded.etag,
-         shelving = excluded.shelving`,
+         total_bytes = excluded.total_bytes, shelving = excluded.shelving`,
     );
     this.#deletePart = db.prepare("DELETE FROM parts WHERE place = ?");
     this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ?");
@@ -97,21 +99,21 @@ export class ManifestFiles {
     return row === undefined ? undefined : fileOf(row);
   }
 
-  source(place: string): KnownSource | undefined {
-    const row = this.#source.get(place);
+  source(urlHash: string): KnownSource | undefined {
+    const row = this.#source.get(urlHash);
     if (row === undefined) return undefined;
     const { etag, last_modified, run } = row;
     return { file: fileOf(row), etag: textOf(etag), lastModified: textOf(last_modified), run: Number(run) };
   }
 
-  /** Notes a file and its source; within the transaction of whoever calls. */
-  addFile(run: number, { sha256, path, bytes, mediaType, place, etag, lastModified }: DownloadedFile): void {
+  /** Records a file and its source. The caller opens the transaction. */
+  addFile(run: number, { sha256, path, bytes, mediaType, urlHash, etag, lastModified }: DownloadedFile): void {
     this.#insert.run(sha256, path, bytes, mediaType, this.#time.wallMs());
-    this.#setSource.run(place, sha256, etag ?? null, lastModified ?? null, run);
+    this.#setSource.run(urlHash, sha256, etag ?? null, lastModified ?? null, run);
   }
 
-  part(place: string): PartialDownload | undefined {
-    const row = this.#part.get(place);
+  part(urlHash: string): PartialDownload | undefined {
+    const row = this.#part.get(urlHash);
     return row === undefined ? undefined : partOf(row);
   }
 
@@ -123,23 +125,18 @@ export class ManifestFiles {
     return this.#partsOf.all(work).map(partOf);
   }
 
-  savePart({ place, work, file, validator, shelving }: PartialDownload): void {
-    const later = shelving === undefined ? null : JSON.stringify(shelving);
-    this.#setPart.run(place, work, file, validator ?? null, later);
+  savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): void {
+    const shelving = destination === undefined ? null : JSON.stringify(destination);
+    this.#setPart.run(urlHash, work, file, validator ?? null, totalBytes ?? null, shelving);
   }
 
-  deletePart(place: string): void {
-    this.#deletePart.run(place);
+  deletePart(urlHash: string): void {
+    this.#deletePart.run(urlHash);
   }
 
   deleteParts(work: number): void {
     this.#deleteParts.run(work);
   }
-}
-
-/** An address as the ledger keeps it. */
-export function urlHashOf(url: string): string {
-  return createHash("sha256").update(url).digest("hex");
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -153,14 +150,17 @@ function fileOf(row: Row): StoredFile {
   };
 }
 
-function partOf({ place, work, file, etag, shelving }: Row): PartialDownload {
-  const later = textOf(shelving);
+function partOf({ place, work, file, etag, total_bytes, shelving }: Row): PartialDownload {
+  const urlHash = String(place);
+  const json = textOf(shelving);
   return {
-    place: String(place),
+    urlHash,
     work: Number(work),
     file: String(file),
     validator: textOf(etag),
-    shelving: later === undefined ? undefined : (JSON.parse(later) as DownloadedFile),
+    totalBytes: total_bytes === null ? undefined : Number(total_bytes),
+    // Manifests of format 1 have the hash under another key.
+    destination: json === undefined ? undefined : { ...(JSON.parse(json) as DownloadedFile), urlHash },
   };
 }
 

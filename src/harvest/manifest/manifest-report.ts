@@ -1,4 +1,4 @@
-/** What a manifest says, for people and programs: counts, and every work with all that was tried. Reads only. */
+/** Reads reports from a manifest: counts, failed works, and an export of every work with its attempts. */
 import type { DatabaseSync } from "node:sqlite";
 
 export interface ManifestRun {
@@ -11,10 +11,10 @@ export interface ManifestRun {
 
 export interface ManifestReport {
   readonly works: { readonly total: number; readonly done: number; readonly failed: number; readonly pending: number };
-  /** How many works came to each reason, the most first. */
+  /** Works per reason, the most frequent first. */
   readonly reasons: readonly { readonly state: string; readonly reason: string; readonly works: number }[];
   readonly files: { readonly count: number; readonly bytes: number };
-  /** By who named the file that was taken. */
+  /** Works per resolver whose candidate was stored, the most frequent first. */
   readonly resolvers: readonly { readonly resolver: string; readonly works: number }[];
   readonly runs: readonly ManifestRun[];
 }
@@ -25,7 +25,7 @@ export interface FailedWork {
   readonly message: string | undefined;
 }
 
-/** @param run only works that were last wanted by this one */
+/** @param run only works whose last run is this one */
 export function reportOf(db: DatabaseSync, run?: number): ManifestReport {
   const only = run ?? null;
   const counts = db
@@ -82,7 +82,7 @@ export function failedWorks(db: DatabaseSync, limit: number): readonly FailedWor
     }));
 }
 
-/** Every work as a line of JSON, in the order in which they were first wanted. One at a time, however many there are. */
+/** Every work as a line of JSON, in the order in which works were added. Reads one row at a time. */
 export function* exportLines(db: DatabaseSync): IterableIterator<string> {
   const attempts = db.prepare(
     `SELECT run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms FROM attempts

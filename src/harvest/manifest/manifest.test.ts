@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import { sha256Of } from "../../files/file-hash.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Work } from "../work.ts";
 import { type Manifest, openManifest } from "./manifest.ts";
 import { lockManifest } from "./manifest-file.ts";
-import { type DownloadedFile, urlHashOf } from "./manifest-files.ts";
+import type { DownloadedFile } from "./manifest-files.ts";
 import { exportLines, reportOf } from "./manifest-report.ts";
 
 function fileFor(t: TestContext): string {
@@ -27,45 +28,45 @@ async function manifestFor(t: TestContext, path = fileFor(t)): Promise<Manifest>
 const works = (...names: readonly string[]): readonly Work[] =>
   names.map(name => ({ key: `doi:10.1/${name}`, ids: { doi: `10.1/${name}` } }));
 const keys = (list: readonly Work[]) => list.map(({ key }) => key);
-const everything = () => true;
+const allPresent = () => true;
 
-const ARRIVAL: DownloadedFile = {
+const DOWNLOADED: DownloadedFile = {
   sha256: "ab".repeat(32),
   path: "doi_10.1_a.pdf",
   bytes: 10,
   mediaType: "application/pdf",
-  place: urlHashOf("https://x.example/a.pdf"),
+  urlHash: sha256Of("https://x.example/a.pdf"),
   url: "https://x.example/a.pdf",
   resolver: "openalex",
   etag: '"1"',
 };
 
-test("a work is listed once, however often it is named, and stays where it was in the list", async t => {
+test("a work that is listed twice is added once, at its first position", async t => {
   const manifest = await manifestFor(t);
   const run = manifest.beginRun("run");
-  assert.deepEqual(manifest.addWorks(run, works("a", "b", "a"), everything), { pending: 2, present: 0, failed: 0 });
+  assert.deepEqual(manifest.addWorks(run, works("a", "b", "a"), allPresent), { pending: 2, present: 0, failed: 0 });
   assert.deepEqual(keys(manifest.pending(run, 0, 10)), ["doi:10.1/a", "doi:10.1/b"]);
 });
 
-test("another run takes up what is pending, leaves what is done, and what failed", async t => {
+test("another run resumes pending works, and skips done and failed ones", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.addWorks(first, works("a", "b", "c"), everything);
+  manifest.addWorks(first, works("a", "b", "c"), allPresent);
   const [a, b] = manifest.pending(first, 0, 2);
   assert.ok(a && b);
-  manifest.finish(first, a.id, "ok", ARRIVAL);
+  manifest.finish(first, a.id, "ok", DOWNLOADED);
   manifest.fail(b.id, "no-copy", undefined);
   const second = manifest.beginRun("run");
-  assert.deepEqual(manifest.addWorks(second, works("a", "b", "c"), everything), { pending: 1, present: 1, failed: 1 });
+  assert.deepEqual(manifest.addWorks(second, works("a", "b", "c"), allPresent), { pending: 1, present: 1, failed: 1 });
   assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/c"]);
   assert.deepEqual(reportOf(manifest.db, second).works, { total: 3, done: 1, failed: 1, pending: 1 });
 });
 
-test("a work whose file has gone is pending again", async t => {
+test("a work whose file is missing is pending again", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.addWorks(first, works("a"), everything);
-  manifest.finish(first, 1, "ok", ARRIVAL);
+  manifest.addWorks(first, works("a"), allPresent);
+  manifest.finish(first, 1, "ok", DOWNLOADED);
   const second = manifest.beginRun("run");
   assert.deepEqual(
     manifest.addWorks(second, works("a"), () => false),
@@ -73,10 +74,10 @@ test("a work whose file has gone is pending again", async t => {
   );
 });
 
-test("those that failed are taken up on demand, all of them or for one reason", async t => {
+test("failed works are added on request, all of them or those of one reason", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.addWorks(first, works("a", "b", "c"), everything);
+  manifest.addWorks(first, works("a", "b", "c"), allPresent);
   for (const [index, { id }] of manifest.pending(first, 0, 2).entries())
     manifest.fail(id, index === 0 ? "no-copy" : "network", undefined);
   assert.equal(manifest.addUnfinished(manifest.beginRun("retry"), undefined), 1);
@@ -86,27 +87,27 @@ test("those that failed are taken up on demand, all of them or for one reason", 
   assert.equal(manifest.addUnfinished(manifest.beginRun("retry"), {}), 3);
 });
 
-test("a list that is taken back leaves nothing of it, and everything else", async t => {
+test("a rolled-back list leaves no works and changes no others", async t => {
   const manifest = await manifestFor(t);
   const earlier = manifest.beginRun("run");
-  manifest.addWorks(earlier, works("old"), everything);
+  manifest.addWorks(earlier, works("old"), allPresent);
   const run = manifest.beginRun("run");
   manifest.beginList();
-  manifest.addWorks(run, works("old", "new"), everything);
+  manifest.addWorks(run, works("old", "new"), allPresent);
   manifest.rollbackList();
   assert.equal(reportOf(manifest.db).works.total, 1);
   assert.deepEqual(keys(manifest.pending(earlier, 0, 10)), ["doi:10.1/old"]);
   manifest.beginList();
-  manifest.addWorks(run, works("new"), everything);
+  manifest.addWorks(run, works("new"), allPresent);
   manifest.commitList();
   manifest.endRun(run, "ended");
   assert.equal(reportOf(manifest.db).works.total, 2);
 });
 
-test("the export has every work with everything that was tried, and no secret of an address", async t => {
+test("the export has every work with its attempts, and no secrets of URLs", async t => {
   const manifest = await manifestFor(t);
   const run = manifest.beginRun("run");
-  manifest.addWorks(run, works("a", "b"), everything);
+  manifest.addWorks(run, works("a", "b"), allPresent);
   const url = "https://x.example/a.pdf?token=s3cret";
   manifest.recordAttempt(run, 1, {
     step: "fetch",
@@ -125,7 +126,7 @@ test("the export has every work with everything that was tried, and no secret of
     bytes: 10,
     elapsedMs: 4,
   });
-  manifest.finish(run, 1, "ok", ARRIVAL);
+  manifest.finish(run, 1, "ok", DOWNLOADED);
   const text = [...exportLines(manifest.db)].join("");
   assert.doesNotMatch(text, /s3cret/);
   const [a, b] = text
@@ -134,7 +135,7 @@ test("the export has every work with everything that was tried, and no secret of
     .map(line => JSON.parse(line));
   assert.deepEqual(
     [a.key, a.state, a.reason, a.ids, a.file.path],
-    ["doi:10.1/a", "done", "ok", { doi: "10.1/a" }, ARRIVAL.path],
+    ["doi:10.1/a", "done", "ok", { doi: "10.1/a" }, DOWNLOADED.path],
   );
   assert.deepEqual(
     a.attempts.map((each: { status: number; reason: string }) => [each.status, each.reason]),
@@ -146,7 +147,7 @@ test("the export has every work with everything that was tried, and no secret of
   assert.deepEqual([b.state, b.file, b.attempts], ["pending", null, []]);
 });
 
-test("a run that was killed is told from one that ended", async t => {
+test("a killed run is marked as interrupted by the next run", async t => {
   const manifest = await manifestFor(t);
   const killed = manifest.beginRun("run");
   const ended = manifest.beginRun("run");
@@ -160,12 +161,12 @@ test("a run that was killed is told from one that ended", async t => {
   );
 });
 
-test("a file that is no manifest of ours is left as it is, and said so", async t => {
+test("a file that is not a manifest is an error and is not changed", async t => {
   const path = fileFor(t);
   writeFileSync(path, "my notes, not a database; long enough to be looked at as one");
   await assert.rejects(openManifest(path, systemTime), {
     name: "ConfigError",
-    message: /cannot be used as a manifest: it is damaged, or no database at all; it was left as it is/,
+    message: /cannot use .* as manifest: the file is damaged or not a SQLite database; the file was not changed/,
   });
   assert.match(readFileSync(path, "utf8"), /^my notes/);
   const other = fileFor(t);
@@ -177,7 +178,7 @@ test("a file that is no manifest of ours is left as it is, and said so", async t
   assert.deepEqual(readFileSync(other), before);
 });
 
-test("one run holds a manifest at a time, and lets go when it is over", async t => {
+test("one run at a time holds the lock of a manifest", async t => {
   const path = fileFor(t);
   const first = await lockManifest(path);
   assert.ok(first);

@@ -7,17 +7,17 @@ import type { Work, WorkIds } from "../work.ts";
 import { openManifestFile } from "./manifest-file.ts";
 import { type DownloadedFile, ManifestFiles } from "./manifest-files.ts";
 
-/** A work as the manifest knows it. */
+/** A work in the manifest. */
 export interface ListedWork extends Work {
-  /** Its number in this manifest. */
+  /** Row id. */
   readonly id: number;
 }
 
-/** One question, page or file that was asked for, and what came of it. */
+/** One request of a work, and its result. */
 export interface AttemptRecord {
   readonly step: "ask" | "robots" | "fetch";
   readonly resolver: string;
-  /** As it was sent, but for what may be a secret: `shownUrl`. */
+  /** Stored without secrets: `redactedUrl`. */
   readonly url: string;
   readonly status?: number | undefined;
   readonly reason: Reason;
@@ -27,21 +27,21 @@ export interface AttemptRecord {
   readonly elapsedMs: number;
 }
 
-/** What became of those who were asked for. */
+/** The works of a list, by what the run does with them. */
 export interface ListedCounts {
-  /** To be done in this run. */
+  /** This run will resolve them. */
   readonly pending: number;
-  /** Done before, their files in place. */
+  /** Done in an earlier run, with the file present. */
   readonly present: number;
-  /** Failed before, and left alone. */
+  /** Failed in an earlier run and not tried again. */
   readonly failed: number;
 }
 
 export type RunState = "running" | "ended" | "interrupted";
 
 /**
- * What was wanted, what was tried and what came of it, over any number of runs. Each change is one transaction: whenever
- * the process dies, the file says how far it was. Made by `openManifest`.
+ * The works, attempts and files of any number of runs, in one SQLite file. Each change is one transaction, so the file is
+ * consistent whenever the process dies. Created by `openManifest`.
  */
 export class Manifest {
   readonly db: DatabaseSync;
@@ -85,9 +85,9 @@ export class Manifest {
     );
   }
 
-  /** @param command as it was given, for whoever reads the manifest later */
+  /** @param command the command line, for `docstokg status` */
   beginRun(command: string): number {
-    // Those who were killed could not say so.
+    // A killed run could not record its end.
     this.db.exec("UPDATE runs SET state = 'interrupted' WHERE state = 'running'");
     const insert = this.db.prepare("INSERT INTO runs (command, started_ms, state) VALUES (?, ?, 'running')");
     return Number(insert.run(command, this.#time.wallMs()).lastInsertRowid);
@@ -98,33 +98,38 @@ export class Manifest {
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
   }
 
-  /** Lists works for a run. Those that are done stay done when their files are in place, unless `again`. */
-  addWorks(run: number, works: readonly Work[], isPresent: (sha256: string) => boolean, again = false): ListedCounts {
-    const tally = { pending: 0, present: 0, failed: 0 };
+  /** Adds works to a run. Works that are done stay done if their file is present, unless `isRefresh` is set. */
+  addWorks(
+    run: number,
+    works: readonly Work[],
+    isPresent: (sha256: string) => boolean,
+    isRefresh = false,
+  ): ListedCounts {
+    const counts = { pending: 0, present: 0, failed: 0 };
     const list = () => {
       for (const work of works) {
         const { key, ids, title = null, year = null } = work;
         const added = this.#add.run(key, JSON.stringify(ids), title, year, run, this.#time.wallMs());
-        if (added.changes === 1) tally.pending += 1;
-        else this.#addKnownWork(run, key, isPresent, again, tally);
+        if (added.changes === 1) counts.pending += 1;
+        else this.#addKnownWork(run, key, isPresent, isRefresh, counts);
       }
     };
     if (this.db.isTransaction) list();
     else inTransaction(this.db, "BEGIN IMMEDIATE", list);
-    return tally;
+    return counts;
   }
 
-  /** Lists those for a run that are unfinished, and on demand those that failed. Answers how many. */
+  /** Adds unfinished works to a run, and failed ones if `failed` is given (of one reason or all). Returns their number. */
   addUnfinished(run: number, failed: { readonly reason?: Reason | undefined } | undefined): number {
     const pending = this.db.prepare("UPDATE works SET run = ? WHERE state = 'pending'").run(run).changes;
     if (failed === undefined) return Number(pending);
-    const again = this.db.prepare(
+    const reopenFailed = this.db.prepare(
       "UPDATE works SET run = ?, state = 'pending', ended_ms = NULL WHERE state = 'failed' AND (?2 IS NULL OR reason = ?2)",
     );
-    return Number(pending) + Number(again.run(run, failed.reason ?? null).changes);
+    return Number(pending) + Number(reopenFailed.run(run, failed.reason ?? null).changes);
   }
 
-  /** From here on the list is kept by `keepList` as a whole, or taken back by `forsakeList`; by the end of the run, too. */
+  /** Starts a transaction: the added works are kept by `commitList` or removed by `rollbackList` and `endRun`. */
   beginList(): void {
     this.db.exec("BEGIN IMMEDIATE");
   }
@@ -137,7 +142,7 @@ export class Manifest {
     if (this.db.isTransaction) this.db.exec("ROLLBACK");
   }
 
-  /** The next of a run that wait to be done, in the order of the list. */
+  /** The next pending works of a run after `afterId`, in the order of the list. */
   pending(run: number, afterId: number, limit: number): readonly ListedWork[] {
     return this.#pending.all(run, afterId, limit).map(row => ({
       id: Number(row["id"]),
@@ -158,7 +163,7 @@ export class Manifest {
     this.#updateWork.run(JSON.stringify(ids), title ?? null, year ?? null, id);
   }
 
-  /** The work is there: it, its file and where that came from, together or not at all. */
+  /** Records in one transaction that the work is done, its file, and the source of the file. */
   finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): void {
     inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       const { sha256, url, resolver, licence = null, version = null } = downloaded;
@@ -180,22 +185,22 @@ export class Manifest {
     run: number,
     key: string,
     isPresent: (sha256: string) => boolean,
-    again: boolean,
-    tally: { pending: number; present: number; failed: number },
+    isRefresh: boolean,
+    counts: { pending: number; present: number; failed: number },
   ): void {
     const row = this.#known.get(key);
     if (row === undefined) return;
     const { id, state, sha256 } = row;
-    // Named twice in one list.
+    // The list names the work twice.
     if (Number(row["run"]) === run) return;
-    const isDone = state === "done" && !again && isPresent(String(sha256));
-    const now = state === "failed" ? "failed" : isDone ? "done" : "pending";
-    this.#reopen.run(run, now, now === "pending" ? null : this.#time.wallMs(), Number(id));
-    tally[now === "failed" ? "failed" : isDone ? "present" : "pending"] += 1;
+    const isDone = state === "done" && !isRefresh && isPresent(String(sha256));
+    const newState = state === "failed" ? "failed" : isDone ? "done" : "pending";
+    this.#reopen.run(run, newState, newState === "pending" ? null : this.#time.wallMs(), Number(id));
+    counts[newState === "failed" ? "failed" : isDone ? "present" : "pending"] += 1;
   }
 }
 
-/** Rejects with a ConfigError when the file is no manifest of ours; it is left as it is. */
+/** Rejects with a ConfigError if the file is not a manifest; the file is not changed. */
 export async function openManifest(path: string, time: Time): Promise<Manifest> {
   return new Manifest(await openManifestFile(path, time), time);
 }

@@ -1,4 +1,4 @@
-/** Whatever comes back, a resolver says what it makes of it. */
+/** Properties of all resolvers with random responses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ const work: Work = {
   },
 };
 
-/** Fields that services use, so that the shapes come near to theirs. */
+/** Field names of real services, so that random responses resemble theirs. */
 const field = fc.constantFrom(
   ..."message link URL content-type results result resultList bibjson identifier id doi DOI pmcid pmid url files key".split(
     " ",
@@ -91,37 +91,37 @@ const headers = fc.dictionary(fc.constantFrom("link", "content-type", "cf-mitiga
 const status = fc.constantFrom(200, 200, 200, 202, 204, 301, 400, 401, 403, 404, 410, 422, 429, 500, 503);
 
 for (const resolver of RESOLVERS) {
-  test(`${resolver.name} never throws, and names only addresses that can be asked`, () => {
+  test(`${resolver.name} never throws, and returns only valid URLs`, () => {
     fc.assert(
       fc.property(status, url, headers, body, (statusCode, from, fields, text) => {
-        check(resolver.read({ url: from, status: statusCode, headers: fields, body: text }, work));
+        check(resolver.parse({ url: from, status: statusCode, headers: fields, body: text }, work));
       }),
       { numRuns: 500 },
     );
   });
 
-  test(`${resolver.name} tells a service that is away from one that refuses us and one we cannot read`, () => {
+  test(`${resolver.name} distinguishes unavailable, refused and unreadable responses`, () => {
     const token = tokens[resolver.name] ?? "10.1234/abc";
-    assert.match(summaryOf(findingFor(resolver, token, { status: 429 })), /^unavailable: \S+ answered 429$/);
+    assert.match(summaryOf(findingFor(resolver, token, { status: 429 })), /^unavailable: \S+ returned status 429$/);
     assert.match(
       summaryOf(findingFor(resolver, token, { status: 503, body: "<html>" })),
-      /^unavailable: \S+ answered 503$/,
+      /^unavailable: \S+ returned status 503$/,
     );
-    assert.match(summaryOf(findingFor(resolver, token, { status: 401 })), /^refused: \S+ answered 401$/);
+    assert.match(summaryOf(findingFor(resolver, token, { status: 401 })), /^refused: \S+ returned status 401$/);
     assert.equal(
       summaryOf(findingFor(resolver, token, { status: 410 })),
       resolver.name === "biorxiv"
-        ? "ask: https://api.biorxiv.org/details/medrxiv/10.1101/2020.03.03.974402/na/json"
+        ? "follow-up: https://api.biorxiv.org/details/medrxiv/10.1101/2020.03.03.974402/na/json"
         : "none: unknown-work",
     );
     if (resolver.name === "landing_page") return;
     assert.match(
       summaryOf(findingFor(resolver, token, { body: "<html><title>Maintenance</title>" })),
-      /^unreadable: \S+ answered /,
+      /^unreadable: \S+ returned /,
     );
   });
 
-  test(`${resolver.name} asks about what it can know, over https`, () => {
+  test(`${resolver.name} builds https requests for the works it handles`, () => {
     const request = resolver.requestFor(workNamed(tokens[resolver.name] ?? "10.1234/abc"));
     assert.equal(new URL(request?.url ?? "").protocol, "https:");
     assert.equal(resolver.requestFor({ key: "", ids: {} }), undefined);
@@ -140,7 +140,7 @@ const tokens: Readonly<Record<string, string>> = {
 };
 
 function check(finding: Finding): void {
-  if (finding.kind === "ask") assert.equal(new URL(finding.request.url).protocol, "https:");
+  if (finding.kind === "follow-up") assert.equal(new URL(finding.request.url).protocol, "https:");
   if (finding.kind === "failure") assert.ok(finding.message.length > 0 && finding.message.length < 500);
   if (finding.kind !== "found") return;
   assert.ok(finding.candidates.length > 0 && finding.candidates.length <= 25);

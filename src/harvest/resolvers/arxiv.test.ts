@@ -6,7 +6,7 @@ import { arxiv } from "./arxiv.ts";
 const feed = (entry: string) =>
   `<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><id>x</id>${entry}</feed>`;
 
-test("the file of an arXiv paper follows from its id, version and all, without a question", () => {
+test("the URL of an arXiv file follows from id and version without a request", () => {
   for (const [token, file] of [
     ["2401.00001v2", "2401.00001v2"],
     ["hep-th/9901001", "hep-th/9901001"],
@@ -24,7 +24,7 @@ test("the file of an arXiv paper follows from its id, version and all, without a
   );
 });
 
-test("arxiv reads the entry of the paper that was asked for, and the DOI of its journal", () => {
+test("arxiv parses the entry of the requested paper and its journal DOI", () => {
   const entry = `<entry><id>http://arxiv.org/abs/2401.00001v3</id><title>On
     &lt;cats&gt; &amp; dogs</title><published>2024-01-01T00:00:00Z</published><author><name>N</name></author>
     <link href="https://arxiv.org/abs/2401.00001v3" rel="alternate"/>
@@ -41,7 +41,7 @@ test("arxiv reads the entry of the paper that was asked for, and the DOI of its 
   assert.equal(summaryOf(findingFor(arxiv, "2401.00002", { body: feed(entry) })), "none: unknown-work");
 });
 
-test("an empty feed, an error's entry and a paper without a file have no copy", () => {
+test("arxiv finds no copy in an empty feed, an error entry and an entry without file", () => {
   assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { body: feed("") })), "none: unknown-work");
   const error = "<entry><id>https://arxiv.org/api/errors#incorrect_id_format_for_x</id><title>Error</title></entry>";
   assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { body: feed(error) })), "none: unknown-work");
@@ -50,6 +50,6 @@ test("an empty feed, an error's entry and a paper without a file have no copy", 
   assert.equal(summaryOf(findingFor(arxiv, "2401.00001", { body: feed(withdrawn) })), "none: no-copy");
   assert.match(
     summaryOf(findingFor(arxiv, "2401.00001", { body: '{"a":1}' })),
-    /^unreadable: export\.arxiv\.org answered something/,
+    /^unreadable: export\.arxiv\.org returned no Atom feed/,
   );
 });

@@ -31,19 +31,19 @@ export const arxiv: Resolver = {
       role: "metadata",
     };
   },
-  read(response, work) {
-    // A malformed id is answered with 400 and a feed about the error.
+  parse(response, work) {
+    // For a malformed id the service sends 400 and a feed about the error.
     if (response.status === 400) return { kind: "none", reason: "unknown-work" };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
     const entries = entriesOf(response.body);
-    if (entries === undefined) return unreadable(response, "something that is not an Atom feed");
+    if (entries === undefined) return unreadable(response, "no Atom feed");
     const [entry] = entries.filter(each => isOf(each, work));
     return entry === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(entry, work);
   },
 };
 
-/** Undefined for what is no feed at all. */
+/** Undefined if the body is not an Atom feed. */
 function entriesOf(body: string): readonly FeedEntry[] | undefined {
   const entries: FeedEntry[] = [];
   let now: FeedEntry = {};
@@ -62,7 +62,7 @@ function entriesOf(body: string): readonly FeedEntry[] | undefined {
   return isFeed ? entries : undefined;
 }
 
-/** An unknown id gives an empty feed, an error an entry of its own; both are about no work. */
+/** False for the entry by which arXiv reports an error. */
 function isOf({ id = "" }: FeedEntry, { ids }: Work): boolean {
   const named = idsFrom({ arxiv: /\/abs\/(.+)$/.exec(id.trim())?.[1] }).arxiv;
   return named !== undefined && withoutVersion(named) === withoutVersion(ids.arxiv ?? "");

@@ -14,12 +14,12 @@ const version = (number: string) => ({
   jatsxml: `https://www.biorxiv.org/content/early/${number}.source.xml`,
 });
 
-test("biorxiv is asked for preprints, not for the journals under the same prefix", () => {
+test("biorxiv is queried for preprints, not for journals with the same prefix", () => {
   assert.equal(requestUrl(biorxiv, `${DOI}v2`), `https://api.biorxiv.org/details/biorxiv/${DOI}/na/json`);
   assert.equal(requestUrl(biorxiv, "10.1101/gad.314351.118"), undefined);
 });
 
-test("biorxiv gives the newest version, on the server that has it", () => {
+test("biorxiv returns the newest version on its server", () => {
   const body = {
     messages: [{ status: "ok" }],
     collection: [version("2"), version("10"), version("1"), { ...version("11"), doi: "10.1101/000001" }],
@@ -32,10 +32,10 @@ test("biorxiv gives the newest version, on the server that has it", () => {
   assert.equal(medical?.url, `https://www.medrxiv.org/content/${DOI}v10.full.pdf`);
 });
 
-test("what bioRxiv does not know, medRxiv is asked for; then nobody", () => {
+test("biorxiv queries medRxiv if bioRxiv does not know the DOI, and then stops", () => {
   const empty = { messages: [{ status: "no posts found" }], collection: [] };
-  assert.equal(summaryOf(findingFor(biorxiv, DOI, { body: empty })), `ask: ${MEDRXIV}`);
-  assert.equal(summaryOf(findingFor(biorxiv, DOI, { status: 404 })), `ask: ${MEDRXIV}`);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { body: empty })), `follow-up: ${MEDRXIV}`);
+  assert.equal(summaryOf(findingFor(biorxiv, DOI, { status: 404 })), `follow-up: ${MEDRXIV}`);
   assert.equal(summaryOf(findingFor(biorxiv, DOI, { url: MEDRXIV, body: { messages: [] } })), "none: unknown-work");
   assert.match(summaryOf(findingFor(biorxiv, DOI, { status: 503 })), /^unavailable: /);
   assert.match(

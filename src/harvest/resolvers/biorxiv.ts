@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { findingForStatus, findingOf, type RawCandidate } from "./finding.ts";
-import { lenientText, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath } from "./request-url.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
 
@@ -11,11 +11,11 @@ const preprint = z.object({
   date: lenientText,
   version: z.union([z.string(), z.number()]),
   license: lenientText,
-  jatsxml: text,
+  jatsxml: optionalText,
 });
 const details = z.object({ collection: optionalListOf(preprint) });
 
-/** bioRxiv, and medRxiv when that one does not know the DOI: both number theirs alike. */
+/** Queries bioRxiv, then medRxiv: their DOIs look alike. */
 export const biorxiv: Resolver = {
   name: "biorxiv",
   needs: [],
@@ -23,19 +23,19 @@ export const biorxiv: Resolver = {
     const doi = preprintDoi(ids);
     return doi === undefined ? undefined : detailsOf("biorxiv", doi);
   },
-  read(response, work) {
+  parse(response, work) {
     const server = URL.parse(response.url)?.pathname.startsWith("/details/medrxiv/") ? "medrxiv" : "biorxiv";
     const doi = preprintDoi(work.ids);
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined && statusFinding.kind !== "none") return statusFinding;
-    const read = statusFinding === undefined ? readJson(response, details) : { data: { collection: [] } };
-    if ("failure" in read) return read.failure;
-    const newest = read.data.collection
+    const parsed = statusFinding === undefined ? readJson(response, details) : { data: { collection: [] } };
+    if ("failure" in parsed) return parsed.failure;
+    const newest = parsed.data.collection
       .filter(each => each.doi.toLowerCase() === doi && /^\d{1,3}$/.test(String(each.version)))
       .toSorted((one, other) => Number(other.version) - Number(one.version))[0];
     if (newest === undefined || doi === undefined)
       return server === "biorxiv" && doi !== undefined
-        ? { kind: "ask", request: detailsOf("medrxiv", doi) }
+        ? { kind: "follow-up", request: detailsOf("medrxiv", doi) }
         : { kind: "none", reason: "unknown-work" };
     const stated = { version: "submitted", licence: newest.license?.replaceAll("_", "-") } as const;
     const rawCandidates: readonly RawCandidate[] = [
@@ -54,7 +54,7 @@ function detailsOf(server: "biorxiv" | "medrxiv", doi: string): ResolverRequest 
   return { url: `https://api.biorxiv.org/details/${server}/${encodedPath(doi)}/na/json`, role: "metadata" };
 }
 
-/** Under 10.1101 a press publishes journals as well, whose DOIs begin with a word. */
+/** Journals also use the prefix 10.1101, but their DOIs start with a word. */
 function preprintDoi({ doi }: WorkIds): string | undefined {
   return /^10\.(?:1101|64898)\/\d/.test(doi ?? "") ? doi : undefined;
 }

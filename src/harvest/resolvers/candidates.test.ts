@@ -6,7 +6,7 @@ import type { Candidate } from "./resolver.ts";
 
 const checksum = { algorithm: "md5", hex: "0".repeat(32) } as const;
 
-test("version, then kind, then checksum, then https; pages behind all files", () => {
+test("candidates are ranked by version, kind, checksum, https, and landing pages come last", () => {
   const inOrder: readonly Candidate[] = [
     { url: "https://a.example/1", kind: "pdf", version: "published", checksum },
     { url: "https://a.example/2", kind: "pdf", version: "published" },
@@ -21,7 +21,7 @@ test("version, then kind, then checksum, then https; pages behind all files", ()
   assert.deepEqual(ranked(inOrder.toReversed()), inOrder);
 });
 
-test("an address comes once, by the better word on it", () => {
+test("a URL is kept once, with the better description", () => {
   const url = "https://a.example/1";
   assert.deepEqual(
     ranked([
@@ -33,7 +33,7 @@ test("an address comes once, by the better word on it", () => {
   );
 });
 
-test("equals keep their order, and ranking twice changes nothing", () => {
+test("equal candidates keep their order, and ranking twice changes nothing", () => {
   const candidate = fc.record({
     url: fc.constantFrom("https://a.example/1", "http://a.example/2", "https://a.example/3", "https://a.example/4"),
     kind: fc.constantFrom("pdf", "xml", "html", "landing"),

@@ -1,13 +1,13 @@
 import type { Candidate } from "./resolver.ts";
 
-/** A version that nobody states may be any of them. */
+/** An unknown version may be any of them, so it ranks in the middle. */
 const VERSIONS = ["published", "accepted", undefined, "submitted"];
 const KINDS = ["pdf", "xml", "html", "landing"];
 
 /**
- * The best first, each address once. A file comes before a page that may lead to one, whatever the version; then the
- * published version before the accepted before the submitted; then PDF, XML, HTML; then what can be verified, and
- * what cannot be tampered with on the way. Equals keep their order, which is the order of whoever named them.
+ * Sorts candidates, the best first, each URL once. Files come before landing pages; then published before accepted before
+ * submitted version; then PDF, XML, HTML; then candidates with a checksum; then https. Equal candidates keep the order of
+ * the service.
  */
 export function ranked(candidates: readonly Candidate[]): readonly Candidate[] {
   const seen = new Set<string>();

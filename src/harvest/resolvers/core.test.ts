@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { core } from "./core.ts";
 
-test("core is asked for the DOI as a phrase, and only with a key", () => {
+test("core is queried for the DOI as a phrase and needs a key", () => {
   assert.equal(
     requestUrl(core, "10.1234/abc"),
     "https://api.core.ac.uk/v3/search/works?q=doi%3A%2210.1234%2Fabc%22&limit=5",
@@ -11,7 +11,7 @@ test("core is asked for the DOI as a phrase, and only with a key", () => {
   assert.deepEqual(core.needs, ["CORE_API_KEY"]);
 });
 
-test("core gives the copies of all records of the DOI, by what their addresses promise", () => {
+test("core returns the copies of all records of the DOI, with their kind by URL", () => {
   const results = [
     { doi: "10.9/other", downloadUrl: "https://core.ac.uk/download/9.pdf" },
     {
@@ -36,7 +36,7 @@ test("core gives the copies of all records of the DOI, by what their addresses p
   ]);
 });
 
-test("core without a record, without a copy, without a key", () => {
+test("core without record, without copy, without key", () => {
   assert.equal(
     summaryOf(findingFor(core, "10.1234/abc", { body: { totalHits: 0, results: [] } })),
     "none: unknown-work",

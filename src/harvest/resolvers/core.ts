@@ -1,17 +1,17 @@
 import { z } from "zod";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import { findingForStatus, findingOf, matchesDoi, type RawCandidate } from "./finding.ts";
-import { lenientText, lenientYear, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { quotedPhrase, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const result = z.object({
-  doi: text,
+  doi: optionalText,
   title: lenientText,
   yearPublished: lenientYear,
-  downloadUrl: text,
+  downloadUrl: optionalText,
   sourceFulltextUrls: z.union([optionalListOf(z.string()), z.string().transform(one => [one])]),
-  links: optionalListOf(z.object({ type: lenientText, url: text })),
+  links: optionalListOf(z.object({ type: lenientText, url: optionalText })),
 });
 const page = z.object({ results: listOf(result, 25) });
 
@@ -23,12 +23,12 @@ export const core: Resolver = {
     const query = { q: `doi:${quotedPhrase(doi)}`, limit: "5" };
     return { url: urlWithQuery("https://api.core.ac.uk/v3/search/works", query), role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hits = read.data.results.filter(each => matchesDoi(work, each.doi));
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hits = parsed.data.results.filter(each => matchesDoi(work, each.doi));
     const [first] = hits;
     if (first === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, hits.flatMap(rawCandidatesOf), {
@@ -41,6 +41,6 @@ export const core: Resolver = {
 
 function rawCandidatesOf({ downloadUrl, sourceFulltextUrls, links }: z.infer<typeof result>): readonly RawCandidate[] {
   const downloads = links.filter(({ type }) => type === "download").map(({ url }) => url);
-  // Some downloads are pages elsewhere, so only the address is believed.
+  // Some "download" links are landing pages, so the URL decides the kind.
   return [downloadUrl, ...downloads, ...sourceFulltextUrls].map(url => ({ url, kind: kindByUrl(url ?? "") }));
 }

@@ -10,12 +10,12 @@ const link = (URL: string, type: string, application: string, version = "vor") =
   "intended-application": application,
 });
 
-test("crossref is asked for one record by its DOI", () => {
+test("crossref is queried for one record by DOI", () => {
   assert.equal(requestUrl(crossref, "10.1234/A<B>"), "https://api.crossref.org/works/10.1234/a%3Cb%3E");
   assert.equal(requestUrl(crossref, "2401.00001"), undefined);
 });
 
-test("crossref gives what is meant for text mining and syndication, with the licence of that version", () => {
+test("crossref returns links for text mining and syndication, with the licence of their version", () => {
   const message = {
     DOI: "10.1234/abc",
     title: ["T"],
@@ -42,7 +42,7 @@ test("crossref gives what is meant for text mining and syndication, with the lic
   assert.ok(finding.kind === "found" && finding.year === 2021);
 });
 
-test("crossref without links has no copy; without a message it is not read", () => {
+test("crossref without links has no copy, and without message is unreadable", () => {
   assert.equal(
     summaryOf(findingFor(crossref, "10.1234/abc", { body: { message: { DOI: "10.1234/abc" } } })),
     "none: no-copy",
@@ -53,7 +53,7 @@ test("crossref without links has no copy; without a message it is not read", () 
   );
   assert.match(
     summaryOf(findingFor(crossref, "10.1234/abc", { body: { status: "ok" } })),
-    /^unreadable: .*: message: /,
+    /^unreadable: .* at message: /,
   );
   assert.match(
     summaryOf(findingFor(crossref, "10.1234/abc", { body: { message: { link: [{ URL: 1 }] } } })),

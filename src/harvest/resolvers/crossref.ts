@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
-import { lenientText, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const link = z.object({
-  URL: text,
+  URL: optionalText,
   "content-type": lenientText,
   "content-version": lenientText,
   "intended-application": lenientText,
@@ -15,7 +15,7 @@ const licence = z.object({ URL: lenientText, "content-version": lenientText });
 
 const record = z.object({
   message: z.object({
-    DOI: text,
+    DOI: optionalText,
     title: optionalListOf(z.string()).catch([]),
     issued: z
       .object({ "date-parts": z.array(z.array(z.number().nullable())) })
@@ -26,9 +26,7 @@ const record = z.object({
   }),
 });
 
-/**
- * Publishers' own links. Its landing page is not among the candidates: doi.org leads there, and `landing_page` asks it.
- */
+/** Links of publishers. The landing page is no candidate: the resolver `landing_page` requests it through doi.org. */
 export const crossref: Resolver = {
   name: "crossref",
   needs: [],
@@ -37,12 +35,12 @@ export const crossref: Resolver = {
       ? undefined
       : { url: `https://api.crossref.org/works/${encodedPath(doi)}`, role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { message } = read.data;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { message } = parsed.data;
     const licenceOf = (version: string | null | undefined) =>
       (message.license.find(each => each["content-version"] === version) ?? message.license[0])?.URL;
     const rawCandidates = message.link.flatMap((each): readonly RawCandidate[] => {
@@ -61,7 +59,7 @@ export const crossref: Resolver = {
   },
 };
 
-/** Undefined for what is not meant for us: links for plagiarism checkers are refused to everybody else. */
+/** Undefined for links with another purpose: hosts refuse links for similarity checking to other programs. */
 function kindOf(each: z.infer<typeof link>): "pdf" | "xml" | "html" | undefined {
   if (!/^(?:text-mining|syndication)$/.test(each["intended-application"] ?? "")) return undefined;
   const type = each["content-type"] ?? "unspecified";

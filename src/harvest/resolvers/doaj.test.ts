@@ -7,7 +7,7 @@ const article = (doi: string, ...link: readonly unknown[]) => ({
   bibjson: { title: "T", year: "2020", identifier: [{ id: doi, type: "doi" }], link },
 });
 
-test("doaj is asked for the DOI as a phrase inside the path", () => {
+test("doaj is queried for the DOI as a phrase in the path", () => {
   assert.equal(
     requestUrl(doaj, "10.1234/abc"),
     "https://doaj.org/api/v4/search/articles/bibjson.identifier.id%3A%2210.1234%2Fabc%22?pageSize=5",
@@ -15,7 +15,7 @@ test("doaj is asked for the DOI as a phrase inside the path", () => {
   assert.equal(requestUrl(doaj, "PMC1"), undefined);
 });
 
-test("doaj gives full texts as their publishers declare them", () => {
+test("doaj returns full texts with the kind that publishers declare", () => {
   const links = [
     { type: "fulltext", content_type: "HTML", url: "https://p.example/a" },
     { type: "fulltext", content_type: "application/pdf", url: "https://p.example/a/download" },
@@ -30,7 +30,7 @@ test("doaj gives full texts as their publishers declare them", () => {
   ]);
 });
 
-test("doaj without the article, without a link, and with another shape", () => {
+test("doaj without article, without link, and with an unexpected format", () => {
   assert.equal(summaryOf(findingFor(doaj, "10.1234/abc", { body: { total: 0, results: [] } })), "none: unknown-work");
   assert.equal(
     summaryOf(findingFor(doaj, "10.1234/abc", { body: { results: [article("10.1234/abc")] } })),
@@ -40,5 +40,5 @@ test("doaj without the article, without a link, and with another shape", () => {
     summaryOf(findingFor(doaj, "10.1234/abc", { body: { results: [{}] } })),
     /^unreadable: .*results\.0\.bibjson/,
   );
-  assert.match(summaryOf(findingFor(doaj, "10.1234/abc", { status: 403 })), /^refused: doaj\.org answered 403/);
+  assert.match(summaryOf(findingFor(doaj, "10.1234/abc", { status: 403 })), /^refused: doaj\.org returned status 403/);
 });

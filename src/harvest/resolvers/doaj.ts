@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { findingForStatus, findingOf, matchesDoi, type RawCandidate } from "./finding.ts";
-import { lenientText, lenientYear, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { quotedPhrase } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
@@ -8,8 +8,8 @@ const article = z.object({
   bibjson: z.object({
     title: lenientText,
     year: lenientYear,
-    identifier: optionalListOf(z.object({ id: text, type: text })),
-    link: optionalListOf(z.object({ type: text, content_type: lenientText, url: text })),
+    identifier: optionalListOf(z.object({ id: optionalText, type: optionalText })),
+    link: optionalListOf(z.object({ type: optionalText, content_type: lenientText, url: optionalText })),
     journal: z
       .object({ license: optionalListOf(z.object({ type: lenientText })) })
       .nullish()
@@ -23,16 +23,16 @@ export const doaj: Resolver = {
   needs: [],
   requestFor({ ids: { doi } }) {
     if (doi === undefined) return undefined;
-    // This field is searched without regard to case; the short `doi:` is not, and publishers deposit capitals.
+    // This field ignores case; the short `doi:` does not, and publishers deposit DOIs in upper case.
     const query = encodeURIComponent(`bibjson.identifier.id:${quotedPhrase(doi)}`);
     return { url: `https://doaj.org/api/v4/search/articles/${query}?pageSize=5`, role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.results.find(({ bibjson }) =>
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.results.find(({ bibjson }) =>
       bibjson.identifier.some(each => each.type === "doi" && matchesDoi(work, each.id)),
     )?.bibjson;
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
@@ -45,7 +45,7 @@ export const doaj: Resolver = {
   },
 };
 
-/** As the publisher declares it; "HTML" is its page, which may hold the text or lead to it. */
+/** As the publisher declares it; "HTML" is a page that may have the text or link to it. */
 function kindOf(type: string | null | undefined): "pdf" | "xml" | "landing" {
   const declared = type?.toLowerCase() ?? "";
   if (declared.includes("pdf")) return "pdf";

@@ -5,7 +5,7 @@ import { europePmc } from "./europe-pmc.ts";
 
 const page = (...result: readonly unknown[]) => ({ hitCount: result.length, resultList: { result } });
 
-test("europe_pmc is asked by the most exact name", () => {
+test("europe_pmc is queried by the most exact identifier", () => {
   const query = (token: string) => new URL(requestUrl(europePmc, token) ?? "").searchParams.get("query");
   assert.equal(query("PMC1"), "PMCID:PMC1");
   assert.equal(query("pmid:12"), "EXT_ID:12 AND SRC:MED");
@@ -13,7 +13,7 @@ test("europe_pmc is asked by the most exact name", () => {
   assert.equal(requestUrl(europePmc, "2401.00001"), undefined);
 });
 
-test("europe_pmc gives the XML of open articles and free copies elsewhere, not those it renders no more", () => {
+test("europe_pmc returns XML of open articles and free copies elsewhere, without rendered PDFs", () => {
   const hit = {
     doi: "10.1234/ABC",
     pmcid: "PMC1",
@@ -39,7 +39,7 @@ test("europe_pmc gives the XML of open articles and free copies elsewhere, not t
   assert.deepEqual(finding.ids, { pmcid: "PMC1", pmid: "12", doi: "10.1234/abc" });
 });
 
-test("europe_pmc without a hit, with another's hit, and with an error in XML", () => {
+test("europe_pmc without result, with the result of another work, and with an XML error", () => {
   assert.equal(summaryOf(findingFor(europePmc, "10.1234/abc", { body: page() })), "none: unknown-work");
   assert.equal(
     summaryOf(findingFor(europePmc, "10.1234/abc", { body: page({ doi: "10.1234/abcd" }) })),
@@ -51,7 +51,7 @@ test("europe_pmc without a hit, with another's hit, and with an error in XML", (
   );
   assert.match(
     summaryOf(findingFor(europePmc, "10.1234/abc", { body: "<errorBean><errCode>404</errCode></errorBean>" })),
-    /^unreadable: .*not JSON/,
+    /^unreadable: .*invalid JSON/,
   );
   assert.match(summaryOf(findingFor(europePmc, "10.1234/abc", { body: { hitCount: 0 } })), /^unreadable: .*resultList/);
 });

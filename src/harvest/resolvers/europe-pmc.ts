@@ -1,23 +1,25 @@
 import { z } from "zod";
 import type { Work, WorkIds } from "../work.ts";
 import { findingForStatus, findingOf, idsFrom, matchesDoi, type RawCandidate } from "./finding.ts";
-import { lenientText, lenientYear, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { quotedPhrase, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const REST = "https://www.ebi.ac.uk/europepmc/webservices/rest";
 
 const result = z.object({
-  doi: text,
-  pmid: text,
-  pmcid: text,
+  doi: optionalText,
+  pmid: optionalText,
+  pmcid: optionalText,
   title: lenientText,
   pubYear: lenientYear,
   isOpenAccess: lenientText,
   license: lenientText,
   fullTextUrlList: z
     .object({
-      fullTextUrl: optionalListOf(z.object({ availabilityCode: lenientText, documentStyle: lenientText, url: text })),
+      fullTextUrl: optionalListOf(
+        z.object({ availabilityCode: lenientText, documentStyle: lenientText, url: optionalText }),
+      ),
     })
     .nullish(),
 });
@@ -32,12 +34,12 @@ export const europePmc: Resolver = {
     const parameters = { query, resultType: "core", format: "json", pageSize: "5" };
     return { url: urlWithQuery(`${REST}/search`, parameters), role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.resultList.result.find(each => isOf(each, work));
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.resultList.result.find(each => isOf(each, work));
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, rawCandidatesOf(hit), {
       noneReason: "no-copy",
@@ -54,7 +56,7 @@ function queryFor({ pmcid, pmid, doi }: WorkIds): string | undefined {
   return doi === undefined ? undefined : `DOI:${quotedPhrase(doi)}`;
 }
 
-/** Searches find what resembles the words, too. */
+/** Searches also return similar records. */
 function isOf(each: z.infer<typeof result>, work: Work): boolean {
   const { pmcid, pmid } = idsFrom({ pmcid: each.pmcid, pmid: each.pmid });
   const isSame = (one: string | undefined, other: string | undefined) => one !== undefined && one === other;

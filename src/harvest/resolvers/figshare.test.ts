@@ -5,7 +5,7 @@ import { figshare } from "./figshare.ts";
 
 const TOKEN = "10.6084/m9.figshare.123";
 
-test("figshare is asked by the id at the end of a DOI or an address, and searched for its other DOIs", () => {
+test("figshare is queried by the id in a DOI or URL, and searched for its other DOIs", () => {
   const api = "https://api.figshare.com/v2/articles";
   assert.equal(requestUrl(figshare, TOKEN), `${api}/123`);
   assert.equal(requestUrl(figshare, "10.6084/m9.figshare.123.v4"), `${api}/123/versions/4`);
@@ -17,7 +17,7 @@ test("figshare is asked by the id at the end of a DOI or an address, and searche
   assert.equal(requestUrl(figshare, "10.1234/abc"), undefined);
 });
 
-test("figshare gives files by the addresses of its API, the downloads of its pages being challenged", () => {
+test("figshare returns file URLs of its API, because its pages send a challenge", () => {
   const files = [
     { id: 1, name: "data.csv", size: 5, download_url: "https://ndownloader.figshare.com/files/1" },
     { id: 2, name: "paper.PDF", size: 7, computed_md5: "", supplied_md5: "b".repeat(32) },
@@ -37,10 +37,10 @@ test("figshare gives files by the addresses of its API, the downloads of its pag
   ]);
 });
 
-test("a search leads to the article, or to nothing", () => {
+test("a figshare search leads to the article, or to unknown-work", () => {
   assert.equal(
     summaryOf(findingFor(figshare, "10.6084/x", { body: [{ id: 55, title: "T" }] })),
-    "ask: https://api.figshare.com/v2/articles/55",
+    "follow-up: https://api.figshare.com/v2/articles/55",
   );
   assert.equal(summaryOf(findingFor(figshare, "10.6084/x", { body: [] })), "none: unknown-work");
   assert.equal(
@@ -51,6 +51,6 @@ test("a search leads to the article, or to nothing", () => {
   );
   assert.match(
     summaryOf(findingFor(figshare, TOKEN, { body: { files: [{ id: "1" }] } })),
-    /^unreadable: .*: files\.0\.id: /,
+    /^unreadable: .* at files\.0\.id: /,
   );
 });

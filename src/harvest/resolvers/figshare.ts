@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
-import { figshareFile, findingForStatus, findingOf, idsFrom, md5, type RawCandidate } from "./finding.ts";
-import { lenientText, listOf, readJson, text } from "./json-response.ts";
+import { figshareFile, findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
+import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
 
@@ -13,17 +13,17 @@ const file = z.object({
   name: z.string(),
   size: z.number().nullish(),
   is_link_only: z.boolean().nullish(),
-  supplied_md5: text,
-  computed_md5: text,
+  supplied_md5: optionalText,
+  computed_md5: optionalText,
 });
 const article = z.object({
-  doi: text,
+  doi: optionalText,
   title: lenientText,
   published_date: lenientText,
   license: z.object({ name: lenientText }).nullish().catch(undefined),
   files: listOf(file),
 });
-/** A search by DOI answers with a list, an id with the article. */
+/** A search by DOI returns a list, a request by id returns the article. */
 const responseSchema = z.union([z.array(z.object({ id: z.number().int() })).max(1000), article]);
 
 export const figshare: Resolver = {
@@ -34,17 +34,17 @@ export const figshare: Resolver = {
     if (id !== undefined) return articleAt(id);
     return ids.doi?.startsWith("10.6084/") ? { url: urlWithQuery(API, { doi: ids.doi }), role: "metadata" } : undefined;
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, responseSchema);
-    if ("failure" in read) return read.failure;
-    const { data } = read;
+    const parsed = readJson(response, responseSchema);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed;
     if (Array.isArray(data)) {
       const [first] = data;
       return first === undefined
         ? { kind: "none", reason: "unknown-work" }
-        : { kind: "ask", request: articleAt(String(first.id)) };
+        : { kind: "follow-up", request: articleAt(String(first.id)) };
     }
     const files = data.files.filter(({ is_link_only }) => is_link_only !== true);
     const rawCandidates = documentsFirst(files, ({ name, size }) => ({ name, bytes: size })).map(
@@ -52,7 +52,7 @@ export const figshare: Resolver = {
         url: figshareFile(id),
         kind: kindByName(name) ?? "pdf",
         licence: data.license?.name,
-        checksum: md5(computed_md5) ?? md5(supplied_md5),
+        checksum: md5Checksum(computed_md5) ?? md5Checksum(supplied_md5),
         bytes: size ?? undefined,
       }),
     );
@@ -69,7 +69,7 @@ function articleAt(id: string): ResolverRequest {
   return { url: `${API}/${id}`, role: "metadata" };
 }
 
-/** Ids end a DOI, `10.6084/m9.figshare.123.v2`, and an address, `…/articles/preprint/Some_title/123/2`. */
+/** The id at the end of a DOI (`10.6084/m9.figshare.123.v2`) or URL (`…/articles/preprint/Some_title/123/2`). */
 function articleOf({ doi, url }: WorkIds): string | undefined {
   const [, id, version] =
     /^10\.\d+\/m9\.figshare\.(?:c\.)?(\d{1,12})(?:\.v(\d{1,4}))?$/.exec(doi ?? "") ??

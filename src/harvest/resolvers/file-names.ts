@@ -1,4 +1,4 @@
-/** What the names of deposited files tell: repositories keep data, code and supplements beside the text. */
+/** Selects documents by file name: repositories also have data, code and supplements. */
 
 export function kindByName(name: string): "pdf" | "xml" | undefined {
   if (/\.pdf$/i.test(name)) return "pdf";
@@ -7,7 +7,7 @@ export function kindByName(name: string): "pdf" | "xml" | undefined {
 
 const SUPPLEMENT = /suppl|appendi|annex|(?:^|[^a-z])(?:si|esm|sm)(?:[^a-z]|$)/i;
 
-/** The files that may be the text itself, the largest first: forms and tables beside it are short. */
+/** PDF and XML files that are no supplements, the largest first: other documents of a deposit are shorter. */
 export function documentsFirst<File>(
   files: readonly File[],
   of: (file: File) => { readonly name: string; readonly bytes?: number | null | undefined },

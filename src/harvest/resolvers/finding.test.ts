@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { candidatesIn, summaryOf, workNamed } from "../../../test/harvest/resolver-kit.ts";
-import { findingOf, idsFrom, md5, type RawCandidate } from "./finding.ts";
+import { findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
 
 const work = workNamed("10.1234/abc");
 const details = { noneReason: "no-copy" } as const;
@@ -15,7 +15,7 @@ function urlsOf(...urls: readonly (string | null | undefined)[]): readonly strin
   return finding.kind === "found" ? finding.candidates.map(({ url }) => url) : [];
 }
 
-test("only absolute addresses over http are candidates, without fragments and passwords", () => {
+test("only absolute http(s) URLs are candidates, without fragments and passwords", () => {
   assert.deepEqual(urlsOf("HTTPS://P.example:443/a#b", "http://p.example/c"), [
     "https://p.example/a",
     "http://p.example/c",
@@ -27,7 +27,7 @@ test("only absolute addresses over http are candidates, without fragments and pa
   assert.deepEqual(urlsOf(`https://p.example/${"x".repeat(5000)}`), []);
 });
 
-test("challenged downloads of figshare become those of its API", () => {
+test("figshare download URLs become URLs of its API", () => {
   const api = "https://api.figshare.com/v2/file/download/77";
   assert.deepEqual(urlsOf("https://figshare.com/ndownloader/files/77"), [api]);
   assert.deepEqual(urlsOf("https://figshare.com/ndownloader/articles/5/files/77"), [api]);
@@ -37,7 +37,7 @@ test("challenged downloads of figshare become those of its API", () => {
   ]);
 });
 
-test("pages of PMC, Europe PMC, PubMed and OpenAlex are names and no candidates", () => {
+test("URLs of PMC, Europe PMC, PubMed and OpenAlex become identifiers, not candidates", () => {
   const pages = [
     "https://pmc.ncbi.nlm.nih.gov/articles/PMC1/",
     "https://pubmed.ncbi.nlm.nih.gov/2/",
@@ -55,19 +55,19 @@ test("pages of PMC, Europe PMC, PubMed and OpenAlex are names and no candidates"
   );
 });
 
-test("the work's own DOI is left to landing_page, another's is a page like any", () => {
+test("the DOI of the work is left to landing_page, and another DOI is a landing page", () => {
   assert.deepEqual(urlsOf("https://doi.org/10.1234/ABC", "http://dx.doi.org/10.5555/other"), [
     "http://dx.doi.org/10.5555/other",
   ]);
   assert.deepEqual(urlsOf("https://p.example/doi/10.1234/abc"), ["https://p.example/doi/10.1234/abc"]);
 });
 
-test("a DOI in an address says nothing about the work", () => {
+test("a DOI in a candidate URL adds no identifier", () => {
   const finding = findingOf(work, [{ url: "https://p.example/doi/10.5555/supplement", kind: "pdf" }], details);
   assert.ok(finding.kind === "found" && finding.ids === undefined);
 });
 
-test("labels are cut to a length, and numbers that cannot be are left out", () => {
+test("long labels are cut, and impossible numbers are dropped", () => {
   const place: RawCandidate = { url: "https://p.example/a", kind: "pdf", licence: "x".repeat(500), bytes: -1 };
   const finding = findingOf(work, [place], { ...details, title: ` ${"word ".repeat(1000)}`, year: 99999 });
   const [candidate] = candidatesIn(finding);
@@ -77,7 +77,7 @@ test("labels are cut to a length, and numbers that cannot be are left out", () =
   assert.equal(summaryOf(findingOf(work, [], details)), "none: no-copy");
 });
 
-test("of thousands of places a few are kept", () => {
+test("the number of candidates is limited", () => {
   const rawCandidates = Array.from(
     { length: 5000 },
     (_, index): RawCandidate => ({ url: `https://p.example/${index}`, kind: "pdf" }),
@@ -85,7 +85,7 @@ test("of thousands of places a few are kept", () => {
   assert.equal(candidatesIn(findingOf(work, rawCandidates, details)).length, 25);
 });
 
-test("names come in many spellings, and malformed ones not at all", () => {
+test("identifiers are normalised, and invalid ones are dropped", () => {
   assert.deepEqual(idsFrom({ doi: "https://doi.org/10.1234/ABC", pmid: 12, pmcid: "pmc34", arxiv: "2401.00001" }), {
     pmid: "12",
     pmcid: "PMC34",
@@ -96,7 +96,7 @@ test("names come in many spellings, and malformed ones not at all", () => {
   assert.deepEqual(idsFrom({ doi: "10.48550/arXiv.2401.00001" }), { arxiv: "2401.00001" });
 });
 
-test("a checksum has thirty-two digits", () => {
-  assert.deepEqual(md5(`md5:${"A".repeat(32)}`), { algorithm: "md5", hex: "a".repeat(32) });
-  for (const text of ["", null, undefined, "a".repeat(31), "sha1:abc", "-"]) assert.equal(md5(text), undefined);
+test("an MD5 checksum has 32 digits", () => {
+  assert.deepEqual(md5Checksum(`md5:${"A".repeat(32)}`), { algorithm: "md5", hex: "a".repeat(32) });
+  for (const text of ["", null, undefined, "a".repeat(31), "sha1:abc", "-"]) assert.equal(md5Checksum(text), undefined);
 });

@@ -1,4 +1,4 @@
-/** How resolvers say what they found: addresses checked, names recognised, nothing twice, nothing endless. */
+/** Builds the findings of resolvers: checks URLs, recognises identifiers, removes duplicates and limits the number. */
 
 import { canonicalArxivId, withoutVersion } from "../identifiers/arxiv-id.ts";
 import { canonicalDoi } from "../identifiers/doi.ts";
@@ -8,10 +8,10 @@ import type { Work, WorkIds } from "../work.ts";
 import { ranked } from "./candidates.ts";
 import type { Candidate, Finding, ResolverResponse } from "./resolver.ts";
 
-/** More places than anybody will try. */
+/** More than a resolution tries. */
 const CANDIDATES_MAX = 25;
 
-/** A candidate as a service names it; an address that cannot be asked, or is none, is passed over. */
+/** A candidate as the service returns it. An invalid URL is ignored. */
 export interface RawCandidate extends Omit<Candidate, "url" | "licence"> {
   readonly url: string | null | undefined;
   readonly licence?: string | null | undefined;
@@ -20,7 +20,7 @@ export interface RawCandidate extends Omit<Candidate, "url" | "licence"> {
 export type ResolverFailure = Extract<Finding, { kind: "failure" }>;
 
 export interface FindingDetails {
-  /** What to say when no place is left. */
+  /** The reason if no candidate is left. */
   readonly noneReason: "unknown-work" | "no-copy" | "not-open";
   readonly ids?: WorkIds | undefined;
   readonly title?: string | null | undefined;
@@ -37,9 +37,9 @@ export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], de
 }
 
 /**
- * What is known of some places in advance. The pages of PMC forbid to be downloaded by programs, and its files lie
- * elsewhere: such an address is a name, for the resolver `pmc`. The same holds for PubMed, for Europe PMC, whose
- * rendered PDFs ended in March 2026, and for arXiv, whose files follow from the name.
+ * Turns URLs of some hosts into identifiers. PMC forbids programs to download its pages and has its files elsewhere, so a
+ * PMC URL gives a PMCID for the resolver `pmc`. The same applies to PubMed, to Europe PMC, which has no rendered PDFs
+ * since March 2026, and to arXiv, whose file URL follows from the id.
  */
 function classified(
   rawCandidate: RawCandidate,
@@ -49,7 +49,7 @@ function classified(
   const names = url === undefined ? "" : idsOfUrl(url);
   if (url === undefined || typeof names === "string") return {};
   const { pmcid, pmid, openalex, arxiv, doi } = names;
-  // `landing_page` goes there by itself.
+  // `landing_page` requests the DOI itself.
   if (names.url === undefined && doi !== undefined && doi === work.ids.doi) return {};
   if (arxiv !== undefined)
     return {
@@ -59,7 +59,7 @@ function classified(
   if (pmcid !== undefined) return { ids: { pmcid } };
   if (pmid !== undefined) return { ids: { pmid } };
   if (openalex !== undefined) return { ids: { openalex } };
-  // The addresses on figshare.com are answered with 202 and a challenge, those of the API with the file.
+  // figshare.com answers with 202 and a challenge; its API sends the file.
   const file = /^https?:\/\/(?:[\w-]+\.)*figshare\.com\/ndownloader\/(?:articles\/\d+\/)?files\/(\d+)/.exec(url)?.[1];
   return { candidate: candidateOf(rawCandidate, file === undefined ? url : figshareFile(file)) };
 }
@@ -89,7 +89,7 @@ function yearOf(year: number | string | null | undefined): { readonly year?: num
   return Number.isInteger(number) && Number(number) >= 1000 && Number(number) < 2200 ? { year: Number(number) } : {};
 }
 
-/** Names as a service spells them, those that are malformed left out. */
+/** Identifiers of a service in canonical form, without invalid ones. */
 export function idsFrom(names: {
   readonly doi?: string | null | undefined;
   readonly pmid?: string | number | null | undefined;
@@ -107,37 +107,37 @@ export function idsFrom(names: {
   };
 }
 
-/** Whether a service speaks of the DOI that the work has: searches find what resembles it, too. */
+/** Whether a result has the DOI of the work: searches also return similar DOIs. */
 export function matchesDoi(work: Work, text: string | null | undefined): boolean {
   return work.ids.doi !== undefined && canonicalDoi(text ?? "") === work.ids.doi;
 }
 
-/** A checksum as services write it, `md5:0123…` or the digits alone; undefined for what is none. */
-export function md5(text: string | null | undefined): Candidate["checksum"] {
+/** Parses `md5:0123…` or the digits alone; undefined for any other text. */
+export function md5Checksum(text: string | null | undefined): Candidate["checksum"] {
   const hex = /^(?:md5:)?([0-9a-f]{32})$/i.exec(text ?? "")?.[1];
   return hex === undefined ? undefined : { algorithm: "md5", hex: hex.toLowerCase() };
 }
 
-/** As OpenAlex, Unpaywall and Crossref write it. */
+/** Parses the version names of OpenAlex, Unpaywall and Crossref. */
 export function versionOf(text: string | null | undefined): Candidate["version"] {
   if (text === "publishedVersion" || text === "vor") return "published";
   if (text === "acceptedVersion" || text === "am") return "accepted";
   return text === "submittedVersion" ? "submitted" : undefined;
 }
 
-/** What a status says by itself, for services that mean by it what HTTP says; undefined where there is a body to read. */
+/** The finding for an error status, for services that use status codes as HTTP defines them; undefined for 2xx. */
 export function findingForStatus(response: ResolverResponse): Finding | undefined {
   const { status } = response;
   if (status >= 200 && status < 300) return undefined;
   if (status === 404 || status === 410) return { kind: "none", reason: "unknown-work" };
-  const message = `${hostOf(response)} answered ${status}`;
+  const message = `${hostOf(response)} returned status ${status}`;
   if (status === 401 || status === 402 || status === 403) return { kind: "failure", reason: "refused", message };
   const isTransient = status === 408 || status === 425 || status === 429 || status >= 500;
   return { kind: "failure", reason: isTransient ? "unavailable" : "unreadable", message };
 }
 
 export function unreadable(response: ResolverResponse, what: string): ResolverFailure {
-  return { kind: "failure", reason: "unreadable", message: `${hostOf(response)} answered ${what}` };
+  return { kind: "failure", reason: "unreadable", message: `${hostOf(response)} returned ${what}` };
 }
 
 function hostOf({ url }: ResolverResponse): string {

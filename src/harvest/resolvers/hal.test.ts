@@ -5,7 +5,7 @@ import { hal } from "./hal.ts";
 
 const page = (...docs: readonly unknown[]) => ({ response: { numFound: docs.length, docs } });
 
-test("hal is asked by DOI, and by its own id where an address holds one", () => {
+test("hal is queried by DOI, or by the HAL id in a URL", () => {
   const query = (token: string) => new URL(requestUrl(hal, token) ?? "").searchParams.get("q");
   assert.equal(query("10.1234/abc"), 'doiId_s:"10.1234/abc"');
   assert.equal(query("https://theses.hal.science/tel-01234567v2/document"), 'halId_s:"tel-01234567"');
@@ -13,7 +13,7 @@ test("hal is asked by DOI, and by its own id where an address holds one", () => 
   assert.equal(requestUrl(hal, "https://nothal.science/hal-01234567"), undefined);
 });
 
-test("hal gives the main file, then the others that are documents", () => {
+test("hal returns the main file, then other documents", () => {
   const doc = {
     halId_s: "hal-01234567",
     doiId_s: "10.1234/ABC",
@@ -39,7 +39,7 @@ test("hal gives the main file, then the others that are documents", () => {
   );
 });
 
-test("hal with metadata only, without the work, and with another shape", () => {
+test("hal with metadata only, without the work, and with an unexpected format", () => {
   assert.equal(summaryOf(findingFor(hal, "10.1234/abc", { body: page({ doiId_s: "10.1234/abc" }) })), "none: no-copy");
   assert.equal(summaryOf(findingFor(hal, "10.1234/abc", { body: page() })), "none: unknown-work");
   assert.match(summaryOf(findingFor(hal, "10.1234/abc", { body: { error: { msg: "x" } } })), /^unreadable: .*response/);

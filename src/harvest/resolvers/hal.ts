@@ -2,16 +2,16 @@ import { z } from "zod";
 import type { Work, WorkIds } from "../work.ts";
 import { kindByName } from "./file-names.ts";
 import { findingForStatus, findingOf, idsFrom, matchesDoi, type RawCandidate } from "./finding.ts";
-import { lenientText, lenientYear, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { quotedPhrase, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const doc = z.object({
-  halId_s: text,
-  doiId_s: text,
+  halId_s: optionalText,
+  doiId_s: optionalText,
   title_s: optionalListOf(z.string()).catch([]),
   publicationDateY_i: lenientYear,
-  fileMain_s: text,
+  fileMain_s: optionalText,
   files_s: optionalListOf(z.string()),
   licence_s: lenientText,
   openAccess_bool: z.union([z.boolean(), z.string()]).nullish().catch(undefined),
@@ -29,12 +29,12 @@ export const hal: Resolver = {
     const query = { q, fl: FIELDS, rows: "5", wt: "json" };
     return { url: urlWithQuery("https://api.archives-ouvertes.fr/search/", query), role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.response.docs.find(each => isOf(each, work));
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.response.docs.find(each => isOf(each, work));
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, rawCandidatesOf(hit), {
       noneReason: "no-copy",
@@ -45,7 +45,7 @@ export const hal: Resolver = {
   },
 };
 
-/** `hal-01234567`, `tel-…`, `inserm-…`, on the portal of whichever institution. */
+/** `hal-01234567`, `tel-…`, `inserm-…` in a URL of any HAL portal. */
 function halIdOf({ url }: WorkIds): string | undefined {
   return /^https?:\/\/(?:[\w-]+\.)*(?:hal\.science|archives-ouvertes\.fr|hal\.inserm\.fr|hal\.inrae\.fr)\/([a-z]+-\d{5,10})(?:v\d+)?(?:[/?]|$)/.exec(
     url ?? "",
@@ -57,7 +57,7 @@ function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, work: Work): boolean {
   return id !== undefined ? halId_s === id : matchesDoi(work, doiId_s);
 }
 
-/** Only where a file was deposited, and not withheld until a later day. */
+/** Empty if no file was deposited or the file is under embargo. */
 function rawCandidatesOf({
   fileMain_s,
   files_s,

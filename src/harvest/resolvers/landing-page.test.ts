@@ -12,7 +12,7 @@ function addressesIn(head: string, headers: Readonly<Record<string, string>> = {
   return finding.kind === "found" ? finding.candidates.map(({ url, kind }) => `${kind} ${url}`) : [summaryOf(finding)];
 }
 
-test("the page is the address that was given, or where the DOI leads", () => {
+test("the landing page is the given URL, or the target of the DOI", () => {
   assert.equal(requestUrl(landingPage, "10.1234/a<b"), "https://doi.org/10.1234/a%3Cb");
   assert.equal(requestUrl(landingPage, "https://p.example/doi/10.1234/abc"), "https://p.example/doi/10.1234/abc");
   assert.equal(requestUrl(landingPage, "2401.00001"), "https://doi.org/10.48550/arxiv.2401.00001");
@@ -22,7 +22,7 @@ test("the page is the address that was given, or where the DOI leads", () => {
   assert.match(request?.headers?.["accept"] ?? "", /^text\/html/);
 });
 
-test("signposts come first, then what the page tells search engines", () => {
+test("signposting links come first, then the metadata of the page", () => {
   const link =
     '</files/7.pdf>; rel="item"; type="application/pdf", </x>; rel=cite-as, </data.csv>; rel="item"; type="text/csv"';
   const head =
@@ -34,7 +34,7 @@ test("signposts come first, then what the page tells search engines", () => {
   ]);
 });
 
-test("other ways to name the text: bepress, XML, JSON-LD, a base for all of them", () => {
+test("bepress metadata, XML, JSON-LD and a base URL are supported", () => {
   assert.deepEqual(
     addressesIn(`<base href="https://cdn.example/x/"><meta name="bepress_citation_pdf_url" content="a.pdf">
       <meta name="citation_xml_url" content="a.xml"><link rel="item alternate" type="text/xml" href="b.xml">
@@ -51,7 +51,7 @@ test("other ways to name the text: bepress, XML, JSON-LD, a base for all of them
   );
 });
 
-test("what the page says of the work is kept: title, year, licence, and a DOI where none is known", () => {
+test("title, year, licence and, if unknown, the DOI are taken from the page", () => {
   const body =
     html(`<meta name="citation_pdf_url" content="a.pdf"><meta name="citation_title" content="A &quot;title&quot;">
     <meta name="citation_publication_date" content="2021/03/04"><meta name="citation_doi" content="doi:10.1234/ABC">
@@ -70,7 +70,7 @@ test("what the page says of the work is kept: title, year, licence, and a DOI wh
   assert.ok(other.kind === "found" && other.ids === undefined, "a page cannot rename a work");
 });
 
-test("a page without a word about its text has no copy, however many anchors it has", () => {
+test("a page without metadata has no copy, and links in its text are ignored", () => {
   assert.deepEqual(addressesIn("<title>Paper</title>"), ["none: no-copy"]);
   assert.deepEqual(
     addressesIn(`<meta name="citation_fulltext_html_url" content="${PAGE}">`),
@@ -81,7 +81,7 @@ test("a page without a word about its text has no copy, however many anchors it 
   assert.deepEqual(addressesIn('<meta name="citation_pdf_url" content="">'), ["none: no-copy"]);
 });
 
-test("an address that promises a file is tried as one, without looking at it as a page first", () => {
+test("a URL that looks like a file is tried as a file first", () => {
   const known = (token: string) => landingPage.inferred?.(workNamed(token));
   const file = known("https://p.example/doi/pdf/10.1234/abc");
   assert.ok(file !== undefined);
@@ -90,7 +90,7 @@ test("an address that promises a file is tried as one, without looking at it as 
   assert.equal(known("10.1234/abc"), undefined);
 });
 
-test("where the address is the file itself, it is the candidate", () => {
+test("if the response is the file itself, its URL is the candidate", () => {
   const headers = { "content-type": "application/pdf;charset=binary" };
   assert.deepEqual(candidatesIn(findingFor(landingPage, "https://p.example/7.pdf", { headers, body: "%PDF-1.7" })), [
     { url: "https://p.example/7.pdf", kind: "pdf" },
@@ -107,7 +107,7 @@ test("where the address is the file itself, it is the candidate", () => {
   );
 });
 
-test("pages that want a browser are left alone", () => {
+test("a bot check is refused", () => {
   const challenges = [
     { status: 403, body: "<html><title>Just a moment...</title>" },
     { status: 403, headers: { "cf-mitigated": "challenge" } },
@@ -119,11 +119,11 @@ test("pages that want a browser are left alone", () => {
   for (const challenge of challenges)
     assert.match(
       summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, ...challenge })),
-      /^refused: p\.example wants a browser/,
+      /^refused: p\.example sent a bot check/,
     );
 });
 
-test("a page is read in time that grows with its length, and to a depth", () => {
+test("a page is parsed in linear time, and to a limited depth", () => {
   const deep = `${"<div>".repeat(200_000)}<meta name="citation_pdf_url" content="a.pdf">`;
   assert.equal(summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: deep })), "none: no-copy");
   const late = `${"<p>x</p>".repeat(200_000)}<meta name="citation_pdf_url" content="a.pdf">`;

@@ -7,13 +7,13 @@ import { kindOfType, linksOfPage } from "./page-links.ts";
 import { encodedPath } from "./request-url.ts";
 import type { Finding, Resolver, ResolverResponse } from "./resolver.ts";
 
-/** Pages with the whole text in them have one or two megabytes. */
+/** Pages with the full text have one or two megabytes. */
 const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * The page of the work itself: the address that was given, or where its DOI leads. Signposts come first, because they
- * are made for programs; then what the page tells search engines. Anchors in its text are not followed: what looks like
- * the paper there is a supplement or an advertisement as often.
+ * The page of the work: the URL that the user gave, or the target of the DOI. Signposting links (`Link` header) come
+ * first, because they are made for programs; then the metadata for search engines. Links in the text are not followed:
+ * they often lead to supplements or advertisements.
  */
 export const landingPage: Resolver = {
   name: "landing_page",
@@ -31,9 +31,9 @@ export const landingPage: Resolver = {
     const headers = { accept: "text/html, application/xhtml+xml, application/pdf;q=0.9, */*;q=0.1" };
     return { url: page, role: "landing", headers, maxBytes: PAGE_BYTES_MAX };
   },
-  read(response, work) {
+  parse(response, work) {
     if (isChallenge(response)) {
-      const message = `${URL.parse(response.url)?.host ?? "the page"} wants a browser with a person before it`;
+      const message = `${URL.parse(response.url)?.host ?? "the page"} sent a bot check (challenge page)`;
       return { kind: "failure", reason: "refused", message };
     }
     const statusFinding = findingForStatus(response);
@@ -43,17 +43,17 @@ export const landingPage: Resolver = {
     if (kind !== undefined) return findingOf(work, [{ url: response.url, kind }], { noneReason: "no-copy" });
     const signposts = signpostsOf(response);
     const isPage = type === undefined || /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(type);
-    return isPage ? readPage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
+    return isPage ? parsePage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
   },
 };
 
-function readPage(response: ResolverResponse, work: Work, signposts: readonly RawCandidate[]): Finding {
+function parsePage(response: ResolverResponse, work: Work, signposts: readonly RawCandidate[]): Finding {
   const page = linksOfPage(response.body, response.url);
   const rawCandidates = [...signposts, ...page.rawCandidates].map(rawCandidate => ({
     licence: page.licence,
     ...rawCandidate,
   }));
-  // What leads back to this page would be looked at again, and again.
+  // A link to this page itself would be requested again and again.
   const elsewhere = rawCandidates.filter(
     ({ url, kind }) => kind === "pdf" || canonicalWebUrl(url) !== canonicalWebUrl(response.url),
   );
@@ -73,7 +73,7 @@ function signpostsOf({ headers, url }: ResolverResponse): readonly RawCandidate[
   });
 }
 
-/** Cloudflare's, AWS's, Anubis' and PMC's ways to keep programs out, which we respect. */
+/** Bot checks of Cloudflare, AWS, Anubis and PMC. They are respected. */
 function isChallenge({ status, headers, body }: ResolverResponse): boolean {
   if (headers["cf-mitigated"] === "challenge" || headers["x-amzn-waf-action"] !== undefined) return true;
   if (status === 202 && body.trim() === "") return true;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { hasRelation, linksIn } from "./link-header.ts";
 
-test("links with their parameters, quoted or not, in any case", () => {
+test("links have their parameters, quoted or not, in any case", () => {
   assert.deepEqual(
     linksIn('<https://a.example/1,2>; REL="item next"; Type="application/pdf" , <b>;rel=alternate;flag'),
     [
@@ -15,12 +15,12 @@ test("links with their parameters, quoted or not, in any case", () => {
   assert.deepEqual(first, { target: "x", parameters: { title: 'a "quoted; , <y>" word', rel: "item" } });
 });
 
-test("relations are words of a list", () => {
+test("rel is a list of relations", () => {
   const [link] = linksIn('<x>; rel="items item"');
   assert.ok(link !== undefined && hasRelation(link, "item") && !hasRelation(link, "ite"));
 });
 
-test("what is no link ends the reading", () => {
+test("a syntax error ends the parsing", () => {
   assert.deepEqual(linksIn(undefined), []);
   assert.deepEqual(linksIn("nonsense <x>"), []);
   assert.deepEqual(
@@ -30,7 +30,7 @@ test("what is no link ends the reading", () => {
   assert.equal(linksIn("<x>,".repeat(50_000)).length, 200);
 });
 
-test("no field makes it throw, and names of objects' own methods are only names", () => {
+test("no header makes it throw, and parameter names like toString are safe", () => {
   const piece = fc.constantFrom("<", ">", ";", ",", "=", '"', "\\", "rel", "__proto__", "constructor", " ", "a");
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), pieces => {

@@ -1,18 +1,18 @@
-/** The `Link` field of RFC 8288, as far as signposts need it. */
+/** One link of a `Link` header (RFC 8288), as signposting uses it. */
 export interface Link {
   readonly target: string;
-  /** Lower case, by lower-case names; `rel` may hold several relations. */
+  /** Lower case, by lower-case names; `rel` may have several relations. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Zenodo's signposts for a record of a hundred files have 20 kB. */
+/** The header of a Zenodo record with a hundred files has 20 kB. */
 const FIELD_CHARS_MAX = 65_536;
 const LINKS_MAX = 200;
 
 const TARGET = /[\s,]*<([^<>]*)>/y;
 const PARAMETER = /\s*;\s*([\w!#$&+.^`|~-]+\*?)?(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/y;
 
-/** All that can be read, up to the first thing that is no link. Never throws. */
+/** The links up to the first syntax error. Never throws. */
 export function linksIn(field: string | undefined): readonly Link[] {
   const text = (field ?? "").slice(0, FIELD_CHARS_MAX);
   const links: Link[] = [];
@@ -28,7 +28,7 @@ export function linksIn(field: string | undefined): readonly Link[] {
     for (let match = next(PARAMETER); match !== null; match = next(PARAMETER)) {
       const [, name, quoted, bare] = match;
       const value = quoted?.replace(/\\(.)/g, "$1") ?? bare ?? "";
-      // Of a parameter given twice, the first counts.
+      // If a parameter is repeated, the first value counts.
       if (name !== undefined && !Object.hasOwn(parameters, name.toLowerCase()))
         Object.defineProperty(parameters, name.toLowerCase(), { value: value.toLowerCase(), enumerable: true });
     }

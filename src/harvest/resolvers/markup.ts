@@ -2,23 +2,23 @@ import { Parser } from "htmlparser2";
 
 export interface MarkupElement {
   readonly name: string;
-  /** The name of the element around it. */
+  /** Name of the parent element. */
   readonly parent: string | undefined;
   readonly attributes: Readonly<Record<string, string>>;
-  /** Its own, without that of the elements inside. */
+  /** Without the text of child elements. */
   readonly text: string;
 }
 
 export interface MarkupLimits {
-  /** What comes later is not looked at. */
+  /** The rest of the markup is ignored. */
   readonly chars: number;
-  /** An element this deep ends the reading. @default 256 */
+  /** A deeper element ends the parsing. @default 256 */
   readonly depth?: number | undefined;
 }
 
 const TEXT_CHARS_MAX = 65_536;
 
-/** Tells each element when it ends; in HTML as browsers see them, names in lower case. Never throws. */
+/** Calls `onElement` at the end of each element. In HTML mode, names are in lower case. Never throws. */
 export function eachElement(
   markup: string,
   mode: "html" | "xml",

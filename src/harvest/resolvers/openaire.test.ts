@@ -6,7 +6,7 @@ import { openaire } from "./openaire.ts";
 const pids = [{ scheme: "doi", value: "10.1234/ABC" }];
 const open = { code: "c_abf2", label: "OPEN" };
 
-test("openaire is asked by persistent identifier", () => {
+test("openaire is queried by persistent identifier", () => {
   assert.equal(
     requestUrl(openaire, "10.1234/abc"),
     "https://api.openaire.eu/graph/v2/researchProducts?pid=10.1234%2Fabc",
@@ -14,7 +14,7 @@ test("openaire is asked by persistent identifier", () => {
   assert.equal(requestUrl(openaire, "2401.00001"), undefined);
 });
 
-test("openaire gives the addresses of open instances only", () => {
+test("openaire returns URLs of open instances only", () => {
   const instances = [
     { urls: ["https://r.example/1.pdf", "https://r.example/1"], accessRight: open, license: "CC BY", pids: null },
     { urls: ["https://r.example/2.pdf"], accessRight: { code: "c_16ec", label: "RESTRICTED" } },
@@ -31,7 +31,7 @@ test("openaire gives the addresses of open instances only", () => {
   assert.ok(finding.kind === "found" && finding.year === 2019);
 });
 
-test("openaire without a product, with another's, with a closed one, with a wrong parameter", () => {
+test("openaire without product, with another product, with a closed one, with an invalid parameter", () => {
   assert.equal(summaryOf(findingFor(openaire, "10.1234/abc", { body: { results: [] } })), "none: unknown-work");
   assert.equal(
     summaryOf(findingFor(openaire, "10.1234/abcd", { body: { results: [{ pids, instances: null }] } })),

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import { findingForStatus, findingOf, matchesDoi } from "./finding.ts";
-import { lenientText, listOf, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const right = z.object({ code: lenientText, label: lenientText }).nullish().catch(undefined);
-const pids = optionalListOf(z.object({ scheme: lenientText, value: text }));
+const pids = optionalListOf(z.object({ scheme: lenientText, value: optionalText }));
 const result = z.object({
   mainTitle: lenientText,
   publicationDate: lenientText,
@@ -31,12 +31,12 @@ export const openaire: Resolver = {
     if (doi === undefined) return undefined;
     return { url: urlWithQuery("https://api.openaire.eu/graph/v2/researchProducts", { pid: doi }), role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, page);
-    if ("failure" in read) return read.failure;
-    const hit = read.data.results.find(each =>
+    const parsed = readJson(response, page);
+    if ("failure" in parsed) return parsed.failure;
+    const hit = parsed.data.results.find(each =>
       [...each.pids, ...each.instances.flatMap(instance => [...instance.pids, ...instance.alternateIdentifiers])].some(
         ({ value }) => matchesDoi(work, value),
       ),
@@ -54,7 +54,7 @@ export const openaire: Resolver = {
   },
 };
 
-/** `c_abf2` is "open access" in the vocabulary of COAR. */
+/** `c_abf2` is "open access" in the COAR vocabulary. */
 function isOpen(access: z.infer<typeof right>): boolean {
   return access?.code === "c_abf2" || access?.label?.toUpperCase() === "OPEN";
 }

@@ -5,7 +5,7 @@ import { openalex } from "./openalex.ts";
 
 const select = "?select=id%2Cdoi%2Ctitle%2Cpublication_year%2Cids%2Copen_access%2Cbest_oa_location%2Clocations";
 
-test("openalex is asked by whichever name there is", () => {
+test("openalex is queried by any identifier", () => {
   const names: Readonly<Record<string, string>> = {
     "10.1002/(SICI)1<2>;3#4": "doi:10.1002/(sici)1%3C2%3E%3B3%234",
     "2401.00001v2": "doi:10.48550/arxiv.2401.00001",
@@ -18,7 +18,7 @@ test("openalex is asked by whichever name there is", () => {
   assert.equal(requestUrl(openalex, "https://example.org/x"), undefined);
 });
 
-test("openalex gives open copies, and makes names of the addresses of PMC, PubMed and arXiv", () => {
+test("openalex returns open copies, and turns URLs of PMC, PubMed and arXiv into identifiers", () => {
   const finding = findingFor(openalex, "10.1234/abc", {
     body: {
       id: "https://openalex.org/W1",
@@ -60,7 +60,7 @@ test("openalex gives open copies, and makes names of the addresses of PMC, PubMe
   assert.deepEqual(finding.ids, { pmcid: "PMC4234579", arxiv: "1605.08386", pmid: "99", openalex: "W1" });
 });
 
-test("openalex tells a closed work from one without a copy, and both from a shape it does not know", () => {
+test("openalex distinguishes a closed work, a work without copy, and an unexpected format", () => {
   assert.equal(
     summaryOf(findingFor(openalex, "10.1234/abc", { body: { open_access: { is_oa: false } } })),
     "none: not-open",
@@ -72,8 +72,11 @@ test("openalex tells a closed work from one without a copy, and both from a shap
   assert.equal(summaryOf(findingFor(openalex, "10.1234/abc", { status: 404, body: "<html>" })), "none: unknown-work");
   assert.match(
     summaryOf(findingFor(openalex, "10.1234/abc", { body: { error: "x" } })),
-    /^unreadable: .*: open_access: /,
+    /^unreadable: .* at open_access: /,
   );
   const odd = findingFor(openalex, "10.1234/abc", { body: { open_access: {}, locations: [{ pdf_url: 7 }] } });
-  assert.match(summaryOf(odd), /^unreadable: api\.openalex\.org answered an unknown shape: locations\.0\.pdf_url: /);
+  assert.match(
+    summaryOf(odd),
+    /^unreadable: api\.openalex\.org returned an unexpected format at locations\.0\.pdf_url: /,
+  );
 });

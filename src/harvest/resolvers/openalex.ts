@@ -4,32 +4,32 @@ import { openalexOf } from "../identifiers/identifiers.ts";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import type { WorkIds } from "../work.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
-import { lenientText, lenientYear, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const location = z.object({
   is_oa: z.boolean().nullish(),
-  pdf_url: text,
-  landing_page_url: text,
+  pdf_url: optionalText,
+  landing_page_url: optionalText,
   license: lenientText,
   version: lenientText,
 });
 
 const record = z.object({
-  id: text,
-  doi: text,
+  id: optionalText,
+  doi: optionalText,
   title: lenientText,
   publication_year: lenientYear,
-  ids: z.object({ pmid: text, pmcid: text }).nullish(),
-  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: text }),
+  ids: z.object({ pmid: optionalText, pmcid: optionalText }).nullish(),
+  open_access: z.object({ is_oa: z.boolean().nullish(), oa_url: optionalText }),
   best_oa_location: location.nullish(),
   locations: optionalListOf(location),
 });
 
 const FIELDS = "id,doi,title,publication_year,ids,open_access,best_oa_location,locations";
 
-/** The copies that OpenAlex itself keeps (`content_urls`) are left out: each costs money. */
+/** Copies that OpenAlex itself hosts (`content_urls`) are not used: each download costs money. */
 export const openalex: Resolver = {
   name: "openalex",
   needs: [],
@@ -39,12 +39,12 @@ export const openalex: Resolver = {
       ? undefined
       : { url: urlWithQuery(`https://api.openalex.org/works/${name}`, { select: FIELDS }), role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { data } = read;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed;
     const openLocations = [data.best_oa_location, ...data.locations.filter(each => each.is_oa === true)];
     const oaUrl = data.open_access.oa_url;
     return findingOf(
@@ -87,7 +87,7 @@ function rawCandidatesOf({
   ];
 }
 
-/** Names come as addresses: `https://pubmed.ncbi.nlm.nih.gov/17183658`. */
+/** Identifiers come as URLs: `https://pubmed.ncbi.nlm.nih.gov/17183658`. */
 function tail(name: string | null | undefined): string | undefined {
   return name?.split("/").at(-1);
 }

@@ -9,7 +9,7 @@ function namesFor(ids: WorkIds): readonly string[] {
   return orderFor({ key: "", ids }, RESOLVERS).map(({ name }) => name);
 }
 
-test("the repository that a name belongs to comes first", () => {
+test("the repository of an identifier comes first", () => {
   const first: Readonly<Record<string, string>> = {
     "2401.00001": "arxiv",
     PMC123: "pmc",
@@ -31,7 +31,7 @@ test("the repository that a name belongs to comes first", () => {
     assert.equal(orderFor(workNamed(token), RESOLVERS)[0]?.name, name, token);
 });
 
-test("a DOI of a publisher goes through the indexes, then pages, then the archive", () => {
+test("for a DOI of a publisher: indexes, then landing page, then archive", () => {
   assert.deepEqual(namesFor({ doi: "10.1234/abc", url: "https://example.org/x" }), [
     "openalex",
     "unpaywall",
@@ -48,12 +48,12 @@ test("a DOI of a publisher goes through the indexes, then pages, then the archiv
   ]);
 });
 
-test("a name that was found on the way brings in who needs it", () => {
+test("an identifier that a resolver finds enables another resolver", () => {
   assert.deepEqual(namesFor({ openalex: "W1" }), ["openalex"]);
   assert.deepEqual(namesFor({ openalex: "W1", pmcid: "PMC1" })[0], "pmc");
 });
 
-test("only those that are available are asked", () => {
+test("only available resolvers are returned", () => {
   const some = RESOLVERS.filter(({ name }) => name === "crossref" || name === "openalex");
   assert.deepEqual(
     orderFor(workNamed("10.1234/abc"), some.toReversed()).map(({ name }) => name),
@@ -62,51 +62,51 @@ test("only those that are available are asked", () => {
   assert.deepEqual(orderFor(workNamed("PMC1"), []), []);
 });
 
-test("the reference lists every resolver with what it is asked with and what it needs", () => {
+test("the reference lists every resolver with its identifiers and needed variables", () => {
   const page = readFileSync(new URL("../../../docs/reference/resolvers.md", import.meta.url), "utf8");
   const rows = [...page.matchAll(/^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|/gm)].map(([, ...cells]) => cells);
   assert.deepEqual(
     rows,
     RESOLVERS.map(resolver => [
       resolver.name,
-      askedWith(resolver.name).join(", "),
+      queriedWith(resolver.name).join(", "),
       resolver.needs.map(variable => `\`${variable}\``).join(", ") || "–",
     ]),
   );
 });
 
-test("what is needed are variables that the shipped identities use", () => {
+test("needed variables are those of the shipped identities", () => {
   const identities = readFileSync(new URL("../../../configs/networking/identities.yaml", import.meta.url), "utf8");
   for (const variable of RESOLVERS.flatMap(({ needs }) => needs))
     assert.ok(variable === "DOCSTOKG_MAILTO" || identities.includes(`{${variable}}`), variable);
 });
 
-/** By trying: a name that all works may have, then those of its own. */
-function askedWith(name: string): readonly string[] {
+/** Found by trying: first the identifiers of any work, then its own DOIs and URLs. */
+function queriedWith(name: string): readonly string[] {
   const resolver = RESOLVERS.find(each => each.name === name);
-  const anyones: Readonly<Record<string, WorkIds>> = {
+  const common: Readonly<Record<string, WorkIds>> = {
     DOI: { doi: "10.1234/abc" },
     "arXiv id": { arxiv: "2401.00001" },
     PMID: { pmid: "123" },
     PMCID: { pmcid: "PMC123" },
     "OpenAlex id": { openalex: "W1" },
-    address: { url: "https://example.org/x" },
+    URL: { url: "https://example.org/x" },
   };
   const own: Readonly<Record<string, readonly WorkIds[]>> = {
     "own DOI": ["10.5281/zenodo.1", "10.6084/m9.figshare.1", "10.31219/osf.io/abcde", "10.1101/123456"].map(doi => ({
       doi,
     })),
-    "own address": [
+    "own URL": [
       "https://zenodo.org/records/1",
       "https://figshare.com/articles/preprint/Title/123",
       "https://osf.io/preprints/psyarxiv/abcde",
       "https://hal.science/hal-01234567",
     ].map(url => ({ url })),
   };
-  const isAsked = (ids: WorkIds) => resolver?.requestFor({ key: "", ids }) !== undefined;
-  const common = Object.keys(anyones).filter(label => isAsked(anyones[label] ?? {}));
+  const isQueried = (ids: WorkIds) => resolver?.requestFor({ key: "", ids }) !== undefined;
+  const general = Object.keys(common).filter(label => isQueried(common[label] ?? {}));
   const special = Object.keys(own).filter(
-    label => !common.includes(label.replace("own ", "")) && own[label]?.some(isAsked),
+    label => !general.includes(label.replace("own ", "")) && own[label]?.some(isQueried),
   );
-  return [...common, ...special];
+  return [...general, ...special];
 }

@@ -1,4 +1,4 @@
-/** All resolvers, and which to ask first. */
+/** All resolvers and their order. */
 
 import type { Work } from "../work.ts";
 import { arxiv } from "./arxiv.ts";
@@ -21,8 +21,8 @@ import { wayback } from "./wayback.ts";
 import { zenodo } from "./zenodo.ts";
 
 /**
- * In the order in which they are asked. Repositories that know only their own works come first: where one of them can be
- * asked at all, it has the file. Then those who know most for one request, then pages, then the archive.
+ * In the order in which they are queried. Repositories with only their own works come first: if the identifier is theirs,
+ * they have the file. Then the indexes that return most per request, then landing pages, then the archive.
  */
 export const RESOLVERS: readonly Resolver[] = [
   arxiv,
@@ -45,8 +45,8 @@ export const RESOLVERS: readonly Resolver[] = [
 ];
 
 /**
- * Those of the available resolvers that can be asked about a work, in order. What one finds may be what another needs,
- * so it is called again, with those left that were not asked yet, whenever names were added to the work.
+ * The resolvers that can be queried about a work, in order. Called again when a work gets further identifiers, which may
+ * enable further resolvers.
  */
 export function orderFor(work: Work, available: readonly Resolver[]): readonly Resolver[] {
   return available
@@ -55,9 +55,9 @@ export function orderFor(work: Work, available: readonly Resolver[]): readonly R
 }
 
 function rankOf(resolver: Resolver, { ids }: Work): number {
-  // By DOI it is one of many indexes, by its own address the repository.
+  // For a URL of HAL, hal is the repository of the work; for a DOI it is one of many indexes.
   if (resolver === hal && hal.requestFor({ key: "", ids: { url: ids.url } }) !== undefined) return -1;
-  // Without a PMCID it has to convert one first, and the indexes often give one on the way.
+  // Without a PMCID, pmc needs an extra request to convert the id; the indexes often return a PMCID.
   if (resolver === pmc && ids.pmcid === undefined) return RESOLVERS.indexOf(europePmc) + 0.5;
   const rank = RESOLVERS.indexOf(resolver);
   return rank === -1 ? RESOLVERS.length : rank;

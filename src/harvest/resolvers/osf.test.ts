@@ -11,7 +11,7 @@ const file = (name: string, size: number) => ({
   links: { download: `https://osf.io/download/${name.length}/` },
 });
 
-test("osf is asked for preprints of every server, and for the store of a project", () => {
+test("osf is queried for preprints of every server, and for the files of a project", () => {
   assert.equal(requestUrl(osf, TOKEN), `${API}/preprints/abcde_v2/?embed=primary_file`);
   assert.equal(
     requestUrl(osf, "https://osf.io/preprints/psyarxiv/abcde"),
@@ -21,7 +21,7 @@ test("osf is asked for preprints of every server, and for the store of a project
   assert.equal(requestUrl(osf, "10.1234/abc"), undefined);
 });
 
-test("osf reads the file inside the preprint, or asks for it", () => {
+test("osf parses the embedded file of a preprint, or requests it", () => {
   const preprint = { type: "preprints", attributes: { title: "T", date_published: "2022-01-01" } };
   const embedded = { ...preprint, embeds: { primary_file: { data: file("a.pdf", 9) } } };
   const finding = findingFor(osf, TOKEN, { body: { data: embedded } });
@@ -37,7 +37,10 @@ test("osf reads the file inside the preprint, or asks for it", () => {
   const related = (href: string) => ({
     data: { ...preprint, relationships: { primary_file: { links: { related: { href } } } } },
   });
-  assert.equal(summaryOf(findingFor(osf, TOKEN, { body: related(`${API}/files/0a1b/`) })), `ask: ${API}/files/0a1b/`);
+  assert.equal(
+    summaryOf(findingFor(osf, TOKEN, { body: related(`${API}/files/0a1b/`) })),
+    `follow-up: ${API}/files/0a1b/`,
+  );
   assert.equal(
     summaryOf(findingFor(osf, TOKEN, { body: related("https://elsewhere.example/v2/files/0a1b/") })),
     "none: no-copy",
@@ -48,10 +51,10 @@ test("osf reads the file inside the preprint, or asks for it", () => {
   );
 });
 
-test("a project that is a registration is asked for as one, once", () => {
+test("osf requests a registration once if the project is unknown", () => {
   const token = "10.17605/osf.io/abcde";
   const registrations = `${API}/registrations/abcde/files/osfstorage/`;
-  assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `ask: ${registrations}`);
+  assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `follow-up: ${registrations}`);
   assert.equal(summaryOf(findingFor(osf, token, { url: registrations, status: 404 })), "none: unknown-work");
   const files = [file("data.csv", 99), file("appendix.pdf", 50), file("x.pdf", 3), file("long.pdf", 7)];
   assert.deepEqual(

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
-import { findingForStatus, findingOf, md5, type RawCandidate } from "./finding.ts";
-import { lenientText, listOf, readJson, text } from "./json-response.ts";
+import { findingForStatus, findingOf, md5Checksum, type RawCandidate } from "./finding.ts";
+import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import type { Candidate, Resolver, ResolverRequest } from "./resolver.ts";
 
 const API = "https://api.osf.io/v2";
@@ -18,13 +18,13 @@ const file = z.object({
       .nullish()
       .catch(undefined),
   }),
-  links: z.object({ download: text }),
+  links: z.object({ download: optionalText }),
 });
 const preprint = z.object({
   type: z.literal("preprints"),
   attributes: z.object({ title: lenientText, date_published: lenientText }),
   relationships: z
-    .object({ primary_file: z.object({ links: z.object({ related: z.object({ href: text }) }) }).nullish() })
+    .object({ primary_file: z.object({ links: z.object({ related: z.object({ href: optionalText }) }) }).nullish() })
     .nullish(),
   embeds: z
     .object({ primary_file: z.object({ data: file }).nullish().catch(undefined) })
@@ -33,7 +33,7 @@ const preprint = z.object({
 });
 const responseSchema = z.object({ data: z.union([preprint, file, listOf(file)]) });
 
-/** Preprints have one file that counts; projects and registrations a store of them. */
+/** A preprint has one primary file; projects and registrations have a list of files. */
 export const osf: Resolver = {
   name: "osf",
   needs: [],
@@ -42,16 +42,16 @@ export const osf: Resolver = {
     if (guid === undefined) return undefined;
     return isProject ? storeOf("nodes", guid) : request(`preprints/${guid}/?embed=primary_file`);
   },
-  read(response, work) {
+  parse(response, work) {
     const { guid } = guidOf(work.ids);
-    // A DOI of a project and one of a registration look alike.
+    // DOIs of projects and registrations look alike.
     const wasNode = response.status === 404 && URL.parse(response.url)?.pathname.startsWith("/v2/nodes/");
-    if (wasNode && guid !== undefined) return { kind: "ask", request: storeOf("registrations", guid) };
+    if (wasNode && guid !== undefined) return { kind: "follow-up", request: storeOf("registrations", guid) };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, responseSchema);
-    if ("failure" in read) return read.failure;
-    const { data } = read.data;
+    const parsed = readJson(response, responseSchema);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed.data;
     if (Array.isArray(data)) return findingOf(work, rawCandidatesOf(data), { noneReason: "no-copy" });
     if (data.type === "files") return findingOf(work, [rawCandidateOf(data)], { noneReason: "no-copy" });
     const embedded = data.embeds?.primary_file?.data;
@@ -64,7 +64,9 @@ export const osf: Resolver = {
     const id = /^https:\/\/api\.osf\.io\/v2\/files\/(\w+)\/?$/.exec(
       data.relationships?.primary_file?.links.related.href ?? "",
     )?.[1];
-    return id === undefined ? { kind: "none", reason: "no-copy" } : { kind: "ask", request: request(`files/${id}/`) };
+    return id === undefined
+      ? { kind: "none", reason: "no-copy" }
+      : { kind: "follow-up", request: request(`files/${id}/`) };
   },
 };
 
@@ -76,7 +78,7 @@ function storeOf(type: "nodes" | "registrations", guid: string): ResolverRequest
   return request(`${type}/${guid}/files/osfstorage/`);
 }
 
-/** `10.31219/osf.io/abcde_v1`, whatever the prefix: each of the preprint servers has its own; 10.17605 is for projects. */
+/** `10.31219/osf.io/abcde_v1`: each preprint server has its own prefix; 10.17605 is for projects. */
 function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; readonly isProject: boolean } {
   const ofDoi = /^(10\.\d+)\/osf\.io\/([a-z0-9]{5,12}(?:_v\d{1,4})?)$/.exec(doi ?? "");
   if (ofDoi !== null) return { guid: ofDoi[2], isProject: ofDoi[1] === "10.17605" };
@@ -93,7 +95,7 @@ function rawCandidateOf({ attributes: { name, size, extra }, links }: z.infer<ty
   return {
     url: links.download,
     kind: kindByName(name) ?? "pdf",
-    checksum: sha256(extra?.hashes?.sha256) ?? md5(extra?.hashes?.md5),
+    checksum: sha256(extra?.hashes?.sha256) ?? md5Checksum(extra?.hashes?.md5),
     bytes: size ?? undefined,
   };
 }

@@ -1,10 +1,10 @@
-/** What a page says in its markup of where the text is, and of what it is about. */
+/** Extracts file links and metadata from the markup of a landing page. */
 import { canonicalWebUrl } from "../identifiers/web-url.ts";
 import type { RawCandidate } from "./finding.ts";
 import { eachElement } from "./markup.ts";
 
 export interface PageLinks {
-  /** In the order in which they are worth trying. */
+  /** In the order of the page. */
   readonly rawCandidates: readonly RawCandidate[];
   readonly title?: string | undefined;
   readonly date?: string | undefined;
@@ -12,7 +12,7 @@ export interface PageLinks {
   readonly licence?: string | undefined;
 }
 
-/** What matters is in the head; pages with the full text behind it are long. */
+/** The metadata is in the head; the full text after it may be long. */
 const PAGE_CHARS_MAX = 1024 * 1024;
 const LINKS_MAX = 50;
 
@@ -72,13 +72,13 @@ export function kindOfType(type: string | undefined): "pdf" | "xml" | undefined 
     : undefined;
 }
 
-/** `encoding[].contentUrl` of schema.org, where its format is PDF. */
+/** `encoding[].contentUrl` of schema.org, if its format is PDF. */
 function encodingsIn(jsonLd: string): readonly string[] {
   let value: unknown;
   try {
     value = JSON.parse(jsonLd);
   } catch {
-    // Pages are written by hand, and their JSON by templates.
+    // Invalid JSON-LD is common.
     return [];
   }
   const graph = fieldOf(value, "@graph");

@@ -7,7 +7,7 @@ const BUCKET = "https://pmc-oa-opendata.s3.amazonaws.com";
 const list = (...prefixes: readonly string[]) =>
   `<ListBucketResult><Prefix>PMC1.</Prefix>${prefixes.map(each => `<CommonPrefixes><Prefix>${each}</Prefix></CommonPrefixes>`).join("")}</ListBucketResult>`;
 
-test("pmc lists the versions of a PMCID, and converts other names first", () => {
+test("pmc lists the versions of a PMCID, and converts other identifiers first", () => {
   assert.equal(requestUrl(pmc, "PMC1"), `${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`);
   const converter = "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/";
   assert.equal(requestUrl(pmc, "pmid:12"), `${converter}?ids=12&idtype=pmid&format=json`);
@@ -15,9 +15,9 @@ test("pmc lists the versions of a PMCID, and converts other names first", () => 
   assert.equal(requestUrl(pmc, "10.1234/a,b"), undefined, "a comma would make two names of it");
 });
 
-test("the converter leads to the list, the list to the newest version", () => {
+test("pmc requests the version list after the converter, then the newest version", () => {
   const records = [{ pmcid: "PMC1", pmid: 12, doi: "10.1234/ABC" }];
-  const listing = `ask: ${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`;
+  const listing = `follow-up: ${BUCKET}/?list-type=2&prefix=PMC1.&delimiter=%2F`;
   assert.equal(summaryOf(findingFor(pmc, "10.1234/abc", { body: { records } })), listing);
   assert.equal(summaryOf(findingFor(pmc, "pmid:12", { body: { records } })), listing);
   const unknown = { records: [{ pmid: "12", status: "error", errmsg: "Identifier not found in PMC" }] };
@@ -30,13 +30,13 @@ test("the converter leads to the list, the list to the newest version", () => {
     );
   assert.equal(
     summaryOf(findingFor(pmc, "PMC1", { body: list("PMC1.2/", "PMC1.10/", "PMC1.9/", "PMC12.11/") })),
-    `ask: ${BUCKET}/metadata/PMC1.10.json`,
+    `follow-up: ${BUCKET}/metadata/PMC1.10.json`,
   );
   assert.equal(summaryOf(findingFor(pmc, "PMC1", { body: list() })), "none: not-open");
   assert.match(summaryOf(findingFor(pmc, "PMC1", { body: "<Error><Code>X</Code></Error>" })), /^unreadable: /);
 });
 
-test("the record names files with their checksums, which become addresses that anybody can ask", () => {
+test("pmc turns the s3 URLs of a record into https URLs with checksums", () => {
   const url = `${BUCKET}/metadata/PMC1.1.json`;
   const hex = "0123456789abcdef0123456789ABCDEF";
   const record = {

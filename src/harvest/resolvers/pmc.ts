@@ -1,7 +1,15 @@
 import { z } from "zod";
 import type { Work } from "../work.ts";
-import { findingForStatus, findingOf, idsFrom, matchesDoi, md5, type RawCandidate, unreadable } from "./finding.ts";
-import { lenientText, listOf, RESPONSE_CHARS_MAX, readJson, text } from "./json-response.ts";
+import {
+  findingForStatus,
+  findingOf,
+  idsFrom,
+  matchesDoi,
+  md5Checksum,
+  type RawCandidate,
+  unreadable,
+} from "./finding.ts";
+import { lenientText, listOf, optionalText, RESPONSE_CHARS_MAX, readJson } from "./json-response.ts";
 import { eachElement } from "./markup.ts";
 import { urlWithQuery } from "./request-url.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolver.ts";
@@ -11,26 +19,31 @@ const CONVERTER = "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/";
 
 const converted = z.object({
   records: listOf(
-    z.object({ pmcid: text, pmid: z.union([z.string(), z.number()]).nullish(), doi: text, status: text }),
+    z.object({
+      pmcid: optionalText,
+      pmid: z.union([z.string(), z.number()]).nullish(),
+      doi: optionalText,
+      status: optionalText,
+    }),
   ),
 });
 
 const metadata = z.object({
   pmcid: z.string(),
   pmid: z.union([z.string(), z.number()]).nullish(),
-  doi: text,
+  doi: optionalText,
   title: lenientText,
   citation: lenientText,
   is_manuscript: z.boolean().nullish().catch(undefined),
   license_code: lenientText,
-  pdf_url: text,
-  xml_url: text,
+  pdf_url: optionalText,
+  xml_url: optionalText,
 });
 
 /**
- * The open-access files of PubMed Central, as they lie in its bucket since August 2026: a PMCID has versions, a version
- * has a record, the record names the files with their MD5. A work without a PMCID is looked up in the converter first.
- * Article pages are never asked: systematic download is forbidden there.
+ * The open-access files of PubMed Central in its S3 bucket (layout since August 2026): a PMCID has versions, a version
+ * has a metadata record, and the record lists the files with their MD5. A DOI or PMID is converted to a PMCID first.
+ * Article pages are never requested: PMC forbids systematic download of pages.
  */
 export const pmc: Resolver = {
   name: "pmc",
@@ -38,14 +51,14 @@ export const pmc: Resolver = {
   requestFor({ ids: { pmcid, pmid, doi } }) {
     if (pmcid !== undefined) return versionsOf(pmcid);
     if (pmid !== undefined) return convert(pmid, "pmid");
-    // The converter takes a list, and has no way to write a comma inside a name.
+    // The converter takes a comma-separated list and cannot escape a comma in a DOI.
     return doi === undefined || doi.includes(",") ? undefined : convert(doi, "doi");
   },
-  read(response, work) {
+  parse(response, work) {
     const { pathname = "", hostname } = URL.parse(response.url) ?? {};
-    if (hostname === "pmc.ncbi.nlm.nih.gov") return readConverted(response, work);
-    if (pathname === "/") return readVersions(response, work);
-    return readMetadata(response, work);
+    if (hostname === "pmc.ncbi.nlm.nih.gov") return parseConverted(response, work);
+    if (pathname === "/") return parseVersions(response, work);
+    return parseMetadata(response, work);
   },
 };
 
@@ -58,21 +71,23 @@ function versionsOf(pmcid: string): ResolverRequest {
   return { url: urlWithQuery(`${BUCKET}/`, query), role: "metadata" };
 }
 
-function readConverted(response: ResolverResponse, work: Work): Finding {
-  // What it does not know at all, or not as this type, is a 400 or 404 of its own.
+function parseConverted(response: ResolverResponse, work: Work): Finding {
+  // The converter returns 400 or 404 for an unknown id.
   if (response.status === 400) return { kind: "none", reason: "unknown-work" };
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
-  const read = readJson(response, converted);
-  if ("failure" in read) return read.failure;
-  const record = read.data.records.find(
+  const parsed = readJson(response, converted);
+  if ("failure" in parsed) return parsed.failure;
+  const record = parsed.data.records.find(
     ({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || matchesDoi(work, doi),
   );
   const { pmcid } = idsFrom({ pmcid: record?.pmcid });
-  return pmcid === undefined ? { kind: "none", reason: "unknown-work" } : { kind: "ask", request: versionsOf(pmcid) };
+  return pmcid === undefined
+    ? { kind: "none", reason: "unknown-work" }
+    : { kind: "follow-up", request: versionsOf(pmcid) };
 }
 
-function readVersions(response: ResolverResponse, { ids }: Work): Finding {
+function parseVersions(response: ResolverResponse, { ids }: Work): Finding {
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
   let isList = false;
@@ -85,21 +100,21 @@ function readVersions(response: ResolverResponse, { ids }: Work): Finding {
     const version = Number(digits);
     if (newest === undefined || version > newest.version) newest = { pmcid, version };
   });
-  if (!isList) return unreadable(response, "something that is not a list of the bucket");
-  // Most of PMC may be read, and not taken away: the bucket has the part that may.
+  if (!isList) return unreadable(response, "no S3 bucket listing");
+  // The bucket has only the part of PMC that may be downloaded.
   if (newest === undefined) return { kind: "none", reason: "not-open" };
   const { pmcid, version } = newest as { readonly pmcid: string; readonly version: number };
-  return { kind: "ask", request: { url: `${BUCKET}/metadata/${pmcid}.${version}.json`, role: "metadata" } };
+  return { kind: "follow-up", request: { url: `${BUCKET}/metadata/${pmcid}.${version}.json`, role: "metadata" } };
 }
 
-function readMetadata(response: ResolverResponse, work: Work): Finding {
-  // S3 says 403 for what is not there to those who may not list.
+function parseMetadata(response: ResolverResponse, work: Work): Finding {
+  // S3 returns 403 for a missing object if the client may not list the bucket.
   if (response.status === 403) return { kind: "none", reason: "not-open" };
   const statusFinding = findingForStatus(response);
   if (statusFinding !== undefined) return statusFinding;
-  const read = readJson(response, metadata);
-  if ("failure" in read) return read.failure;
-  const { data } = read;
+  const parsed = readJson(response, metadata);
+  if ("failure" in parsed) return parsed.failure;
+  const { data } = parsed;
   const stated = {
     version: data.is_manuscript === true ? ("accepted" as const) : ("published" as const),
     licence: data.license_code,
@@ -119,8 +134,8 @@ function readMetadata(response: ResolverResponse, work: Work): Finding {
   );
 }
 
-/** `s3://pmc-oa-opendata/PMC1.1/PMC1.1.pdf?md5=…` as an address that anybody can ask. */
+/** Converts `s3://pmc-oa-opendata/PMC1.1/PMC1.1.pdf?md5=…` to an https URL and its checksum. */
 function fileOf(s3: string | null | undefined): Pick<RawCandidate, "url" | "checksum"> {
   const [, path, hex] = /^s3:\/\/pmc-oa-opendata\/([^?#]+)(?:\?md5=([0-9a-f]{32}))?/i.exec(s3 ?? "") ?? [];
-  return { url: path && `${BUCKET}/${path}`, checksum: md5(hex) };
+  return { url: path && `${BUCKET}/${path}`, checksum: md5Checksum(hex) };
 }

@@ -1,4 +1,4 @@
-/** Real answers of the services, where a collection of them lies beside the project. */
+/** Recorded responses of the services. They are tested only if the collection is beside the project. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -15,14 +15,14 @@ interface Recording {
   readonly work: string;
   readonly url: string;
   readonly status?: number;
-  readonly says: (finding: Finding) => void;
+  readonly check: (finding: Finding) => void;
 }
 
-function read({ file, resolver: name, work: token, url, status = 200 }: Recording): Finding {
+function findingIn({ file, resolver: name, work: token, url, status = 200 }: Recording): Finding {
   const resolver = RESOLVERS.find(each => each.name === name) as Resolver;
   const named = identify(token);
   assert.ok("work" in named);
-  return resolver.read({ url, status, headers: {}, body: readFileSync(resolve(folder, file), "utf8") }, named.work);
+  return resolver.parse({ url, status, headers: {}, body: readFileSync(resolve(folder, file), "utf8") }, named.work);
 }
 
 function candidatesOf(finding: Finding): readonly Candidate[] {
@@ -35,7 +35,7 @@ const recordings: readonly Recording[] = [
     resolver: "openalex",
     work: "10.1371/journal.pone.0000030",
     url: "https://api.openalex.org/works/doi:10.1371/journal.pone.0000030",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(candidatesOf(finding)[0], {
         url: "https://journals.plos.org/plosone/article/file?id=10.1371/journal.pone.0000030&type=printable",
         kind: "pdf",
@@ -61,7 +61,7 @@ const recordings: readonly Recording[] = [
     resolver: "openalex",
     work: "10.1021/acs.jctc.5b00178",
     url: "https://api.openalex.org/works/doi:10.1021/acs.jctc.5b00178",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(candidatesOf(finding), [{ url: "https://www.osti.gov/biblio/1329576", kind: "landing" }]);
     },
   },
@@ -71,15 +71,15 @@ const recordings: readonly Recording[] = [
     work: "10.1046/j.1365-2699.2003.00795",
     url: "https://api.openalex.org/works/x",
     status: 404,
-    says: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
+    check: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
   },
   {
     file: "api.unpaywall.org/doi-bronze-with-pdf.json",
     resolver: "unpaywall",
     work: "10.1073/pnas.1414271111",
     url: "https://api.unpaywall.org/v2/10.1073/pnas.1414271111",
-    says(finding) {
-      // Its landing pages are doi.org's, which landing_page asks anyway.
+    check(finding) {
+      // Its landing pages are DOIs, which are left to landing_page.
       assert.deepEqual(candidatesOf(finding), [
         { url: "https://www.pnas.org/content/pnas/111/45/E4832.full.pdf", kind: "pdf", version: "published" },
       ]);
@@ -90,14 +90,14 @@ const recordings: readonly Recording[] = [
     resolver: "unpaywall",
     work: "10.1007/s40278-023-41815-2",
     url: "https://api.unpaywall.org/v2/10.1007/s40278-023-41815-2",
-    says: finding => assert.ok(finding.kind === "none" && finding.reason === "not-open"),
+    check: finding => assert.ok(finding.kind === "none" && finding.reason === "not-open"),
   },
   {
     file: "api.crossref.org/work-elife.01567-polite-single-pdf-links.json",
     resolver: "crossref",
     work: "10.7554/eLife.01567",
     url: "https://api.crossref.org/works/10.7554/elife.01567",
-    says(finding) {
+    check(finding) {
       const stated = { version: "published", licence: "http://creativecommons.org/licenses/by/3.0/" } as const;
       assert.deepEqual(candidatesOf(finding), [
         { url: "https://cdn.elifesciences.org/articles/01567/elife-01567-v1.pdf", kind: "pdf", ...stated },
@@ -111,7 +111,7 @@ const recordings: readonly Recording[] = [
     resolver: "crossref",
     work: "10.1371/journal.pone.0033693",
     url: "https://api.crossref.org/works/10.1371/journal.pone.0033693",
-    says: finding =>
+    check: finding =>
       assert.deepEqual(finding, { kind: "none", reason: "no-copy", ids: { doi: "10.1371/journal.pone.0033693" } }),
   },
   {
@@ -120,14 +120,14 @@ const recordings: readonly Recording[] = [
     work: "10.1371/notarealdoi",
     url: "https://api.crossref.org/works/10.1371/notarealdoi",
     status: 404,
-    says: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
+    check: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
   },
   {
     file: "export.arxiv.org/id-1605.08386.xml",
     resolver: "arxiv",
     work: "arXiv:1605.08386",
     url: "https://export.arxiv.org/api/query?id_list=1605.08386",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(finding, {
         kind: "found",
         candidates: [{ url: "https://arxiv.org/pdf/1605.08386v1", kind: "pdf", version: "submitted" }],
@@ -142,14 +142,14 @@ const recordings: readonly Recording[] = [
     resolver: "arxiv",
     work: "arXiv:0001.0000",
     url: "https://export.arxiv.org/api/query?id_list=0000.0000",
-    says: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
+    check: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
   },
   {
     file: "api.semanticscholar.org/paper-openaccesspdf-direct.json",
     resolver: "semantic_scholar",
     work: "10.1073/pnas.1414271111",
     url: "https://api.semanticscholar.org/graph/v1/paper/DOI:10.1073/pnas.1414271111",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(candidatesOf(finding), [
         { url: "https://www.pnas.org/content/pnas/111/45/E4832.full.pdf", kind: "pdf" },
       ]);
@@ -161,7 +161,7 @@ const recordings: readonly Recording[] = [
     resolver: "semantic_scholar",
     work: "10.1007/s40278-023-41815-2",
     url: "https://api.semanticscholar.org/graph/v1/paper/DOI:10.1007/s40278-023-41815-2",
-    says: finding => assert.ok(finding.kind === "none" && finding.reason === "not-open"),
+    check: finding => assert.ok(finding.kind === "none" && finding.reason === "not-open"),
   },
   {
     file: "api.semanticscholar.org/paper-not-found-404.json",
@@ -169,16 +169,16 @@ const recordings: readonly Recording[] = [
     work: "10.1007/x",
     url: "https://api.semanticscholar.org/graph/v1/paper/0",
     status: 404,
-    says: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
+    check: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
   },
   {
     file: "pmc-oa-opendata.s3.amazonaws.com/list-versions-PMC9984800.xml",
     resolver: "pmc",
     work: "PMC9984800",
     url: "https://pmc-oa-opendata.s3.amazonaws.com/?list-type=2&prefix=PMC9984800.&delimiter=/",
-    says: finding =>
+    check: finding =>
       assert.deepEqual(finding, {
-        kind: "ask",
+        kind: "follow-up",
         request: {
           url: "https://pmc-oa-opendata.s3.amazonaws.com/metadata/PMC9984800.1.json",
           role: "metadata",
@@ -190,7 +190,7 @@ const recordings: readonly Recording[] = [
     resolver: "pmc",
     work: "PMC9984800",
     url: "https://pmc-oa-opendata.s3.amazonaws.com/metadata/PMC9984800.1.json",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(candidatesOf(finding)[0], {
         url: "https://pmc-oa-opendata.s3.amazonaws.com/PMC9984800.1/PMC9984800.1.pdf",
         kind: "pdf",
@@ -212,14 +212,14 @@ const recordings: readonly Recording[] = [
     resolver: "pmc",
     work: "10.1038/ng.590",
     url: "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/?ids=10.1038%2Fng.590",
-    says: finding => assert.ok(finding.kind === "ask" && finding.request.url.includes("prefix=PMC2883744.&")),
+    check: finding => assert.ok(finding.kind === "follow-up" && finding.request.url.includes("prefix=PMC2883744.&")),
   },
   {
     file: "www.ebi.ac.uk-europepmc/search-core-fulltexturllist-excerpt.json",
     resolver: "europe_pmc",
     work: "10.1002/hpja.70059",
     url: "https://www.ebi.ac.uk/europepmc/webservices/rest/search",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(candidatesOf(finding), [
         {
           url: "https://www.ebi.ac.uk/europepmc/webservices/rest/PMC12120539/fullTextXML",
@@ -235,7 +235,7 @@ const recordings: readonly Recording[] = [
     resolver: "europe_pmc",
     work: "pmid:20516115",
     url: "https://www.ebi.ac.uk/europepmc/webservices/rest/search",
-    says: finding =>
+    check: finding =>
       assert.deepEqual(finding, {
         kind: "none",
         reason: "no-copy",
@@ -247,7 +247,7 @@ const recordings: readonly Recording[] = [
     resolver: "zenodo",
     work: "10.5281/zenodo.5244404",
     url: "https://zenodo.org/api/records/5244404",
-    says(finding) {
+    check(finding) {
       assert.deepEqual(candidatesOf(finding)[0], {
         url: "https://zenodo.org/records/5244404/files/Holmes_et_al_(2021)_Cell.pdf",
         kind: "pdf",
@@ -263,7 +263,7 @@ const recordings: readonly Recording[] = [
     resolver: "osf",
     work: "10.17605/osf.io/y8t6r",
     url: "https://api.osf.io/v2/nodes/y8t6r/files/osfstorage/",
-    says: finding =>
+    check: finding =>
       assert.deepEqual(candidatesOf(finding), [
         {
           url: "https://test.osf.io/download/bexrz/",
@@ -281,7 +281,7 @@ const recordings: readonly Recording[] = [
     resolver: "doaj",
     work: "10.1038/s41467-020-15686-y",
     url: "https://doaj.org/api/v4/search/articles/x",
-    says: finding =>
+    check: finding =>
       assert.deepEqual(candidatesOf(finding), [
         {
           url: "http://link.springer.com/article/10.1038/s41467-020-15686-y",
@@ -296,8 +296,8 @@ const recordings: readonly Recording[] = [
     resolver: "wayback",
     work: "https://www.nasa.gov/",
     url: "https://web.archive.org/cdx/search/cdx",
-    // Six captures, none of which is a PDF that was there.
-    says: finding => assert.deepEqual(finding, { kind: "none", reason: "no-copy" }),
+    // Six captures, none of them a PDF with status 200.
+    check: finding => assert.deepEqual(finding, { kind: "none", reason: "no-copy" }),
   },
   {
     file: "doi.org/doi-not-found-404.html",
@@ -305,12 +305,12 @@ const recordings: readonly Recording[] = [
     work: "10.1126/foo",
     url: "https://doi.org/10.1126/foo",
     status: 404,
-    says: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
+    check: finding => assert.deepEqual(finding, { kind: "none", reason: "unknown-work" }),
   },
 ];
 
 for (const recording of existsSync(folder) ? recordings : []) {
-  test(`${recording.resolver} reads ${recording.file}`, () => recording.says(read(recording)));
+  test(`${recording.resolver} parses ${recording.file}`, () => recording.check(findingIn(recording)));
 }
 
 test("each recording is of a resolver that exists", () => {

@@ -1,11 +1,11 @@
-/** How names are put into addresses. */
+/** Puts identifiers into URLs. */
 
-/** Old DOIs hold `<>();:#?`; slashes stay, because services want them so. */
+/** Old DOIs contain `<>();:#?`. Slashes are kept, because services require them. */
 export function encodedPath(name: string): string {
   return name.split("/").map(encodeURIComponent).join("/");
 }
 
-/** As a phrase in the query languages that descend from Lucene. */
+/** A quoted phrase in Lucene query syntax. */
 export function quotedPhrase(name: string): string {
   return `"${name.replace(/["\\]/g, "\\$&")}"`;
 }

@@ -1,36 +1,36 @@
 /**
- * A resolver turns what is known of a work into a question, and the answer into candidates. Both are pure: who sends the
- * question, when, and how often is decided by the pipeline and the hub.
+ * A resolver builds a request from the identifiers of a work and parses the response into candidates. Both are pure: the
+ * pipeline and the hub decide when a request is sent and how often.
  */
 import type { Work, WorkIds } from "../work.ts";
 
-/** What to ask a service. Mail addresses and keys are not part of it: the hub adds them for the host (policy/identities). */
+/** A request to a service. The hub adds mail address and API key of the host (policy/identities). */
 export interface ResolverRequest {
   readonly url: string;
   readonly role: "metadata" | "landing";
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** A longer answer is not read to its end, and is trouble. @default the pipeline's */
+  /** A longer response is a failure; a longer page is cut. @default 4 MiB */
   readonly maxBytes?: number | undefined;
 }
 
-/** What came back, whatever its status; 404 and 403 mean different things to different services. */
+/** The response with any status: services differ in what they mean by 404 and 403. */
 export interface ResolverResponse {
-  /** Where it came from, after redirects. */
+  /** After redirects. */
   readonly url: string;
   readonly status: number;
   /** By lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** May be empty where the head says that this is a file (`content-type: application/pdf`): nobody reads it as text. */
+  /** May be empty if the headers say that this is a file (`content-type: application/pdf`). */
   readonly body: string;
 }
 
-/** A place where a copy of the work may be. */
+/** A URL that may have a copy of the work. */
 export interface Candidate {
   readonly url: string;
-  /** What the service says it is; the bytes decide. `landing` is a page that may lead to a copy. */
+  /** The kind according to the service; the downloaded bytes decide. `landing` is a page that may link to a copy. */
   readonly kind: "pdf" | "xml" | "html" | "landing";
   readonly version?: "published" | "accepted" | "submitted" | undefined;
-  /** As the service writes it: `cc-by-4.0`, an address, `publisher-specific`. */
+  /** As the service writes it: `cc-by-4.0`, a URL, `publisher-specific`. */
   readonly licence?: string | undefined;
   /** Lower-case hex. */
   readonly checksum?: { readonly algorithm: "md5" | "sha256"; readonly hex: string } | undefined;
@@ -42,39 +42,39 @@ export type Finding =
       readonly kind: "found";
       /** The best first. */
       readonly candidates: readonly Candidate[];
-      /** Further names of the same work, for the resolvers that come later. */
+      /** Further identifiers of the work, for the resolvers that follow. */
       readonly ids?: WorkIds | undefined;
       readonly title?: string | undefined;
       readonly year?: number | undefined;
     }
-  /** The answer leads to another question of the same resolver. */
-  | { readonly kind: "ask"; readonly request: ResolverRequest }
-  /** The service has answered, and has no copy. `ids` as above: it may know the work all the same. */
+  /** The resolver needs a further request. */
+  | { readonly kind: "follow-up"; readonly request: ResolverRequest }
+  /** The service has no copy. It may still know further identifiers. */
   | {
       readonly kind: "none";
       readonly reason: "unknown-work" | "no-copy" | "not-open";
       readonly ids?: WorkIds | undefined;
     }
   /**
-   * No answer that can be used: a shape unknown to us, a refusal of our key, or a service that cannot answer now (429,
-   * 5xx), where the same question may do better another day.
+   * No usable response: an unknown format, a refused API key, or a temporary failure (429, 5xx) after which the same
+   * request may succeed.
    */
   | { readonly kind: "failure"; readonly reason: "unreadable" | "refused" | "unavailable"; readonly message: string };
 
 export interface Resolver {
-  /** As `--resolvers`, the policy's `resolvers` and the manifest write it: `europe_pmc`. */
+  /** The name in `--resolvers`, in `resolvers` of the policy and in the manifest: `europe_pmc`. */
   readonly name: string;
-  /** Variables without which the service does not answer: `CORE_API_KEY`; a resolver that lacks one is skipped. */
+  /** Required environment variables, such as `CORE_API_KEY`; the resolver is skipped if one is not set. */
   readonly needs: readonly string[];
   /**
-   * What follows from the names alone, before anything is asked: arXiv's files have its ids in their addresses, and its
-   * thousand requests a day are better spent on them. `ask` remains for when that leads nowhere.
+   * Candidates that follow from the identifiers without a request: the URL of an arXiv PDF contains the arXiv id.
+   * `requestFor` is used if these candidates fail.
    */
   inferred?(work: Work): Finding | undefined;
   /**
-   * Undefined where the service cannot know such a work. A page that was found on the way is looked at by asking
-   * `landing_page` about `{ ids: { ...ids, url } }`, a file that is gone by asking `wayback` in the same manner.
+   * Undefined if the service cannot know the work. For a page that another resolver has found, `landing_page` gets
+   * `{ ids: { ...ids, url } }`; for a file that is gone, `wayback` gets the same.
    */
   requestFor(work: Work): ResolverRequest | undefined;
-  read(response: ResolverResponse, work: Work): Finding;
+  parse(response: ResolverResponse, work: Work): Finding;
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { semanticScholar } from "./semantic-scholar.ts";
 
-test("semantic_scholar is asked by prefixed names", () => {
+test("semantic_scholar is queried by prefixed identifiers", () => {
   const path = (token: string) =>
     new URL(requestUrl(semanticScholar, token) ?? "").pathname.replace("/graph/v1/paper/", "");
   assert.deepEqual(["10.1234/abc", "2401.00001v2", "pmid:12", "PMC34"].map(path), [
@@ -15,7 +15,7 @@ test("semantic_scholar is asked by prefixed names", () => {
   assert.equal(requestUrl(semanticScholar, "https://example.org/x"), undefined);
 });
 
-test("what it calls a PDF may be a page, our own DOI, or nothing", () => {
+test("openAccessPdf may be a landing page, the DOI of the work, or nothing", () => {
   const externalIds = { DOI: "10.1234/ABC", ArXiv: "2401.00001", PubMedCentral: "34" };
   const with_ = (url: string | null, isOpenAccess = true) =>
     findingFor(semanticScholar, "10.1234/abc", {
@@ -39,7 +39,7 @@ test("what it calls a PDF may be a page, our own DOI, or nothing", () => {
   );
 });
 
-test("an unknown paper and a shape that changed", () => {
+test("semantic_scholar with an unknown paper and with an unexpected format", () => {
   assert.equal(
     summaryOf(findingFor(semanticScholar, "10.1234/abc", { status: 404, body: { error: "Paper not found" } })),
     "none: unknown-work",

@@ -3,7 +3,7 @@ import { withoutVersion } from "../identifiers/arxiv-id.ts";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import type { WorkIds } from "../work.ts";
 import { findingForStatus, findingOf, idsFrom } from "./finding.ts";
-import { lenientText, lenientYear, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, optionalText, readJson } from "./json-response.ts";
 import { encodedPath, urlWithQuery } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
@@ -12,14 +12,14 @@ const paper = z.object({
   title: lenientText,
   year: lenientYear,
   isOpenAccess: z.boolean().nullish(),
-  openAccessPdf: z.object({ url: text, license: lenientText }).nullish(),
+  openAccessPdf: z.object({ url: optionalText, license: lenientText }).nullish(),
   externalIds: z
     .object({ DOI: lenientText, ArXiv: lenientText, PubMed: lenientText, PubMedCentral: lenientText })
     .nullish()
     .catch(undefined),
 });
 
-/** Without a key everybody shares one pool, which in 2026 is mostly spent: so the key is called indispensable. */
+/** Requires a key: all clients without one share a rate limit, which is mostly used up (2026). */
 export const semanticScholar: Resolver = {
   name: "semantic_scholar",
   needs: ["SEMANTIC_SCHOLAR_API_KEY"],
@@ -32,13 +32,13 @@ export const semanticScholar: Resolver = {
       role: "metadata",
     };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, paper);
-    if ("failure" in read) return read.failure;
-    const { openAccessPdf: copy, externalIds, title, year, isOpenAccess } = read.data;
-    // Called a PDF, and often the page of one: https://doi.org/….
+    const parsed = readJson(response, paper);
+    if ("failure" in parsed) return parsed.failure;
+    const { openAccessPdf: copy, externalIds, title, year, isOpenAccess } = parsed.data;
+    // `openAccessPdf` is often a landing page, such as https://doi.org/….
     return findingOf(work, [{ url: copy?.url, kind: kindByUrl(copy?.url ?? ""), licence: copy?.license }], {
       noneReason: isOpenAccess === false ? "not-open" : "no-copy",
       ids: idsFrom({

@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { unpaywall } from "./unpaywall.ts";
 
-test("unpaywall is asked by DOI, without the mail address, which is the hub's to add", () => {
+test("unpaywall is queried by DOI, without the mail address, which the hub adds", () => {
   assert.equal(requestUrl(unpaywall, "10.1234/a?b"), "https://api.unpaywall.org/v2/10.1234/a%3Fb");
   assert.equal(requestUrl(unpaywall, "2401.00001"), "https://api.unpaywall.org/v2/10.48550/arxiv.2401.00001");
   assert.equal(requestUrl(unpaywall, "PMC1"), undefined);
 });
 
-test("unpaywall gives PDFs before pages, each once", () => {
+test("unpaywall returns PDFs before pages, each once", () => {
   const best = {
     url_for_pdf: "https://p.example/1.pdf",
     url_for_landing_page: "https://p.example/1",
@@ -39,7 +39,7 @@ test("unpaywall gives PDFs before pages, each once", () => {
   assert.ok(finding.kind === "found" && finding.title === "A title" && finding.year === 2020);
 });
 
-test("unpaywall says no, not found, and that it does not like our address", () => {
+test("unpaywall with a closed work, an unknown work, and a rejected mail address", () => {
   assert.equal(
     summaryOf(
       findingFor(unpaywall, "10.1234/abc", {
@@ -54,5 +54,5 @@ test("unpaywall says no, not found, and that it does not like our address", () =
     summaryOf(findingFor(unpaywall, "10.1234/abc", { status: 422, body: { message: "Please use your own email" } })),
     /^refused: .*DOCSTOKG_MAILTO/,
   );
-  assert.match(summaryOf(findingFor(unpaywall, "10.1234/abc", { body: error })), /^unreadable: .*: doi: /);
+  assert.match(summaryOf(findingFor(unpaywall, "10.1234/abc", { body: error })), /^unreadable: .* at doi: /);
 });

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
-import { lenientText, lenientYear, optionalListOf, readJson, text } from "./json-response.ts";
+import { lenientText, lenientYear, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath } from "./request-url.ts";
 import type { Resolver } from "./resolver.ts";
 
 const location = z.object({
-  url_for_pdf: text,
-  url_for_landing_page: text,
-  url: text,
+  url_for_pdf: optionalText,
+  url_for_landing_page: optionalText,
+  url: optionalText,
   license: lenientText,
   version: lenientText,
 });
@@ -31,16 +31,16 @@ export const unpaywall: Resolver = {
       ? undefined
       : { url: `https://api.unpaywall.org/v2/${encodedPath(doi)}`, role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     if (response.status === 422) {
-      const message = "api.unpaywall.org does not take the mail address of DOCSTOKG_MAILTO; it wants a real one";
+      const message = "api.unpaywall.org rejected the mail address in DOCSTOKG_MAILTO; set a real one";
       return { kind: "failure", reason: "refused", message };
     }
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { data } = read;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { data } = parsed;
     const rawCandidates = [data.best_oa_location, ...data.oa_locations].flatMap(each =>
       each ? rawCandidatesOf(each) : [],
     );

@@ -7,7 +7,7 @@ const TOKEN = "https://example.org/a.pdf?x=1&y=2";
 const capture = (timestamp: string, type = "application/pdf", status = "200") =>
   `org,example)/a.pdf ${timestamp} https://example.org/a.pdf?x=1&y=2 ${type} ${status} JMW26TPS3WUSA47KA5XV2MZRKZW5FX7P 2817`;
 
-test("wayback is asked for the last PDFs at an address, and for nothing but addresses", () => {
+test("wayback is queried for the last PDFs of a URL, and only for URLs", () => {
   assert.equal(
     requestUrl(wayback, TOKEN),
     "https://web.archive.org/cdx/search/cdx?url=https%3A%2F%2Fexample.org%2Fa.pdf%3Fx%3D1%26y%3D2&limit=-3&filter=statuscode%3A200&filter=mimetype%3Aapplication%2Fpdf",
@@ -15,7 +15,7 @@ test("wayback is asked for the last PDFs at an address, and for nothing but addr
   assert.equal(requestUrl(wayback, "10.1234/abc"), undefined);
 });
 
-test("wayback gives captures as they were, the newest first", () => {
+test("wayback returns original captures, the newest first", () => {
   const body = [
     capture("20190101000000"),
     capture("20230101000000"),
@@ -29,11 +29,14 @@ test("wayback gives captures as they were, the newest first", () => {
   ]);
 });
 
-test("no capture is no copy; an error in place of a list is not read; a block is a refusal", () => {
+test("wayback without captures has no copy, an error page is unreadable, and 403 is refused", () => {
   assert.equal(summaryOf(findingFor(wayback, TOKEN, { body: "\n" })), "none: no-copy");
   assert.match(
     summaryOf(findingFor(wayback, TOKEN, { body: "org.archive.wayback.exception.X: blocked" })),
-    /^unreadable: .*no list of captures/,
+    /^unreadable: .*no CDX capture list/,
   );
-  assert.match(summaryOf(findingFor(wayback, TOKEN, { status: 403 })), /^refused: web\.archive\.org answered 403/);
+  assert.match(
+    summaryOf(findingFor(wayback, TOKEN, { status: 403 })),
+    /^refused: web\.archive\.org returned status 403/,
+  );
 });

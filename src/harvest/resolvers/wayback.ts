@@ -7,9 +7,8 @@ import type { Resolver } from "./resolver.ts";
 const CAPTURE = /^\S+ (\d{14}) (https?:\/\/\S+) (\S+) (\d{3}|-) \S+ \S+$/;
 
 /**
- * The last resort: what the Internet Archive once saw at an address. It is asked for addresses only, because DOIs are
- * redirects and have no captures of their own. The digest is left alone: it is that of the bytes on their way to the
- * archive, compressed at times.
+ * Captures of a URL in the Internet Archive, the last resort. Only URLs are looked up, because DOIs are redirects without
+ * captures. The digest is not used as checksum: it covers the transferred bytes, which may be compressed.
  */
 export const wayback: Resolver = {
   name: "wayback",
@@ -23,7 +22,7 @@ export const wayback: Resolver = {
       role: "metadata",
     };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
     const lines = response.body
@@ -36,11 +35,11 @@ export const wayback: Resolver = {
     });
     const [first] = lines;
     if (first !== undefined && captures.length === 0)
-      return unreadable(response, `no list of captures: ${JSON.stringify(first.slice(0, 60))}`);
+      return unreadable(response, `no CDX capture list: ${JSON.stringify(first.slice(0, 60))}`);
     const rawCandidates = captures
       .filter(({ type, status }) => type === "application/pdf" && status === "200")
       .toSorted((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
-      // With `id_` come the bytes as they were, without the archive's own frame.
+      // `id_` selects the original bytes, without the page frame of the archive.
       .map(
         ({ timestamp, original }): RawCandidate => ({
           url: `https://web.archive.org/web/${timestamp}id_/${original}`,

@@ -11,14 +11,14 @@ const file = (key: string, size: number) => ({
   links: { self: "https://zenodo.org/api/x/content" },
 });
 
-test("zenodo is asked for its own records, by DOI or address", () => {
+test("zenodo is queried for its own records, by DOI or URL", () => {
   assert.equal(requestUrl(zenodo, TOKEN), "https://zenodo.org/api/records/77");
   assert.equal(requestUrl(zenodo, "https://zenodo.org/record/77?x=1"), "https://zenodo.org/api/records/77");
   assert.equal(requestUrl(zenodo, "10.1234/abc"), undefined);
   assert.equal(requestUrl(zenodo, "https://zenodo.org.example/records/77"), undefined);
 });
 
-test("zenodo gives documents, the largest first, where a broken download can be continued", () => {
+test("zenodo returns documents, the largest first, at URLs that support ranges", () => {
   const files = [
     file("data.zip", 9e9),
     file("Cover letter.pdf", 10),
@@ -41,7 +41,7 @@ test("zenodo gives documents, the largest first, where a broken download can be 
   assert.deepEqual(candidatesIn(finding)[0]?.checksum, { algorithm: "md5", hex: "a".repeat(32) });
 });
 
-test("zenodo with data only, with closed files, and gone", () => {
+test("zenodo with data only, with closed files, and with a deleted record", () => {
   const record = { id: 77, metadata: { access_right: "open" }, files: [file("data.csv", 1)] };
   assert.equal(summaryOf(findingFor(zenodo, TOKEN, { body: record })), "none: no-copy");
   const closed = { ...record, metadata: { access_right: "restricted" }, files: [file("a.pdf", 1)] };

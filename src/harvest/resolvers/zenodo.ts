@@ -1,23 +1,23 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
 import { documentsFirst, kindByName } from "./file-names.ts";
-import { findingForStatus, findingOf, idsFrom, md5, type RawCandidate } from "./finding.ts";
-import { lenientText, optionalListOf, readJson, text } from "./json-response.ts";
+import { findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
+import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
 
 const record = z.object({
   id: z.union([z.number(), z.string()]),
-  doi: text,
+  doi: optionalText,
   metadata: z.object({
     title: lenientText,
     publication_date: lenientText,
     access_right: lenientText,
     license: z.object({ id: lenientText }).nullish().catch(undefined),
   }),
-  files: optionalListOf(z.object({ key: z.string(), size: z.number().nullish(), checksum: text })),
+  files: optionalListOf(z.object({ key: z.string(), size: z.number().nullish(), checksum: optionalText })),
 });
 
-/** Asked only for its own records: by other DOIs they are found with a search, which is allowed thirty times a minute. */
+/** Only for records of Zenodo: other DOIs would need its search, which is limited to 30 requests per minute. */
 export const zenodo: Resolver = {
   name: "zenodo",
   needs: [],
@@ -25,20 +25,20 @@ export const zenodo: Resolver = {
     const id = recordOf(ids);
     return id === undefined ? undefined : { url: `https://zenodo.org/api/records/${id}`, role: "metadata" };
   },
-  read(response, work) {
+  parse(response, work) {
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
-    const read = readJson(response, record);
-    if ("failure" in read) return read.failure;
-    const { id, doi, metadata, files } = read.data;
+    const parsed = readJson(response, record);
+    if ("failure" in parsed) return parsed.failure;
+    const { id, doi, metadata, files } = parsed.data;
     const isOpen = (metadata.access_right ?? "open") === "open";
     const rawCandidates = documentsFirst(files, ({ key, size }) => ({ name: key, bytes: size })).map(
       ({ key, size, checksum }): RawCandidate => ({
-        // The address that the record itself gives takes no ranges; this one does.
+        // The URL in the record does not support ranges; this one does.
         url: /^\d+$/.test(String(id)) ? `https://zenodo.org/records/${id}/files/${encodeURIComponent(key)}` : undefined,
         kind: kindByName(key) ?? "pdf",
         licence: metadata.license?.id,
-        checksum: md5(checksum),
+        checksum: md5Checksum(checksum),
         bytes: size ?? undefined,
       }),
     );

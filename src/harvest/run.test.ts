@@ -1,23 +1,25 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
-import { hubFor, serve } from "../http/kit.ts";
-import { SteppedTime } from "../http/stepped-time.ts";
-import { complete, folderFor, indexAt, pdf, runFor, workCalled } from "./kit.ts";
+import { complete, folderFor, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
+import { hubFor, serve } from "../../test/http/kit.ts";
+import { SteppedTime } from "../../test/http/stepped-time.ts";
+import { lockManifest } from "./manifest/manifest-file.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`);
 const QUICK_RESET = { defaults: { fail_max: 3, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
 
-test("a host that is down for a while is left alone meanwhile, and its works are done when it is back", async t => {
+test("works of a host with a short outage are done after it, without requests during it", async t => {
   let isDown = true;
-  let asked = 0;
+  let requests = 0;
   const server = await serve(t, (request, response) => {
     const name = request.url?.split("/").at(-1) ?? "";
     if (request.url?.startsWith("/index/")) {
       response.end(JSON.stringify([{ url: `http://localhost:${server.port}/files/${name}`, kind: "pdf" }]));
       return;
     }
-    asked += 1;
-    if (asked === 5) isDown = false;
+    requests += 1;
+    if (requests === 5) isDown = false;
     if (isDown) response.writeHead(503).end();
     else response.end(pdf(name));
   });
@@ -29,10 +31,10 @@ test("a host that is down for a while is left alone meanwhile, and its works are
   await complete(made, names(20).map(workCalled));
   assert.deepEqual(new Set(made.settled.values()), new Set(["ok"]));
   assert.equal(made.settled.size, 20);
-  assert.ok(asked <= 20 + 6, `${asked} requests for 20 files`);
+  assert.ok(requests <= 20 + 6, `${requests} requests for 20 files`);
 });
 
-test("works of a host that stays down fail with their reason, and nobody waits for them", async t => {
+test("works of a host that stays down fail with their reason and delay no other work", async t => {
   const server = await serve(t, (request, response) => {
     const name = request.url?.split("/").at(-1) ?? "";
     const host = name === "w0" || name === "w1" ? "localhost" : "127.0.0.1";
@@ -57,7 +59,7 @@ test("works of a host that stays down fail with their reason, and nobody waits f
   ]);
 });
 
-test("a host that asks for a pause gets it, and the other hosts' works go on meanwhile", async t => {
+test("no request is sent during Retry-After, and works of other hosts continue", async t => {
   const time = new SteppedTime();
   const arrivals: string[] = [];
   let hasAsked = false;
@@ -73,7 +75,7 @@ test("a host that asks for a pause gets it, and the other hosts' works go on mea
       hasAsked = true;
       response.setHeader("retry-after", "600").writeHead(429).end();
     } else response.end(pdf(name));
-    // The pause ends when all works of the other host have been asked for.
+    // Retry-After ends after all works of the other host have been requested.
     if (arrivals.length === 6) time.step(601_000);
   });
   const made = await runFor(t, folderFor(t), {
@@ -89,7 +91,7 @@ test("a host that asks for a pause gets it, and the other hosts' works go on mea
   assert.deepEqual(arrivals, ["localhost", ...others, ...Array(5).fill("localhost")]);
 });
 
-test("a resolver that is down is moved back, and what another finds is taken", async t => {
+test("a resolver that is down is deferred, and candidates of another are used", async t => {
   const server = await serve(t, (request, response) => {
     const [, room, , name = ""] = (request.url ?? "").split("/");
     if (room === "broken") response.writeHead(500).end();
@@ -108,4 +110,43 @@ test("a resolver that is down is moved back, and what another finds is taken", a
   await complete(made, names(12).map(workCalled));
   assert.deepEqual(new Set(made.settled.values()), new Set(["ok"]));
   assert.equal(server.requests.filter(({ url }) => url?.startsWith("/broken/")).length, 2);
+});
+
+test("a full manifest ends the run with its error and releases the lock", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(404).end());
+  const folder = folderFor(t);
+  const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
+  run.addWorks(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
+  run.pipeline.inputEnded();
+  const { db } = run.manifest;
+  db.exec(`PRAGMA max_page_count = ${db.prepare("PRAGMA page_count").get()?.["page_count"]}`);
+  db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
+  await assert.rejects(run.pipeline.run(), /full/);
+  run.close("interrupted");
+  const lock = await lockManifest(join(folder, "manifest.sqlite"));
+  assert.ok(lock !== undefined);
+  lock.release();
+});
+
+test("a full manifest rejects the run even if works fail without a request", async t => {
+  const folder = folderFor(t);
+  const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
+  // More works than one turn loads, so that the error occurs in a later turn.
+  run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
+  run.pipeline.inputEnded();
+  run.manifest.db.exec(
+    `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
+  );
+  await assert.rejects(run.pipeline.run(), /full/);
+});
+
+test("a second run on the same manifest is refused with a message that names it", async t => {
+  const folder = folderFor(t);
+  const hub = await hubFor(t);
+  await runFor(t, folder, { hub, resolvers: [] });
+  await assert.rejects(runFor(t, folder, { hub, resolvers: [] }), {
+    name: "ConfigError",
+    message:
+      /another docstokg run uses the manifest .*manifest\.sqlite; wait until it ends or choose another with --manifest/,
+  });
 });

@@ -1,0 +1,29 @@
+import { DownloadError } from "../errors.ts";
+
+/** The code of a system error, such as `ENOENT`; undefined for any other value. */
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Undefined if the file or folder does not exist; every other error is thrown. */
+export async function ifExists<Value>(read: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Turns an error of the file system into a DownloadError, so that a full disk is not taken for a failure of the server
+ * and tried again.
+ */
+export async function withDiskErrors<Value>(path: string, access: () => Promise<Value>): Promise<Value> {
+  try {
+    return await access();
+  } catch (error) {
+    if (error instanceof DownloadError) throw error;
+    throw new DownloadError(`cannot write ${path}: ${errnoOf(error) ?? String(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,65 @@
+/** Turns the results of a download into the failures that the manifest records. */
+import { hashFile } from "../../files/file-hash.ts";
+import type { ResumableDownload } from "../../files/resumable-download.ts";
+import { type AttemptFailure, failureOf, isTransientStatus } from "../attempt-failure.ts";
+import type { Candidate } from "../resolvers/resolver.ts";
+import { plainHeaders } from "../response-body.ts";
+import { challengeIn, challengeInFields } from "./challenge-page.ts";
+import { checkFile, type FileKind } from "./file-check.ts";
+import { readSample } from "./file-sample.ts";
+
+export type FailedDownload = { readonly kind: "failed"; readonly bytes: number } & AttemptFailure;
+
+type ResultOf<Kind extends ResumableDownload["kind"]> = ResumableDownload & { readonly kind: Kind };
+
+export const ACCEPT: Readonly<Record<FileKind, string>> = {
+  pdf: "application/pdf, */*;q=0.1",
+  xml: "application/xml, text/xml;q=0.9, */*;q=0.1",
+  html: "text/html, application/xhtml+xml;q=0.9, */*;q=0.1",
+};
+
+/** Landing pages are read by a resolver and not downloaded; one that gets here counts as HTML. */
+export function fileKindOf({ kind }: Candidate): FileKind {
+  return kind === "landing" ? "html" : kind;
+}
+
+/** Checks a complete file by its bytes and by the checksum that the service has published. */
+export async function fileFailure(
+  candidate: Candidate,
+  path: string,
+  { sha256, bytes }: Pick<ResultOf<"saved">, "sha256" | "bytes">,
+): Promise<AttemptFailure | undefined> {
+  const result = checkFile(fileKindOf(candidate), await readSample(path, bytes));
+  if (result.kind === "bad") return { reason: result.reason, message: result.message, mayRetry: false };
+  const { checksum } = candidate;
+  if (checksum === undefined) return undefined;
+  const { algorithm } = checksum;
+  const hex = algorithm === "sha256" ? sha256 : await hashFile(path, undefined, algorithm);
+  if (hex === checksum.hex) return undefined;
+  return { reason: "checksum-mismatch", message: `${algorithm} is ${hex}, expected ${checksum.hex}`, mayRetry: false };
+}
+
+export function tooLargeFailure({ status, bytes }: ResultOf<"too-large">, maxBytes: number): FailedDownload {
+  const size = bytes === undefined ? `more than ${maxBytes} bytes` : `${bytes} bytes`;
+  const message = `${size}, limit is ${maxBytes} (--max-bytes)`;
+  return { kind: "failed", reason: "too-large", message, status, bytes: 0, mayRetry: false };
+}
+
+/** The received bytes stay on the disk if they can be resumed. */
+export function incompleteFailure({ status, bytes, message, cause }: ResultOf<"incomplete">): FailedDownload {
+  if (cause !== undefined) return { kind: "failed", ...failureOf(cause), status, bytes };
+  return { kind: "failed", reason: "truncated", message, status, bytes, mayRetry: true };
+}
+
+export function responseFailure({ status, headers, beginning }: Omit<ResultOf<"response">, "kind">): FailedDownload {
+  const challenge = challengeInFields(plainHeaders(headers)) ?? challengeIn(beginning);
+  return {
+    kind: "failed",
+    reason: challenge === undefined ? "http-status" : "challenge-page",
+    message: challenge ?? `status ${status}`,
+    status,
+    bytes: Buffer.byteLength(beginning),
+    // Hosts block clients that repeat a challenged request.
+    mayRetry: challenge === undefined && isTransientStatus(status),
+  };
+}

@@ -1,0 +1,31 @@
+import { parseHostQueueKey } from "./host-queue-key.ts";
+import type { HostQueues } from "./host-queues.ts";
+
+export interface HostQueueStatus {
+  readonly host: string;
+  readonly role: string;
+  readonly inFlightRequests: number;
+  /** Works that wait for their turn. */
+  readonly waiting: number;
+  /** Milliseconds until the next request may be sent, as far as known; 0 for now. */
+  readonly freeInMs: number;
+}
+
+/** Every queue with requests in flight or waiting works, the busiest first. */
+export function hostQueueStatuses(
+  hostQueues: Pick<HostQueues<unknown>, "queues">,
+  inFlightRequests: ReadonlyMap<string, number>,
+  nowUs: number,
+): readonly HostQueueStatus[] {
+  const statuses = new Map<string, HostQueueStatus>();
+  for (const [queue, inFlight] of inFlightRequests)
+    statuses.set(queue, { ...parseHostQueueKey(queue), inFlightRequests: inFlight, waiting: 0, freeInMs: 0 });
+  for (const { queue, waiting, notBeforeUs } of hostQueues.queues())
+    statuses.set(queue, {
+      ...parseHostQueueKey(queue),
+      inFlightRequests: inFlightRequests.get(queue) ?? 0,
+      waiting,
+      freeInMs: Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000)),
+    });
+  return [...statuses.values()].sort((a, b) => b.inFlightRequests + b.waiting - a.inFlightRequests - a.waiting);
+}

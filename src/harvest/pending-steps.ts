@@ -1,0 +1,47 @@
+import type { PendingStep } from "./step.ts";
+
+/** The steps of one work that have not been started. */
+export class PendingSteps {
+  readonly #steps: PendingStep[] = [];
+
+  add(pending: PendingStep): void {
+    this.#steps.push(pending);
+  }
+
+  /** Adds a step before all others of its rank. */
+  addFirst(pending: PendingStep): void {
+    this.#steps.unshift(pending);
+  }
+
+  remove(pending: PendingStep): void {
+    this.#steps.splice(this.#steps.indexOf(pending), 1);
+  }
+
+  /** The first step of the lowest rank among those that may start now. */
+  best(nowUs: number): PendingStep | undefined {
+    let best: PendingStep | undefined;
+    for (const pending of this.#steps) {
+      if (pending.notBeforeUs <= nowUs && (best === undefined || pending.rank < best.rank)) best = pending;
+    }
+    return best;
+  }
+
+  /** The step that may start first, now or later. */
+  soonest(): PendingStep | undefined {
+    let soonest: PendingStep | undefined;
+    for (const pending of this.#steps)
+      if (soonest === undefined || pending.notBeforeUs < soonest.notBeforeUs) soonest = pending;
+    return soonest;
+  }
+
+  /** Whether every step waits for an open circuit. */
+  get areAllBlocked(): boolean {
+    return this.#steps.every(({ isBreakerOpen }) => isBreakerOpen);
+  }
+
+  /** The hosts of all steps, each once. */
+  get hosts(): readonly string[] {
+    const hosts = this.#steps.map(({ step }) => URL.parse(step.url)?.host ?? "");
+    return [...new Set(hosts.filter(host => host !== ""))];
+  }
+}
