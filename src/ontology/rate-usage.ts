@@ -2,20 +2,21 @@ import { appendFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { HubEvent } from "../http/hub-options.ts";
 
-/** What one key came to in one run. */
+/** The rate limit usage of one key in one run. */
 export interface KeyUsage {
   /** `service:host`. */
   readonly key: string;
   granted: number;
   refused: number;
-  /** All waits together, and the longest of them. */
-  blockedMs: number;
+  /** Sum of all waits, in milliseconds. */
+  waitedMs: number;
+  /** The longest wait, in milliseconds. */
   longestMs: number;
-  /** Pauses that a server asked for. */
+  /** How often a cooldown of the host was set. */
   cooldowns: number;
 }
 
-/** A line of the file: one run of one process. */
+/** One line of `ratelimits.jsonl`: one run of one process. */
 export interface RateUsageRun {
   readonly at: string;
   readonly pid: number;
@@ -23,10 +24,10 @@ export interface RateUsageRun {
   readonly keys: readonly KeyUsage[];
 }
 
-/** Old runs are of no use, and the file is everybody's. */
+/** A larger file is renamed to `.old`, so that it does not grow without end. */
 const FILE_BYTES_MAX = 1_000_000;
 
-/** Listens to a hub and counts for each key what `rl doctor` tells. */
+/** Counts grants, refusals, waits and cooldowns by key from the events of a hub, for `ontofetch rl doctor`. */
 export class RateUsageCounter {
   readonly #keys = new Map<string, KeyUsage>();
 
@@ -35,7 +36,7 @@ export class RateUsageCounter {
       const usage = this.#at(event.key.replace(/^group /, ""));
       if (event.outcome === "granted") usage.granted += 1;
       if (event.outcome === "refused") usage.refused += 1;
-      usage.blockedMs += event.blocked_ms;
+      usage.waitedMs += event.blocked_ms;
       usage.longestMs = Math.max(usage.longestMs, event.blocked_ms);
     } else if (event.event_type === "breaker_cooldown_set") {
       for (const usage of this.#keys.values()) if (usage.key.endsWith(`:${event.host}`)) usage.cooldowns += 1;
@@ -49,13 +50,13 @@ export class RateUsageCounter {
   #at(key: string): KeyUsage {
     const known = this.#keys.get(key);
     if (known !== undefined) return known;
-    const usage = { key, granted: 0, refused: 0, blockedMs: 0, longestMs: 0, cooldowns: 0 };
+    const usage = { key, granted: 0, refused: 0, waitedMs: 0, longestMs: 0, cooldowns: 0 };
     this.#keys.set(key, usage);
     return usage;
   }
 }
 
-/** One write at the end of the file, which systems do not mix with those of other processes. */
+/** Appends one line by a single write, which the operating system does not mix with writes of other processes. */
 export async function appendRateUsage(file: string, usage: RateUsageRun): Promise<void> {
   if (usage.keys.length === 0) return;
   await mkdir(dirname(file), { recursive: true });
@@ -63,7 +64,7 @@ export async function appendRateUsage(file: string, usage: RateUsageRun): Promis
   await appendFile(file, `${JSON.stringify(usage)}\n`);
 }
 
-/** The last runs, newest last. Lines that are none are left out: another program may have written them. */
+/** The last runs, newest last. Invalid lines are skipped. */
 export async function readRateUsage(file: string, runs: number): Promise<readonly RateUsageRun[]> {
   let text: string;
   try {
@@ -79,7 +80,7 @@ export async function readRateUsage(file: string, runs: number): Promise<readonl
   return lines.flatMap(line => {
     try {
       const usage: Partial<RateUsageRun> | null = JSON.parse(line);
-      return Array.isArray(usage?.keys) ? [usage as RateUsageRun] : [];
+      return Array.isArray(usage?.keys) ? [{ ...(usage as RateUsageRun), keys: usage.keys.map(withWaitedMs) }] : [];
     } catch (error) {
       if (error instanceof SyntaxError) return [];
       throw error;
@@ -87,11 +88,16 @@ export async function readRateUsage(file: string, runs: number): Promise<readonl
   });
 }
 
+/** Earlier versions wrote `waitedMs` as `blockedMs`. */
+function withWaitedMs({ blockedMs, ...usage }: KeyUsage & { readonly blockedMs?: number }): KeyUsage {
+  return { ...usage, waitedMs: usage.waitedMs ?? blockedMs ?? 0 };
+}
+
 async function rotate(file: string): Promise<void> {
   try {
     await rename(file, `${file}.old`);
   } catch (error) {
-    // Another process has just done it.
+    // Another process has renamed it already.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }

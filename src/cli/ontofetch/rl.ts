@@ -53,7 +53,7 @@ const doctor: Subcommand = {
       key.hostTotal,
       String(key.granted),
       String(key.refused),
-      String(Math.round(key.blockedMs)),
+      String(Math.round(key.waitedMs)),
       String(Math.round(key.longestMs)),
       String(key.cooldowns),
     ]);
@@ -83,13 +83,13 @@ async function keyReports(
     else {
       sum.granted += usage.granted;
       sum.refused += usage.refused;
-      sum.blockedMs += usage.blockedMs;
+      sum.waitedMs += usage.waitedMs;
       sum.longestMs = Math.max(sum.longestMs, usage.longestMs);
       sum.cooldowns += usage.cooldowns;
     }
   };
   for (const service of SERVICES) {
-    add({ key: `${service}:default`, granted: 0, refused: 0, blockedMs: 0, longestMs: 0, cooldowns: 0 });
+    add({ key: `${service}:default`, granted: 0, refused: 0, waitedMs: 0, longestMs: 0, cooldowns: 0 });
   }
   for (const usage of used) add(usage);
   return [...sums.values()]

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { folderFor } from "../../test/ontology/kit.ts";
+import { appendRateUsage, type KeyUsage, readRateUsage } from "./rate-usage.ts";
+
+const key: KeyUsage = { key: "ols:a.example", granted: 3, refused: 0, waitedMs: 40, longestMs: 30, cooldowns: 0 };
+const run = { at: "2026-11-16T00:00:00.000Z", pid: 1, command: "pull", keys: [key] };
+
+test("the last runs are read back, and invalid lines are skipped", async t => {
+  const file = join(folderFor(t), "below", "ratelimits.jsonl");
+  assert.deepEqual(await readRateUsage(file, 5), []);
+  await appendRateUsage(file, { ...run, pid: 0 });
+  await appendRateUsage(file, run);
+  await writeFile(file, "not JSON\nnull\n", { flag: "a" });
+  await appendRateUsage(file, { ...run, pid: 2 });
+  assert.deepEqual(await readRateUsage(file, 4), [run, { ...run, pid: 2 }]);
+});
+
+test("a line with the earlier field name blockedMs is still read", async t => {
+  const file = join(folderFor(t), "ratelimits.jsonl");
+  const { waitedMs: blockedMs, ...others } = key;
+  await writeFile(file, `${JSON.stringify({ ...run, keys: [{ ...others, blockedMs }] })}\n`);
+  assert.deepEqual(await readRateUsage(file, 1), [run]);
+});
