@@ -11,12 +11,13 @@ import {
   type WrongContent,
 } from "./format.ts";
 
-/** How closely a file is looked at: to its end with a parser, at its two ends, or at its beginning only. */
+/** How a file is checked. `full`: beginning, end, and a parser over all of it. `end`: beginning and end. `none`: beginning. */
 export type CheckDepth = "full" | "end" | "none";
 
-/** What was looked at, for manifests. */
+/** The checks that a file has passed, as written to its manifest. */
 export interface FileChecks {
   readonly depth: CheckDepth;
+  /** How many statements the parser found, and what they are called: triples, stanzas, axioms, elements, values. */
   readonly statements?: number | undefined;
   readonly of?: string | undefined;
 }
@@ -28,12 +29,11 @@ export type Inspection =
       readonly version: FileVersion | undefined;
       readonly checks: FileChecks;
     }
-  /** It cannot be an ontology, however often it is fetched. */
-  | { readonly kind: "trap"; readonly trap: WrongContent; readonly problem: string }
-  /** It begins well, and has been cut off or damaged. */
+  /** Not an ontology. Fetching it again would not help. */
+  | { readonly kind: "wrong-content"; readonly content: WrongContent; readonly problem: string }
+  /** An ontology that is incomplete or damaged. Fetching it again may help. */
   | { readonly kind: "broken"; readonly format: OntologyFileFormat; readonly problem: string };
 
-/** By the bytes at the beginning. */
 export async function detectFile(path: string): Promise<DetectedContent> {
   const file = await open(path);
   try {
@@ -43,7 +43,7 @@ export async function detectFile(path: string): Promise<DetectedContent> {
   }
 }
 
-/** Judges an unpacked file: its format by its bytes, its version by its head, its end, and all of it by a parser. */
+/** Checks an unpacked file as deeply as `depth` says. Throws only for disk errors and aborts. */
 export async function inspectFile(path: string, depth: CheckDepth, signal?: AbortSignal): Promise<Inspection> {
   const file = await open(path);
   let head: Buffer;
@@ -56,9 +56,10 @@ export async function inspectFile(path: string, depth: CheckDepth, signal?: Abor
     await file.close();
   }
   const detected = detect(head);
-  if (detected.kind === "packed") return { kind: "trap", trap: "binary", problem: "it is packed more than twice" };
-  if (detected.kind === "trap") {
-    return { kind: "trap", trap: detected.trap, problem: `it is ${describeWrongContent(detected.trap)}` };
+  if (detected.kind === "packed")
+    return { kind: "wrong-content", content: "binary", problem: "compressed more than twice" };
+  if (detected.kind === "wrong-content") {
+    return { ...detected, problem: `file is ${describeWrongContent(detected.content)}` };
   }
   const { format } = detected;
   const version = versionOf(format, head.toString("utf8"));

@@ -4,10 +4,10 @@ import { detect, formatOfName } from "./format.ts";
 
 function kindOf(text: string | Uint8Array): string {
   const found = detect(typeof text === "string" ? Buffer.from(text) : text);
-  return found.kind === "ontology" ? found.format : found.kind === "packed" ? found.packing : `trap ${found.trap}`;
+  return found.kind === "ontology" ? found.format : found.kind === "packed" ? found.packing : `wrong ${found.content}`;
 }
 
-test("each format is known by its first bytes", () => {
+test("each format is detected by its first bytes", () => {
   const rdf = '<rdf:RDF xmlns:rdf="x">';
   assert.equal(kindOf(rdf), "rdf-xml");
   assert.equal(kindOf(`\uFEFF<?xml version="1.0"?>\n<!-- made by hand -->\n${rdf}`), "rdf-xml");
@@ -26,20 +26,20 @@ test("each format is known by its first bytes", () => {
   assert.equal(kindOf(Uint8Array.of(0x50, 0x4b, 3, 4)), "zip");
 });
 
-test("what is no ontology is told apart by what it is", () => {
-  assert.equal(kindOf("<!DOCTYPE html><html>"), "trap html");
-  assert.equal(kindOf("\n <html lang='en'>"), "trap html");
-  assert.equal(kindOf('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML"><html>'), "trap html");
-  assert.equal(kindOf("<div><title>Just a moment...</title>"), "trap html");
-  assert.equal(kindOf("<?xml version='1.0'?><ListBucketResult xmlns='x'>"), "trap xml-listing");
-  assert.equal(kindOf('{"error": "not found"}'), "trap json-error");
-  assert.equal(kindOf(""), "trap empty");
-  assert.equal(kindOf("  \n "), "trap empty");
-  assert.equal(kindOf(Uint8Array.of(1, 0, 2)), "trap binary");
-  assert.equal(kindOf("Sorry, the page you asked for has moved."), "trap text");
+test("content that is not an ontology is classified: HTML, listing, error, empty, binary, text", () => {
+  assert.equal(kindOf("<!DOCTYPE html><html>"), "wrong html");
+  assert.equal(kindOf("\n <html lang='en'>"), "wrong html");
+  assert.equal(kindOf('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML"><html>'), "wrong html");
+  assert.equal(kindOf("<div><title>Just a moment...</title>"), "wrong html");
+  assert.equal(kindOf("<?xml version='1.0'?><ListBucketResult xmlns='x'>"), "wrong xml-listing");
+  assert.equal(kindOf('{"error": "not found"}'), "wrong json-error");
+  assert.equal(kindOf(""), "wrong empty");
+  assert.equal(kindOf("  \n "), "wrong empty");
+  assert.equal(kindOf(Uint8Array.of(1, 0, 2)), "wrong binary");
+  assert.equal(kindOf("Sorry, the page you asked for has moved."), "wrong text");
 });
 
-test("a name promises a format, also packed", () => {
+test("a file name suggests a format, also with .gz or .zip at its end", () => {
   assert.equal(formatOfName("hp.obo"), "obo");
   assert.equal(formatOfName("/a/b/chebi.owl.gz"), "owl");
   assert.equal(formatOfName("X.TTL"), "ttl");

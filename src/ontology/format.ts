@@ -1,13 +1,13 @@
-/** What a file is, judged by its bytes: neither its name nor what a server says of it counts. */
+/** Detects the format of a file by its bytes, because names and `Content-Type` are often wrong. */
 
-/** What may be wanted: the names of files end in it. */
+/** The values of `target_formats`, which are also the extensions of stored files. */
 export const TARGET_FORMATS = ["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const;
 export type TargetFormat = (typeof TARGET_FORMATS)[number];
 
-/** What bytes can turn out to be. */
+/** A format that `detect` recognises. */
 export type OntologyFileFormat = "rdf-xml" | "owl-xml" | "obo" | "obographs" | "turtle" | "functional" | "json-ld";
 
-/** What bytes can turn out to be instead. */
+/** Content that is not an ontology. */
 export type WrongContent = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";
 
 export type Packing = "gzip" | "zip";
@@ -15,7 +15,7 @@ export type Packing = "gzip" | "zip";
 export type DetectedContent =
   | { readonly kind: "ontology"; readonly format: OntologyFileFormat }
   | { readonly kind: "packed"; readonly packing: Packing }
-  | { readonly kind: "trap"; readonly trap: WrongContent };
+  | { readonly kind: "wrong-content"; readonly content: WrongContent };
 
 const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {
   "rdf-xml": "owl",
@@ -41,29 +41,28 @@ const EXTENSIONS: Readonly<Record<string, TargetFormat>> = {
   jsonld: "jsonld",
 };
 
-/** What kind of target a file of this format is, and how its name ends. */
+/** The target format that a file of this format satisfies; also its extension in the store. */
 export function targetFormatOf(format: OntologyFileFormat): TargetFormat {
   return TARGET_FORMAT_OF[format];
 }
 
-/** What a name promises; `.gz` and `.zip` behind it are looked through. */
+/** The format that a file name suggests. A `.gz` or `.zip` at the end is ignored. */
 export function formatOfName(name: string): TargetFormat | undefined {
   const [, extension = ""] = /\.([a-z0-9]+)(?:\.(?:gz|zip))?$/i.exec(name) ?? [];
   return EXTENSIONS[extension.toLowerCase()];
 }
 
-/** How many bytes from the beginning `detect` needs at the most. */
+/** How many bytes of the beginning `detect` reads at most. */
 export const DETECT_BYTES = 8192;
 
-/** By the first bytes of a file. */
 export function detect(head: Uint8Array): DetectedContent {
   if (head[0] === 0x1f && head[1] === 0x8b) return { kind: "packed", packing: "gzip" };
   if (head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5))
     return { kind: "packed", packing: "zip" };
   const bytes = head.subarray(0, DETECT_BYTES);
-  if (bytes.includes(0)) return trap("binary");
+  if (bytes.includes(0)) return wrongContent("binary");
   const text = new TextDecoder("utf-8", { ignoreBOM: false }).decode(bytes).trimStart();
-  if (text === "") return trap("empty");
+  if (text === "") return wrongContent("empty");
   if (text.startsWith("<")) return detectMarkup(text);
   if (text.startsWith("{") || text.startsWith("[")) return detectJson(text);
   return detectPlain(text);
@@ -71,16 +70,16 @@ export function detect(head: Uint8Array): DetectedContent {
 
 function detectMarkup(text: string): DetectedContent {
   const body = withoutProlog(text);
-  if (/^<!doctype\s+html|^<(?:html|head|body|script|meta)\b/i.test(body)) return trap("html");
-  if (/^<(?:ListBucketResult|Error)\b/.test(body)) return trap("xml-listing");
+  if (/^<!doctype\s+html|^<(?:html|head|body|script|meta)\b/i.test(body)) return wrongContent("html");
+  if (/^<(?:ListBucketResult|Error)\b/.test(body)) return wrongContent("xml-listing");
   if (/^<(?:\w+:)?RDF\b/.test(body)) return ontology("rdf-xml");
   if (/^<(?:\w+:)?Ontology\b/.test(body)) return ontology("owl-xml");
   // Turtle may begin with an IRI.
   if (/^<[^\s<>"]*>\s+(?:a\b|<|\w*:)/.test(body)) return ontology("turtle");
-  return trap(/<(?:html|title|body)\b/i.test(body) ? "html" : "text");
+  return wrongContent(/<(?:html|title|body)\b/i.test(body) ? "html" : "text");
 }
 
-/** Past the declaration, comments, and a document type with the entities that OWL files declare in it. */
+/** The text after the XML declaration, comments and document type. OWL files declare entities in the document type. */
 function withoutProlog(text: string): string {
   let rest = text;
   for (;;) {
@@ -96,7 +95,7 @@ function withoutProlog(text: string): string {
 function detectJson(text: string): DetectedContent {
   if (/"graphs"\s*:/.test(text)) return ontology("obographs");
   if (/"@(?:context|graph|id)"\s*:/.test(text)) return ontology("json-ld");
-  return trap(/"(?:error|errors|message|status)"\s*:/.test(text) ? "json-error" : "text");
+  return wrongContent(/"(?:error|errors|message|status)"\s*:/.test(text) ? "json-error" : "text");
 }
 
 function detectPlain(text: string): DetectedContent {
@@ -107,29 +106,29 @@ function detectPlain(text: string): DetectedContent {
   if (/^(?:@prefix|@base)\s|^(?:PREFIX|BASE)\s/i.test(first) || /^(?:<[^\s<>"]*>|_:\w+|\w*:\w*)\s+\S/.test(first)) {
     return ontology("turtle");
   }
-  // Nothing but comments so far: they are Turtle's.
+  // Only comments in the first bytes: of the text formats, only Turtle files begin so.
   if (first === "" && text.startsWith("#")) return ontology("turtle");
-  return trap("text");
+  return wrongContent("text");
 }
 
 function ontology(format: OntologyFileFormat): DetectedContent {
   return { kind: "ontology", format };
 }
 
-function trap(which: WrongContent): DetectedContent {
-  return { kind: "trap", trap: which };
+function wrongContent(content: WrongContent): DetectedContent {
+  return { kind: "wrong-content", content };
 }
 
 const WRONG_CONTENT_TEXTS: Readonly<Record<WrongContent, string>> = {
-  html: "a web page",
-  "xml-listing": "a listing or an error of a file server",
-  "json-error": "an error message",
-  empty: "nothing",
-  binary: "bytes of no known format",
-  text: "text of no known format",
+  html: "an HTML page",
+  "xml-listing": "an XML listing or error of a file server",
+  "json-error": "a JSON error message",
+  empty: "empty",
+  binary: "binary data of unknown format",
+  text: "text of unknown format",
 };
 
-/** For messages: `it is a web page`. */
-export function describeWrongContent(which: WrongContent): string {
-  return WRONG_CONTENT_TEXTS[which];
+/** For messages after "file is". */
+export function describeWrongContent(content: WrongContent): string {
+  return WRONG_CONTENT_TEXTS[content];
 }

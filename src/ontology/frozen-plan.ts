@@ -4,16 +4,21 @@ import type { PlanItem } from "./planner.ts";
 import { ANY_FORMAT, type Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
 
-/** The plan that a lockfile is: nobody is asked anything. What does not agree with `sources.yaml` is refused. */
+/** A plan from the lockfile alone, without requests. A source that differs from its entry is refused. */
 export function planFromLock(sources: readonly Source[], lock: Lockfile): readonly PlanItem[] {
   return sources.map((source): PlanItem => {
     const entry = lock.get(source.id);
     const resolver = RESOLVERS.get(source.resolver);
     if (entry === undefined || resolver === undefined) {
-      return { kind: "refused", source, reason: "unknown", message: "it is not in the lockfile" };
+      return {
+        kind: "refused",
+        source,
+        reason: "unknown",
+        message: "not in the lockfile (run ontofetch pull without --frozen)",
+      };
     }
     if (!matchesSource(entry, source)) {
-      const message = "sources.yaml says something else than when it was locked";
+      const message = "sources.yaml has changed since the lockfile was written (run ontofetch pull without --frozen)";
       return { kind: "refused", source, reason: "unknown", message };
     }
     const { url, version, licence } = entry;
@@ -31,7 +36,7 @@ export function planFromLock(sources: readonly Source[], lock: Lockfile): readon
   });
 }
 
-/** What the lockfile has and `sources.yaml` has not. */
+/** The ids in the lockfile that are not in `sources.yaml`. */
 export function idsWithoutSource(lock: Lockfile, sources: readonly Source[]): readonly string[] {
   return [...lock.keys()].filter(id => !sources.some(source => source.id === id));
 }

@@ -10,7 +10,7 @@ import { diffPlan } from "./plan-diff.ts";
 const SOURCES =
   "ratelimit: { default: 100/second }\nsources:\n  finch: { resolver: ols }\n  fern: { resolver: bioregistry, target_formats: [json] }\n";
 
-test("a frozen pull takes what the lockfile says, from the store without asking, or from where it was", async t => {
+test("a frozen pull uses the stored file without a request, or downloads it from the locked URL", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, SOURCES);
   const [finch] = await project.pull();
@@ -25,7 +25,7 @@ test("a frozen pull takes what the lockfile says, from the store without asking,
   assert.equal(hosts["www.ebi.ac.uk"]?.requests, before.hosts["www.ebi.ac.uk"]?.requests);
 });
 
-test("a frozen pull fails where reality differs from the lockfile, and stores nothing", async t => {
+test("a frozen pull fails for a source that differs from the lockfile, and stores nothing for it", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, SOURCES);
   await project.pull();
@@ -36,13 +36,10 @@ test("a frozen pull fails where reality differs from the lockfile, and stores no
   assert.ok(fern);
   await writeFile(file, formatLock(lock.set("fern", { ...fern, sha256: "0".repeat(64) })));
   const changed = outcomes(await project.pull({ isFrozen: true }));
-  assert.match(
-    changed["fern"] ?? "",
-    /^it is not what the lockfile says: sha256 [0-9a-f]{12}… instead of 000000000000…$/,
-  );
+  assert.match(changed["fern"] ?? "", /^sha256 differs from the lockfile: [0-9a-f]{12}…, expected 000000000000…$/);
   assert.equal(changed["finch"], "kept");
 
-  // Bytes that were changed on the disk are fetched again, whatever their manifest says.
+  // A file that was damaged on disk is downloaded again, although its manifest is unchanged.
   await writeFile(file, text);
   const stored = join(project.folder, "ontologies", "finch", lock.get("finch")?.version ?? "", "finch.ttl");
   const bytes = await readFile(stored);
@@ -53,24 +50,27 @@ test("a frozen pull fails where reality differs from the lockfile, and stores no
   await project.write(`${SOURCES.replace("[json]", "[json, owl]")}  moss: { resolver: lov }\n`);
   assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
     finch: "kept",
-    fern: "sources.yaml says something else than when it was locked",
-    moss: "it is not in the lockfile",
+    fern: "sources.yaml has changed since the lockfile was written (run ontofetch pull without --frozen)",
+    moss: "not in the lockfile (run ontofetch pull without --frozen)",
   });
   await project.write("sources:\n  finch: { resolver: ols }\n");
   assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
     finch: "kept",
-    fern: "it is locked, and no source any more",
+    fern: "in the lockfile, but no longer in sources.yaml",
   });
   assert.equal(await readFile(file, "utf8"), text);
 });
 
-test("a lockfile that is damaged is not written over", async t => {
+test("a damaged lockfile is an error and is not overwritten", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, SOURCES);
   await project.pull();
   const file = join(project.folder, "ontologies.lock.json");
   await appendFile(file, "<<<<<<< ours\n");
-  await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG", message: /it is no JSON; restore it, or delete it/ });
+  await assert.rejects(project.pull(), {
+    code: "DOCSTOKG_CONFIG",
+    message: /not valid JSON; restore the lockfile, or delete it/,
+  });
   assert.match(await readFile(file, "utf8"), /<<<<<<< ours\n$/);
   await writeFile(file, '{"lockfile_version":1,"ontologies":{"x":{"sha256":"zz"}}}');
   await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG", message: /ontologies\.x\./ });
@@ -78,7 +78,7 @@ test("a lockfile that is damaged is not written over", async t => {
   await assert.rejects(project.pull(), { code: "DOCSTOKG_CONFIG", message: /ontologies\.\.\.\/x/ });
 });
 
-test("some ids leave the others' entries alone; all of them drop what is no source any more", async t => {
+test("a pull of some ids keeps the other entries of the lockfile; a pull of all drops those not in sources.yaml", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, SOURCES);
   const file = join(project.folder, "ontologies.lock.json");
@@ -91,7 +91,7 @@ test("some ids leave the others' entries alone; all of them drop what is no sour
   assert.deepEqual([...(await readLock(file)).keys()], ["fern"]);
 });
 
-test("a plan says what it would fetch, with size and licence, and how that stands to the lockfile", async t => {
+test("a plan lists URL, size and licence of each file, and its differences from the lockfile", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, SOURCES);
   const [finch, fern] = await project.plan();
@@ -118,10 +118,10 @@ test("a plan says what it would fetch, with size and licence, and how that stand
   const locked = lock.get("finch");
   assert.ok(locked);
   await writeFile(file, formatLock(lock.set("finch", { ...locked, etag: '"older"' }).set("moss", locked)));
-  await project.write(SOURCES.replace("  fern:", "  nobody: { resolver: lov }\n  fern:"));
+  await project.write(SOURCES.replace("  fern:", "  missing: { resolver: lov }\n  fern:"));
   assert.deepEqual(await changes(), [
     ["finch", "changed"],
-    ["nobody", "unknown"],
+    ["missing", "unknown"],
     ["fern", "same"],
     ["moss", "removed"],
   ]);

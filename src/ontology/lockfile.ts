@@ -10,7 +10,7 @@ import { ontologyId } from "./sources-schema.ts";
 
 const entrySchema = z.strictObject({
   resolver: z.string(),
-  /** What decided which file it is, so that a change of `sources.yaml` is noticed. */
+  /** `resolver`, `target_formats` and `extras` decide which file is meant; `--frozen` compares them with `sources.yaml`. */
   target_formats: z.array(z.string()),
   extras: z.record(z.string(), z.string()),
   url: z.string(),
@@ -25,7 +25,7 @@ const entrySchema = z.strictObject({
 
 const lockSchema = z.strictObject({
   lockfile_version: z.literal(1),
-  // Ids become paths, and lockfiles come with other people's repositories.
+  // Ids become paths, and a lockfile may come from an untrusted repository.
   ontologies: z.record(ontologyId, entrySchema),
 });
 
@@ -49,34 +49,36 @@ export function lockEntry({ resolver, targetFormats, extras }: Source, manifest:
   };
 }
 
-/** Empty where there is none. Throws a ConfigError for one that is damaged: to write over it would lose what it says. */
+/** Empty if there is no file. A damaged file is a ConfigError, because overwriting it would lose its entries. */
 export async function readLock(file: string): Promise<Lockfile> {
   const text = await ifExists(readFile(file, "utf8"));
   if (text === undefined) return new Map();
   const wrong = (path: string, message: string) =>
-    new ConfigError([{ where: file, path, message: `${message}; restore it, or delete it and pull again` }]);
+    new ConfigError([
+      { where: file, path, message: `${message}; restore the lockfile, or delete it and run ontofetch pull` },
+    ]);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw wrong("", "it is no JSON");
+    if (error instanceof SyntaxError) throw wrong("", "not valid JSON");
     throw error;
   }
   const parsed = lockSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw wrong((issue?.path ?? []).join("."), issue?.message ?? "it is no lockfile");
+    throw wrong((issue?.path ?? []).join("."), issue?.message ?? "not a lockfile");
   }
   return new Map(Object.entries(parsed.data.ontologies));
 }
 
-/** The same entries are the same bytes, whoever writes them: keys sorted, no time, a newline at the end. */
+/** Equal entries give equal bytes on every machine: keys sorted, no time stamp, a newline at the end. */
 export function formatLock(lock: Lockfile): string {
   const ontologies = Object.fromEntries([...lock].sort(([a], [b]) => (a < b ? -1 : 1)));
   return `${JSON.stringify(sorted({ lockfile_version: 1, ontologies }), undefined, 2)}\n`;
 }
 
-/** Whether anything was written: a lockfile that says the same already keeps its date. */
+/** Returns false and writes nothing if the file has this content already, so that its modification time stays. */
 export async function writeLock(file: string, lock: Lockfile): Promise<boolean> {
   const text = formatLock(lock);
   if ((await ifExists(readFile(file, "utf8"))) === text) return false;
@@ -85,7 +87,7 @@ export async function writeLock(file: string, lock: Lockfile): Promise<boolean> 
   return true;
 }
 
-/** Whether a source still means what it meant when it was locked. */
+/** Whether `sources.yaml` still has the resolver, formats and extras that the lockfile was written for. */
 export function matchesSource({ resolver, target_formats, extras }: LockEntry, source: Source): boolean {
   const locked = JSON.stringify(sorted({ resolver, target_formats, extras }));
   const wanted = { resolver: source.resolver, target_formats: source.targetFormats, extras: source.extras };

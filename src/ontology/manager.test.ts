@@ -21,7 +21,7 @@ function setUp(settings: OntologySettings = {}) {
   return { time, manager, events, rates };
 }
 
-test("a lone rate per second gets the guard of 300 a minute where its minute would exceed that", async () => {
+test("a single per-second rate above 5/second also gets the window 300/minute", async () => {
   const { manager, rates } = setUp({
     per_service: { fast: "8/second", slow: "2/minute", calm: "4/second", own: "8/s+900/min" },
   });
@@ -33,7 +33,7 @@ test("a lone rate per second gets the guard of 300 a minute where its minute wou
   assert.equal(rates("own:default"), "8/SECOND+900/MINUTE");
 });
 
-test("configured services have a key before their first request, hosts only after it, each with its own windows", async () => {
+test("a configured service has a key before its first request, a host only after it, each with its own windows", async () => {
   const { manager } = setUp({ per_service: "ols:4/second;bioportal:2/second" });
   const keys = () =>
     manager
@@ -48,7 +48,7 @@ test("configured services have a key before their first request, hosts only afte
   assert.equal((await manager.acquire("ols", undefined, { mode: "fail" })).key, "ols:default");
 });
 
-test("block waits its turn and says how long; fail names the window that is full", async () => {
+test("mode block waits and returns the waiting time; mode fail names the window that is full", async () => {
   const { manager, time } = setUp({ default: "8/second+12/minute" });
   const calls = Array.from({ length: 13 }, () => manager.acquire("ols", "a.example"));
   await time.advance(1000);
@@ -67,7 +67,7 @@ test("null means unlimited, by default or for one service", async () => {
   await assert.rejects(manager.acquire("ols", "a.example", { mode: "fail" }), RateLimitExceeded);
 });
 
-test("a cooldown refuses at once in fail mode, says that it is one, and is told once", async () => {
+test("in mode fail a cooldown refuses at once, is named as the constraint, and emits one event", async () => {
   const { manager, events } = setUp();
   manager.cooldownFor("ols:a.example", 1);
   const error = await manager.acquire("ols", "a.example", { mode: "fail" }).catch(reason => reason);
@@ -81,7 +81,7 @@ test("a cooldown refuses at once in fail mode, says that it is one, and is told 
   ]);
 });
 
-test("who slept out a Retry-After waits no second time", async () => {
+test("a caller that has already waited for Retry-After does not wait again", async () => {
   const { manager, time } = setUp();
   await manager.acquire("ols", "a.example");
   manager.cooldownFor("ols:a.example", 1);
@@ -91,7 +91,7 @@ test("who slept out a Retry-After waits no second time", async () => {
   assert.equal(key?.windows[1]?.used, 2);
 });
 
-test("a cooldown holds those who wait already, and lets them go when it is over", async () => {
+test("a cooldown also delays requests that are already queued, until it ends", async () => {
   const { manager, time } = setUp({ default: "1/second" });
   await manager.acquire("ols", "a.example");
   const waiting = manager.acquire("ols", "a.example");
@@ -110,7 +110,7 @@ test("an aborted wait ends with the signal's reason", async () => {
   await assert.rejects(waiting, /enough/);
 });
 
-test("settings that make no sense are refused with their place", () => {
+test("invalid settings are refused with the path of the setting", () => {
   const problem = (settings: unknown) => {
     try {
       new OntologyManager(settings as OntologySettings);
@@ -127,16 +127,16 @@ test("settings that make no sense are refused with their place", () => {
   );
   assert.match(
     problem({ per_service: { "bad name": "1/s" } }),
-    /initManager: per_service.bad name: "bad name" is not the name/,
+    /initManager: per_service.bad name: invalid service name "bad name"/,
   );
   assert.match(problem({ per_srvice: {} }), /initManager: .*per_srvice/);
 });
 
-test("a key or a service that is none is the caller's mistake", async () => {
+test("an invalid key, service or host is a RangeError", async () => {
   const { manager } = setUp();
-  assert.throws(() => manager.cooldownFor("ols", 1), /is not a key; write <service>:<host>/);
+  assert.throws(() => manager.cooldownFor("ols", 1), /invalid key "ols"; expected <service>:<host>/);
   assert.throws(() => manager.cooldownFor("ols:a.example", Number.NaN), RangeError);
-  await assert.rejects(manager.acquire("o:ls", "a.example"), /is not the name of a service/);
+  await assert.rejects(manager.acquire("o:ls", "a.example"), /invalid service name "o:ls"/);
   await assert.rejects(manager.acquire("ols", "not a host"), RangeError);
 });
 
@@ -151,9 +151,9 @@ test("the process has one manager, which initManager replaces", async () => {
   assert.equal((await acquire("ols", "b.example", { mode: "fail" })).waitedMs, 0);
 });
 
-test("managers that share a folder keep one limit and one cooldown together", async t => {
+test("managers with the same shared_dir share limits and cooldowns", async t => {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-shared-dir-"));
-  // On the real clock, because they meet in a real file.
+  // Real time, because the managers share a real file.
   const [a, b] = [1, 2].map(() => new OntologyManager({ default: "3/hour", shared_dir: folder }));
   assert.ok(a !== undefined && b !== undefined);
   t.after(async () => {

@@ -13,38 +13,47 @@ import { checkServiceName, type OntologySettings, parseOntologySettings } from "
 import { SharedCooldowns } from "./shared-cooldowns.ts";
 
 export interface OntologyManagerOptions {
-  /** @default the clocks of this machine */
+  /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
+  /** Receives an event for each grant, refusal and cooldown. @default no listener */
   readonly listener?: Listener<LimiterEvent> | undefined;
 }
 
 export interface OntologyAcquireOptions {
-  /** `block` waits for its turn, however long; `fail` never waits. @default "block" */
+  /**
+   * `block` waits in the queue without a time limit; `fail` never waits and rejects with RateLimitExceeded. It has nothing
+   * to do with `mode: enforce | shadow` of the policy, which says whether a limit is applied at all.
+   * @default "block"
+   */
   readonly mode?: "block" | "fail" | undefined;
-  /** @default 1 */
+  /** How many units of every window the request takes: 1 up to the smallest limit of the key. @default 1 */
   readonly weight?: number | undefined;
+  /** Aborts the wait: the request leaves the queue, and `acquire` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Permission for one request, charged to the windows of its key. */
 export interface OntologyGrant {
   /** `service:host`, the key whose windows were charged. */
   readonly key: string;
+  /** How long the request waited in the queue, in milliseconds. */
   readonly waitedMs: number;
 }
 
-/** All keys are of one kind here, so that one role serves them. */
+/** The gate wants a role. Keys of this module have no roles, so one role serves them all. */
 const ROLE = "metadata";
-/** In the shared folder. */
+/** The name of the SQLite file in `shared_dir`. */
 const SHARED_FILE = "ratelimits.db";
-/** The key of a service whose host does not matter. */
+/** The host part of the key when the caller names no host. */
 const ANY_HOST = "default";
 
-/** The limiter's engine under keys of the form `service:host`, each host of a service with windows of its own. */
+/** Rate limits for keys of the form `service:host`. Each host of a service has its own windows. */
 export class OntologyManager {
   readonly #gate: Gate;
   readonly #time: Time;
   readonly #cooldowns: SharedCooldowns | undefined;
 
+  /** @throws ConfigError that lists every invalid setting. */
   constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
     const rates = parseOntologySettings(settings);
     const policyOf = (list: typeof rates.default) => roleBudgetPolicy({ rates: list, guard_ms: rates.guardMs });
@@ -69,7 +78,11 @@ export class OntologyManager {
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
-  /** Rejects with RateLimitExceeded in fail mode, or with the signal's reason. */
+  /**
+   * Waits until one request to `host` of `service` is permitted.
+   * @param host without it, the request counts under the key `service:default`.
+   * @throws RateLimitExceeded in mode `fail`; the signal's reason after an abort; RangeError for an invalid name or weight.
+   */
   async acquire(
     service: string,
     host: string = ANY_HOST,
@@ -79,29 +92,30 @@ export class OntologyManager {
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
     await this.#cooldowns?.refresh(key);
     const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs, stamp: "granted" });
-    return { key, waitedMs: waitedMs };
+    return { key, waitedMs };
   }
 
   /**
-   * Nothing of this key goes for so many seconds: what a `Retry-After` asks for.
-   * It is an instant, not an extra wait: who slept it out himself finds it over. It holds here at once; the promise is
-   * for those who want to know that the processes of a shared folder have been told.
+   * Blocks the key for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier one, never the
+   * reverse. In this process it holds at once; the promise resolves when the processes that share the folder can read it.
+   * @param key `service:host`, as `acquire` returns it.
+   * @throws RangeError for a negative number of seconds or an invalid key.
    */
   cooldownFor(key: string, seconds: number): Promise<void> {
     if (!(seconds >= 0)) throw new RangeError(`seconds must be 0 or more, not ${seconds}`);
     const colon = key.indexOf(":");
-    if (colon < 1) throw new RangeError(`${JSON.stringify(key)} is not a key; write <service>:<host>`);
+    if (colon < 1) throw new RangeError(`invalid key ${JSON.stringify(key)}; expected <service>:<host>`);
     const name = keyOf(key.slice(0, colon), key.slice(colon + 1));
     this.#gate.hold(name, ROLE, seconds * 1000);
     return this.#cooldowns?.publish(name, seconds * 1000) ?? Promise.resolve();
   }
 
-  /** Gives back what other processes could use. Without a shared folder there is nothing to close. */
+  /** Returns leased units to the shared store and closes it. Without `shared_dir` it does nothing. */
   async close(): Promise<void> {
     await this.#gate.close();
   }
 
-  /** The configured services' own keys, whether used or not, and every host that was used. */
+  /** One entry for the `service:default` key of each configured service, and one for each host that was used. */
   snapshot(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
     return Array.from(this.#gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, this.#gate, nowUs));

@@ -15,7 +15,7 @@ interface PulledFile {
   readonly now: string;
 }
 
-/** What is written down of a file that was fetched and found sound. Its own word for its version counts first. */
+/** The manifest of a valid file. The version stated in the file takes precedence over the one that the service announced. */
 export function buildManifest(
   { source, service, url, version, licence }: PlanEntry,
   { saved, unpackedFile, found, finalUrl, now }: PulledFile,
@@ -45,7 +45,7 @@ export function buildManifest(
   };
 }
 
-/** What stands behind a `?` may be a signature, which is a key for an hour. */
+/** The query may contain a signature, which gives access for about an hour. */
 function withoutQuery(text: string): string {
   const url = new URL(text);
   url.search = "";

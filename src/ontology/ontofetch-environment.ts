@@ -8,10 +8,10 @@ type VariableParser = (text: string) => unknown;
 const asText: VariableParser = text => text;
 const asNumber: VariableParser = text => (/^\d+$/.test(text) ? Number(text) : text);
 const asBoolean: VariableParser = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
-/** A rate that is not there cannot be exported, so that it has a name. */
+/** A variable cannot hold null, so "unlimited" has names. */
 const asRate: VariableParser = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
 
-/** What each variable says, and how its text is read. */
+/** The setting of each variable, and how its text is parsed. */
 const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; readonly read: VariableParser }>> = {
   ONTOFETCH_STORE: { path: ["store"], read: asText },
   ONTOFETCH_LOCKFILE: { path: ["lockfile"], read: asText },
@@ -24,11 +24,11 @@ const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; rea
   ONTOFETCH_RATELIMIT_SHARED_DIR: { path: ["ratelimit", "shared_dir"], read: asText },
 };
 
-/** Names the file itself. */
+/** The path of `sources.yaml`. */
 export const SOURCES_VARIABLE = "ONTOFETCH_SOURCES";
 export const ONTOFETCH_VARIABLES: readonly string[] = [SOURCES_VARIABLE, ...Object.keys(VARIABLES)];
 
-/** What the environment says. One set to nothing says nothing; one that is mistyped is a problem, not a default. */
+/** An empty variable is ignored. An unknown name is a problem, so that a typing error does not leave the default in force. */
 export function readOntofetchEnvironment(env: Environment): {
   readonly assignments: readonly Assignment[];
   readonly problems: readonly ConfigProblem[];
@@ -40,8 +40,8 @@ export function readOntofetchEnvironment(env: Environment): {
     const variable = Object.hasOwn(VARIABLES, name) ? VARIABLES[name] : undefined;
     if (variable === undefined) {
       const meant = nearest(name, ONTOFETCH_VARIABLES);
-      const hint = meant === undefined ? `there are ${ONTOFETCH_VARIABLES.join(", ")}` : `did you mean ${meant}?`;
-      problems.push({ where: name, path: "", message: `no variable of ours; ${hint}` });
+      const hint = meant === undefined ? `valid: ${ONTOFETCH_VARIABLES.join(", ")}` : `did you mean ${meant}?`;
+      problems.push({ where: name, path: "", message: `unknown environment variable; ${hint}` });
     } else assignments.push({ path: variable.path, value: variable.read(value), where: name });
   }
   return { assignments, problems };

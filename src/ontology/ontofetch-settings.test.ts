@@ -20,7 +20,7 @@ const problems = (yaml: string, env: Readonly<Record<string, string>> = {}, flag
     error => error.message.replaceAll(`${folder}/`, "").split("\n"),
   );
 
-test("a short file is enough: everything else has a default, beside the file", async () => {
+test("a file with sources only is enough: paths default to the folder of the file", async () => {
   const settings = await load("sources:\n  hp:\n");
   assert.deepEqual(settings.sources, [{ id: "hp", resolver: "obo", targetFormats: [], extras: {} }]);
   assert.equal(settings.store, join(folder, "ontologies"));
@@ -29,7 +29,7 @@ test("a short file is enough: everything else has a default, beside the file", a
   assert.equal(formatRates(settings.rates.default), "8/SECOND+300/MINUTE");
 });
 
-test("file, environment and flags, and the last word counts", async () => {
+test("a flag replaces an environment variable, which replaces the file", async () => {
   const yaml = "store: here\ncheck: end\nratelimit: { default: 2/second, shared_dir: shared }\nsources: { hp: {} }\n";
   assert.equal((await load(yaml)).sharedDir, join(folder, "shared"));
   const env = {
@@ -49,7 +49,7 @@ test("file, environment and flags, and the last word counts", async () => {
   assert.deepEqual(unlimited.rates.default, []);
 });
 
-test("a source inherits what it does not name", async () => {
+test("a source inherits missing values from defaults", async () => {
   const settings = await load(
     "defaults: { resolver: ols, target_formats: [ttl] }\nsources:\n  a: {}\n  b: { resolver: direct, target_formats: [], extras: { url: 'https://x.example/b', version: 2 } }\n",
   );
@@ -59,13 +59,13 @@ test("a source inherits what it does not name", async () => {
   ]);
 });
 
-test("everything that is wrong is told at once, with its line and what was probably meant", async () => {
+test("all problems are reported at once, each with its line and a suggestion", async () => {
   assert.deepEqual(
     await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),
     [
-      'sources.yaml:3: sources.Hp: "Hp" cannot be an id; use small letters, digits, ".", "_" and "-"',
+      'sources.yaml:3: sources.Hp: invalid id "Hp"; use lower-case letters, digits, ".", "_" and "-"',
       'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", found "obi"',
-      'sources.yaml:5: sources.../x: "../x" cannot be an id; use small letters, digits, ".", "_" and "-"',
+      'sources.yaml:5: sources.../x: invalid id "../x"; use lower-case letters, digits, ".", "_" and "-"',
       "sources.yaml:1: storee: unknown key; did you mean store?",
     ],
   );
@@ -74,29 +74,32 @@ test("everything that is wrong is told at once, with its line and what was proba
       "sources:\n  a: { resolver: bioprtal }\n  b: { resolver: direct, extras: { uri: x } }\n  c: { resolver: direct, extras: { url: 'https://x.example/?api_key=1' } }\nratelimit: { per_service: { olx: 1/second } }\n",
     ),
     [
-      'sources.yaml:2: sources.a.resolver: "bioprtal" is no resolver; did you mean bioportal?',
-      "sources.yaml:3: sources.b.extras.uri: the resolver direct has no such thing; did you mean url?",
-      "sources.yaml:3: sources.b.extras: the resolver direct needs url: where the file lies",
-      "sources.yaml:4: sources.c.extras.url: holds a secret, which would be written to lockfiles; say it by an identity instead",
-      'sources.yaml:5: ratelimit.per_service: there is no service "olx"; did you mean ols?',
+      'sources.yaml:2: sources.a.resolver: unknown resolver "bioprtal"; did you mean bioportal?',
+      "sources.yaml:3: sources.b.extras.uri: unknown key in extras of resolver direct; did you mean url?",
+      "sources.yaml:3: sources.b.extras: resolver direct requires url: URL of the file",
+      "sources.yaml:4: sources.c.extras.url: contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
+      'sources.yaml:5: ratelimit.per_service: unknown service "olx"; did you mean ols?',
     ],
   );
 });
 
-test("what is wrong in the environment and in flags is told by their names", async () => {
+test("a problem of a variable or flag is reported with its name", async () => {
   const [first = "", second = "", third = ""] = await problems(
     "sources: { hp: {} }\n",
     { ONTOFETCH_PARALLEL: "many", ONTOFETCH_RATELIMIT_DEFALT: "1/second" },
     { check: "deeply" },
   );
-  assert.equal(first, "ONTOFETCH_RATELIMIT_DEFALT: no variable of ours; did you mean ONTOFETCH_RATELIMIT_DEFAULT?");
+  assert.equal(
+    first,
+    "ONTOFETCH_RATELIMIT_DEFALT: unknown environment variable; did you mean ONTOFETCH_RATELIMIT_DEFAULT?",
+  );
   assert.match(second, /^ONTOFETCH_PARALLEL: parallel: expected number, found "many"$/);
   assert.match(third, /^--check: check: expected one of "full", "end", "none", found "deeply"$/);
   const [rate = ""] = await problems("sources: { hp: {} }\n", { ONTOFETCH_RATELIMIT_DEFAULT: "8/fortnight" });
   assert.match(rate, /^ONTOFETCH_RATELIMIT_DEFAULT: ratelimit\.default: "8\/fortnight" is not a rate/);
 });
 
-test("a file that is not there is told with how to make one", async () => {
+test("a missing sources.yaml is reported with the command that creates one", async () => {
   const missing = loadOntofetchSettings({}, {}, join(folder, "empty"));
-  await assert.rejects(missing, { message: 'sources.yaml: file not found; "ontofetch init" makes one' });
+  await assert.rejects(missing, { message: 'sources.yaml: file not found; create one with "ontofetch init"' });
 });

@@ -11,32 +11,49 @@ import { RESOLVERS, SERVICES } from "./resolvers/all.ts";
 import { type OntologyRates, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
 import { type SourcesFile, sourcesSchema } from "./sources-schema.ts";
 
-/** The last layer, as flags say it. */
+/** Values of command line flags. Each replaces the environment variable and the key of `sources.yaml`. */
 export interface OntofetchFlags {
+  /** `--sources`: path of `sources.yaml`. @default ONTOFETCH_SOURCES, else "sources.yaml" */
   readonly sources?: string | undefined;
+  /** `--store`: folder of the stored ontologies. */
   readonly store?: string | undefined;
+  /** `--lockfile`: path of the lockfile. */
   readonly lockfile?: string | undefined;
+  /** `--check`: `full`, `end` or `none`. */
   readonly check?: string | undefined;
+  /** `--rate`: the limit of services that have none of their own, such as `8/second`. */
   readonly rate?: string | undefined;
+  /** `--rate-per-service`: limits by service, such as `ols:4/second;bioportal:2/second`. */
   readonly ratePerService?: string | undefined;
+  /** `--shared-dir`: folder through which processes share their limits. */
   readonly sharedDir?: string | undefined;
 }
 
-/** Everything that `ontofetch` goes by, complete. Paths are absolute. */
+/** The complete settings of `ontofetch`, with defaults filled in. Paths are absolute. */
 export interface OntofetchSettings {
-  /** The `sources.yaml` it came from. */
+  /** The `sources.yaml` that was read. */
   readonly file: string;
+  /** The folder of the stored ontologies. @default "ontologies" beside `sources.yaml` */
   readonly store: string;
+  /** @default "ontologies.lock.json" beside `sources.yaml` */
   readonly lockfile: string;
+  /**
+   * How a downloaded file is checked. `full`: its beginning, its end, and all of it with a parser. `end`: its beginning
+   * and its end. `none`: its beginning only.
+   * @default "full"
+   */
   readonly check: "full" | "end" | "none";
+  /** Largest file in bytes, downloaded or unpacked; `max_file_mb` times 1,000,000. @default 4_096_000_000 */
   readonly maxFileBytes: number;
-  /** How many files are fetched at a time, over all hosts. */
+  /** How many files are downloaded at a time, over all hosts; 1 to 16. @default 4 */
   readonly parallel: number;
-  /** Whether hosts of private networks may be called, wherever their names come from. */
+  /** Whether requests to private networks are permitted, also for hosts named by registries and redirects. @default false */
   readonly allowsPrivate: boolean;
+  /** The rate limits of the services. */
   readonly rates: OntologyRates;
-  /** Where limits are shared with other processes; undefined for nowhere. */
+  /** The folder through which processes share their limits; undefined if limits are not shared. */
   readonly sharedDir: string | undefined;
+  /** The wanted ontologies, in the order of `sources.yaml`. */
   readonly sources: readonly Source[];
 }
 
@@ -48,18 +65,22 @@ const DEFAULTS = {
   maxFileMb: 4096,
   parallel: 4,
 } as const;
-/** In a file they are meant from the folder it lies in, elsewhere from where the command is typed. */
+/** Relative paths in the file start at its folder; those of flags and variables start at the working directory. */
 const PATHS = ["store", "lockfile", "ratelimit.shared_dir"];
-/** A key in an address would end up in lockfiles and manifests. */
+/** Query parameters that usually hold a secret. The URL is written to the lockfile and to manifests. */
 const SECRET_PARAMETER =
   /^(?:(?:.*[-_])?(?:api[-_]?key|key|secret|password|passwd|pwd|sig|signature|credentials?|jwt)|.*token|auth(?:orization)?|x-(?:amz|goog)-.*)$/i;
 
-/** Which file it is. */
+/** The absolute path of `sources.yaml`. */
 export function sourcesFile(flags: OntofetchFlags, env: Environment, cwd: string): string {
   return resolve(cwd, flags.sources ?? (env[SOURCES_VARIABLE] || DEFAULT_SOURCES_FILE));
 }
 
-/** File, environment, flags: the last word counts. Throws one ConfigError with everything that is wrong in any layer. */
+/**
+ * Loads `sources.yaml`, then applies environment variables, then flags: a later layer replaces single values.
+ * @param cwd the working directory, where relative paths of flags and variables start.
+ * @throws ConfigError that lists every problem of every layer.
+ */
 export async function loadOntofetchSettings(
   flags: OntofetchFlags,
   env: Environment,
@@ -69,17 +90,17 @@ export async function loadOntofetchSettings(
   const read = await readFileLayer(file, flags.sources ?? env[SOURCES_VARIABLE] ?? DEFAULT_SOURCES_FILE);
   const environment = readOntofetchEnvironment(env);
   const layers = [
-    { name: DEFAULT_SOURCES_FILE, said: withAbsolutePaths(read.assignments.map(emptySource), dirname(file)) },
-    { name: "environment", said: withAbsolutePaths(environment.assignments, cwd) },
-    { name: "flags", said: withAbsolutePaths(readFlags(flags), cwd) },
+    { name: DEFAULT_SOURCES_FILE, assignments: withAbsolutePaths(read.assignments.map(emptySource), dirname(file)) },
+    { name: "environment", assignments: withAbsolutePaths(environment.assignments, cwd) },
+    { name: "flags", assignments: withAbsolutePaths(readFlags(flags), cwd) },
   ];
   const problems: ConfigProblem[] = [
     ...read.problems.map(withHint),
     ...environment.problems,
-    ...layers.flatMap(({ name, said }) => problemsOf(sourcesSchema, said, name)),
+    ...layers.flatMap(layer => problemsOf(sourcesSchema, layer.assignments, layer.name)),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
-  const assignments = layers.flatMap(({ said }) => said);
+  const assignments = layers.flatMap(layer => layer.assignments);
   const settings = sourcesSchema.parse(assemble(assignments));
   const reportProblem = (path: readonly string[], message: string) =>
     problems.push({ where: sourceOfPath(assignments, path) ?? file, path: path.join("."), message });
@@ -114,27 +135,27 @@ function sourceOf(id: string, { sources, defaults }: SourcesFile, reportProblem:
   const resolver = RESOLVERS.get(name);
   if (resolver === undefined) {
     const meant = nearest(name, RESOLVERS.keys());
-    const hint = meant === undefined ? `there are ${[...RESOLVERS.keys()].join(", ")}` : `did you mean ${meant}?`;
-    reportProblem([...path, "resolver"], `${JSON.stringify(name)} is no resolver; ${hint}`);
+    const hint = meant === undefined ? `valid: ${[...RESOLVERS.keys()].join(", ")}` : `did you mean ${meant}?`;
+    reportProblem([...path, "resolver"], `unknown resolver ${JSON.stringify(name)}; ${hint}`);
   }
   const known = Object.keys(resolver?.extras ?? extras);
   for (const key of Object.keys(extras)) {
     if (known.includes(key)) continue;
     const meant = nearest(key, known);
-    const hint = meant === undefined ? `it has ${known.join(", ")}` : `did you mean ${meant}?`;
-    reportProblem([...path, "extras", key], `the resolver ${name} has no such thing; ${hint}`);
+    const hint = meant === undefined ? `valid: ${known.join(", ")}` : `did you mean ${meant}?`;
+    reportProblem([...path, "extras", key], `unknown key in extras of resolver ${name}; ${hint}`);
   }
   for (const key of resolver?.requires ?? []) {
     if (!Object.hasOwn(extras, key))
-      reportProblem([...path, "extras"], `the resolver ${name} needs ${key}: ${resolver?.extras[key]}`);
+      reportProblem([...path, "extras"], `resolver ${name} requires ${key}: ${resolver?.extras[key]}`);
   }
   const url = URL.parse(String(extras["url"] ?? ""));
   const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
-  // Tokens are written as user names, too: `https://ghp_…@host/`.
+  // Some services take a token as user name: `https://ghp_…@host/`.
   if (secret !== undefined || (url?.username ?? "") !== "" || (url?.password ?? "") !== "") {
     reportProblem(
       [...path, "extras", "url"],
-      "holds a secret, which would be written to lockfiles; say it by an identity instead",
+      "contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
     );
   }
   const texts = Object.entries(extras).map(([key, value]) => [key, String(value)] as const);
@@ -147,8 +168,8 @@ function ratesOf(ratelimit: OntologySettings, reportProblem: ReportProblem): Ont
     for (const service of rates.perService.keys()) {
       if (SERVICES.includes(service)) continue;
       const meant = nearest(service, SERVICES);
-      const hint = meant === undefined ? `there are ${SERVICES.join(", ")}` : `did you mean ${meant}?`;
-      reportProblem(["ratelimit", "per_service"], `there is no service ${JSON.stringify(service)}; ${hint}`);
+      const hint = meant === undefined ? `valid: ${SERVICES.join(", ")}` : `did you mean ${meant}?`;
+      reportProblem(["ratelimit", "per_service"], `unknown service ${JSON.stringify(service)}; ${hint}`);
     }
     return rates;
   } catch (error) {
@@ -159,9 +180,9 @@ function ratesOf(ratelimit: OntologySettings, reportProblem: ReportProblem): Ont
 }
 
 function readFlags(flags: OntofetchFlags): readonly Assignment[] {
-  const said: Assignment[] = [];
+  const assignments: Assignment[] = [];
   const set = (where: string, path: readonly string[], value: unknown) => {
-    if (value !== undefined) said.push({ path, value, where });
+    if (value !== undefined) assignments.push({ path, value, where });
   };
   set("--store", ["store"], flags.store);
   set("--lockfile", ["lockfile"], flags.lockfile);
@@ -169,23 +190,25 @@ function readFlags(flags: OntofetchFlags): readonly Assignment[] {
   set("--rate", ["ratelimit", "default"], flags.rate);
   set("--rate-per-service", ["ratelimit", "per_service"], flags.ratePerService);
   set("--shared-dir", ["ratelimit", "shared_dir"], flags.sharedDir);
-  return said;
+  return assignments;
 }
 
 function withAbsolutePaths(assignments: readonly Assignment[], folder: string): readonly Assignment[] {
-  return assignments.map(said => {
-    const isPath = PATHS.includes(said.path.join(".")) && typeof said.value === "string" && said.value !== "";
-    return isPath ? { ...said, value: resolve(folder, said.value as string) } : said;
+  return assignments.map(assignment => {
+    const { path, value } = assignment;
+    const isPath = PATHS.includes(path.join(".")) && typeof value === "string" && value !== "";
+    return isPath ? { ...assignment, value: resolve(folder, value) } : assignment;
   });
 }
 
-/** `hp:` with nothing behind it is a source that says nothing but its name. */
-function emptySource(said: Assignment): Assignment {
-  const isEmpty = said.path.length === 2 && said.path[0] === "sources" && said.value === null;
-  return isEmpty ? { ...said, value: {} } : said;
+/** In YAML, `hp:` without a value is null. As a source it means: all defaults. */
+function emptySource(assignment: Assignment): Assignment {
+  const { path, value } = assignment;
+  const isEmpty = path.length === 2 && path[0] === "sources" && value === null;
+  return isEmpty ? { ...assignment, value: {} } : assignment;
 }
 
 function withHint(problem: ConfigProblem): ConfigProblem {
   if (problem.message !== FILE_NOT_FOUND) return problem;
-  return { ...problem, message: `${problem.message}; "ontofetch init" makes one` };
+  return { ...problem, message: `${problem.message}; create one with "ontofetch init"` };
 }

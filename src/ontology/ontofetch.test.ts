@@ -26,7 +26,7 @@ const BAD = `
   lichen: { resolver: ols }
   dusk: {}
   sedge: {}
-  nobody: {}
+  missing: {}
   kelp-obo: { resolver: direct, target_formats: [obo], extras: { url: "http://purl.obolibrary.org/obo/kelp.owl" } }
 `;
 const FORMATS: Readonly<Record<string, string>> = {
@@ -44,18 +44,18 @@ const FORMATS: Readonly<Record<string, string>> = {
   "fern-zip": "rdf-xml",
 };
 
-test("every resolver's ontology is fetched, checked, stored and locked; what cannot be had says why", async t => {
+test("ontologies of every resolver are downloaded, checked, stored and locked; a failed source says why", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, `ratelimit: { default: 100/second }\nsources:${GOOD}${BAD}`);
   const results = await project.pull();
   assert.deepEqual(outcomes(results), {
     ...Object.fromEntries(Object.keys(FORMATS).map(id => [id, "fetched"])),
-    heron: "the licence of heron permits no download from BioPortal",
-    lichen: "OLS has lichen from a place that is not public (file:)",
-    dusk: "dusk is obsolete; reed replaces it",
-    sedge: "refused: it is a web page",
-    nobody: "the OBO registry has no nobody",
-    "kelp-obo": "refused: it is rdf-xml, and obo is wanted",
+    heron: "the licence of heron does not permit download from BioPortal",
+    lichen: "the file location of lichen in OLS is not public (file:)",
+    dusk: "dusk is obsolete, replaced by reed",
+    sedge: "rejected: file is an HTML page",
+    missing: "unknown ontology missing in the OBO registry",
+    "kelp-obo": "rejected: format is rdf-xml, wanted obo (target_formats)",
   });
 
   const store = join(project.folder, "ontologies");
@@ -78,7 +78,7 @@ test("every resolver's ontology is fetched, checked, stored and locked; what can
   assert.deepEqual(await readdir(join(store, ".ontofetch", "partial")), []);
   assert.deepEqual(await readdir(join(store, ".ontofetch", "drafts")), []);
 
-  // The signed address of a release is a key for an hour, and BioPortal's key is one for ever.
+  // The query of a release URL is a signature, and BioPortal has an API key: neither is written to a file.
   const lock = await readFile(join(project.folder, "ontologies.lock.json"), "utf8");
   const marsh = await readFile(
     join(store, "marsh", results[1]?.outcome === "fetched" ? results[1].stored.folder : "", "manifest.json"),
@@ -93,7 +93,7 @@ test("every resolver's ontology is fetched, checked, stored and locked; what can
   assert.deepEqual(faults, []);
 });
 
-test("a second pull asks whether anything has changed, and nothing is sent again", async t => {
+test("a second pull of unchanged files gets 304 and downloads nothing", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, `ratelimit: { default: 100/second }\nsources:${GOOD}`);
   await project.pull();
@@ -114,22 +114,24 @@ test("a second pull asks whether anything has changed, and nothing is sent again
       (later.hosts[host]?.statuses[status] ?? 0) - (earlier.hosts[host]?.statuses[status] ?? 0);
     assert.ok(news("304") > 0, host);
     assert.equal(news("206"), 0, host);
-    // A HEAD to see whether it answers over TLS brings no file.
+    // The HEAD request that probes for TLS returns no file.
     assert.ok(news("200") === 0, `${host}: ${news("200")}`);
   }
 });
 
-test("what is stored does not count for a format that is wanted now", async t => {
+test("a stored version in another format than the wanted one is not reused", async t => {
   const internet = await internetFor(t);
   const source = (formats: string) =>
     `sources:\n  fern: { resolver: direct, target_formats: [${formats}], extras: { url: "https://files.ontologies.example/fern.ofn" } }\n`;
   const project = await projectFor(t, internet, source("ofn"));
   assert.deepEqual(outcomes(await project.pull()), { fern: "fetched" });
   await project.write(source("owl"));
-  assert.deepEqual(outcomes(await project.pull()), { fern: "refused: it is functional, and owl is wanted" });
+  assert.deepEqual(outcomes(await project.pull()), {
+    fern: "rejected: format is functional, wanted owl (target_formats)",
+  });
 });
 
-test("a file that breaks off is gone on with, and the halves fit", async t => {
+test("an interrupted download is resumed, and the result has the right hash", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(t, internet, "sources:\n  alder: { target_formats: [owl] }\n");
   const [result] = await project.pull();
@@ -140,7 +142,7 @@ test("a file that breaks off is gone on with, and the halves fit", async t => {
   assert.equal(result.stored.manifest.sha256, known?.sha256);
 });
 
-test("a run that was stopped in the middle leaves nothing broken, and the next one goes on", async t => {
+test("an aborted pull leaves only a partial file, and the next pull resumes it", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(
     t,
@@ -166,7 +168,7 @@ test("a run that was stopped in the middle leaves nothing broken, and the next o
   assert.equal(result.stored.manifest.bytes, internet.ontologies.find(({ id }) => id === "titan")?.copies[1]?.bytes);
 });
 
-test("a server that asks for a pause is given it, once, and nobody hears of it", async t => {
+test("a 429 with Retry-After is waited out once, and the pull succeeds", async t => {
   const internet = await internetFor(t, {
     script: [{ act: "throttle", host: "files.ontologies.example", retryAfterS: 1, times: 1 }],
   });
@@ -179,7 +181,7 @@ test("a server that asks for a pause is given it, once, and nobody hears of it",
   assert.ok(second - first >= 1000 && second - first < 1900, `${second - first}`);
 });
 
-test("an outage of the registry is not one of its permanent addresses", async t => {
+test("a pull works by permanent URLs while the OBO registry is down", async t => {
   const internet = await internetFor(t, { script: [{ act: "outage", host: "obofoundry.org", how: "reset" }] });
   const project = await projectFor(t, internet, "sources:\n  reed: { target_formats: [obo] }\n");
   assert.deepEqual(outcomes(await project.pull()), { reed: "fetched" });

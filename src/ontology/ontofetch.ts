@@ -13,45 +13,80 @@ import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { createOntologyHub } from "./ontology-hub.ts";
 import { OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { describeFailure, type PlanEntry, type PlanItem, Planner } from "./planner.ts";
-import { Puller, type PullerDeps } from "./puller.ts";
+import { Puller } from "./puller.ts";
 import { appendRateUsage, RateUsageCounter } from "./rate-usage.ts";
 import { RedirectFollower } from "./redirect-follower.ts";
 import type { Source } from "./resolver.ts";
 
-export interface OntofetchOptions extends Pick<PullerDeps, "onBytes" | "onResume" | "onWait" | "signal"> {
+export interface OntofetchOptions {
+  /** Environment variables: API keys, identities and `DOCSTOKG_*`. Usually `process.env`. */
   readonly env: Environment;
+  /** Network options of the hub: proxy, TLS, replaced addresses. `allow_private` of the settings replaces `allowPrivate`. */
   readonly network?: NetworkOptions | undefined;
+  /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
-  /** Receives every event of the hub. */
+  /** Aborts every request and every wait. `plan` and `pull` then reject with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Receives every event of the hub. @default no listener */
   readonly listener?: ((event: HubEvent) => void) | undefined;
+  /** Called while a file is downloaded; `totalBytes` is undefined if the server does not announce the length. */
+  readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Called when an interrupted download continues; `bytes` is what was received before. */
+  readonly onResume?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Called when the pull of an ontology waits for another process that pulls the same one. */
+  readonly onWait?: ((id: string) => void) | undefined;
 }
 
 export interface PullOptions {
-  /** Exactly what the lockfile says, or a failure. @default false */
+  /** Accepts only the files whose hashes are in the lockfile; every other source fails. @default false */
   readonly isFrozen?: boolean | undefined;
-  /** All sources, so that the lockfile loses what is no source any more. @default false */
+  /**
+   * Says that `sources` are all sources of `sources.yaml`. Entries of other ids then leave the lockfile, or fail with
+   * `isFrozen`.
+   * @default false
+   */
   readonly isAll?: boolean | undefined;
+  /** Called once for each source, as soon as its result is known. */
   readonly onResult?: ((result: PullResult) => void) | undefined;
 }
 
-/** What became of one source. */
+/** The result of one source. */
 export type PullResult =
   | {
+      /** The id in `sources.yaml`. */
       readonly id: string;
-      /** `kept`: the store had exactly what the lockfile says, and nobody was asked. */
+      /**
+       * `fetched`: downloaded and stored. `unchanged`: the server says the stored version is current. `shared`: another
+       * process has just fetched or checked it. `kept`: with `isFrozen`, the store already has the locked file, and no
+       * request was sent.
+       */
       readonly outcome: "fetched" | "unchanged" | "shared" | "kept";
+      /** The version that is now in the store. */
       readonly stored: StoredVersion;
+      /** How many requests were sent for the file, redirects not counted. */
       readonly requests: number;
+      /** Bytes of an earlier, interrupted download that were not sent again. */
       readonly resumedBytes: number;
     }
-  | { readonly id: string; readonly outcome: "failed"; readonly message: string };
+  | {
+      /** The id in `sources.yaml`, or in the lockfile. */
+      readonly id: string;
+      readonly outcome: "failed";
+      /** Why, in one line. */
+      readonly message: string;
+    };
 
-/** No id, so that no ontology can have its name. */
+/** An id cannot contain "+", so this name cannot be the lock of an ontology. */
 const LOCKFILE_LOCK = "+lockfile";
 
-/** Plans and pulls what `sources.yaml` wants. Close it: its connections and its tallies wait for that. */
+/**
+ * Plans and pulls the ontologies of `sources.yaml`. Call `close` at the end: it closes connections and writes the rate
+ * usage that `ontofetch rl doctor` reads.
+ */
 export class Ontofetch {
+  /** The settings it was opened with. */
   readonly settings: OntofetchSettings;
+  /** The stored versions. */
   readonly store: OntologyStore;
   readonly #hub: Hub;
   readonly #usage: RateUsageCounter;
@@ -69,6 +104,7 @@ export class Ontofetch {
     this.#follower = new RedirectFollower(hub);
   }
 
+  /** Opens the hub, its cache and, with `sharedDir`, the shared store. @throws ConfigError if a folder cannot be created. */
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
     const { env, network, time, listener } = options;
     const usage = new RateUsageCounter();
@@ -77,14 +113,20 @@ export class Ontofetch {
     return new Ontofetch(settings, options, hub, usage);
   }
 
-  /** What would be fetched, and what cannot be. */
+  /**
+   * Asks the services which files a pull would fetch; downloads nothing. One item for each source, in the same order.
+   * @param probes whether a HEAD request to each file asks for its size and validators. @default true
+   */
   plan(sources: readonly Source[], probes = true): Promise<readonly PlanItem[]> {
     const { env, signal } = this.#options;
     const planner = new Planner({ hub: this.#hub, follower: this.#follower, env, time: this.#time, signal });
     return planner.plan(sources, { probes });
   }
 
-  /** Fetches what is new and locks what it came to. Failures are results; an abort rejects, and leaves nothing broken. */
+  /**
+   * Downloads, checks and stores the ontologies that are new or changed, then updates the lockfile. A failed source is a
+   * result, not an error. After an abort the store stays valid, and the next pull resumes partial files.
+   */
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
     const { isFrozen = false, isAll = false, onResult } = options;
     const { lockfile, check, maxFileBytes, parallel } = this.settings;
@@ -113,13 +155,16 @@ export class Ontofetch {
     }
     const unknownIds = isAll ? idsWithoutSource(lock, sources) : [];
     const refusals = unknownIds.map(
-      (id): PullResult => ({ id, outcome: "failed", message: "it is locked, and no source any more" }),
+      (id): PullResult => ({ id, outcome: "failed", message: "in the lockfile, but no longer in sources.yaml" }),
     );
     for (const result of refusals) onResult?.(result);
     return [...results, ...refusals];
   }
 
-  /** Ends what is open, and notes for `rl doctor` how long anybody waited. */
+  /**
+   * Closes the hub and appends the rate usage of this run for `ontofetch rl doctor`.
+   * @param command the name under which the usage is recorded, such as `pull`.
+   */
   async close(command: string): Promise<void> {
     const { signal } = this.#options;
     await (signal?.aborted ? this.#hub.destroy(signal.reason) : this.#hub.close());
@@ -141,14 +186,14 @@ export class Ontofetch {
     }
   }
 
-  /** By its bytes, not by what a manifest says of them. */
+  /** Hashes the file again, because the manifest does not notice damage on disk. */
   async #storedAsLocked({ source }: PlanEntry, { sha256 }: LockEntry): Promise<StoredVersion | undefined> {
     const stored = await this.store.findByHash(source.id, sha256);
     if (stored === undefined || (await hashFile(stored.path, this.#options.signal)) !== sha256) return undefined;
     return stored;
   }
 
-  /** Reads it again under its lock: another process may have locked other ontologies meanwhile. */
+  /** Reads the lockfile again under its lock, because another process may have added entries since. */
   async #updateLockfile(sources: readonly Source[], results: readonly PullResult[], isAll: boolean): Promise<void> {
     const { lockfile } = this.settings;
     await using _lock = await FileLock.acquire(this.store.lockPath(LOCKFILE_LOCK), { time: this.#time });
@@ -163,12 +208,12 @@ export class Ontofetch {
   }
 }
 
-/** Beside the limits it tells of. */
+/** Lies beside the shared limits, or in the store folder without them. */
 export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
   return join(sharedDir ?? join(store, ".ontofetch"), "ratelimits.jsonl");
 }
 
-/** So many at a time; the first error ends it, once those under way have ended. */
+/** Runs `parallel` items at a time. After the first error no item is started; the error is thrown when the running ones end. */
 async function runPool<Item, Result>(
   items: readonly Item[],
   parallel: number,

@@ -18,18 +18,18 @@ export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" |
   readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;
 }
 
-/** More than a process can send, so that "unlimited" needs no second way through the gate. */
+/** More than a process can send, so that "unlimited" is an ordinary rate. */
 const UNLIMITED: Rate = { limit: 1_000_000, windowUs: 1_000_000 };
-/** Names the user's own limits of hosts. */
+/** The path of the user's own `ratelimits.yaml`. */
 const LIMITS_VARIABLE = "DOCSTOKG_RLIMITS_YAML";
-/** Of one host: these files are large, and nobody is served sooner by fetching many at once. */
+/** Concurrent downloads from one host. The files are large, so more would only divide the bandwidth. */
 const FILES_AT_A_TIME = 2;
-/** A large file over a host that asks for pauses takes its time. */
+/** 30 minutes, because a large file from a host that sends Retry-After takes long. */
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
- * A hub under the ontology profile: each service is a group that is limited for each host it calls, `service:host`, on
- * top of what the shipped policy says of hosts. With a shared folder, limits are those of all processes that use it.
+ * Creates a hub in which each service is a policy group with `per_host: true`, so its keys are `service:host`. The limits
+ * of hosts in the shipped policy apply too. With `sharedDir`, all processes that use the folder share the limits.
  */
 export async function createOntologyHub(
   {
@@ -45,7 +45,7 @@ export async function createOntologyHub(
   return createHub({
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
-    // Registries and redirects name hosts; one of a private network is nobody's business but the user's.
+    // Registries and redirects can name any host, so private networks need the user's permission (allow_private).
     network: { ...network, allowPrivate: allowsPrivate },
     time,
     userAgent,
@@ -62,13 +62,15 @@ async function makeFolder(folder: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    throw new ConfigError([{ where: folder, path: "", message: `it cannot be made (${code})` }], { cause: error });
+    throw new ConfigError([{ where: folder, path: "", message: `cannot create the folder (${code})` }], {
+      cause: error,
+    });
   }
 }
 
 /**
- * The services' limits on top of the user's own file, if there is one. Throws a ConfigError for what is wrong with that,
- * by its lines.
+ * The limits of the services, added to the user's own ratelimits.yaml if there is one.
+ * @throws ConfigError with the lines of every problem in that file.
  */
 export async function ontologyLimits(rates: OntologyRates, env: Environment): Promise<RatelimitsOptions> {
   const file = env[LIMITS_VARIABLE];
@@ -79,7 +81,7 @@ export async function ontologyLimits(rates: OntologyRates, env: Environment): Pr
   return { ...own, groups: { ...own.groups, ...serviceLimits(rates).groups } };
 }
 
-/** What the hub is told of the services. HEAD counts: servers count it, or do not say. */
+/** One policy group for each service. HEAD requests count, because the services count them or do not say. */
 function serviceLimits({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
   const groups = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;

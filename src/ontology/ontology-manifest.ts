@@ -1,37 +1,82 @@
 import { z } from "zod";
+import type { OntologyFileFormat } from "./format.ts";
 
-/** What is known of one stored version: `manifest.json` beside its file. Never a secret, never a path of this machine. */
-const manifestSchema = z.object({
+/**
+ * `manifest.json`, which lies beside each stored file. It contains no secret and no path of this machine. Times are ISO
+ * 8601 in UTC.
+ */
+export interface OntologyManifest {
+  readonly manifest_version: 1;
+  /** The id in `sources.yaml`. */
+  readonly id: string;
+  /**
+   * The version in short form, after which the folder is named: the one in the file, else the one that the service
+   * announced, else `sha256-` and 12 digits of the hash.
+   */
+  readonly version: string;
+  /** The version as the file states it, often an IRI; null if the file states none. */
+  readonly version_in_file: string | null;
+  /** The resolver that found the URL. */
+  readonly resolver: string;
+  /** The service whose rate limits applied. */
+  readonly service: string;
+  /** The URL that the resolver returned. */
+  readonly url: string;
+  /** The URL after all redirects, without its query, which may contain a signature. */
+  readonly final_url: string;
+  /** The format that the bytes of the file show. */
+  readonly format: OntologyFileFormat;
+  /** The name of the file in its folder. */
+  readonly file: string;
+  /** Length of the stored file, after unpacking. */
+  readonly bytes: number;
+  /** SHA-256 of the stored file in lower-case hexadecimal, after unpacking. */
+  readonly sha256: string;
+  /** The file as it was received, if it was compressed; else null. */
+  readonly received: { readonly packing: string; readonly bytes: number; readonly sha256: string } | null;
+  /** The `ETag` of the response; null if it had none. */
+  readonly etag: string | null;
+  /** The `Last-Modified` of the response; null if it had none. */
+  readonly last_modified: string | null;
+  /** The licence that the service states; null if it states none. */
+  readonly licence: string | null;
+  /** How the file was checked: the depth (`full`, `end`, `none`), and how many statements of which kind a parser found. */
+  readonly checks: {
+    readonly depth: string;
+    readonly statements?: number | undefined;
+    /** What `statements` counts: triples, stanzas, axioms, elements or values. */
+    readonly of?: string | undefined;
+  };
+  /** When the file was downloaded. */
+  readonly fetched_at: string;
+  /** When the file was downloaded, or when the server last answered that it has not changed. */
+  readonly checked_at: string;
+}
+
+const manifestSchema: z.ZodType<OntologyManifest> = z.object({
   manifest_version: z.literal(1),
   id: z.string(),
-  /** What people call it; the folder is named after it. */
   version: z.string(),
-  /** As the file says it. */
   version_in_file: z.string().nullable(),
   resolver: z.string(),
   service: z.string(),
   url: z.string(),
-  /** Where redirects led in the end, without its query: that may be signed. */
   final_url: z.string(),
   format: z.enum(["rdf-xml", "owl-xml", "obo", "obographs", "turtle", "functional", "json-ld"]),
-  /** Within the folder. */
+  // The name becomes part of a path, so it must not contain a separator.
   file: z.string().regex(/^[\w.+-]+$/),
   bytes: z.number().int().nonnegative(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** As it came, where it came packed. */
   received: z.object({ packing: z.string(), bytes: z.number(), sha256: z.string() }).nullable(),
   etag: z.string().nullable(),
   last_modified: z.string().nullable(),
   licence: z.string().nullable(),
   checks: z.object({ depth: z.string(), statements: z.number().optional(), of: z.string().optional() }),
   fetched_at: z.string(),
-  /** When its server last said that it has not changed. */
   checked_at: z.string(),
 });
 
-export type OntologyManifest = z.output<typeof manifestSchema>;
-
-/** Undefined for what is none. */
+/** Undefined if the text is not a manifest. */
 export function parseManifest(text: string): OntologyManifest | undefined {
   try {
     return manifestSchema.safeParse(JSON.parse(text)).data;

@@ -7,50 +7,56 @@ import { hashFile } from "../files/file-hash.ts";
 import { folderOf } from "./checks/file-version.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
 
-/** A version that lies in the store. */
+/** One version of an ontology in the store folder. */
 export interface StoredVersion {
+  /** The id in `sources.yaml`. */
   readonly id: string;
-  /** The name of its folder. */
+  /** The name of the version's folder inside the folder of the ontology. */
   readonly folder: string;
+  /** The content of `manifest.json`. */
   readonly manifest: OntologyManifest;
-  /** Absolute. */
+  /** Absolute path of the ontology file. */
   readonly path: string;
 }
 
-/** What is ours and no ontology: halves of files, drafts, locks. */
+/** Holds partial files, drafts and locks. Its name begins with a dot, which no id does. */
 const INTERNAL_FOLDER = ".ontofetch";
 const MANIFEST = "manifest.json";
 
 /**
- * Files as `<id>/<version>/<id>.<ending>`, each with its manifest. A version appears whole, by one rename, or not at all;
- * what lies there is never written again.
+ * Ontology files as `<id>/<version>/<id>.<extension>`, each with its manifest. A version appears complete, by one rename,
+ * or not at all, and its file is never modified afterwards.
  */
 export class OntologyStore {
+  /** Absolute path of the store folder. */
   readonly root: string;
 
   constructor(root: string) {
     this.root = root;
   }
 
-  /** Where a file gathers while it comes. Another format is another file. */
+  /** The file that an unfinished download of this ontology is written to. */
   partialPath(id: string): string {
     return join(this.root, INTERNAL_FOLDER, "partial", `${id}.part`);
   }
 
+  /** The lock file of an ontology, by its id, or of the lockfile. */
   lockPath(name: string): string {
     return join(this.root, INTERNAL_FOLDER, "locks", `${name}.lock`);
   }
 
+  /** A path in the folder of internal files. */
   internalPath(name: string): string {
     return join(this.root, INTERNAL_FOLDER, name);
   }
 
+  /** The ids of all ontologies that have a folder, sorted. */
   async ids(): Promise<readonly string[]> {
     const entries = await foldersIn(this.root);
     return entries.filter(name => !name.startsWith(".")).sort();
   }
 
-  /** The newest first. What is no version, a folder without a manifest say, is left out. */
+  /** All versions of an ontology, the newest first. A folder without a valid manifest is left out. */
   async versions(id: string): Promise<readonly StoredVersion[]> {
     const folders = await foldersIn(join(this.root, id));
     const found = await Promise.all(folders.map(folder => this.version(id, folder)));
@@ -59,13 +65,14 @@ export class OntologyStore {
       .sort((a, b) => compare(b.manifest.fetched_at, a.manifest.fetched_at) || compare(b.folder, a.folder));
   }
 
+  /** The version in this folder; undefined if the folder has no valid manifest. */
   async version(id: string, folder: string): Promise<StoredVersion | undefined> {
     const text = await textOf(join(this.root, id, folder, MANIFEST));
     const manifest = text === undefined ? undefined : parseManifest(text);
     return manifest && { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
   }
 
-  /** The stored version with these bytes, if its file is there in its whole length. */
+  /** The stored version whose manifest has this hash and whose file has the length in the manifest. */
   async findByHash(id: string, sha256: string): Promise<StoredVersion | undefined> {
     for (const version of await this.versions(id)) {
       if (version.manifest.sha256 === sha256 && (await sizeOf(version.path)) === version.manifest.bytes) return version;
@@ -74,15 +81,15 @@ export class OntologyStore {
   }
 
   /**
-   * Puts a finished file in its place. The same bytes under the same version are not stored twice; other bytes under a
-   * version that is there already get a folder that says so.
+   * Moves a finished file to its folder. Equal bytes under the same version are stored once. If the version exists with
+   * other bytes, the folder name gets a suffix from the hash.
    */
   async add(file: string, manifest: OntologyManifest): Promise<StoredVersion> {
     const { id, version, sha256 } = manifest;
     const name = folderOf(version);
     for (const folder of [name, `${name}+${sha256.slice(0, 8)}`]) {
       const there = await this.version(id, folder);
-      // By its bytes: a file that was damaged where it lies is replaced.
+      // Compare the bytes, not the manifest: a stored file that was damaged on disk is replaced.
       if (there !== undefined && (await hashFile(there.path)) === sha256) {
         await rm(file, { force: true });
         await writeAtomically(
@@ -95,29 +102,29 @@ export class OntologyStore {
       await this.#moveIntoPlace(file, manifest, folder);
       return { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
     }
-    throw new Error(`${id} ${version} is there already with other bytes, twice`);
+    throw new Error(`version ${version} of ${id} is already stored twice with other content`);
   }
 
-  /** Notes when a version was last found to be current. */
+  /** Writes changed fields of the manifest, such as the time of the last check. */
   async updateManifest(version: StoredVersion, changes: Partial<OntologyManifest>): Promise<StoredVersion> {
     const manifest = { ...version.manifest, ...changes };
     await writeAtomically(join(this.root, version.id, version.folder, MANIFEST), formatManifest(manifest));
     return { ...version, manifest };
   }
 
-  /** Out of sight first, by one rename, so that nobody finds half a version. */
+  /** Renames the folder before it deletes the files, so that other processes never see half a version. */
   async remove({ id, folder }: StoredVersion): Promise<void> {
     const trash = this.internalPath(join("removed", randomUUID()));
     await moveDurably(join(this.root, id, folder), trash);
     await rm(trash, { recursive: true, force: true });
   }
 
-  /** What a process that was killed has left of a version that it was about to place. For who holds the id's lock. */
+  /** Deletes the draft that a killed process has left. The caller must hold the lock of the id. */
   async removeDraft(id: string): Promise<void> {
     await rm(this.#draftPath(id), { recursive: true, force: true });
   }
 
-  /** One for each id: only one process at a time is at it. */
+  /** One draft per id is enough: the lock of the id admits one process at a time. */
   #draftPath(id: string): string {
     return this.internalPath(join("drafts", id));
   }
@@ -130,7 +137,7 @@ export class OntologyStore {
       await rename(file, join(draft, manifest.file));
       await writeAtomically(join(draft, MANIFEST), formatManifest(manifest));
       const target = join(this.root, manifest.id, folder);
-      // A folder without a manifest is nothing that we have made, or what is left of it.
+      // `rename` fails on a folder that is not empty. The folder has no valid manifest or a damaged file, see `add`.
       await rm(target, { recursive: true, force: true });
       await moveDurably(draft, target);
     } finally {

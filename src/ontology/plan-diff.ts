@@ -1,19 +1,19 @@
 import { type Lockfile, matchesSource } from "./lockfile.ts";
 import type { PlanItem } from "./planner.ts";
 
-/** How a source stands to its entry in the lockfile. */
+/** The difference between a source and its entry in the lockfile. */
 export interface PlanChange {
   readonly id: string;
   readonly change: "added" | "removed" | "changed" | "same" | "unknown";
-  /** What differs, each with both values. */
+  /** The fields that differ, each with both values. */
   readonly fields: readonly { readonly field: string; readonly locked: string; readonly planned: string }[];
-  /** Why nothing can be said. */
+  /** Why the comparison was not possible, for `unknown`. */
   readonly message?: string | undefined;
 }
 
 /**
- * What a pull would change. A version that only the file itself names cannot be compared before it is there; the
- * validators of its server stand for it, and a size where there is nothing better.
+ * What a pull would change. The version is often stated only inside the file, so the validators of the server are compared
+ * instead: the ETag, or Last-Modified if one side has no ETag.
  */
 export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly PlanChange[] {
   const changes = items.map((item): PlanChange => {

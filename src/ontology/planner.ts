@@ -20,29 +20,42 @@ import { runTaskPool, type TaskPoolOptions, type WaitMode } from "./task-pool.ts
 /** A file that a pull would fetch. */
 export interface PlanEntry {
   readonly kind: "fetch";
+  /** The entry of `sources.yaml`. */
   readonly source: Source;
+  /** The service whose rate limits apply: the first half of `service:host`. */
   readonly service: string;
+  /** Where the download begins; redirects may lead elsewhere. */
   readonly url: string;
+  /** The `Accept` header of the download. */
   readonly accept: string;
-  /** As far as names and services tell. */
+  /** The format that the service or the file name suggests; undefined if neither does. The bytes decide. */
   readonly format: TargetFormat | undefined;
+  /** The version that the service announces; undefined if it announces none. */
   readonly version: string | undefined;
+  /** The licence that the service states; undefined if it states none. */
   readonly licence: string | undefined;
+  /** Remarks for the reader of the plan, each a sentence. */
   readonly notes: readonly string[];
-  /** What a HEAD request brought to light, if one was sent. */
+  /** `Content-Length` of the HEAD response; undefined if no HEAD was sent or the server did not say. */
   readonly bytes?: number | undefined;
+  /** `ETag` of the HEAD response. */
   readonly etag?: string | undefined;
+  /** `Last-Modified` of the HEAD response. */
   readonly lastModified?: string | undefined;
 }
 
-/** A source that has no file for us, and why. */
+/** A source for which no file can be fetched. */
 export interface PlanRefusal {
   readonly kind: "refused";
+  /** The entry of `sources.yaml`. */
   readonly source: Source;
+  /** Why, for programs. */
   readonly reason: RefusalReason;
+  /** Why, for people, in one line. */
   readonly message: string;
 }
 
+/** One source of a plan. */
 export type PlanItem = PlanEntry | PlanRefusal;
 
 export interface PlannerDeps {
@@ -53,13 +66,13 @@ export interface PlannerDeps {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A registry of some hundred ontologies is half a megabyte. */
+/** The OBO registry, the largest of these responses, has half a megabyte. */
 const RESPONSE_BYTES_MAX = 16_000_000;
 const PARALLEL = 8;
-/** A service that is down is not worth more of anybody's time: its sources are told so. */
+/** A plan waits at most one minute for an open circuit or a cooldown; then the source is refused. */
 const MAX_BREAKER_WAIT_MS = 60_000;
 
-/** Asks services where their files are. Nothing is fetched; each question is asked once, whoever needs its answer. */
+/** Asks services for the URLs of files; downloads no file. Sources that need the same registry request share one response. */
 export class Planner {
   readonly #deps: PlannerDeps;
   readonly #responses = new Map<string, Promise<RegistryResponse>>();
@@ -68,7 +81,7 @@ export class Planner {
     this.#deps = deps;
   }
 
-  /** In the order of the sources. A source that cannot be had is an item that says why. */
+  /** One item for each source, in the same order. */
   async plan(
     sources: readonly Source[],
     { probes = true }: { readonly probes?: boolean } = {},
@@ -86,10 +99,10 @@ export class Planner {
 
   async #resolve(source: Source, mode: WaitMode): Promise<PlanItem> {
     const resolver = RESOLVERS.get(source.resolver);
-    if (resolver === undefined) throw new RangeError(`${source.resolver} is no resolver`);
+    if (resolver === undefined) throw new RangeError(`unknown resolver ${source.resolver}`);
     const { keyVariable } = resolver;
     if (keyVariable !== undefined && !this.#deps.env[keyVariable]) {
-      const message = `${resolver.name} needs a key; put it into ${keyVariable}`;
+      const message = `${resolver.name} needs an API key in ${keyVariable}`;
       return { kind: "refused", source, reason: "key", message };
     }
     const finding = await this.#find(source, resolver, mode);
@@ -99,10 +112,10 @@ export class Planner {
   }
 
   async #find(source: Source, resolver: OntologyResolver, mode: WaitMode): Promise<OntologyFinding> {
-    const question = resolver.requestFor(source);
-    if (question === undefined) return resolver.read(source, undefined);
+    const request = resolver.requestFor(source);
+    if (request === undefined) return resolver.read(source, undefined);
     try {
-      return resolver.read(source, await this.#cachedResponse(question, resolver.service, mode));
+      return resolver.read(source, await this.#cachedResponse(request, resolver.service, mode));
     } catch (error) {
       this.#deps.signal?.throwIfAborted();
       if (mode === "fail" && error instanceof RejectedError) throw error;
@@ -112,13 +125,13 @@ export class Planner {
     }
   }
 
-  /** One request for all who ask the same. A refusal is nobody's answer: whoever comes next asks again. */
-  #cachedResponse(question: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {
-    const known = this.#responses.get(question.url);
+  /** Sends each request once. A failed request is not kept, so the next source sends it again. */
+  #cachedResponse(request: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {
+    const known = this.#responses.get(request.url);
     if (known !== undefined) return known;
-    const pendingResponse = this.#send(question, service, mode);
-    this.#responses.set(question.url, pendingResponse);
-    pendingResponse.catch(() => this.#responses.delete(question.url));
+    const pendingResponse = this.#send(request, service, mode);
+    this.#responses.set(request.url, pendingResponse);
+    pendingResponse.catch(() => this.#responses.delete(request.url));
     return pendingResponse;
   }
 
@@ -132,7 +145,7 @@ export class Planner {
     return { status: response.status, body: await textOf(response) };
   }
 
-  /** Size and validators, where a server tells them without sending the file. */
+  /** Asks for size and validators with a HEAD request. */
   async #probe(entry: PlanEntry, mode: WaitMode): Promise<PlanItem> {
     const { follower, signal } = this.#deps;
     const { url, accept, service, notes } = entry;
@@ -141,7 +154,7 @@ export class Planner {
       const { response } = await follower.follow(url, call);
       await response.body.dump();
       const { statusCode, headers } = response;
-      if (statusCode !== 200) return { ...entry, notes: [...notes, `HEAD was answered with ${statusCode}`] };
+      if (statusCode !== 200) return { ...entry, notes: [...notes, `HEAD returned status ${statusCode}`] };
       const length = fieldLine(headers["content-length"]) ?? "";
       return {
         ...entry,
@@ -152,7 +165,7 @@ export class Planner {
     } catch (error) {
       signal?.throwIfAborted();
       if (mode === "fail" && error instanceof RejectedError) throw error;
-      return { ...entry, notes: [...notes, `its size is not known: ${describeFailure(error)}`] };
+      return { ...entry, notes: [...notes, `size unknown: ${describeFailure(error)}`] };
     }
   }
 }
@@ -161,7 +174,6 @@ async function unchanged(item: PlanItem): Promise<PlanItem> {
   return item;
 }
 
-/** What both modes mean to the hub. */
 function callOptionsFor(service: string, mode: WaitMode) {
   const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
   return { role: "metadata", service, maxWaitMs, maxBreakerWaitMs: mode === "fail" ? 0 : MAX_BREAKER_WAIT_MS } as const;
@@ -172,16 +184,16 @@ async function textOf(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > RESPONSE_BYTES_MAX) throw new DownloadError(`an answer of more than ${RESPONSE_BYTES_MAX} bytes`);
+    if (bytes > RESPONSE_BYTES_MAX) throw new DownloadError(`response larger than ${RESPONSE_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** In one line, with the cause where fetch has hidden it. */
+/** One line. `fetch` hides the reason of a network error in `cause`. */
 export function describeFailure(error: unknown): string {
   if (error instanceof PrivateAddressError) {
-    return `${error.host} is of a private network; allow_private: true in sources.yaml permits that`;
+    return `${error.host} is in a private network; set allow_private: true in sources.yaml to permit it`;
   }
   if (isDocstokgError(error)) return error.message;
   const { message, cause } = error as Error;

@@ -23,9 +23,9 @@ export interface PullerDeps {
   readonly maxFileBytes: number;
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
-  /** Told when a file broke off, and is gone on with. */
+  /** Called when an interrupted download continues. */
   readonly onResume?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
-  /** Told when another process is at the same ontology. */
+  /** Called when another process holds the lock of the ontology. */
   readonly onWait?: ((id: string) => void) | undefined;
 }
 
@@ -33,20 +33,20 @@ export interface PullOutcome {
   /** `shared`: another process has just fetched or checked it. */
   readonly outcome: "fetched" | "unchanged" | "shared";
   readonly stored: StoredVersion;
-  /** How often the file was asked for, and what did not have to be sent again. */
   readonly requests: number;
+  /** Bytes of an interrupted download that were not sent again. */
   readonly resumedBytes: number;
 }
 
-/** Hosts that ask for pauses are waited for, hosts that are down not for ever. */
+/** A pull waits at most 5 minutes for an open circuit or a cooldown. */
 const MAX_BREAKER_WAIT_MS = 300_000;
-/** A file that comes broken in its announced length is fetched once more, from the beginning. */
+/** A file of the announced length can still be incomplete. It is fetched once more, from the beginning. */
 const FETCHES_MAX = 2;
 
-/** Fetches files, judges them, and puts into the store what is sound. */
+/** Downloads files, checks them, and adds valid ones to the store. */
 export class Puller {
   readonly #deps: PullerDeps;
-  /** Whatever was checked since then was checked for this run, too. */
+  /** When this run began. A version that another process has checked since then is not checked again. */
   readonly #since: string;
 
   constructor(deps: PullerDeps) {
@@ -55,8 +55,8 @@ export class Puller {
   }
 
   /**
-   * One ontology, whole and sound in the store, or a DownloadError that says why not. `sha256` is what it must come to.
-   * Only one process at a time fetches an ontology; the others find what it has left.
+   * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file with
+   * this hash is accepted. A lock lets one process at a time fetch an ontology; the others then find its result.
    */
   async pull(entry: PlanEntry, sha256?: string): Promise<PullOutcome> {
     const { store, time, signal, onWait } = this.#deps;
@@ -64,7 +64,7 @@ export class Puller {
     await using _lock = await FileLock.acquire(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
     const current = await this.#current(entry);
     const checkedAt = current?.manifest.checked_at ?? "";
-    // What was checked in the future was checked by a clock that was wrong, nobody knows when.
+    // A time in the future comes from a clock that was wrong, so it does not show that the version is fresh.
     const isFresh = current !== undefined && checkedAt >= this.#since && checkedAt <= stamp(time);
     if (isFresh && (sha256 === undefined || current.manifest.sha256 === sha256)) {
       return { outcome: "shared", stored: current, requests: 0, resumedBytes: 0 };
@@ -76,7 +76,7 @@ export class Puller {
     }
   }
 
-  /** The newest version of the same address whose file is there: what a server is asked for changes since. */
+  /** The newest stored version of this URL in a wanted format; its validators make the request conditional. */
   async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
     const { store } = this.#deps;
     const isWanted = ({ format }: OntologyManifest) =>
@@ -122,8 +122,7 @@ export class Puller {
       },
     });
     if (saved.kind === "unchanged") {
-      if (current === undefined)
-        return { problem: "its server says that it has not changed, and we have none", isFinal: true };
+      if (current === undefined) return { problem: "the server returned 304, but no version is stored", isFinal: true };
       return {
         outcome: "unchanged",
         stored: await store.updateManifest(current, { checked_at: stamp(time) }),
@@ -154,14 +153,18 @@ export class Puller {
     const unpackedFile = await unpackLayers(path, saved, { maxBytes: maxFileBytes, signal });
     try {
       if (sha256 !== undefined && unpackedFile.sha256 !== sha256) {
-        const problem = `it is not what the lockfile says: sha256 ${unpackedFile.sha256.slice(0, 12)}… instead of ${sha256.slice(0, 12)}…`;
+        const problem = `sha256 differs from the lockfile: ${unpackedFile.sha256.slice(0, 12)}…, expected ${sha256.slice(0, 12)}…`;
         return { problem, isFinal: true };
       }
       const found = await inspectFile(unpackedFile.path, check, signal);
-      if (found.kind !== "valid") return { problem: `refused: ${found.problem}`, isFinal: found.kind === "trap" };
+      if (found.kind !== "valid")
+        return { problem: `rejected: ${found.problem}`, isFinal: found.kind === "wrong-content" };
       const wanted = entry.source.targetFormats;
       if (wanted.length > 0 && !wanted.includes(targetFormatOf(found.format))) {
-        return { problem: `refused: it is ${found.format}, and ${wanted.join(", ")} is wanted`, isFinal: true };
+        return {
+          problem: `rejected: format is ${found.format}, wanted ${wanted.join(", ")} (target_formats)`,
+          isFinal: true,
+        };
       }
       const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: stamp(time) });
       const stored = await store.add(unpackedFile.path, manifest);
@@ -187,11 +190,11 @@ function describeFailure(
   if (refusal !== undefined) return refusal.message;
   const line = beginning
     .replace(/<[^>]*>/g, " ")
-    // A terminal obeys some of what a server may say.
+    // Control characters from a server could change the terminal.
     .replace(/[\s\p{Cc}]+/gu, " ")
     .trim();
   const excerpt = line === "" ? "" : ` (${line.slice(0, 100)})`;
-  return `${host} answered ${status}${excerpt}`;
+  return `${host} returned status ${status}${excerpt}`;
 }
 
 function stamp(time: Time): string {

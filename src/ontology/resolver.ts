@@ -1,26 +1,28 @@
 /**
- * A resolver turns a source into a question for its service, and the answer into a file to fetch. Both are pure: who
- * sends the question, and when, is decided by the planner and the hub.
+ * A resolver turns a source into a request to its service, and the response into the URL of a file. Both functions are
+ * pure: the planner and the hub send the request.
  */
 import type { TargetFormat } from "./format.ts";
 
-/** One ontology that is wanted, as `sources.yaml` says it, with what it inherits. */
+/** One entry of `sources` in `sources.yaml`, with the values that it inherits from `defaults`. */
 export interface Source {
-  /** Names its folder, its entry in the lockfile, and what its service is asked for unless `extras` say otherwise. */
+  /** Names the folder and the entry in the lockfile, and is the ontology's name at the service unless `extras` names another. */
   readonly id: string;
+  /** `obo`, `ols`, `bioportal`, `bioregistry`, `lov`, `direct` or `skos`. @default "obo" */
   readonly resolver: string;
-  /** In order of preference; the first that the service has is fetched. Empty for whatever there is. */
+  /** In order of preference: the first one that the service has is fetched. Empty accepts every format. */
   readonly targetFormats: readonly TargetFormat[];
+  /** Further values for the resolver, such as `url` for `direct`. */
   readonly extras: Readonly<Record<string, string>>;
 }
 
-/** What to ask a service. Keys are not part of it: the hub adds them for the host. */
+/** A request to a service. It contains no API key: the hub adds it for the host. */
 export interface RegistryRequest {
   readonly url: string;
   readonly accept: string;
 }
 
-/** What came back, whatever its status. */
+/** The response of a service, with any status. */
 export interface RegistryResponse {
   readonly status: number;
   readonly body: string;
@@ -29,14 +31,20 @@ export interface RegistryResponse {
 /** A file that can be fetched. */
 export interface OntologyCandidate {
   readonly url: string;
-  /** What the service says it is; the bytes decide. */
+  /** The format that the service or the name suggests. The bytes decide later. */
   readonly format: TargetFormat | undefined;
   readonly version: string | undefined;
   readonly licence: string | undefined;
-  /** What the reader of a plan should know. */
+  /** Remarks for the reader of a plan. */
   readonly notes: readonly string[];
 }
 
+/**
+ * Why no file can be fetched. `unknown`: the service, or the lockfile with `--frozen`, does not have the ontology.
+ * `obsolete`: the registry marks it as obsolete. `no-file`: it has no file of it. `no-format`: not in a wanted format. `not-public`: the URL is not http or https.
+ * `licence`: the licence does not permit the download. `key`: an API key is missing or was rejected. `unreadable`: the
+ * response could not be parsed. `trouble`: the service did not respond, or returned an error status.
+ */
 export type RefusalReason =
   | "unknown"
   | "obsolete"
@@ -54,19 +62,19 @@ export type OntologyFinding =
 
 export interface OntologyResolver {
   readonly name: string;
-  /** Whose limits its requests are held to: the first half of `service:host`. */
+  /** The service whose rate limits apply: the first half of `service:host`. */
   readonly service: string;
-  /** What `extras` it understands, each with what it means. */
+  /** The valid keys of `extras`, each with a description for messages. */
   readonly extras: Readonly<Record<string, string>>;
-  /** Those without which it cannot work. */
+  /** The keys of `extras` that must be present. */
   readonly requires: readonly string[];
-  /** The variable that holds the key its service insists on. */
+  /** The environment variable of the API key, if the service requires one. */
   readonly keyVariable?: string | undefined;
-  /** What its files are asked for as. @default anything */
+  /** The `Accept` header for its files. @default any format */
   readonly accept?: string | undefined;
-  /** Undefined where nobody needs to be asked. */
+  /** The request to the service; undefined if none is needed. */
   requestFor(source: Source): RegistryRequest | undefined;
-  /** `answer` is undefined where nobody was asked, or where nobody answered. */
+  /** `response` is undefined if no request was needed, or if the service did not respond. */
   read(source: Source, response: RegistryResponse | undefined): OntologyFinding;
 }
 
@@ -82,24 +90,24 @@ export function found(candidate: Partial<OntologyCandidate> & Pick<OntologyCandi
   return { kind: "found", candidate: { url, format, version, licence, notes } };
 }
 
-/** What all services share: who has no answer, an error or no JSON is told apart here. */
+/** Parses the response of a service as JSON, or returns the refusal for a missing response, an error status or invalid JSON. */
 export function readJson(
   service: string,
   response: RegistryResponse | undefined,
 ): { readonly value: unknown } | OntologyFinding {
-  if (response === undefined) return refused("trouble", `${service} did not answer`);
+  if (response === undefined) return refused("trouble", `${service} did not respond`);
   const { status, body } = response;
-  if (status === 404) return refused("unknown", `${service} does not know it`);
-  if (status !== 200) return refused("trouble", `${service} answered ${status}`);
+  if (status === 404) return refused("unknown", `${service} does not know the ontology`);
+  if (status !== 200) return refused("trouble", `${service} returned status ${status}`);
   try {
     return { value: JSON.parse(body) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return refused("unreadable", `${service} answered with something that is no JSON`);
+    return refused("unreadable", `${service} returned invalid JSON`);
   }
 }
 
-/** The first of the wanted formats that is there; of what is there the first, when nothing in particular is wanted. */
+/** The offer in the most preferred wanted format; the first offer if no format is wanted. */
 export function chooseOffer<Offer extends { readonly format: TargetFormat | undefined }>(
   offers: readonly Offer[],
   wanted: readonly TargetFormat[],
@@ -112,7 +120,7 @@ export function chooseOffer<Offer extends { readonly format: TargetFormat | unde
   return undefined;
 }
 
-/** An address that can be fetched; undefined for other schemes, which may name files of somebody else's machine. */
+/** An http or https URL without credentials and fragment; undefined for other schemes, such as `file:`. */
 export function webUrlWithoutCredentials(text: unknown): string | undefined {
   if (typeof text !== "string" || text.length > 4096) return undefined;
   const url = URL.parse(text.trim());
@@ -123,12 +131,13 @@ export function webUrlWithoutCredentials(text: unknown): string | undefined {
   return url.href;
 }
 
-/** A field of what a service said, where it has the expected type; names from the network reach no prototype. */
+/** The string at a path in parsed JSON; undefined if it is missing, blank or not a string. At most 512 characters. */
 export function textAt(value: unknown, ...path: readonly string[]): string | undefined {
-  const held = valueAt(value, ...path);
-  return typeof held === "string" && held.trim() !== "" ? held.trim().slice(0, 512) : undefined;
+  const text = valueAt(value, ...path);
+  return typeof text === "string" && text.trim() !== "" ? text.trim().slice(0, 512) : undefined;
 }
 
+/** Reads own properties only, because names from the network must not reach a prototype. */
 export function valueAt(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (at, key) => (typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined),
@@ -137,6 +146,6 @@ export function valueAt(value: unknown, ...path: readonly string[]): unknown {
 }
 
 export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
-  const held = valueAt(value, ...path);
-  return Array.isArray(held) ? held : [];
+  const list = valueAt(value, ...path);
+  return Array.isArray(list) ? list : [];
 }

@@ -3,20 +3,27 @@ import { parseRateMap, parseRates, type Rate } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
 import { parseOptions } from "../policy/parse-options.ts";
 
-/** How often the services of ontologies may be asked. A rate is a text such as `8/second`; null means unlimited. */
+/**
+ * Rate limits of ontology services. A rate is a string such as `8/second` or `8/second+300/minute`, or a list of such
+ * strings; null means unlimited. A single per-second rate above 5/second also gets the window 300/minute.
+ */
 export interface OntologySettings {
-  /** For services that `per_service` does not name. @default "8/second", held to 300/minute */
+  /** The limit of services that `per_service` does not name. @default "8/second", with 300/minute */
   readonly default?: string | readonly string[] | null | undefined;
-  /** By service: a map, or `"ols:4/second;bioportal:2/second"`. */
+  /** Limits by service name: a map, or a string such as `"ols:4/second;bioportal:2/second"`. @default none */
   readonly per_service?: string | Readonly<Record<string, string | readonly string[] | null>> | undefined;
-  /** Widens every window, for the network's sake. @default 25 */
+  /** Milliseconds added to every window to absorb network jitter (law L12), 0 to 60000. @default 25 */
   readonly guard_ms?: number | undefined;
-  /** Processes that name the same folder keep one limit together, by a file in it. @default each has its own */
+  /**
+   * A folder. Processes that name the same folder share their limits and cooldowns through a SQLite file in it.
+   * @default none: each process has its own limits
+   */
   readonly shared_dir?: string | undefined;
 }
 
-/** Rates by service, complete. An empty list is unlimited. */
+/** Parsed rates. An empty list means unlimited. */
 export interface OntologyRates {
+  /** The rates of services that `perService` does not name. */
   readonly default: readonly Rate[];
   readonly perService: ReadonlyMap<string, readonly Rate[]>;
   readonly guardMs: number | undefined;
@@ -36,7 +43,7 @@ const schema = z.strictObject({
   shared_dir: z.string().min(1).optional(),
 });
 
-/** Reads the settings, or throws a ConfigError that lists what is wrong with them. */
+/** @throws ConfigError that lists every invalid setting. */
 export function parseOntologySettings(settings: OntologySettings): OntologyRates {
   const where = "initManager";
   const {
@@ -63,11 +70,11 @@ export function parseOntologySettings(settings: OntologySettings): OntologyRates
   return { default: at("default", () => ratesOf(fallback)), perService: new Map(perService), guardMs, sharedDir };
 }
 
-/** Part of keys and tables, so that it must not look like more. Throws a RangeError. */
+/** @throws RangeError: a colon or a space in a service name would make keys and table cells ambiguous. */
 export function checkServiceName(name: string): void {
   if (/^[\w.-]{1,64}$/.test(name)) return;
   throw new RangeError(
-    `${JSON.stringify(name.slice(0, 80))} is not the name of a service; use letters, digits, ".", "_" and "-"`,
+    `invalid service name ${JSON.stringify(name.slice(0, 80))}; use 1 to 64 letters, digits, ".", "_" and "-"`,
   );
 }
 
@@ -75,7 +82,7 @@ function ratesOf(text: string | readonly string[] | null): readonly Rate[] {
   return text === null ? [] : guarded(parseRates(text));
 }
 
-/** A lone per-second rate says nothing about a long crawl: its minute is held to 300 where it would exceed that. */
+/** Adds the window 300/minute to a single per-second rate that would permit more, because such a rate limits no long crawl. */
 function guarded(rates: readonly Rate[]): readonly Rate[] {
   const [only, ...others] = rates;
   const needsGuard = only?.windowUs === SECOND_US && others.length === 0 && only.limit * 60 > MINUTE_GUARD.limit;

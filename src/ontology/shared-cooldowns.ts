@@ -5,26 +5,26 @@ interface CooldownRecord {
   readonly untilUs: number;
 }
 
-/** What others say is no older than this when leave is given. */
+/** A record read within the last 25 ms is not read again, so a busy key does not read the store for every request. */
 const FRESH_US = 25_000;
-/** So many keys are remembered as heard of; looking once more costs little. */
+/** Bounds the map of read times. When it is full it is cleared, which costs one more read per key. */
 const KNOWN_KEYS_MAX = 1024;
 
-/** Cooldowns of keys that all processes of one store keep; the later one counts. */
+/** Cooldowns of keys, shared by all processes of one store. Of two cooldowns the one that ends later counts. */
 export class SharedCooldowns {
   readonly #store: Store;
   readonly #time: Time;
   readonly #hold: (key: string, ms: number) => void;
   readonly #readUs = new Map<string, number>();
 
-  /** `hold` is told what others have said. */
+  /** `hold` receives the remaining time of a cooldown that `refresh` has read from the store. */
   constructor(store: Store, time: Time, hold: (key: string, ms: number) => void) {
     this.#store = store;
     this.#time = time;
     this.#hold = hold;
   }
 
-  /** Tells the others. A store that is away is not told: then each process keeps what it knows. */
+  /** Writes a cooldown to the store. If the store is unavailable, only this process keeps the cooldown. */
   async publish(key: string, ms: number): Promise<void> {
     const change = this.#store.change<CooldownRecord, void>(recordNameOf(key), ({ record, nowUs }) => {
       const untilUs = nowUs + ms * 1000;
@@ -34,7 +34,7 @@ export class SharedCooldowns {
     await change.catch(() => undefined);
   }
 
-  /** Looks at what others have said, unless it did so a moment ago. */
+  /** Reads the cooldown of a key from the store and applies it with `hold`. */
   async refresh(key: string): Promise<void> {
     const readUs = this.#readUs.get(key);
     if (readUs !== undefined && this.#time.monotonicUs() - readUs < FRESH_US) return;

@@ -6,10 +6,10 @@ const rate = z
   .union([z.string(), z.array(z.string())], { error: "expected a rate such as 8/second, or null" })
   .nullable();
 
-/** Part of paths, so that it must not look like more, and the same on file systems that do not know capitals. */
+/** An id becomes part of paths: no separators, and lower case because some file systems ignore case. */
 export const ontologyId = z.string().regex(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/, {
   error: issue =>
-    `${JSON.stringify(String(issue.input).slice(0, 80))} cannot be an id; use small letters, digits, ".", "_" and "-"`,
+    `invalid id ${JSON.stringify(String(issue.input).slice(0, 80))}; use lower-case letters, digits, ".", "_" and "-"`,
 });
 const wanted = {
   resolver: z.string().min(1).optional(),

@@ -7,7 +7,7 @@ import { runTaskPool, type WaitMode } from "./task-pool.ts";
 const details = { host: "h", role: "metadata", constraint: { kind: "window", owner: "h", limit: "1/SECOND" } } as const;
 const full = (retryAfterMs: number) => new RateLimitExceeded({ ...details, retryAfterMs, maxWaitMs: 0 });
 
-test("what a gate refuses is put back, and something else is done meanwhile", async () => {
+test("a refused item is deferred, and other items go first", async () => {
   const time = new FakeTime();
   const log: string[] = [];
   const results = await runTaskPool(
@@ -23,7 +23,7 @@ test("what a gate refuses is put back, and something else is done meanwhile", as
   assert.deepEqual(log, ["a1 fail", "a2 fail", "b1 fail", "a2 block"]);
 });
 
-test("whoever has nothing else to do stands in line with what is due soonest", async () => {
+test("if no item is due, the one that is due soonest waits in the queue", async () => {
   const time = new FakeTime();
   const blocked: string[] = [];
   const waits: Record<string, number> = { late: 3000, soon: 500 };
@@ -38,7 +38,7 @@ test("whoever has nothing else to do stands in line with what is due soonest", a
   assert.deepEqual(blocked, ["soon", "late"]);
 });
 
-test("one that became due while another stood in line is tried without waiting again", async () => {
+test("an item that became due while another one waited is attempted in mode fail again", async () => {
   const time = new FakeTime();
   const log: string[] = [];
   await runTaskPool(
@@ -46,7 +46,7 @@ test("one that became due while another stood in line is tried without waiting a
     async (item, mode) => {
       log.push(`${item} ${mode}`);
       if (log.length <= 2) throw full(item === "x" ? 500 : 800);
-      // Standing in line takes a second.
+      // Waiting in the queue takes a second.
       if (mode === "block") await time.advance(1000);
     },
     { time, parallel: 1 },
@@ -54,7 +54,7 @@ test("one that became due while another stood in line is tried without waiting a
   assert.deepEqual(log, ["x fail", "y fail", "x block", "y fail"]);
 });
 
-test("a slot that nobody knows the end of is asked for once more, and then waited for", async () => {
+test("an item refused for a concurrency slot is attempted once more, then waits in the queue", async () => {
   const time = new FakeTime();
   const modes: WaitMode[] = [];
   await runTaskPool(
@@ -69,7 +69,7 @@ test("a slot that nobody knows the end of is asked for once more, and then waite
   assert.ok(modes.length <= 3);
 });
 
-test("an error that is no refusal ends it, and so does an abort", async () => {
+test("an error that is not a refusal ends the pool, and so does an abort", async () => {
   const time = new FakeTime();
   const broken = runTaskPool([1], async () => Promise.reject(new Error("broken")), { time, parallel: 1 });
   await assert.rejects(broken, { message: "broken" });

@@ -1,16 +1,14 @@
 import { BusyError, RejectedError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 
-/** How a request stands at the gate: `fail` never waits, `block` waits for its turn. */
+/** `fail`: the hub refuses a request that would have to wait. `block`: the request waits in the queue. */
 export type WaitMode = "fail" | "block";
 
 export interface TaskPoolOptions {
   readonly time: Time;
-  /** How many at a time. */
+  /** How many items are attempted at a time. */
   readonly parallel: number;
   readonly signal?: AbortSignal | undefined;
-  /** Told when an item was refused and put back, and for how long. */
-  readonly onDeferred?: ((index: number, refusal: RejectedError) => void) | undefined;
 }
 
 interface PoolTask<Item> {
@@ -21,15 +19,15 @@ interface PoolTask<Item> {
 }
 
 /**
- * Does many things at hosts that are full at different times. Each is tried without waiting; what a gate refuses is put
- * back until its time, and something else is done meanwhile. Only when nothing else is left does anybody stand in line,
- * and then at the gate, which knows best: nothing here sleeps.
- * Results come in the order of the items. Rejects with the first error of `attempt` that is not a refusal in fail mode.
+ * Attempts items whose hosts reach their rate limits at different times. Each item is first attempted in mode `fail`. A
+ * refused item is deferred by the time in the refusal, and other items go first. If no item is due, the next one is
+ * attempted in mode `block`, so waiting happens only in the hub's queues, not here.
+ * Results have the order of the items. Rejects with the first error of `attempt` that is not a refusal in mode `fail`.
  */
 export async function runTaskPool<Item, Result>(
   items: readonly Item[],
   attempt: (item: Item, mode: WaitMode) => Promise<Result>,
-  { time, parallel, signal, onDeferred }: TaskPoolOptions,
+  { time, parallel, signal }: TaskPoolOptions,
 ): Promise<readonly Result[]> {
   const open: PoolTask<Item>[] = items.map((item, index) => ({ index, item, dueUs: 0, refusals: 0 }));
   const results = new Array<Result>(items.length);
@@ -44,7 +42,6 @@ export async function runTaskPool<Item, Result>(
         task.refusals += 1;
         task.dueUs = time.monotonicUs() + pauseUs(error, task.refusals);
         open.push(task);
-        onDeferred?.(task.index, error);
       }
     }
   };
@@ -52,14 +49,14 @@ export async function runTaskPool<Item, Result>(
   return results;
 }
 
-/** A slot is free nobody knows when: the second time around its turn is waited for. */
+/** The refusal cannot say when a concurrency slot becomes free: after the second one the item waits in the queue. */
 function pauseUs(refusal: RejectedError, refusals: number): number {
   if (refusal instanceof BusyError || refusal.retryAfterMs === undefined)
     return refusals > 1 ? Number.MAX_SAFE_INTEGER : 1000;
   return Math.max(1, refusal.retryAfterMs * 1000);
 }
 
-/** The first that is due, in the order they came; or else the one that is due soonest, to stand in line with. */
+/** Removes and returns the first task that is due; if none is due, the task that is due soonest. */
 function next<Item>(open: PoolTask<Item>[], time: Time): PoolTask<Item> | undefined {
   const nowUs = time.monotonicUs();
   let at = open.findIndex(task => task.dueUs <= nowUs);

@@ -17,15 +17,15 @@ export interface UnpackLimits {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Ontologies are text and shrink to a twentieth; what shrinks to a thousandth was made to fill a disk. */
+/** Ontologies are text and shrink to about a twentieth. A ratio of 1000 is that of a file made to fill the disk. */
 const MAX_RATIO = 300;
-/** Small files may shrink more without doing harm. */
+/** Below this size the ratio is not checked, because a small file fills no disk. */
 const RATIO_FREE_BYTES = 16_000_000;
 const MAX_ENTRIES = 10_000;
 
 /**
- * Opens what came packed into another file, with limits on its size and on how much it grows. Names within an archive
- * never become paths: there is one file to open, and we say where. Rejects with a DownloadError.
+ * Unpacks `from` into `to`, with limits on the size and on the compression ratio. Names inside an archive never become
+ * paths. Rejects with a DownloadError.
  */
 export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<UnpackResult> {
   try {
@@ -33,7 +33,7 @@ export async function unpack(from: string, to: string, packing: Packing, limits:
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (error instanceof DownloadError) throw error;
-    // What the disk says is not the archive's fault.
+    // Disk errors keep their own type: the archive may be valid.
     if (error instanceof Error && "syscall" in error) throw error;
     throw new DownloadError(`the ${packing} file is damaged: ${(error as Error).message}`, { cause: error });
   }
@@ -57,7 +57,7 @@ async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Un
     });
     const meter = new UnpackMeter(limits.maxBytes, () => compressedSize);
     await pipeline(stream, meter, createWriteStream(to), { signal: limits.signal });
-    if (meter.crc !== expected) throw new DownloadError("the zip file is damaged: its checksum does not fit");
+    if (meter.crc !== expected) throw new DownloadError("the zip file is damaged: CRC-32 mismatch");
     return meter.result();
   } finally {
     zip.close();
@@ -73,12 +73,12 @@ async function openZipFile(path: string): Promise<ZipFile> {
   });
 }
 
-/** The one file that is meant: the largest whose name looks like an ontology. */
+/** The largest entry whose name has an ontology extension. */
 function ontologyEntryOf(zip: ZipFile): Promise<Entry> {
   const { promise, resolve, reject } = Promise.withResolvers<Entry>();
   let best: Entry | undefined;
   if (zip.entryCount > MAX_ENTRIES) {
-    reject(new DownloadError(`the zip file has ${zip.entryCount} entries, more than ${MAX_ENTRIES}`));
+    reject(new DownloadError(`the zip file has ${zip.entryCount} entries, limit is ${MAX_ENTRIES}`));
     return promise;
   }
   zip.on("entry", entry => {
@@ -90,7 +90,7 @@ function ontologyEntryOf(zip: ZipFile): Promise<Entry> {
   });
   zip.on("error", reject);
   zip.on("end", () => {
-    if (best === undefined) reject(new DownloadError("the zip file holds no ontology that we know by its name"));
+    if (best === undefined) reject(new DownloadError("the zip file contains no file with a known ontology extension"));
     else if (best.isEncrypted()) reject(new DownloadError("the zip file is encrypted"));
     else resolve(best);
   });
@@ -98,7 +98,7 @@ function ontologyEntryOf(zip: ZipFile): Promise<Entry> {
   return promise;
 }
 
-/** Counts, hashes, and stops what grows beyond all measure while it grows. */
+/** Counts and hashes the unpacked bytes, and fails as soon as a limit is exceeded. */
 class UnpackMeter extends Transform {
   readonly #maxBytes: number;
   readonly #packedBytes: () => number;
@@ -131,8 +131,8 @@ class UnpackMeter extends Transform {
 }
 
 function checkGrowth(bytes: number, packedBytes: number, maxBytes: number): void {
-  if (bytes > maxBytes) throw new DownloadError(`it unpacks to more than ${maxBytes} bytes`);
+  if (bytes > maxBytes) throw new DownloadError(`unpacked size exceeds ${maxBytes} bytes (max_file_mb)`);
   if (bytes > RATIO_FREE_BYTES && bytes > packedBytes * MAX_RATIO) {
-    throw new DownloadError(`it unpacks to more than ${MAX_RATIO} times its size`);
+    throw new DownloadError(`compression ratio exceeds ${MAX_RATIO}`);
   }
 }

@@ -3,19 +3,19 @@ import { detectFile } from "./file-inspection.ts";
 import type { Packing } from "./format.ts";
 import { type UnpackLimits, unpack } from "./unpack.ts";
 
-/** A file as it is looked at and stored. */
+/** A downloaded file after unpacking. */
 export interface UnpackedFile {
-  /** The file itself where it came plain, one beside it where it came packed. */
+  /** The downloaded file if it was not compressed, else a new file beside it. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
   readonly packing: Packing | undefined;
 }
 
-/** A zip of a gz is seen at times; what is packed more often than that was made to be. */
+/** A gzip file inside a zip file occurs. More layers occur only in files made to exhaust a program. */
 const LAYERS_MAX = 2;
 
-/** The file itself, out of whatever it came in. Rejects with a DownloadError, and leaves nothing beside it then. */
+/** Unpacks up to two layers. When it rejects with a DownloadError, it has deleted the files it created. */
 export async function unpackLayers(
   path: string,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },

@@ -43,7 +43,7 @@ async function setUp(t: TestContext) {
   return { folder, sources, server, state, url, run };
 }
 
-test("init writes a file that is valid, and never over one that is there", async t => {
+test("init writes a valid file and never overwrites one", async t => {
   const { folder, run, sources } = await setUp(t);
   const before = await readFile(sources, "utf8");
   const refused = await run("init");
@@ -58,7 +58,7 @@ test("init writes a file that is valid, and never over one that is there", async
   assert.equal(await runProgram(ontofetch, { ...io, argv: argv("rl doctor") }), 0);
 });
 
-test("plan, pull, show and validate, for people and for programs", async t => {
+test("plan, pull, show and validate print tables, and JSON with --json", async t => {
   const { folder, run, state, url } = await setUp(t);
   const plan = await run("plan");
   assert.equal(plan.exitCode, 0);
@@ -99,38 +99,38 @@ test("plan, pull, show and validate, for people and for programs", async t => {
   assert.match(damaged.stderr, /^x 2026-11-08: content changed: sha256 is [0-9a-f]{64}, the manifest has /);
 });
 
-test("a page instead of a file is refused, and what is stored stays", async t => {
+test("an HTML page instead of a file is rejected, and the stored version stays", async t => {
   const { folder, run, state } = await setUp(t);
   await run("pull");
   state.isHtml = true;
   const refused = await run("pull");
   assert.equal(refused.exitCode, 1);
-  assert.equal(refused.stderr, "x: refused: it is a web page\n");
+  assert.equal(refused.stderr, "x: rejected: file is an HTML page\n");
   assert.deepEqual(await readdir(join(folder, "ontologies", "x")), ["2026-11-01"]);
   assert.equal((await run("pull --frozen")).exitCode, 0);
 });
 
-test("a host of a private network is called only where that is permitted", async t => {
+test("a host in a private network is called only with allow_private", async t => {
   const { run, sources, url, server } = await setUp(t);
   await writeFile(sources, `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
   const refused = await run("pull");
   assert.equal(refused.exitCode, 1);
   assert.equal(
     refused.stderr,
-    "x: 127.0.0.1 is of a private network; allow_private: true in sources.yaml permits that\n",
+    "x: 127.0.0.1 is in a private network; set allow_private: true in sources.yaml to permit it\n",
   );
   assert.equal(server.requests.length, 0);
   assert.equal((await run("pull", { ONTOFETCH_ALLOW_PRIVATE: "true" })).exitCode, 0);
 });
 
-test("a store that cannot be made is told in a sentence", async t => {
+test("a store folder that cannot be created is reported in one line", async t => {
   const { run, sources } = await setUp(t);
   const wrong = await run(`pull --store ${sources}/below`);
   assert.equal(wrong.exitCode, 2);
-  assert.match(wrong.stderr, /sources\.yaml\/below\/\.ontofetch: it cannot be made \(ENOTDIR\)\n$/);
+  assert.match(wrong.stderr, /sources\.yaml\/below\/\.ontofetch: cannot create the folder \(ENOTDIR\)\n$/);
 });
 
-test("prune keeps the newest and whatever is locked", async t => {
+test("prune keeps the newest versions and those in the lockfile", async t => {
   const { folder, run, state } = await setUp(t);
   await run("pull");
   const locked = await readFile(join(folder, "ontologies.lock.json"), "utf8");
@@ -149,7 +149,7 @@ test("prune keeps the newest and whatever is locked", async t => {
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
 });
 
-test("doctor tells what is missing, and no secret", async t => {
+test("doctor reports what is missing and prints no secret", async t => {
   const { run, sources, url } = await setUp(t);
   const well = await run("doctor");
   assert.equal(well.exitCode, 0);
@@ -169,11 +169,11 @@ test("doctor tells what is missing, and no secret", async t => {
   assert.equal(mistyped.exitCode, 1);
   assert.match(
     mistyped.stdout,
-    /settings +problem +ONTOFETCH_STOR: no variable of ours; did you mean ONTOFETCH_STORE\?/,
+    /settings +problem +ONTOFETCH_STOR: unknown environment variable; did you mean ONTOFETCH_STORE\?/,
   );
 });
 
-test("rl doctor shows keys, their windows, and how long recent runs have waited", async t => {
+test("rl doctor shows keys, their windows and the waits of recent runs", async t => {
   const { run } = await setUp(t);
   await run("pull --rate 5/second");
   const { keys, runs } = JSON.parse((await run("rl doctor --rate-per-service direct:2/second --json")).stdout);
@@ -185,7 +185,7 @@ test("rl doctor shows keys, their windows, and how long recent runs have waited"
   assert.match((await run("rl doctor")).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1 +0 +0 +0 +0$/m);
 });
 
-test("a file with limits of hosts holds beside those of services, and its mistakes are told by their lines", async t => {
+test("limits of hosts in the user's file apply beside those of services, and its errors name their lines", async t => {
   const { folder, run } = await setUp(t);
   const limits = join(folder, "ratelimits.yaml");
   await writeFile(limits, "hosts:\n  127.0.0.1: { total: { rates: 1/SECOND } }\n");
@@ -198,7 +198,7 @@ test("a file with limits of hosts holds beside those of services, and its mistak
   assert.match(wrong.stderr, /ratelimits\.yaml:2: hosts\.127\.0\.0\.1\.totl: unknown key; did you mean total\?/);
 });
 
-test("Ctrl-C ends a pull with 130, and nothing broken is left", async t => {
+test("Ctrl-C ends a pull with exit code 130 and leaves a valid store", async t => {
   const folder = folderFor(t);
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   const server = await serve(t, (_request, response) => {

@@ -12,7 +12,7 @@ import { outcomes } from "./outcomes.ts";
 
 const OBO = "format-version: 1.2\nontology: x\n\n[Term]\nid: X:1\nname: one\n";
 
-/** A project with one source, `x`, at a server of our own. */
+/** A project with one source, `x`, which a test server serves. */
 async function projectAt(t: TestContext, handler: Parameters<typeof serve>[1]) {
   const server = await serve(t, handler);
   const url = `${server.origin}/x.obo`;
@@ -25,10 +25,10 @@ function manifestIn({ folder }: Project): Record<string, unknown> {
   return JSON.parse(readFileSync(join(folder, "ontologies", "x", version, "manifest.json"), "utf8"));
 }
 
-test("a redirect that would have us be somebody is followed without, and is not written down", async t => {
+test("credentials in a redirect URL are neither sent nor written to the manifest", async t => {
   const { project, server } = await projectAt(t, (request, response) => {
-    const onward = `http://bob:hunter2@${request.headers.host}/y.obo?sig=hunter2`;
-    if (request.url === "/x.obo") response.writeHead(302, { location: onward }).end();
+    const location = `http://bob:hunter2@${request.headers.host}/y.obo?sig=hunter2`;
+    if (request.url === "/x.obo") response.writeHead(302, { location }).end();
     else response.end(OBO);
   });
   assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
@@ -36,17 +36,17 @@ test("a redirect that would have us be somebody is followed without, and is not 
   assert.equal(server.requests[1]?.headers.authorization, undefined);
 });
 
-test("what a server says does not reach the terminal as an order", async t => {
+test("control characters in an error response are removed from the message", async t => {
   const { project } = await projectAt(t, (_, response) => {
     response.writeHead(404).end("no \u001b]0;owned\u0007\u001b[2J\u009b2J such file");
   });
   const [result] = await project.pull();
   assert.ok(result?.outcome === "failed");
-  assert.match(result.message, /answered 404 \(no .* such file\)$/);
+  assert.match(result.message, /returned status 404 \(no .* such file\)$/);
   assert.doesNotMatch(result.message, /\p{Cc}/u);
 });
 
-test("a file that was checked by a clock that ran ahead is asked for all the same", async t => {
+test("a version whose checked_at is in the future is checked again", async t => {
   let body = OBO;
   const { project } = await projectAt(t, (_, response) => response.end(body));
   const ahead = new FakeTime({ wallMs: Date.now() + 10 * 365 * 86_400_000 });
@@ -55,7 +55,7 @@ test("a file that was checked by a clock that ran ahead is asked for all the sam
   assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
 });
 
-test("what a process that was killed has left of a version goes with the next pull, or with prune", async t => {
+test("the draft of a killed process is deleted by the next pull or by prune", async t => {
   const { project } = await projectAt(t, (_, response) => response.end(OBO));
   const draft = join(project.folder, "ontologies", ".ontofetch", "drafts", "x");
   const leave = () => {
@@ -74,7 +74,7 @@ test("what a process that was killed has left of a version goes with the next pu
   assert.equal(existsSync(draft), false);
 });
 
-test("a token in an address is refused, however it is written, and words that only look like one are not", async t => {
+test("a URL with a token is refused; parameters with similar names are accepted", async t => {
   const folder = folderFor(t);
   const load = (url: string) => {
     const text = `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`;
@@ -87,7 +87,7 @@ test("a token in an address is refused, however it is written, and words that on
     "https://x.example/x.obo?X-Goog-Signature=1",
     "https://x.example/x.obo?auth=1",
   ]) {
-    await assert.rejects(load(url), /holds a secret/, url);
+    await assert.rejects(load(url), /contains a secret/, url);
   }
   const plain = "https://x.example/x.obo?author=a&keyword=b&signed=no";
   assert.equal((await load(plain)).sources[0]?.extras["url"], plain);

@@ -20,7 +20,7 @@ export async function internetFor(t: TestContext, options: InternetOptions = {})
   return internet;
 }
 
-/** A project folder with a `sources.yaml`, at the simulated internet. Each call of `plan` or `pull` is a run of its own. */
+/** A folder with a `sources.yaml`, connected to the simulated internet. Each `plan` or `pull` opens a new Ontofetch. */
 export interface Project {
   readonly folder: string;
   write(sources: string): Promise<void>;

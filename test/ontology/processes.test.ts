@@ -13,7 +13,7 @@ const HOST = "files.ontologies.example";
 const PROCESSES = 4;
 const RATE = 3;
 
-test("four pulls at once keep one limit together, and each file is fetched and written by one of them", async t => {
+test("four concurrent pulls share one limit, and each file is downloaded by one of them", async t => {
   const internet = await internetFor(t);
   const files = ["fern.ofn", "fern.owx", "fern.json", "fern.owl.zip", "finch.ttl", "titan.obo"];
   const ids = Array.from({ length: 9 }, (_, index) => `copy-${index + 1}`);
@@ -33,16 +33,16 @@ test("four pulls at once keep one limit together, and each file is fetched and w
   for (const id of ids) {
     const [first, ...others] = reports.map(({ outcomes }) => outcomes[id]).sort();
     assert.equal(first, "fetched", id);
-    // A process that started when the file was complete asks whether it has changed.
+    // A process that started after the file was complete sends a conditional request.
     for (const other of others) assert.ok(other === "shared" || other === "unchanged", `${id}: ${other}`);
   }
   const { hosts } = await internet.ledger();
   assert.equal(hosts[HOST]?.statuses["200"], ids.length);
   const lock = JSON.parse(await readFile(join(project.folder, "ontologies.lock.json"), "utf8"));
   assert.deepEqual(Object.keys(lock.ontologies), [...ids].sort());
-  // A starved process may lose its store for a moment, and then has a share of its own (law S4).
-  // What holds with the store is judged without that exception in test/http/shared-limits.test.ts.
-  if (reports.some(({ outages }) => outages > 0)) return t.diagnostic("a process lost the store: limit not judged");
+  // A process without CPU time may lose the store for a moment and then uses its own share (law S4).
+  // test/http/shared-limits.test.ts checks the limit without this exception.
+  if (reports.some(({ outages }) => outages > 0)) return t.diagnostic("a process lost the store: limit not checked");
   const most = mostWithin(
     reports.flatMap(({ writesUs }) => writesUs),
     1_000_000,
@@ -50,7 +50,7 @@ test("four pulls at once keep one limit together, and each file is fetched and w
   assert.ok(most <= RATE, `${most} in a second`);
 });
 
-test("a process that starts during another's Retry-After sends nothing until it has passed", async t => {
+test("a process that starts during the Retry-After of another process sends nothing until it ends", async t => {
   const retryAfterS = 2;
   const internet = await internetFor(t, {
     script: [{ act: "throttle", host: HOST, retryAfterS, times: 1 }],
@@ -79,7 +79,7 @@ async function cooldownIn(file: string): Promise<void> {
     try {
       if (db.prepare("SELECT 1 FROM breaker_cooldowns WHERE host = ?").get(HOST) !== undefined) return;
     } catch (error) {
-      // The tables are made by the other process, in a transaction of its own.
+      // The other process creates the tables in a transaction that may not be committed yet.
       if (!/no such table/.test(String(error))) throw error;
     } finally {
       db.close();
@@ -87,8 +87,8 @@ async function cooldownIn(file: string): Promise<void> {
   }
 }
 
-test("memory does not grow with the file", async t => {
-  // Long enough that a file held in memory would be seen, short enough for every run of the tests.
+test("memory use does not grow with the size of the file", async t => {
+  // Large enough to see a file that is held in memory, small enough for every test run.
   const bytes = 100_000_000;
   const internet = await internetFor(t, { bigOntologyBytes: bytes });
   const project = await projectFor(

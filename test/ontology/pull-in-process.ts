@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-/** What `pull-process.ts` prints. */
+/** The JSON that `pull-process.ts` prints. */
 export interface PullReport {
   readonly outcomes: Readonly<Record<string, string>>;
   /** When the headers of each request were written, by the machine's clock. */
@@ -12,7 +12,7 @@ export interface PullReport {
   readonly maxRssBytes: number;
 }
 
-/** A pull in a process of its own. */
+/** Runs a pull in a new process. */
 export async function pullInProcess(folder: string, network: object): Promise<PullReport> {
   const file = join(import.meta.dirname, "pull-process.ts");
   const args = ["--disable-warning=ExperimentalWarning", file, folder, JSON.stringify(network)];

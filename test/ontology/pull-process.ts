@@ -1,5 +1,5 @@
 /**
- * A run of `ontofetch pull` as a process of its own: `node pull-process.ts <folder> <network as JSON>`. Prints the result
+ * Runs `ontofetch pull`: `node pull-process.ts <folder> <network as JSON>`. Prints the result
  * of each source, when it wrote each request, how often it lost the shared store, and its peak memory.
  */
 import { resourceUsage } from "node:process";

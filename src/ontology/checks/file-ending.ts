@@ -1,15 +1,15 @@
 import type { OntologyFileFormat } from "../format.ts";
 
-/** How many bytes from the end `endingProblem` looks at. */
+/** How many bytes of the end `endingProblem` reads. */
 export const ENDING_BYTES = 4096;
 
 /**
- * What is wrong with how a file ends; undefined when nothing is. A file that was cut off mostly parses up to there, and
- * servers have been seen to cut files off and announce the shorter length.
+ * Why the end of a file is not valid; undefined if it is. The length cannot show it: some servers truncate a file and
+ * announce the shorter length.
  */
 export function endingProblem(format: OntologyFileFormat, tail: string): string | undefined {
   const rule = ENDINGS[format];
-  return rule.isComplete(tail) ? undefined : `it ends without ${rule.expected}`;
+  return rule.isComplete(tail) ? undefined : `file is incomplete: it ends without ${rule.expected}`;
 }
 
 interface EndingRule {
@@ -26,15 +26,15 @@ const closesBracket: EndingRule = { expected: "a closing bracket", isComplete: t
 const ENDINGS: Readonly<Record<OntologyFileFormat, EndingRule>> = {
   "rdf-xml": closes("rdf:RDF", /<\/(?:[\w.-]+:)?RDF\s*>$/),
   "owl-xml": closes("Ontology", /<\/(?:[\w.-]+:)?Ontology\s*>$/),
-  // The format has no end of its own; whoever writes it ends the last line.
-  obo: { expected: "the end of its last line", isComplete: tail => /\n$/.test(tail) },
+  // OBO has no closing mark, but programs that write it end the last line.
+  obo: { expected: "a line break", isComplete: tail => /\n$/.test(tail) },
   obographs: closesBracket,
   "json-ld": closesBracket,
-  turtle: { expected: "the full stop of its last statement", isComplete: tail => /[.}]$/.test(withoutComments(tail)) },
+  turtle: { expected: 'the final "." of a statement', isComplete: tail => /[.}]$/.test(withoutComments(tail)) },
   functional: { expected: "a closing parenthesis", isComplete: tail => /\)$/.test(withoutComments(tail)) },
 };
 
-/** Without the lines at the end that say nothing. A `#` within a line may be part of an IRI. */
+/** The last line that is not blank and not a comment. Only " # " inside a line begins a comment: `#` can be part of an IRI. */
 function withoutComments(tail: string): string {
   const lines = tail.split(/\r?\n/);
   while (lines.length > 0 && /^\s*(?:#.*)?$/.test(lines.at(-1) ?? "")) lines.pop();

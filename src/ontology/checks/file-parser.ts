@@ -1,6 +1,6 @@
 /**
- * Reads a file to its end with a parser of its format. Nothing of it is kept: memory stays flat whatever its size.
- * Parsers are loaded when they are needed: most programs need none of them, and few all.
+ * Parses a file to its end and counts its statements. No statement is kept, so memory use does not depend on the size.
+ * Each parser is imported on first use, because most programs need none of them.
  */
 import { createReadStream } from "node:fs";
 import { type Readable, Writable } from "node:stream";
@@ -11,24 +11,24 @@ import { FunctionalSyntaxChecker } from "./functional-syntax-checker.ts";
 import { OboSyntaxChecker } from "./obo-syntax-checker.ts";
 
 export type ParseResult =
-  /** Triples, stanzas, axioms, elements or values, as the format counts. */
+  /** `of` says what was counted: triples, stanzas, axioms, elements or values. */
   | { readonly isValid: true; readonly statements: number; readonly of: string }
   | { readonly isValid: false; readonly problem: string };
 
 interface FormatCheck {
   readonly of: string;
-  /** Resolves with how many statements there are, or rejects with what the parser says. */
+  /** Resolves with the number of statements, or rejects with the error of the parser. */
   run(bytes: Readable, signal: AbortSignal | undefined): Promise<number>;
 }
 
-/** Lists are written as elements within elements by some tools; what goes deeper was made to keep a parser busy for days. */
+/** Some programs write lists as nested elements. A deeper file is made to occupy a parser for days. */
 const DEPTH_MAX = 2000;
 
 function checkDepth(depth: number, of: string): void {
-  if (depth > DEPTH_MAX) throw new Error(`more than ${DEPTH_MAX} ${of} within each other`);
+  if (depth > DEPTH_MAX) throw new Error(`${of} nested deeper than ${DEPTH_MAX}`);
 }
 
-/** A chunk is parsed in one go, and others wait for their turn meanwhile. */
+/** A chunk is parsed synchronously, so its size limits how long the event loop is blocked. */
 const CHUNK_BYTES = 65_536;
 
 export async function parseFile(path: string, format: OntologyFileFormat, signal?: AbortSignal): Promise<ParseResult> {
@@ -37,10 +37,10 @@ export async function parseFile(path: string, format: OntologyFileFormat, signal
   try {
     const statements = await run(bytes, signal);
     if (statements > 0) return { isValid: true, statements, of };
-    return { isValid: false, problem: `there are no ${of} in it` };
+    return { isValid: false, problem: `file contains no ${of}` };
   } catch (error) {
     signal?.throwIfAborted();
-    // The disk's troubles are not the file's.
+    // A disk error does not show that the file is damaged.
     if (error instanceof Error && "syscall" in error) throw error;
     const message = error instanceof Error ? error.message : String(error);
     return { isValid: false, problem: message.replace(/\s+/g, " ").slice(0, 300) };
@@ -65,7 +65,7 @@ function quadParser(load: () => Promise<NodeJS.ReadWriteStream>): FormatCheck["r
   };
 }
 
-/** For parsers that are fed text. */
+/** Decodes the file as UTF-8 for parsers that take strings. */
 function textParser<Parser>(
   load: () => Parser | Promise<Parser>,
   write: (parser: Parser, text: string) => void,
@@ -73,7 +73,7 @@ function textParser<Parser>(
 ): FormatCheck["run"] {
   return async (bytes, signal) => {
     const parser = await load();
-    // Fatal, because a file that is no UTF-8 is damaged or mislabelled.
+    // Fatal, because a file that is not UTF-8 is damaged or mislabelled.
     const decoder = new TextDecoder("utf-8", { fatal: true });
     for await (const chunk of bytes) {
       signal?.throwIfAborted();
@@ -88,9 +88,9 @@ const json: FormatCheck = {
   of: "values",
   run: async (bytes, signal) => {
     const { JSONParser, TokenType } = await import("@streamparser/json");
-    // Paths that match nothing: values are parsed and let go.
+    // A path that matches nothing, so that the parser keeps no value.
     const parser = new JSONParser({ paths: ["$.nothing-of-this-name"], keepStack: false });
-    let isOver = false;
+    let isComplete = false;
     let depth = 0;
     parser.onToken = ({ token }) => {
       if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) checkDepth(++depth, "values");
@@ -98,16 +98,16 @@ const json: FormatCheck = {
     };
     parser.onValue = () => undefined;
     parser.onEnd = () => {
-      isOver = true;
+      isComplete = true;
     };
     let chunks = 0;
     for await (const chunk of bytes) {
       signal?.throwIfAborted();
-      if (isOver && chunk.toString("utf8").trim() === "") continue;
+      if (isComplete && chunk.toString("utf8").trim() === "") continue;
       parser.write(chunk);
       chunks += 1;
     }
-    if (!isOver) throw new Error("the text ends before the last value does");
+    if (!isComplete) throw new Error("unexpected end of JSON");
     return chunks;
   },
 };
@@ -115,12 +115,12 @@ const json: FormatCheck = {
 const CHECKS: Readonly<Record<OntologyFileFormat, FormatCheck>> = {
   "rdf-xml": {
     of: "triples",
-    // Without the memory of every rdf:ID, which grows with the file.
+    // allowDuplicateRdfIds: otherwise the parser remembers every rdf:ID, and memory grows with the file.
     run: quadParser(async () => {
       const { RdfXmlParser } = await import("rdfxml-streaming-parser");
       class ShallowRdfXmlParser extends RdfXmlParser {
         protected override onTag(tag: SaxesTagNS): void {
-          // The tags that are open. It keeps them to itself; a test notices should it ever call them something else.
+          // A private field of the parser: the stack of open tags. A test fails if a new version renames it.
           const open: unknown = Reflect.get(this, "activeTagStack");
           if (Array.isArray(open)) checkDepth(open.length + 1, "elements");
           super.onTag(tag);

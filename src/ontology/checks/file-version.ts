@@ -1,24 +1,24 @@
 import type { OntologyFileFormat } from "../format.ts";
 
-/** How much of a file is read for its version: the header of an ontology is long at times, and always in front. */
+/** How many bytes are searched for the version. The header is at the beginning of the file, but can be long. */
 export const VERSION_BYTES = 1_048_576;
 const LABEL_MAX = 64;
 
-/** What a file says of itself. */
+/** The version that a file states. */
 export interface FileVersion {
-  /** As it stands there: an IRI, `releases/2026-11-01`, `v3.93.0`. */
+  /** As written in the file: an IRI, `releases/2026-11-01`, `v3.93.0`. */
   readonly raw: string;
-  /** The part of it that people call the version. */
+  /** The short form, see `labelOf`. */
   readonly label: string;
 }
 
-/** The version that the head of a file names; undefined when it names none. */
+/** The version in the beginning of a file; undefined if it states none. */
 export function versionOf(format: OntologyFileFormat, head: string): FileVersion | undefined {
   const raw = READERS[format](head)?.trim().slice(0, 512);
   return raw === undefined || raw === "" ? undefined : { raw, label: labelOf(raw) };
 }
 
-/** A date where there is one, the telling part of an IRI, or the text itself. */
+/** The date in the text; without a date the last path segment of an IRI that is not a file name, or the text itself. */
 export function labelOf(raw: string): string {
   const [date] = /\d{4}-\d{2}-\d{2}/.exec(raw) ?? [];
   if (date !== undefined) return date;
@@ -33,8 +33,8 @@ export function labelOf(raw: string): string {
 }
 
 /**
- * A name for a folder. What comes from the network never becomes a path: whatever is not plain is replaced, and nothing
- * that means something to a file system is left.
+ * A safe folder name. The label comes from the network, so every character except letters, digits and `._+-` is replaced,
+ * and the name does not begin or end with a dot.
  */
 export function folderOf(label: string): string {
   const plain = label
@@ -75,7 +75,7 @@ const READERS: Readonly<Record<OntologyFileFormat, VersionReader>> = {
     ),
   "owl-xml": head => unescaped(first(/<(?:\w+:)?Ontology\s[^>]*?versionIRI\s*=\s*(?:"([^"]+)"|'([^']+)')/)(head), head),
   obo: first(/^data-version:\s*(\S.*)$/m),
-  // In front of the nodes, whose own meta may speak of versions too.
+  // Only the text before "nodes": the metadata of a node can contain a version too.
   obographs: head => first(/"version"\s*:\s*"([^"]+)"/)(head.split('"nodes"', 1)[0] ?? ""),
   "json-ld": first(/"(?:owl:versionIRI|owl:versionInfo|[^"]*#versionIRI)"\s*:\s*(?:\{\s*"@id"\s*:\s*)?"([^"]+)"/),
   turtle: either(
@@ -90,7 +90,7 @@ const READERS: Readonly<Record<OntologyFileFormat, VersionReader>> = {
 
 const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** Entities that OWL files declare for their namespaces, once each: nothing is expanded twice. */
+/** Replaces XML entities, also those that the file declares. The result is not expanded again, so it cannot grow without end. */
 function unescaped(text: string | undefined, head: string): string | undefined {
   return text?.replace(/&([\w.-]{1,64});/g, (whole, name: string) => {
     const named = Object.hasOwn(NAMED, name) ? NAMED[name] : undefined;

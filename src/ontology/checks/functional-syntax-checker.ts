@@ -1,15 +1,15 @@
 /**
- * Whether text is of OWL's functional syntax, as far as brackets, strings and IRIs go: each is closed, and nothing but
- * prefixes and one ontology stands outside.
+ * Checks OWL functional syntax for completeness only: every parenthesis, string and IRI is closed, and there is an
+ * `Ontology(...)`.
  */
 export class FunctionalSyntaxChecker {
   #depth = 0;
   #state: "plain" | "string" | "escape" | "iri" | "comment" = "plain";
   #line = 1;
-  /** The last letters outside of everything: what the next parenthesis belongs to. */
+  /** The last characters at depth 0: the keyword before the next parenthesis. */
   #word = "";
   #isOntology = false;
-  /** Axioms so far: whatever opens directly within the ontology. */
+  /** The number of parentheses opened at depth 1 so far, which is the number of axioms. */
   axioms = 0;
 
   /** Throws an Error that names the line. */
@@ -21,10 +21,10 @@ export class FunctionalSyntaxChecker {
   }
 
   end(): void {
-    if (this.#state === "string" || this.#state === "escape") throw this.#wrong("a string is not closed");
-    if (this.#state === "iri") throw this.#wrong("an IRI is not closed");
-    if (this.#depth > 0) throw this.#wrong(`${this.#depth} parentheses are not closed`);
-    if (!this.#isOntology) throw this.#wrong("no ontology");
+    if (this.#state === "string" || this.#state === "escape") throw this.#problem("unclosed string");
+    if (this.#state === "iri") throw this.#problem("unclosed IRI");
+    if (this.#depth > 0) throw this.#problem(`${this.#depth} unclosed parentheses`);
+    if (!this.#isOntology) throw this.#problem("no Ontology(...) found");
   }
 
   #step(letter: string): void {
@@ -38,7 +38,7 @@ export class FunctionalSyntaxChecker {
         return;
       case "iri":
         if (letter === ">") this.#state = "plain";
-        else if (letter === "\n") throw this.#wrong("an IRI is not closed");
+        else if (letter === "\n") throw this.#problem("unclosed IRI");
         return;
       case "comment":
         if (letter === "\n") this.#state = "plain";
@@ -56,15 +56,15 @@ export class FunctionalSyntaxChecker {
       this.#depth += 1;
       if (this.#depth === 1 && this.#word.trim() === "Ontology") this.#isOntology = true;
       if (this.#depth === 2) this.axioms += 1;
-      if (this.#depth > DEPTH_MAX) throw this.#wrong(`more than ${DEPTH_MAX} parentheses within each other`);
+      if (this.#depth > DEPTH_MAX) throw this.#problem(`parentheses nested deeper than ${DEPTH_MAX}`);
     } else if (letter === ")") {
       this.#depth -= 1;
-      if (this.#depth < 0) throw this.#wrong("a parenthesis is closed that was not opened");
+      if (this.#depth < 0) throw this.#problem("unexpected closing parenthesis");
       this.#word = "";
     } else if (this.#depth === 0) this.#word = `${this.#word}${letter}`.slice(-WORD_MAX);
   }
 
-  #wrong(what: string): Error {
+  #problem(what: string): Error {
     return new Error(`line ${this.#line}: ${what}`);
   }
 }

@@ -6,10 +6,10 @@ import { lov } from "./lov.ts";
 import { obo } from "./obo.ts";
 import { ols } from "./ols.ts";
 
-/** By the names that `sources.yaml` uses. */
+/** The resolvers by their names in `sources.yaml`. */
 export const RESOLVERS: ReadonlyMap<string, OntologyResolver> = new Map(
   [obo, ols, bioportal, bioregistry, lov, direct, skos].map(resolver => [resolver.name, resolver]),
 );
 
-/** Whose limits there are: the first halves of the keys `service:host`. */
+/** The services that have rate limits: the first halves of the keys `service:host`. */
 export const SERVICES: readonly string[] = [...new Set([...RESOLVERS.values()].map(({ service }) => service))];

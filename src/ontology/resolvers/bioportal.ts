@@ -4,11 +4,11 @@ import { found, JSON_ONLY, type OntologyResolver, readJson, refused, textAt, val
 const API = "https://data.bioontology.org/ontologies/";
 const LANGUAGES: Readonly<Record<string, TargetFormat>> = { OWL: "owl", OBO: "obo", SKOS: "owl" };
 
-/** BioPortal: a key is needed for everything, and some licences permit no download. */
+/** BioPortal requires an API key for every request, and some licences do not permit the download. */
 export const bioportal: OntologyResolver = {
   name: "bioportal",
   service: "bioportal",
-  extras: { acronym: "its name there, where that is not the id in capitals" },
+  extras: { acronym: "acronym at BioPortal, if it differs from the upper-case id" },
   requires: [],
   keyVariable: "BIOPORTAL_API_KEY",
   requestFor: ({ id, extras }) => ({
@@ -21,14 +21,14 @@ export const bioportal: OntologyResolver = {
     const json = readJson("BioPortal", response);
     if (!("value" in json)) return json;
     const language = textAt(json.value, "hasOntologyLanguage");
-    if (language === undefined) return refused("no-file", `BioPortal has no submission of ${id}`);
+    if (language === undefined) return refused("no-file", `no submission of ${id} at BioPortal`);
     if (language === "UMLS") {
-      return refused("licence", `${id} is of the UMLS: its licence permits no download from BioPortal`);
+      return refused("licence", `${id} is part of UMLS, whose licence does not permit download from BioPortal`);
     }
     const submission = valueAt(json.value, "submissionId");
     const part = typeof submission === "number" ? `submissions/${submission}/download` : "download";
     return found({
-      // Made here and not taken from links.download, which may carry somebody's key.
+      // Not links.download, which can contain an API key.
       url: `${API}${acronymOf(id, extras)}/${part}`,
       format: LANGUAGES[language],
       version: textAt(json.value, "version") ?? textAt(json.value, "released"),
@@ -37,13 +37,13 @@ export const bioportal: OntologyResolver = {
   },
 };
 
-/** What a status of BioPortal means, for its answers and for its files alike; undefined where nothing is special. */
+/** The refusal that a status of BioPortal means, for its API and its files alike; undefined for other statuses. */
 export function bioportalRefusal(status: number | undefined, id: string) {
-  if (status === 401) return { reason: "key", message: "BioPortal does not accept BIOPORTAL_API_KEY" } as const;
+  if (status === 401) return { reason: "key", message: "BioPortal rejected the API key in BIOPORTAL_API_KEY" } as const;
   if (status === 403) {
-    return { reason: "licence", message: `the licence of ${id} permits no download from BioPortal` } as const;
+    return { reason: "licence", message: `the licence of ${id} does not permit download from BioPortal` } as const;
   }
-  if (status === 422) return { reason: "unknown", message: `BioPortal knows no ${id}` } as const;
+  if (status === 422) return { reason: "unknown", message: `unknown ontology ${id} at BioPortal` } as const;
   return undefined;
 }
 

@@ -19,11 +19,11 @@ const FIELDS: Readonly<Record<string, TargetFormat>> = {
   download_rdf: "ttl",
 };
 
-/** The Bioregistry: where files of a prefix lie, in which formats. */
+/** The Bioregistry returns the URLs of a prefix's files by format. */
 export const bioregistry: OntologyResolver = {
   name: "bioregistry",
   service: "bioregistry",
-  extras: { prefix: "its prefix there, where that is not the id" },
+  extras: { prefix: "prefix at the Bioregistry, if it differs from the id" },
   requires: [],
   requestFor: ({ id, extras }) => ({
     url: `${API}${encodeURIComponent(extras["prefix"] ?? id)}?format=json`,
@@ -36,17 +36,20 @@ export const bioregistry: OntologyResolver = {
       const url = webUrlWithoutCredentials(valueAt(json.value, field));
       return url === undefined ? [] : [{ url, format }];
     });
-    if (offers.length === 0) return refused("no-file", `the Bioregistry has no file of ${id}`);
+    if (offers.length === 0) return refused("no-file", `no file of ${id} at the Bioregistry`);
     const offer = chooseOffer(offers, targetFormats);
     if (offer === undefined) {
       const formats = offers.map(({ format }) => format).join(", ");
-      return refused("no-format", `the Bioregistry has ${id} as ${formats}, and ${targetFormats.join(", ")} is wanted`);
+      return refused(
+        "no-format",
+        `${id} is available as ${formats} at the Bioregistry, wanted ${targetFormats.join(", ")}`,
+      );
     }
     return found({
       ...offer,
       version: textAt(json.value, "version"),
       licence: textAt(json.value, "license"),
-      notes: valueAt(json.value, "deprecated") === true ? ["the Bioregistry calls it deprecated"] : [],
+      notes: valueAt(json.value, "deprecated") === true ? ["deprecated according to the Bioregistry"] : [],
     });
   },
 };

@@ -8,24 +8,24 @@ import {
   webUrlWithoutCredentials,
 } from "../resolver.ts";
 
-/** Many namespaces answer HTML to those who take anything. */
+/** Many namespace URLs return HTML to a request that accepts any format. */
 const RDF_FIRST = "text/turtle, application/rdf+xml;q=0.9, application/ld+json;q=0.8, */*;q=0.1";
 
-/** A URL that somebody knows. */
+/** A URL from `sources.yaml`; no service is asked. */
 export const direct: OntologyResolver = {
   name: "direct",
   service: "direct",
-  extras: { url: "where the file lies", version: "what to call it, where the file does not say" },
+  extras: { url: "URL of the file", version: "version label, if the file has none" },
   requires: ["url"],
   requestFor: () => undefined,
   read: fromUrl,
 };
 
-/** The same for vocabularies that negotiate: the address of the namespace will do. */
+/** The same for vocabularies whose namespace URL negotiates the format. */
 export const skos: OntologyResolver = { ...direct, name: "skos", accept: RDF_FIRST };
 
 function fromUrl({ extras }: Source): OntologyFinding {
   const url = webUrlWithoutCredentials(extras["url"]);
-  if (url === undefined) return refused("not-public", "extras.url is no http or https address");
+  if (url === undefined) return refused("not-public", "extras.url is not an http or https URL");
   return found({ url, format: formatOfName(new URL(url).pathname), version: extras["version"] });
 }

@@ -13,11 +13,11 @@ import {
 
 const API = "https://lov.linkeddata.es/dataset/lov/api/v2/vocabulary/info";
 
-/** Linked Open Vocabularies: versions of a vocabulary, newest first, not all of them with a file. */
+/** Linked Open Vocabularies lists versions of a vocabulary, newest first; not every version has a file. */
 export const lov: OntologyResolver = {
   name: "lov",
   service: "lov",
-  extras: { vocab: "its prefix there, where that is not the id" },
+  extras: { vocab: "prefix at LOV, if it differs from the id" },
   requires: [],
   requestFor: ({ id, extras }) => ({
     url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`,
@@ -31,7 +31,7 @@ export const lov: OntologyResolver = {
       return url === undefined ? [] : [{ url, name: textAt(version, "name"), issued: textAt(version, "issued") }];
     });
     const [newest] = versions;
-    if (newest === undefined) return refused("no-file", `LOV has no file of ${id}`);
+    if (newest === undefined) return refused("no-file", `no file of ${id} at LOV`);
     return found({
       url: newest.url,
       format: formatOfName(new URL(newest.url).pathname),

@@ -16,25 +16,25 @@ import {
 const REGISTRY = "https://obofoundry.org/registry/ontologies.jsonld";
 const PURL = "http://purl.obolibrary.org/obo/";
 
-/** The OBO Foundry: its registry says what there is, its permanent URLs lead to it over several redirects. */
+/** The OBO Foundry: its registry lists ontologies and products, and its permanent URLs redirect to the files. */
 export const obo: OntologyResolver = {
   name: "obo",
   service: "obo",
-  extras: { product: "a product of the ontology by its name, such as hp-base.owl" },
+  extras: { product: "name of a product of the ontology, such as hp-base.owl" },
   requires: [],
   requestFor: () => ({ url: REGISTRY, accept: `application/ld+json, ${JSON_ONLY}` }),
   read(source, response) {
     const { id, targetFormats, extras } = source;
     const registry = readJson("the OBO registry", response);
-    // The permanent URLs do not need the registry; only its licences and its warnings are missed.
-    if (!("value" in registry)) return byPurl(source, "the OBO registry could not be read: its licence is not known");
+    // The permanent URLs work without the registry; only licence and status are missing then.
+    if (!("value" in registry)) return byPurl(source, "the OBO registry could not be read; licence unknown");
     const entry = listAt(registry.value, "ontologies").find(
       candidate => textAt(candidate, "id")?.toLowerCase() === id.toLowerCase(),
     );
-    if (entry === undefined) return refused("unknown", `the OBO registry has no ${id}`);
+    if (entry === undefined) return refused("unknown", `unknown ontology ${id} in the OBO registry`);
     if (valueAt(entry, "is_obsolete") === true) {
-      const heir = textAt(entry, "replaced_by");
-      return refused("obsolete", `${id} is obsolete${heir === undefined ? "" : `; ${heir} replaces it`}`);
+      const replacement = textAt(entry, "replaced_by");
+      return refused("obsolete", `${id} is obsolete${replacement === undefined ? "" : `, replaced by ${replacement}`}`);
     }
     const offers = listAt(entry, "products").flatMap(product => {
       const name = textAt(product, "id");
@@ -46,16 +46,19 @@ export const obo: OntologyResolver = {
     const wanted = product === undefined ? main : offers.filter(({ name }) => name === product);
     const offer = chooseOffer(wanted, product === undefined ? targetFormats : []);
     if (offer === undefined) {
-      const names = offers.map(({ name }) => name).join(", ") || "no product at all";
-      if (product !== undefined) return refused("no-file", `${id} has no product ${product}; it has ${names}`);
-      return refused("no-format", `${id} is not there as ${targetFormats.join(", ") || "a file"}; it has ${names}`);
+      const names = offers.map(({ name }) => name).join(", ") || "(none)";
+      if (product !== undefined) return refused("no-file", `${id} has no product ${product}; available: ${names}`);
+      return refused(
+        "no-format",
+        `${id} is not available as ${targetFormats.join(", ") || "a file"}; available: ${names}`,
+      );
     }
     const status = textAt(entry, "activity_status");
     return found({
       url: offer.url,
       format: offer.format,
       licence: textAt(entry, "license", "label") ?? textAt(entry, "license", "url"),
-      notes: status === undefined || status === "active" ? [] : [`the registry calls it ${status}`],
+      notes: status === undefined || status === "active" ? [] : [`status in the OBO registry: ${status}`],
     });
   },
 };

@@ -12,11 +12,11 @@ import {
 
 const API = "https://www.ebi.ac.uk/ols4/api/ontologies/";
 
-/** The Ontology Lookup Service knows where an ontology lies; it does not serve the file itself. */
+/** The Ontology Lookup Service returns the URL of an ontology; it does not serve the file. */
 export const ols: OntologyResolver = {
   name: "ols",
   service: "ols",
-  extras: { ontology: "its name there, where that is not the id" },
+  extras: { ontology: "name at OLS, if it differs from the id" },
   requires: [],
   requestFor: ({ id, extras }) => ({
     url: `${API}${encodeURIComponent((extras["ontology"] ?? id).toLowerCase())}`,
@@ -26,22 +26,23 @@ export const ols: OntologyResolver = {
     const json = readJson("OLS", response);
     if (!("value" in json)) return json;
     const location = valueAt(json.value, "config", "fileLocation");
-    if (typeof location !== "string" || location === "") return refused("no-file", `OLS does not say where ${id} lies`);
+    if (typeof location !== "string" || location === "")
+      return refused("no-file", `OLS gives no file location for ${id}`);
     const url = webUrlWithoutCredentials(location);
     if (url === undefined) {
       const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(location)?.[0] ?? "no scheme";
-      return refused("not-public", `OLS has ${id} from a place that is not public (${scheme})`);
+      return refused("not-public", `the file location of ${id} in OLS is not public (${scheme})`);
     }
     const format = formatOfName(new URL(url).pathname);
     if (format !== undefined && targetFormats.length > 0 && !targetFormats.includes(format)) {
-      return refused("no-format", `OLS has ${id} as ${format}, and ${targetFormats.join(", ")} is wanted`);
+      return refused("no-format", `${id} is available as ${format} in OLS, wanted ${targetFormats.join(", ")}`);
     }
     return found({
       url,
       format,
       version: textAt(json.value, "version") ?? textAt(json.value, "config", "versionIri"),
       licence: textAt(json.value, "config", "annotations", "license"),
-      notes: textAt(json.value, "status") === "FAILED" ? ["OLS itself failed to load it"] : [],
+      notes: textAt(json.value, "status") === "FAILED" ? ["OLS failed to load this ontology"] : [],
     });
   },
 };

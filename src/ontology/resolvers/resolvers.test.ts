@@ -9,7 +9,7 @@ function requestFor(resolver: string, id: string, more: Partial<Source> = {}) {
   const found = RESOLVERS.get(resolver);
   assert.ok(found);
   return {
-    question: found.requestFor(source)?.url,
+    requestUrl: found.requestFor(source)?.url,
     read: (body: unknown, status = 200) => found.read(source, { status, body: JSON.stringify(body) }),
     readResponse: (response: RegistryResponse | undefined) => found.read(source, response),
   };
@@ -35,9 +35,9 @@ const REGISTRY = {
   ],
 };
 
-test("obo takes the first wanted format that the registry has, or a product by its name", () => {
-  const { question, read } = requestFor("obo", "hp", wants("obo", "owl"));
-  assert.equal(question, "https://obofoundry.org/registry/ontologies.jsonld");
+test("obo returns the first wanted format that the registry has, or the product named in extras", () => {
+  const { requestUrl, read } = requestFor("obo", "hp", wants("obo", "owl"));
+  assert.equal(requestUrl, "https://obofoundry.org/registry/ontologies.jsonld");
   assert.deepEqual(read(REGISTRY), {
     kind: "found",
     candidate: {
@@ -53,74 +53,74 @@ test("obo takes the first wanted format that the registry has, or a product by i
   assert.equal(summaryOf(base), "http://purl.obolibrary.org/obo/hp/hp-base.owl");
 });
 
-test("obo says what it has where that is not what is wanted", () => {
+test("obo lists the available files if the wanted one is missing", () => {
   const json = summaryOf(requestFor("obo", "hp", wants("json")).read(REGISTRY));
-  assert.equal(json, "no-format: hp is not there as json; it has hp.owl, hp.obo, hp/hp-base.owl");
-  assert.equal(summaryOf(requestFor("obo", "old").read(REGISTRY)), "obsolete: old is obsolete; hp replaces it");
-  assert.equal(summaryOf(requestFor("obo", "xx").read(REGISTRY)), "unknown: the OBO registry has no xx");
+  assert.equal(json, "no-format: hp is not available as json; available: hp.owl, hp.obo, hp/hp-base.owl");
+  assert.equal(summaryOf(requestFor("obo", "old").read(REGISTRY)), "obsolete: old is obsolete, replaced by hp");
+  assert.equal(summaryOf(requestFor("obo", "xx").read(REGISTRY)), "unknown: unknown ontology xx in the OBO registry");
 });
 
-test("without its registry obo goes by the permanent URL, and says what is missed", () => {
+test("without the registry obo returns the permanent URL and notes that the licence is unknown", () => {
   for (const response of [undefined, { status: 503, body: "" }, { status: 200, body: "<html>" }]) {
     const finding = requestFor("obo", "hp", wants("obo")).readResponse(response);
     assert.ok(finding.kind === "found");
     assert.equal(finding.candidate.url, "http://purl.obolibrary.org/obo/hp.obo");
-    assert.match(finding.candidate.notes.join(), /licence is not known/);
+    assert.match(finding.candidate.notes.join(), /licence unknown/);
   }
 });
 
-test("ols knows where a file lies, and one on its own disk is refused", () => {
-  const { question, read } = requestFor("ols", "efo");
-  assert.equal(question, "https://www.ebi.ac.uk/ols4/api/ontologies/efo");
-  assert.equal(requestFor("ols", "x", { extras: { ontology: "A/b" } }).question?.endsWith("/ontologies/a%2Fb"), true);
+test("ols returns the file location and refuses one that is not http or https", () => {
+  const { requestUrl, read } = requestFor("ols", "efo");
+  assert.equal(requestUrl, "https://www.ebi.ac.uk/ols4/api/ontologies/efo");
+  assert.equal(requestFor("ols", "x", { extras: { ontology: "A/b" } }).requestUrl?.endsWith("/ontologies/a%2Fb"), true);
   const body = { version: "3.93.0", config: { fileLocation: "http://www.ebi.ac.uk/efo/efo.owl" } };
   const finding = read(body);
   assert.ok(finding.kind === "found");
   assert.equal(finding.candidate.version, "3.93.0");
   assert.equal(
     summaryOf(read({ config: { fileLocation: "file:///nfs/x.owl" } })),
-    "not-public: OLS has efo from a place that is not public (file:)",
+    "not-public: the file location of efo in OLS is not public (file:)",
   );
   assert.match(summaryOf(read({ config: { fileLocation: "ftp://x/y.owl" } })), /^not-public/);
   assert.match(summaryOf(read({ config: { fileLocation: null } })), /^no-file/);
   assert.match(summaryOf(read({}, 404)), /^unknown/);
   assert.match(
     summaryOf(requestFor("ols", "efo", wants("obo")).read(body)),
-    /^no-format: OLS has efo as owl, and obo is wanted/,
+    /^no-format: efo is available as owl in OLS, wanted obo/,
   );
 });
 
-test("bioportal tells licence, key and name apart, and no key gets into an address", () => {
-  const { question, read } = requestFor("bioportal", "snomedct");
-  assert.equal(question, "https://data.bioontology.org/ontologies/SNOMEDCT/latest_submission?include=all");
+test("bioportal distinguishes licence, key and unknown name, and returns no URL with an API key", () => {
+  const { requestUrl, read } = requestFor("bioportal", "snomedct");
+  assert.equal(requestUrl, "https://data.bioontology.org/ontologies/SNOMEDCT/latest_submission?include=all");
   const links = { download: "https://data.bioontology.org/ontologies/X/download?apikey=secret" };
   const found = read({ submissionId: 7, version: "1.2", hasOntologyLanguage: "OWL", links });
   assert.equal(summaryOf(found), "https://data.bioontology.org/ontologies/SNOMEDCT/submissions/7/download");
-  assert.match(summaryOf(read({}, 401)), /^key: BioPortal does not accept BIOPORTAL_API_KEY/);
-  assert.match(summaryOf(read({}, 403)), /^licence: the licence of snomedct permits no download/);
+  assert.match(summaryOf(read({}, 401)), /^key: BioPortal rejected the API key in BIOPORTAL_API_KEY/);
+  assert.match(summaryOf(read({}, 403)), /^licence: the licence of snomedct does not permit download/);
   assert.match(summaryOf(read({}, 422)), /^unknown/);
   assert.match(summaryOf(read({ hasOntologyLanguage: "UMLS" })), /^licence: .*UMLS/);
   assert.match(summaryOf(read({})), /^no-file/);
 });
 
-test("bioregistry has a link for each format, lov the newest version with a file", () => {
+test("bioregistry returns the URL of the wanted format, lov the newest version that has a file", () => {
   const body = { download_owl: "http://x.example/a.owl", download_obo: "http://x.example/a.obo", license: "CC0-1.0" };
   assert.equal(summaryOf(requestFor("bioregistry", "a", wants("obo")).read(body)), "http://x.example/a.obo");
   assert.match(
     summaryOf(requestFor("bioregistry", "a", wants("json")).read(body)),
-    /^no-format: .* as owl, obo, and json is wanted/,
+    /^no-format: .* as owl, obo at the Bioregistry, wanted json/,
   );
   assert.match(summaryOf(requestFor("bioregistry", "a").read({})), /^no-file/);
   const versions = [{ name: "v2" }, { name: "v1", fileURL: "https://lov.example/v1.n3" }];
   const lov = requestFor("lov", "foaf");
-  assert.match(lov.question ?? "", /vocab=foaf$/);
+  assert.match(lov.requestUrl ?? "", /vocab=foaf$/);
   const finding = lov.read({ versions });
   assert.ok(finding.kind === "found");
   assert.deepEqual([finding.candidate.version, finding.candidate.format], ["v1", "ttl"]);
   assert.match(summaryOf(lov.read({ versions: [] })), /^no-file/);
 });
 
-test("whatever a service answers, a resolver answers with a finding", () => {
+test("a resolver returns a finding for any response", () => {
   const odd = [null, [], 3, "x", { config: 3 }, { ontologies: { hp: 1 } }, { versions: [null, 3] }, { products: 3 }];
   for (const resolver of RESOLVERS.values()) {
     for (const body of odd) {
