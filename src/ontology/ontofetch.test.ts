@@ -170,7 +170,7 @@ test("an aborted pull leaves only a partial file, and the next pull resumes it",
 
 test("a 429 with Retry-After is waited out once, and the pull succeeds", async t => {
   const internet = await internetFor(t, {
-    script: [{ act: "throttle", host: "files.ontologies.example", retryAfterS: 1, times: 1 }],
+    script: [{ effect: "throttle", host: "files.ontologies.example", retryAfterS: 1, times: 1 }],
   });
   const project = await projectFor(t, internet, "sources:\n  finch: { resolver: ols }\n");
   assert.deepEqual(outcomes(await project.pull()), { finch: "fetched" });
@@ -182,7 +182,7 @@ test("a 429 with Retry-After is waited out once, and the pull succeeds", async t
 });
 
 test("a pull works by permanent URLs while the OBO registry is down", async t => {
-  const internet = await internetFor(t, { script: [{ act: "outage", host: "obofoundry.org", how: "reset" }] });
+  const internet = await internetFor(t, { script: [{ effect: "outage", host: "obofoundry.org", how: "reset" }] });
   const project = await projectFor(t, internet, "sources:\n  reed: { target_formats: [obo] }\n");
   assert.deepEqual(outcomes(await project.pull()), { reed: "fetched" });
 });

@@ -12,7 +12,7 @@ test("time stands still until it is advanced", async () => {
   assert.equal(time.wallMs(), 5001);
 });
 
-test("timers fire in the order they are due, each at its own moment", async () => {
+test("timers fire in the order in which they are due, each at its time", async () => {
   const time = new FakeTime();
   const fired: [string, number][] = [];
   for (const [name, ms] of [
@@ -32,23 +32,23 @@ test("timers fire in the order they are due, each at its own moment", async () =
   assert.equal(time.armedTimers, 0);
 });
 
-test("what a timer woke runs before the next timer fires", async () => {
+test("promises that a timer resolves run before the next timer fires", async () => {
   const time = new FakeTime();
   const log: string[] = [];
-  const napper = async () => {
+  const sleepTwice = async () => {
     await time.sleep(10);
     log.push(`woke at ${time.monotonicUs() / 1000}`);
     await time.sleep(10);
     log.push(`woke at ${time.monotonicUs() / 1000}`);
   };
   time.setTimer(15, () => log.push("timer at 15"));
-  const done = napper();
+  const done = sleepTwice();
   await time.advance(20);
   await done;
   assert.deepEqual(log, ["woke at 10", "timer at 15", "woke at 20"]);
 });
 
-test("a stall fires what fell due meanwhile late, at its end", async () => {
+test("timers that became due during a stall fire at its end", async () => {
   const time = new FakeTime();
   const fired: number[] = [];
   time.setTimer(10, () => fired.push(time.monotonicUs() / 1000));
@@ -58,7 +58,7 @@ test("a stall fires what fell due meanwhile late, at its end", async () => {
   assert.deepEqual(fired, [1000, 1000]);
 });
 
-test("a timer can be up to a millisecond early, and a sleep is exact all the same", async () => {
+test("a timer can be up to a millisecond early, but a sleep is exact", async () => {
   const time = new FakeTime({ earlyUs: () => 5000 });
   let firedUs = 0;
   time.setTimer(10, () => {
@@ -76,7 +76,7 @@ test("a timer can be up to a millisecond early, and a sleep is exact all the sam
   assert.equal(slept, true);
 });
 
-test("the wall clock steps without elapsed time noticing", () => {
+test("stepWall moves the wall clock but not elapsed time", () => {
   const time = new FakeTime({ wallMs: 1_000_000 });
   time.stepWall(-3000);
   assert.equal(time.wallMs(), 997_000);

@@ -5,7 +5,7 @@ import type { Time, Timer } from "../time/time.ts";
 export interface FakeTimeOptions {
   /** Epoch milliseconds of the wall clock at the start. @default 1_700_000_000_000 */
   readonly wallMs?: number;
-  /** How early the next timer fires, in microseconds from 0 to 1000, as Node's may. @default never early */
+  /** How early the next timer fires, in microseconds from 0 to 1000; Node's timers can be 1 ms early. @default () => 0 */
   readonly earlyUs?: () => number;
 }
 
@@ -15,8 +15,8 @@ interface FakeTimer {
 }
 
 /**
- * Time that moves only when a test says so.
- * Timers fire in the order in which they are due, ties in the order in which they were armed.
+ * A clock and timers for tests. Time moves only when the test calls `advance`, `tick` or `stall`. Timers fire in the order
+ * in which they are due; of two that are due at once, the one set first fires first.
  */
 export class FakeTime implements Time {
   #nowUs = 0;
@@ -29,22 +29,25 @@ export class FakeTime implements Time {
     this.#earlyUs = earlyUs;
   }
 
+  /** Microseconds since this object was made; never goes back. */
   monotonicUs(): number {
     return this.#nowUs;
   }
 
-  /** The same clock: whoever shares one of these is on one machine. */
+  /** The same as `monotonicUs`: users of one FakeTime are on one machine. */
   machineUs(): number {
     return this.#nowUs;
   }
 
+  /** Epoch milliseconds of the wall clock, which `stepWall` can move. */
   wallMs(): number {
     return this.#wallOffsetMs + Math.floor(this.#nowUs / 1000);
   }
 
+  /** Calls `fire` after `delayMs`, rounded up to whole milliseconds, unless the timer is cancelled. */
   setTimer(delayMs: number, fire: () => void): Timer {
     const earlyUs = Math.min(1000, Math.max(0, this.#earlyUs()));
-    // Whole milliseconds, as the system's timers have; and never for nothing, or a re-armed timer would spin in place.
+    // Whole milliseconds, as in Node. At least 100 µs, because a timer that sets itself again would otherwise never end.
     const delayUs = Math.max(1, Math.ceil(delayMs)) * 1000;
     const dueUs = this.#nowUs + Math.max(100, delayUs - earlyUs);
     const timer: FakeTimer = { dueUs, fire };
@@ -52,22 +55,23 @@ export class FakeTime implements Time {
     return { cancel: () => this.#armed.delete(timer) };
   }
 
+  /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return sleep(this, ms, signal);
   }
 
-  /** How many timers are armed; a test that leaves some behind has found a leak. */
+  /** How many timers are set. More than 0 at the end of a test shows a leak. */
   get armedTimers(): number {
     return this.#armed.size;
   }
 
-  /** Milliseconds from now to the next timer; undefined when none is armed. */
+  /** Milliseconds until the next timer is due; undefined if no timer is set. */
   get nextTimerMs(): number | undefined {
     const next = this.#next();
     return next === undefined ? undefined : Math.max(0, next.dueUs - this.#nowUs) / 1000;
   }
 
-  /** Moves both clocks by `ms`, firing each timer at its moment and letting what it woke run before the next. */
+  /** Moves time by `ms`. Each timer fires at its time, and the promises that it resolves run before the next timer. */
   async advance(ms: number): Promise<void> {
     const untilUs = this.#nowUs + Math.round(ms * 1000);
     await setImmediate();
@@ -75,20 +79,20 @@ export class FakeTime implements Time {
     this.#nowUs = untilUs;
   }
 
-  /** `advance` without letting promises run in between: for code under test that is synchronous. */
+  /** Like `advance`, but synchronous: no promise runs between the timers. */
   tick(ms: number): void {
     const untilUs = this.#nowUs + Math.round(ms * 1000);
     while (this.#fireNext(untilUs));
     this.#nowUs = untilUs;
   }
 
-  /** The event loop stands still for `ms`: the clocks go on, and timers that fell due meanwhile fire late, at the end. */
+  /** Simulates an event loop that is blocked for `ms`: the timers that became due in that time fire late, at its end. */
   async stall(ms: number): Promise<void> {
     this.#nowUs += Math.round(ms * 1000);
     await this.advance(0);
   }
 
-  /** The wall clock jumps, forwards or backwards; elapsed time does not notice. */
+  /** Moves the wall clock by `ms`, which may be negative. `monotonicUs` and timers do not change. */
   stepWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startStrictServer } from "./strict-server.ts";
 
-test("a strict server lets in what it allows and rejects the rest, each window for itself", async t => {
+test("a strict server admits requests within every window and rejects the others", async t => {
   const server = await startStrictServer({ rate: "5/MINUTE+3/SECOND" });
   t.after(() => server.close());
   const statuses: number[] = [];
@@ -13,7 +13,7 @@ test("a strict server lets in what it allows and rejects the rest, each window f
   assert.equal(server.busiest, 4);
 });
 
-test("a strict server says what it is told to say, or the path", async t => {
+test("a strict server calls the answer option, or sends the path", async t => {
   const server = await startStrictServer({ rate: "1/SECOND" });
   const other = await startStrictServer({ rate: "1/SECOND", answer: (_, response) => response.end("hello") });
   t.after(() => Promise.all([server.close(), other.close()]));

@@ -5,27 +5,34 @@ import { parseRates } from "../core/limits/rate.ts";
 import { systemTime } from "../time/system-time.ts";
 
 export interface StrictServerOptions {
-  /** What it allows in any window: `10/SECOND`, `10/SECOND+100/MINUTE`. */
+  /** The limit, such as `10/SECOND` or `10/SECOND+100/MINUTE`. It holds in any window, wherever the window begins. */
   readonly rate: string;
-  /** @default any that is free */
+  /** The port on 127.0.0.1. @default 0: a free one */
   readonly port?: number | undefined;
-  /** What it says to those it lets in. @default 200, the path as text, fresh for a minute */
+  /**
+   * Writes and ends the response to an admitted request.
+   * @default status 200 with the path as text, cacheable for a minute
+   */
   readonly answer?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
 
 export interface StrictServer {
   /** `http://127.0.0.1:<port>` */
   readonly origin: string;
-  /** When each request came, in milliseconds of its own clock; those it rejected too. */
+  /** When each request arrived, rejected ones included, in milliseconds of the monotonic clock. */
   readonly arrivalsMs: readonly number[];
-  /** How many it has answered with 429. */
+  /** How many requests were answered with 429. */
   readonly rejected: number;
-  /** The most that ever came in one window of its first rate, wherever that begins. */
+  /** The largest number of arrivals in any window of the first rate, rejected ones included. */
   readonly busiest: number;
+  /** Closes the server and all its connections. */
   close(): Promise<void>;
 }
 
-/** A server on loopback that enforces its limit exactly, in any window, and rejects every request beyond it. */
+/**
+ * Starts an HTTP server on 127.0.0.1 that enforces a limit exactly, in any window, and answers every request above it
+ * with 429. Rejected requests count in the window too. It keeps the process alive until `close`.
+ */
 export async function startStrictServer({ rate, port = 0, answer = echo }: StrictServerOptions): Promise<StrictServer> {
   const rates = parseRates(rate);
   const longestMs = Math.max(...rates.map(({ windowUs }) => windowUs / 1000));
@@ -56,7 +63,7 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
       return rejected;
     },
     get busiest() {
-      return most(arrivalsMs, (rates[0]?.windowUs ?? 0) / 1000);
+      return busiestWindow(arrivalsMs, (rates[0]?.windowUs ?? 0) / 1000);
     },
     close: async () => {
       server.closeAllConnections();
@@ -65,8 +72,8 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
   };
 }
 
-/** The arrivals are in order, so that the window slides over them once. */
-function most(arrivalsMs: readonly number[], windowMs: number): number {
+/** The arrivals are sorted, so one pass with a sliding window is enough. */
+function busiestWindow(arrivalsMs: readonly number[], windowMs: number): number {
   let from = 0;
   let busiest = 0;
   for (const [index, ms] of arrivalsMs.entries()) {

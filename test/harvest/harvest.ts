@@ -25,7 +25,7 @@ export interface Harvest {
 }
 
 export async function harvest(t: TestContext, count: number): Promise<Harvest> {
-  const script = DOWN.map(host => ({ host, act: "outage" }) as const);
+  const script = DOWN.map(host => ({ host, effect: "outage" }) as const);
   const internet = await internetFor(t, { seed: 11, works: count * 6, script });
   const askable = internet.works.filter(isUsable);
   const lost = DOWN.flatMap(host => askable.filter(work => isOnlyAt(work, host)).slice(0, 1));

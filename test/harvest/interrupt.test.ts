@@ -6,7 +6,7 @@ import { systemTime } from "../../src/time/system-time.ts";
 import { eventually, folderFor } from "./kit.ts";
 import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
-const SLOW = [{ host: "*", act: "slow", bytesPerSecond: 200_000 }] as const;
+const SLOW = [{ host: "*", effect: "slow", bytesPerSecond: 200_000 }] as const;
 
 test("Ctrl-C finishes the requests in flight and exits with 130, and retry continues", async t => {
   const internet = await internetFor(t, { seed: 3, works: 62, script: SLOW });
@@ -33,7 +33,7 @@ test("a second Ctrl-C stops at once, even while the input is open", async t => {
   const internet = await internetFor(t, { seed: 3, works: 31 });
   const work = internet.works.find(isQuick);
   assert.ok(work);
-  await internet.start({ host: new URL(work.copies[0]?.url ?? "").host, act: "slow", bytesPerSecond: 500 });
+  await internet.start({ host: new URL(work.copies[0]?.url ?? "").host, effect: "slow", bytesPerSecond: 500 });
   const folder = folderFor(t);
   // stdin stays open, as in a terminal.
   const { child, ended, stderrSoFar } = startDocstokg(t, internet, folder, [

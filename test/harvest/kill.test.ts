@@ -9,7 +9,7 @@ import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes
 
 test("a run that is killed at any time loses no finished file, and the next run continues", async t => {
   // Slow, so that downloads are in flight when the process is killed.
-  const script = [{ host: "*", act: "slow", bytesPerSecond: 150_000 }] as const;
+  const script = [{ host: "*", effect: "slow", bytesPerSecond: 150_000 }] as const;
   const internet = await internetFor(t, { seed: 7, works: 93, script });
   const works = internet.works.filter(isQuick);
   const list = works.map(keyOf).join("\n");

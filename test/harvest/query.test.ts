@@ -20,7 +20,7 @@ test("the works of a search are downloaded like listed works", async t => {
 });
 
 test("a failed search ends the run with its error", async t => {
-  const script = [{ host: "api.openalex.org", act: "outage", status: 500 }] as const;
+  const script = [{ host: "api.openalex.org", effect: "outage", status: 500 }] as const;
   const internet = await internetFor(t, { seed: 2, works: 31, script });
   const args = ["run", "--query", "anything", "--resolvers", "openalex", "--quiet"];
   const { code, stderr } = await startDocstokg(t, internet, folderFor(t), args, "").ended;

@@ -53,7 +53,7 @@ test("four concurrent pulls share one limit, and each file is downloaded by one 
 test("a process that starts during the Retry-After of another process sends nothing until it ends", async t => {
   const retryAfterS = 2;
   const internet = await internetFor(t, {
-    script: [{ act: "throttle", host: HOST, retryAfterS, times: 1 }],
+    script: [{ effect: "throttle", host: HOST, retryAfterS, times: 1 }],
   });
   const settings = (shared: string) =>
     `ratelimit: { default: 5/second, shared_dir: ${shared} }\n` +

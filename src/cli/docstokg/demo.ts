@@ -10,7 +10,7 @@ import type { RatelimitsOptions } from "../../policy/ratelimit-schema.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { reportOn } from "../../telemetry/report/run-report.ts";
 import { LIMITS } from "../../testing/internet/limits.ts";
-import type { ScriptStep } from "../../testing/internet/script-runner.ts";
+import type { ScriptStep } from "../../testing/internet/script-step.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -28,8 +28,8 @@ const WORKS_DEFAULT = 62;
 const WORKS_MAX = 2000;
 /** One publisher is down for six seconds, another answers 429 with Retry-After. */
 const SCENARIO: readonly ScriptStep[] = [
-  { host: "www.meridian-science.example", act: "outage", fromMs: 2000, untilMs: 8000 },
-  { host: "journals.harbourpress.example", act: "throttle", retryAfterS: 3, skip: 2, times: 1 },
+  { host: "www.meridian-science.example", effect: "outage", fromMs: 2000, untilMs: 8000 },
+  { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 3, skip: 2, times: 1 },
 ];
 /** Circuits close sooner than with the shipped settings, which would make the demo last two minutes. */
 const BREAKERS: BreakersOptions = {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { makePdf } from "./pdf.ts";
 
-/** All that is needed to make an article's file again, byte for byte. */
+/** The input from which the file of an article is generated, always with the same bytes. */
 export interface ArticlePlan {
   readonly seed: string;
   readonly title: string;
@@ -10,12 +10,12 @@ export interface ArticlePlan {
   readonly modifiedMs: number;
 }
 
-/** An article that has been made once, and what came of it. */
+/** An article plan with the hash of its file. */
 export interface Article extends ArticlePlan {
   readonly md5: string;
 }
 
-/** Made anew each time: thousands of files are cheaper to make than to keep. */
+/** Generated for each request, because thousands of files would need too much memory. */
 export function articleFile({ seed, title, name, bytes }: ArticlePlan): Buffer {
   return makePdf(seed, { title, lines: [name, "A work of the simulated internet."] }, bytes);
 }

@@ -1,7 +1,7 @@
 import type { Catalogue, SimulatedWork } from "./catalogue.ts";
 import type { Copy, ServiceName } from "./copy.ts";
 
-/** The catalogue, ordered for those who look things up in it. */
+/** Looks up works by their identifiers. */
 export class CatalogueIndex {
   readonly works: readonly SimulatedWork[];
   readonly pages: Catalogue["pages"];
@@ -16,7 +16,7 @@ export class CatalogueIndex {
     }
   }
 
-  /** Under whatever spelling the DOI is given: names are compared without case, and an address may stand in front. */
+  /** Ignores case, and the prefixes `https://doi.org/` and `doi:`. */
   byDoi(doi: string): SimulatedWork | undefined {
     return this.#byName.get(`doi:${bareDoi(doi)}`);
   }
@@ -30,7 +30,7 @@ export function copiesVia({ copies }: SimulatedWork, service: ServiceName): read
   return copies.filter(({ via }) => via.includes(service));
 }
 
-/** True where a service of this name keeps the work or names a copy of it. */
+/** Whether the service stores the work or names a copy of it. */
 export function isKnownTo(work: SimulatedWork, service: ServiceName): boolean {
   return copiesVia(work, service).length > 0;
 }

@@ -1,4 +1,4 @@
-/** What there is in the simulated internet: works, their copies, and the pages where the copies lie. */
+/** The works of the simulated internet, their copies, and the pages at the URLs of the copies. */
 import { type ArticlePlan, articleFile, digest } from "./article-file.ts";
 import type { Copy, SimulatedIds } from "./copy.ts";
 import type { PlacedPage } from "./page.ts";
@@ -6,29 +6,33 @@ import { SeededRandom } from "./seeded-random.ts";
 import { WORK_SCENARIOS, type WorkScenario, type WorkScenarioName } from "./work-scenarios.ts";
 import { titleOf } from "./work-titles.ts";
 
+/** A work of the simulated internet, with everything that a test may compare with its result. */
 export interface SimulatedWork {
+  /** Its identifiers. */
   readonly ids: SimulatedIds;
   readonly title: string;
+  /** Year of publication. */
   readonly year: number;
   readonly authors: readonly string[];
-  /** What befalls those who look for it. */
+  /** Which difficulty a harvester meets with this work. */
   readonly scenario: WorkScenarioName;
-  /** Whether it can be had. */
+  /** `pdf` if at least one copy is good; `none` if no file can be downloaded. */
   readonly expects: "pdf" | "none";
+  /** The copies that services name, good and bad ones. */
   readonly copies: readonly Copy[];
-  /** Who registered the DOI; "none" where there is no such DOI. */
+  /** The agency that registered the DOI; `none` if the DOI is not registered. */
   readonly registrar: "crossref" | "datacite" | "none";
-  /** Where its DOI leads. */
+  /** The URL that doi.org redirects to; undefined if the DOI is not registered. */
   readonly landing: string | undefined;
-  /** The number under which repositories keep it. */
+  /** The number of the work at repositories. */
   readonly record: number;
-  /** Every good copy is this file. */
+  /** Length and hashes of the file that every good copy returns. */
   readonly file: { readonly bytes: number; readonly md5: string; readonly sha1: string; readonly sha256: string };
 }
 
 export interface Catalogue {
   readonly works: readonly SimulatedWork[];
-  /** By address, without its scheme: `host/path?query`. */
+  /** Pages by URL without scheme: `host/path?query`. */
   readonly pages: ReadonlyMap<string, PlacedPage>;
 }
 
@@ -40,7 +44,7 @@ export function makeCatalogue(seed: number, count: number): Catalogue {
   return { works, pages };
 }
 
-/** Each round tells every tale, in an order of its own. */
+/** Every scenario once per round, shuffled differently in each round. */
 function scenariosFor(seed: number, count: number): readonly (typeof WORK_SCENARIOS)[number][] {
   const scenarios: (typeof WORK_SCENARIOS)[number][] = [];
   for (let round = 0; scenarios.length < count; round += 1)
@@ -69,7 +73,7 @@ function makeWork(
   };
   const file = articleFile(plan);
   const digests = { md5: digest("md5", file), sha1: digest("sha1", file), sha256: digest("sha256", file) };
-  for (const [url, page] of described) pages.set(addressOf(url), { page, article: { ...plan, md5: digests.md5 } });
+  for (const [url, page] of described) pages.set(pageKeyOf(url), { page, article: { ...plan, md5: digests.md5 } });
   return {
     ids: { ...ids, openalex: `W${4_000_000_000 + number}` },
     title,
@@ -83,8 +87,8 @@ function makeWork(
   };
 }
 
-/** The key of a page: http and https lead to the same. */
-function addressOf(url: string): string {
+/** The key of a page: http and https share it. */
+function pageKeyOf(url: string): string {
   const { host, pathname, search } = new URL(url);
   return `${host}${pathname}${search}`;
 }

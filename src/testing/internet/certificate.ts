@@ -1,14 +1,14 @@
 /**
- * Certificates made when they are needed, so that no key lies in a repository: an authority that signs one certificate
- * for all hosts and is forgotten with the process.
+ * Creates a certificate authority and one certificate for all hosts at start, so that no private key is stored in a
+ * repository.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { bitString, integer, objectId, octetString, sequence, set, TRUE, tagged, utcTime, utf8 } from "./der.ts";
 
 export interface Identity {
-  /** Whom to trust, as PEM. */
+  /** Certificate of the authority, as PEM. */
   readonly ca: string;
-  /** What the server shows: its own certificate. */
+  /** Certificate of the server, as PEM. */
   readonly cert: string;
   readonly key: string;
 }
@@ -28,7 +28,7 @@ const OID = {
   serverAuth: "1.3.6.1.5.5.7.3.1",
 } as const;
 
-/** Valid from yesterday, since clocks differ, for a week. */
+/** Valid for a week, from yesterday on because clocks differ. */
 export function makeIdentity(hosts: readonly string[], nowWallMs: number): Identity {
   const authority = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const server = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -79,7 +79,7 @@ function extension(id: string, value: Buffer, isCritical = false): Buffer {
   return sequence(objectId(id), ...(isCritical ? [TRUE] : []), octetString(value));
 }
 
-/** Any digest of the key will do; that of its whole public form is the simplest. */
+/** Any hash of the public key is a valid key id. */
 function keyId(publicKey: KeyObject): Buffer {
   return createHash("sha256")
     .update(publicKey.export({ type: "spki", format: "der" }))

@@ -1,4 +1,4 @@
-/** As `--resolvers` and the policy write them. */
+/** A service, under its name in `--resolvers` and in the policy. */
 export type ServiceName =
   | "crossref"
   | "openalex"
@@ -18,24 +18,33 @@ export type ServiceName =
   | "landing_page"
   | "wayback";
 
+/** The identifiers of a work. An identifier that the work does not have is missing. */
 export interface SimulatedIds {
+  /** In lower case, without a prefix: `10.5555/nort.2019.100123`. */
   readonly doi?: string;
+  /** Without a version: `1904.00123`. */
   readonly arxiv?: string;
+  /** PubMed number. */
   readonly pmid?: string;
+  /** With its prefix: `PMC9100123`. */
   readonly pmcid?: string;
+  /** With its prefix: `W4000100123`. */
   readonly openalex?: string;
 }
 
-/** A place that some service names. */
+/** A URL that services return as a copy of a work. */
 export interface Copy {
   readonly url: string;
-  /** Who names it. */
+  /** The services that return it. */
   readonly via: readonly ServiceName[];
-  /** What those who name it say it is; whether that is true is another question. */
+  /** What the services say it is. The URL may return something else. */
   readonly kind: "pdf" | "landing";
-  /** Whether the whole article is to be had there, if need be at the second attempt. */
+  /** Whether the URL returns the complete article, at the latest on the second request. */
   readonly isGood: boolean;
+  /** The version of the article, in the terms of Unpaywall. */
   readonly version: "publishedVersion" | "acceptedVersion" | "submittedVersion";
+  /** Such as `cc-by`; null if unknown. */
   readonly licence: string | null;
+  /** Who operates the host. */
   readonly hostType: "publisher" | "repository";
 }

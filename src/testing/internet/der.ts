@@ -1,4 +1,4 @@
-/** The few pieces of DER (X.690) that a certificate is made of. Each function returns a whole element. */
+/** The parts of DER (X.690) that a certificate needs. Each function returns a complete element. */
 
 const TAGS = {
   boolean: 0x01,
@@ -18,7 +18,7 @@ function element(tag: number, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(tag), lengthOf(content.length), content]);
 }
 
-/** `[number]`, around an element or, where `isPrimitive`, instead of its tag. */
+/** The tag `[number]` around an element or, if `isPrimitive`, instead of its tag. */
 export function tagged(number: number, content: Uint8Array, isPrimitive = false): Buffer {
   return element((isPrimitive ? 0x80 : 0xa0) | number, content);
 }
@@ -31,7 +31,7 @@ export function set(...items: readonly Uint8Array[]): Buffer {
   return element(TAGS.set, Buffer.concat(items));
 }
 
-/** Of a positive number, its bytes in order; a leading zero keeps it positive. */
+/** A positive integer from its big-endian bytes. A leading zero byte keeps it positive. */
 export function integer(bytes: Uint8Array): Buffer {
   return element(TAGS.integer, (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
 }
@@ -53,7 +53,7 @@ export function objectId(dotted: string): Buffer {
   return element(TAGS.objectId, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** To the second; two digits of the year, which X.509 reads as 1950 to 2049. */
+/** In whole seconds. The year has two digits, which X.509 reads as 1950 to 2049. */
 export function utcTime(wallMs: number): Buffer {
   const digits = new Date(wallMs).toISOString().replace(/\D/g, "");
   return element(TAGS.utcTime, Buffer.from(`${digits.slice(2, 14)}Z`));

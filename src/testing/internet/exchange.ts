@@ -1,4 +1,4 @@
-/** What a service of the simulated internet sees, and what it says. Services are pure: the same visit, the same reply. */
+/** Requests and replies of the simulated services. A service is a pure function from one to the other. */
 
 /** One request, as a service sees it. */
 export interface SimulatedRequest {
@@ -6,15 +6,15 @@ export interface SimulatedRequest {
   readonly isTls: boolean;
   /** Lower case, without a port. */
   readonly host: string;
-  /** As it was sent, without the query: `/works/10.5555%2Fa`. */
+  /** As received, without the query: `/works/10.5555%2Fa`. */
   readonly path: string;
-  /** With its question mark, byte for byte as it was sent; empty where there is none. */
+  /** The query as received, with its question mark; empty if there is none. */
   readonly search: string;
   readonly query: URLSearchParams;
-  /** By lower-case names. */
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
-  /** How many GETs for the same address came before; what fails once asks for it. */
+  /** How many GET requests for the same URL came before, for services that fail the first time. */
   readonly earlier: number;
   readonly wallMs: number;
 }
@@ -23,17 +23,17 @@ export interface SimulatedReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | StreamedBody;
-  /** The connection breaks after so many bytes of the body. */
+  /** After so many bytes of the body the connection breaks. */
   readonly cutAtBytes?: number | undefined;
 }
 
-/** A body that is made while it is sent, and never held as a whole. */
+/** A body that is generated while it is sent and never held in memory as a whole. */
 export interface StreamedBody {
   readonly length: number;
   from(start: number, end: number): Iterable<Uint8Array>;
 }
 
-export type SimulatedService = (visit: SimulatedRequest) => SimulatedReply;
+export type SimulatedService = (request: SimulatedRequest) => SimulatedReply;
 
 export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): SimulatedReply {
   return reply(JSON.stringify(value), "application/json", status, headers);
@@ -82,13 +82,13 @@ export function reply(
   };
 }
 
-/** For texts inside XML and HTML, in elements and attributes alike. */
+/** Escapes text for elements and attributes of XML and HTML. */
 export function escapeXml(text: string): string {
   const names: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return text.replace(/[&<>"]/g, character => names[character] ?? character);
 }
 
-/** The path's text, or undefined where its percent signs spell nothing. */
+/** The decoded path; undefined if its percent encoding is invalid. */
 export function decoded(path: string): string | undefined {
   try {
     return decodeURIComponent(path);

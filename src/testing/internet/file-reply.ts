@@ -3,15 +3,15 @@ import type { SimulatedReply, SimulatedRequest, StreamedBody } from "./exchange.
 export interface ServedFile {
   readonly body: Uint8Array | StreamedBody;
   readonly type: string;
-  /** Without its quotes; undefined where the host sends none. */
+  /** Without quotes; undefined if the host sends none. */
   readonly etag?: string | undefined;
   readonly modifiedMs?: number | undefined;
   readonly takesRanges?: boolean | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A file as a good server gives it: 304 to whoever has it, 206 to whoever wants the rest of it (RFC 9110). */
-export function fileReply(visit: SimulatedRequest, file: ServedFile): SimulatedReply {
+/** A file with conditional requests (304) and ranges (206), as in RFC 9110. */
+export function fileReply(request: SimulatedRequest, file: ServedFile): SimulatedReply {
   const etag = file.etag === undefined ? undefined : `"${file.etag}"`;
   const modified = file.modifiedMs === undefined ? undefined : new Date(file.modifiedMs).toUTCString();
   const headers = {
@@ -21,8 +21,8 @@ export function fileReply(visit: SimulatedRequest, file: ServedFile): SimulatedR
     ...(file.takesRanges ? { "accept-ranges": "bytes" } : {}),
     ...file.headers,
   };
-  if (isUnchanged(visit, etag, file.modifiedMs)) return { status: 304, headers, body: new Uint8Array() };
-  const range = file.takesRanges ? askedRange(visit, etag, modified) : undefined;
+  if (isUnchanged(request, etag, file.modifiedMs)) return { status: 304, headers, body: new Uint8Array() };
+  const range = file.takesRanges ? requestedRange(request, etag, modified) : undefined;
   if (range === undefined) return { status: 200, headers, body: file.body };
   return partial(file.body, headers, range);
 }
@@ -41,7 +41,7 @@ function partial(body: Uint8Array | StreamedBody, headers: Record<string, string
   };
 }
 
-/** From `start` up to but without `end`. */
+/** The bytes from `start` to before `end`. */
 function slice(body: Uint8Array | StreamedBody, start: number, end: number): Uint8Array | StreamedBody {
   if (body instanceof Uint8Array) return body.subarray(start, end);
   return { length: end - start, from: (from, to) => body.from(start + from, start + to) };
@@ -53,14 +53,14 @@ interface Range {
   readonly end: number | undefined;
 }
 
-/** Of one range; several at once, or what is no range, may be answered with the whole. */
-function askedRange(
+/** Several ranges, or an invalid one, get the complete file, which RFC 9110 permits. */
+function requestedRange(
   { headers }: SimulatedRequest,
   etag: string | undefined,
   modified: string | undefined,
 ): Range | undefined {
-  const [whole, start, end] = /^bytes=(\d*)-(\d*)$/.exec(headers["range"] ?? "") ?? [];
-  if (whole === undefined || (start === "" && end === "")) return undefined;
+  const [match, start, end] = /^bytes=(\d*)-(\d*)$/.exec(headers["range"] ?? "") ?? [];
+  if (match === undefined || (start === "" && end === "")) return undefined;
   const condition = headers["if-range"];
   if (condition !== undefined && condition !== etag && condition !== modified) return undefined;
   return { start: start ? Number(start) : undefined, end: end ? Number(end) : undefined };

@@ -31,7 +31,7 @@ function textOf({ body }: SimulatedReply): string {
   return Buffer.from(body).toString();
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what services answer is looked at, not typed
+// biome-ignore lint/suspicious/noExplicitAny: tests read single fields of JSON responses
 function bodyOf(reply: SimulatedReply): any {
   return JSON.parse(textOf(reply));
 }
@@ -42,7 +42,7 @@ function workOf(scenario: SimulatedWork["scenario"]): SimulatedWork {
   return work;
 }
 
-/** As a browser goes: the addresses on the way, and what lies at the end. */
+/** Follows redirects: the URLs on the way, and the last response. */
 function follow(url: string, earlier = 0): { readonly hops: readonly string[]; readonly end: SimulatedReply } {
   const hops = [url];
   for (;;) {
@@ -55,8 +55,8 @@ function follow(url: string, earlier = 0): { readonly hops: readonly string[]; r
 
 const KEY = { headers: { authorization: "Bearer key" } };
 
-/** How each service is asked for a work, and which addresses its answer names. */
-const QUESTIONS: Partial<Record<ServiceName, (work: SimulatedWork) => readonly string[]>> = {
+/** For each service: asks it for a work and returns the URLs in the response. */
+const LOOKUPS: Partial<Record<ServiceName, (work: SimulatedWork) => readonly string[]>> = {
   crossref: ({ ids }) =>
     bodyOf(ask(`https://api.crossref.org/works/${ids.doi}`)).message.link.map(({ URL }: { URL: string }) => URL),
   openalex: ({ ids }) =>
@@ -139,23 +139,22 @@ const QUESTIONS: Partial<Record<ServiceName, (work: SimulatedWork) => readonly s
   },
 };
 
-for (const [service, question] of Object.entries(QUESTIONS)) {
-  test(`${service} names every copy that the catalogue says it knows`, () => {
+for (const [service, lookUp] of Object.entries(LOOKUPS)) {
+  test(`${service} returns every copy that the catalogue assigns to it`, () => {
     const copies = directory.works.flatMap(work =>
       work.copies.filter(({ via }) => via.includes(service as ServiceName)).map(copy => ({ work, copy })),
     );
     assert.ok(copies.length > 0);
-    for (const { work, copy } of copies)
-      assert.ok(question(work).includes(copy.url), `${copy.url} of ${work.scenario}`);
+    for (const { work, copy } of copies) assert.ok(lookUp(work).includes(copy.url), `${copy.url} of ${work.scenario}`);
   });
 }
 
-test("every service of the catalogue is asked", () => {
+test("every service of the catalogue has a lookup in this test", () => {
   const named = new Set(directory.works.flatMap(({ copies }) => copies.flatMap(({ via }) => via)));
-  assert.deepEqual([...named].sort(), Object.keys(QUESTIONS).sort());
+  assert.deepEqual([...named].sort(), Object.keys(LOOKUPS).sort());
 });
 
-test("at the end of every good copy lies the file, and of every bad one something else or a file that is not as said", () => {
+test("the URL of every good copy returns the file, and that of a bad copy something else or a wrong checksum", () => {
   for (const { copies, file, scenario } of directory.works) {
     for (const { url, isGood } of copies) {
       const { end } = follow(url, 1);
@@ -165,7 +164,7 @@ test("at the end of every good copy lies the file, and of every bad one somethin
   }
 });
 
-test("every story is told, some works cannot be had, and names are not given twice", () => {
+test("every scenario occurs, some works have no file, and DOIs are unique", () => {
   assert.deepEqual(
     new Set(directory.works.map(({ scenario }) => scenario)),
     new Set(WORK_SCENARIOS.map(({ scenario }) => scenario)),
@@ -175,14 +174,14 @@ test("every story is told, some works cannot be had, and names are not given twi
   assert.equal(new Set(dois).size, dois.length);
 });
 
-test("a seed makes the same internet, and another seed another", () => {
+test("the same seed makes the same internet, another seed another one", () => {
   const facts = (seed: number) =>
     JSON.stringify(makeHostDirectory({ seed, works: 40, bigOntologyBytes: 20_000 }).works);
   assert.equal(facts(7), facts(7));
   assert.notEqual(facts(7), facts(8));
 });
 
-test("a truncated copy breaks off the first time and is whole the second", () => {
+test("a copy with truncated-once is truncated on the first request and complete on the second", () => {
   const { copies, file } = workOf("truncated-once");
   const url = copies[0]?.url ?? "";
   assert.equal(ask(url).cutAtBytes, Math.floor(file.bytes / 2));
@@ -195,7 +194,7 @@ test("the redirect chain crosses hosts and schemes", () => {
   assert.ok(hops.some(hop => hop.startsWith("http:")));
 });
 
-test("traps look as they do outside", () => {
+test("viewer pages, challenges and cookie loops look like real ones", () => {
   const viewer = ask(workOf("html-instead").copies[0]?.url ?? "");
   assert.deepEqual([viewer.status, viewer.headers["content-type"]], [200, "application/pdf"]);
   assert.match(textOf(viewer), /^<!doctype html>/);
@@ -208,7 +207,7 @@ test("traps look as they do outside", () => {
   assert.notEqual(file.checksum, `md5:${wrong.file.md5}`);
 });
 
-test("what is not there is said as each service says it", () => {
+test("a missing work gets the error response of each service", () => {
   const doi = "10.5555/nothing";
   const of = (url: string, more?: Partial<SimulatedRequest>) => ask(url, more);
   assert.equal(textOf(of(`https://api.crossref.org/works/${doi}`)), "Resource not found.");
@@ -235,7 +234,7 @@ test("what is not there is said as each service says it", () => {
   assert.equal(of("https://doi.org/nonsense").status, 400);
 });
 
-test("refusals have their reasons", () => {
+test("requests without key, mail address or valid parameters are refused as by the real services", () => {
   const { doi } = workOf("publisher").ids;
   assert.equal(ask(`https://api.unpaywall.org/v2/${doi}`).status, 422);
   assert.equal(ask(`https://api.unpaywall.org/v2/${doi}?email=me@example.com`).status, 422);
@@ -250,7 +249,7 @@ test("refusals have their reasons", () => {
   assert.equal(ask("https://content.openalex.org/works/W1.pdf").status, 401);
 });
 
-test("OpenAlex lists every work once, page after page by cursor", () => {
+test("OpenAlex lists every work once with a cursor", () => {
   const seen: string[] = [];
   let cursor: string | null = "*";
   while (cursor !== null) {
@@ -264,7 +263,7 @@ test("OpenAlex lists every work once, page after page by cursor", () => {
   assert.deepEqual(seen, known);
 });
 
-test("OpenAlex filters by DOI, year, openness and words", () => {
+test("OpenAlex filters by DOI, year, open access and search words", () => {
   const listed = (query: string) =>
     bodyOf(ask(`https://api.openalex.org/works?per-page=200&${query}`)).results.map((each: { doi: string }) =>
       each.doi.slice(16),
@@ -288,7 +287,7 @@ test("OpenAlex filters by DOI, year, openness and words", () => {
   );
 });
 
-test("Crossref lists by DOI, with the fields one asks for, and says who registered one", () => {
+test("Crossref lists by DOI with selected fields, and returns the registration agency", () => {
   const [one, two] = directory.works.filter(({ registrar }) => registrar === "crossref");
   const { message } = bodyOf(
     ask(`https://api.crossref.org/works?filter=doi:${one?.ids.doi},doi:${two?.ids.doi}&select=DOI`),
@@ -299,14 +298,14 @@ test("Crossref lists by DOI, with the fields one asks for, and says who register
   assert.equal(bodyOf(ask(`https://api.crossref.org/works/${zenodo.ids.doi}/agency`)).message.agency.id, "datacite");
 });
 
-test("doi.org sends those who want metadata to the registrar", () => {
+test("doi.org redirects a request for metadata to the registration agency", () => {
   const accept = { headers: { accept: "application/vnd.citationstyles.csl+json" } };
   const at = ({ ids }: SimulatedWork) =>
     new URL(ask(`https://doi.org/${ids.doi}`, accept).headers["location"] ?? "").host;
   assert.deepEqual([at(workOf("publisher")), at(workOf("zenodo"))], ["api.crossref.org", "api.datacite.org"]);
 });
 
-test("a capture of an error is the archive's, not an error of the archive", () => {
+test("an archived error is served with memento-datetime", () => {
   const { copies, year } = workOf("html-only");
   const kept = ask(`https://web.archive.org/web/${year}0501120000id_/${copies[0]?.url}`);
   assert.equal(kept.status, 429);

@@ -1,8 +1,8 @@
-/** Who answers where: the services of the simulated internet, and the names of all its hosts. */
+/** The services of the simulated internet by host and path, and the names of all its hosts. */
 import { makeCatalogue, type SimulatedWork } from "./catalogue.ts";
 import { CatalogueIndex } from "./catalogue-index.ts";
 import { type SimulatedReply, type SimulatedRequest, type SimulatedService, text } from "./exchange.ts";
-import { isAt } from "./limit-enforcer.ts";
+import { matchesHostPath } from "./limit-enforcer.ts";
 import { makeOntologyCatalogue, type OntologyCatalogue, type SimulatedOntology } from "./ontology-catalogue.ts";
 import { arxiv } from "./services/arxiv.ts";
 import { bioportal } from "./services/bioportal.ts";
@@ -38,31 +38,31 @@ export interface HostDirectory {
   readonly works: readonly SimulatedWork[];
   readonly ontologies: readonly SimulatedOntology[];
   knows(host: string): boolean;
-  answer(visit: SimulatedRequest): SimulatedReply;
+  answer(request: SimulatedRequest): SimulatedReply;
 }
 
 export function makeHostDirectory({ seed, works, bigOntologyBytes }: HostDirectoryOptions): HostDirectory {
   const catalogue = new CatalogueIndex(makeCatalogue(seed, works));
-  const shelf = makeOntologyCatalogue(seed, bigOntologyBytes);
-  // The longer place of a host goes before the shorter.
-  const services = [...servicesOf(catalogue), ...ontologyServicesOf(shelf)].sort(
+  const ontologyCatalogue = makeOntologyCatalogue(seed, bigOntologyBytes);
+  // The longest pattern first, so that a path of a host takes precedence over the host.
+  const services = [...servicesOf(catalogue), ...ontologyServicesOf(ontologyCatalogue)].sort(
     ([one], [other]) => other.length - one.length,
   );
-  const hosts = [...new Set(services.map(([place]) => place.split("/")[0] ?? place))].sort();
+  const hosts = [...new Set(services.map(([pattern]) => pattern.split("/")[0] ?? pattern))].sort();
   const known = new Set(hosts);
   return {
     hosts,
     works: catalogue.works,
-    ontologies: shelf.ontologies,
+    ontologies: ontologyCatalogue.ontologies,
     knows: host => known.has(host),
-    answer: visit => {
-      const [, service] = services.find(([place]) => isAt(place, visit)) ?? [];
-      return service === undefined ? text("no such service\n", 404) : service(visit);
+    answer: request => {
+      const [, service] = services.find(([pattern]) => matchesHostPath(pattern, request)) ?? [];
+      return service === undefined ? text("no such service\n", 404) : service(request);
     },
   };
 }
 
-function servicesOf(catalogue: CatalogueIndex): [place: string, service: SimulatedService][] {
+function servicesOf(catalogue: CatalogueIndex): [pattern: string, service: SimulatedService][] {
   const atPages = pages(catalogue);
   const atArxiv = arxiv(catalogue);
   const atDoi = doiOrg(catalogue);
@@ -98,19 +98,19 @@ function servicesOf(catalogue: CatalogueIndex): [place: string, service: Simulat
   ];
 }
 
-function ontologyServicesOf(shelf: OntologyCatalogue): [place: string, service: SimulatedService][] {
-  const atFiles = ontologyFiles(shelf);
+function ontologyServicesOf(catalogue: OntologyCatalogue): [pattern: string, service: SimulatedService][] {
+  const atFiles = ontologyFiles(catalogue);
   return [
-    ["obofoundry.org", oboFoundry(shelf)],
-    ["www.ebi.ac.uk/ols4", ols(shelf)],
-    ["data.bioontology.org", bioportal(shelf)],
-    ["bioregistry.io", bioregistry(shelf)],
-    ["lov.linkeddata.es", lov(shelf)],
+    ["obofoundry.org", oboFoundry(catalogue)],
+    ["www.ebi.ac.uk/ols4", ols(catalogue)],
+    ["data.bioontology.org", bioportal(catalogue)],
+    ["bioregistry.io", bioregistry(catalogue)],
+    ["lov.linkeddata.es", lov(catalogue)],
     ...ONTOLOGY_FILES.map((host): [string, SimulatedService] => [host, atFiles]),
   ];
 }
 
-/** Hosts where ontologies lie, or that lead there. */
+/** Hosts that serve ontology files, or redirect to them. */
 const ONTOLOGY_FILES = [
   "purl.obolibrary.org",
   "current.geneontology.org",
@@ -121,7 +121,7 @@ const ONTOLOGY_FILES = [
   "files.ontologies.example",
 ];
 
-/** Hosts of repositories where their pages and files lie. */
+/** Hosts that serve pages and files of repositories. */
 const REPOSITORY_FILES = [
   "europepmc.org",
   "figshare.com",

@@ -1,34 +1,42 @@
 import type { LimitLedger } from "./limit-counter.ts";
 
-/** What one host has seen. Times are milliseconds since the internet started, by its own clock. */
+/** What one host has counted. Times are milliseconds since the internet started, by its own clock. */
 export interface HostLedger {
+  /** All requests, rejected and blocked ones included. */
   readonly requests: number;
-  /** Answered by the service, or as the script would have it. */
+  /** Requests that the service or the script answered. */
   readonly served: number;
-  /** Refused for want of room under a limit: what a polite client never sees. */
+  /** Requests refused by a limit. A polite client has none. */
   readonly rejected: number;
-  /** Cut off by a firewall, after refusals that were not heeded. */
+  /** Requests whose connection a firewall closed, because the client had ignored refusals for too long. */
   readonly blocked: number;
-  /** By status. */
+  /** How many responses were sent, by status. */
   readonly statuses: Readonly<Record<string, number>>;
+  /** When the first request arrived. */
   readonly firstMs: number;
+  /** When the last request arrived. */
   readonly lastMs: number;
-  /** When each request came, those that were rejected too; the first hundred thousand of them. */
+  /** When each request arrived, rejected ones included; at most the first 100,000. */
   readonly arrivalsMs: readonly number[];
-  /** The limits that apply somewhere on this host; those that span hosts count them all. */
+  /** The used limits that apply to this host or a path of it. A limit of several hosts counts them all. */
   readonly limits: readonly LimitLedger[];
 }
 
+/** What all hosts of the simulated internet have counted. */
 export interface Ledger {
+  /** All requests, rejected and blocked ones included. */
   readonly requests: number;
+  /** Requests that a service or the script answered. */
   readonly served: number;
+  /** Requests refused by a limit. A polite client has none. */
   readonly rejected: number;
+  /** Requests whose connection a firewall closed. */
   readonly blocked: number;
-  /** Faults of the simulation itself, each a sentence. None is expected. */
+  /** Errors of the simulation itself, at most 20. Always empty unless the simulation has a bug. */
   readonly faults: readonly string[];
-  /** Those that were called. */
+  /** The hosts that were called, by name. */
   readonly hosts: Readonly<Record<string, HostLedger>>;
-  /** Those that were used. */
+  /** The limits that were used. */
   readonly limits: readonly LimitLedger[];
 }
 
@@ -45,7 +53,7 @@ interface HostCounts {
   readonly arrivalsMs: number[];
 }
 
-/** Keeps the books of all hosts while they are called. */
+/** Counts requests and responses of all hosts. */
 export class LedgerRecorder {
   readonly #counts = new Map<string, HostCounts>();
   readonly #faults: string[] = [];
@@ -81,7 +89,7 @@ export class LedgerRecorder {
       hosts: Object.fromEntries(
         [...this.#counts].map(([host, hostCounts]) => [
           host,
-          { ...hostCounts, firstMs: hostCounts.arrivalsMs[0] ?? 0, limits: on(host, used) },
+          { ...hostCounts, firstMs: hostCounts.arrivalsMs[0] ?? 0, limits: limitsOf(host, used) },
         ]),
       ),
       limits: used,
@@ -97,6 +105,6 @@ export class LedgerRecorder {
   }
 }
 
-function on(host: string, limits: readonly LimitLedger[]): readonly LimitLedger[] {
-  return limits.filter(({ at }) => at.some(place => place === host || place.startsWith(`${host}/`)));
+function limitsOf(host: string, limits: readonly LimitLedger[]): readonly LimitLedger[] {
+  return limits.filter(({ at }) => at.some(pattern => pattern === host || pattern.startsWith(`${host}/`)));
 }

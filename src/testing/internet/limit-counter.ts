@@ -2,33 +2,33 @@ import { formatRates, parseRates, type Rate } from "../../core/limits/rate.ts";
 import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
 import { WindowCounter } from "./window-counter.ts";
 
-/** What a service documents, and what it says to those who ask for more. */
+/** A documented limit of a service, and its response to requests above it. */
 export interface EnforcedLimit {
   readonly name: string;
-  /** Hosts, or hosts with the beginning of a path; all of them count together. */
+  /** Hosts, or hosts with the beginning of a path. They share the limit. */
   readonly at: readonly string[];
-  /** Which of the requests there it is about. @default all */
-  readonly applies?: (visit: SimulatedRequest) => boolean;
-  /** At most so many in any window. */
+  /** Which requests to these hosts count. @default all */
+  readonly applies?: (request: SimulatedRequest) => boolean;
+  /** The maximum in any window, such as `10/SECOND+500/MINUTE`. */
   readonly rates: string;
-  /** At most so many under way. */
+  /** The maximum number of concurrent requests. @default unlimited */
   readonly maxConcurrent?: number;
-  /** Credits for a day that ends at midnight UTC, and what a request costs. */
-  readonly dailyCredits?: { readonly credits: number; readonly cost: (visit: SimulatedRequest) => number };
-  /** Whoever goes on after refusals for so long is cut off, each time for twice as long. */
+  /** Credits for a day that ends at midnight UTC, and the cost of a request. */
+  readonly dailyCredits?: { readonly credits: number; readonly cost: (request: SimulatedRequest) => number };
+  /** A client that continues for `afterMs` after a refusal is blocked for `forMs`, each time twice as long. */
   readonly firewall?: { readonly afterMs: number; readonly forMs: number };
-  /** Fields of every answer. */
+  /** Header fields of every response. */
   readonly announce?: (state: LimitState) => Readonly<Record<string, string>>;
   readonly refuse: (state: LimitState) => SimulatedReply;
 }
 
-/** Where a caller stands, in numbers that services put into headers. */
+/** The use of a limit, in the numbers that services put into header fields. */
 export interface LimitState {
-  /** Of the first rate, after the script had its say. */
+  /** The number of the first rate, after the script's `limits` factor. */
   readonly limit: number;
   readonly windowMs: number;
   readonly remaining: number;
-  /** Until the first rate has room again, or more room. */
+  /** Milliseconds until the oldest request leaves the window of the first rate. */
   readonly resetMs: number;
   readonly maxConcurrent: number;
   readonly credits: number;
@@ -41,20 +41,30 @@ export interface LimitState {
 
 /** How one limit was used. */
 export interface LimitLedger {
+  /** The service, and the pool of callers if it has several: `crossref polite-single`. */
   readonly name: string;
+  /** The hosts, or hosts with the beginning of a path, that share the limit. */
   readonly at: readonly string[];
+  /** All requests that the limit applied to. */
   readonly requests: number;
+  /** Requests that it admitted. */
   readonly served: number;
+  /** Requests that it refused. */
   readonly rejected: number;
-  /** For each window: what it allows, and the most that ever came in one, wherever that begins, rejected or not. */
+  /** One entry for each window of the limit. */
   readonly windows: readonly {
+    /** As configured: `10/SECOND`. */
     readonly rate: string;
+    /** The maximum number of requests in a window. */
     readonly limit: number;
+    /** The length of the window. */
     readonly windowMs: number;
+    /** The largest number of arrivals in any window of this length, rejected ones included. */
     readonly most: number;
   }[];
+  /** The maximum number of concurrent requests; undefined if the limit has none. */
   readonly maxConcurrent: number | undefined;
-  /** The most that were ever under way at once, those that were rejected included. */
+  /** The largest number of concurrent requests, rejected ones included. */
   readonly mostConcurrent: number;
 }
 
@@ -62,7 +72,7 @@ const DAY_MS = 86_400_000;
 
 interface CountedWindow {
   readonly rate: Rate;
-  /** Those that were let in; a rejected request takes no place. */
+  /** Admitted requests only: a rejected request uses no part of the limit. */
   readonly served: WindowCounter;
   readonly arrived: WindowCounter;
 }
@@ -100,14 +110,14 @@ export class LimitCounter {
     return nowUs < this.#blockedUntilUs;
   }
 
-  isFull(visit: SimulatedRequest, nowUs: number, factor: number): boolean {
+  isFull(request: SimulatedRequest, nowUs: number, factor: number): boolean {
     const { maxConcurrent, dailyCredits } = this.limit;
     if (maxConcurrent !== undefined && this.#inFlight >= scaled(maxConcurrent, factor)) return true;
-    if (dailyCredits !== undefined && this.#creditsLeft(visit.wallMs) < dailyCredits.cost(visit)) return true;
+    if (dailyCredits !== undefined && this.#creditsLeft(request.wallMs) < dailyCredits.cost(request)) return true;
     return this.#windows.some(({ rate, served }) => served.count(nowUs) >= scaled(rate.limit, factor));
   }
 
-  reject(visit: SimulatedRequest, nowUs: number, factor: number): SimulatedReply {
+  reject(request: SimulatedRequest, nowUs: number, factor: number): SimulatedReply {
     this.#rejected += 1;
     this.#refusedSinceUs ??= nowUs;
     const { firewall } = this.limit;
@@ -115,15 +125,15 @@ export class LimitCounter {
       this.#blockedUntilUs = nowUs + firewall.forMs * 1000 * 2 ** this.#blocks;
       this.#blocks += 1;
     }
-    const state = this.#state(visit, nowUs, factor);
+    const state = this.#state(request, nowUs, factor);
     return withHeaders(this.limit.refuse(state), this.limit.announce?.(state));
   }
 
-  admit(visit: SimulatedRequest, nowUs: number): void {
+  admit(request: SimulatedRequest, nowUs: number): void {
     this.#served += 1;
     this.#inFlight += 1;
     this.#refusedSinceUs = undefined;
-    this.#creditsUsed += this.limit.dailyCredits?.cost(visit) ?? 0;
+    this.#creditsUsed += this.limit.dailyCredits?.cost(request) ?? 0;
     for (const { served } of this.#windows) served.add(nowUs);
   }
 
@@ -131,8 +141,8 @@ export class LimitCounter {
     this.#inFlight -= 1;
   }
 
-  announce(visit: SimulatedRequest, nowUs: number, factor: number): Readonly<Record<string, string>> {
-    return this.limit.announce?.(this.#state(visit, nowUs, factor)) ?? {};
+  announce(request: SimulatedRequest, nowUs: number, factor: number): Readonly<Record<string, string>> {
+    return this.limit.announce?.(this.#state(request, nowUs, factor)) ?? {};
   }
 
   report(): LimitLedger {
@@ -163,13 +173,13 @@ export class LimitCounter {
     return (this.limit.dailyCredits?.credits ?? 0) - this.#creditsUsed;
   }
 
-  #state(visit: SimulatedRequest, nowUs: number, factor: number): LimitState {
+  #state(request: SimulatedRequest, nowUs: number, factor: number): LimitState {
     const { maxConcurrent = 0, dailyCredits } = this.limit;
     const [first] = this.#windows;
     const limit = scaled(first?.rate.limit ?? 0, factor);
     const windowMs = (first?.rate.windowUs ?? 0) / 1000;
-    const creditsLeft = this.#creditsLeft(visit.wallMs);
-    const cost = dailyCredits?.cost(visit) ?? 0;
+    const creditsLeft = this.#creditsLeft(request.wallMs);
+    const cost = dailyCredits?.cost(request) ?? 0;
     return {
       limit,
       windowMs,
@@ -180,13 +190,13 @@ export class LimitCounter {
       creditsLeft,
       creditsUsed: cost,
       isOutOfCredits: dailyCredits !== undefined && creditsLeft < cost,
-      midnightMs: DAY_MS - (visit.wallMs % DAY_MS),
-      wallMs: visit.wallMs,
+      midnightMs: DAY_MS - (request.wallMs % DAY_MS),
+      wallMs: request.wallMs,
     };
   }
 }
 
-/** A limit never falls below one. */
+/** At least 1. */
 function scaled(limit: number, factor: number): number {
   return factor === 1 ? limit : Math.max(1, Math.floor(limit * factor));
 }

@@ -6,7 +6,7 @@ import type { EnforcedLimit } from "./limit-counter.ts";
 import { type AdmissionDecision, LimitEnforcer } from "./limit-enforcer.ts";
 import { LIMITS } from "./limits.ts";
 
-function visit(url: string, more: Partial<SimulatedRequest> = {}): SimulatedRequest {
+function requestTo(url: string, more: Partial<SimulatedRequest> = {}): SimulatedRequest {
   const { host, pathname, search, searchParams } = new URL(url);
   const where = { host, path: pathname, search, query: searchParams };
   return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlier: 0, wallMs: 0, ...more };
@@ -21,10 +21,10 @@ function kinds(
   atMs: readonly number[],
   url = "https://a.example/",
 ): readonly AdmissionDecision["kind"][] {
-  return atMs.map(ms => enforcer.decide(visit(url), ms * 1000).kind);
+  return atMs.map(ms => enforcer.decide(requestTo(url), ms * 1000).kind);
 }
 
-test("a request is rejected when its window is full, and admitted the moment the eldest has left it", () => {
+test("a request is rejected while its window is full, and admitted when the oldest request leaves it", () => {
   const enforcer = new LimitEnforcer([limit({})]);
   assert.deepEqual(kinds(enforcer, [0, 10, 20, 999.999, 1000, 1009, 1010]), [
     "admitted",
@@ -37,7 +37,7 @@ test("a request is rejected when its window is full, and admitted the moment the
   ]);
 });
 
-test("what is served never exceeds the limit in any window, and nothing is rejected that would have fitted", () => {
+test("admitted requests never exceed the limit in any window, and no request within it is rejected", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(400), { maxLength: 80 }), fc.integer({ min: 1, max: 5 }), (gapsMs, most) => {
       const enforcer = new LimitEnforcer([limit({ rates: `${most}/SECOND` })]);
@@ -54,7 +54,7 @@ test("what is served never exceeds the limit in any window, and nothing is rejec
   );
 });
 
-test("where one of several limits is full, none of them charges", () => {
+test("if one of several limits is full, none is charged", () => {
   const wide = limit({ name: "wide", at: ["a.example", "b.example"], rates: "3/SECOND" });
   const narrow = limit({ name: "narrow", at: ["a.example/narrow"], rates: "1/SECOND" });
   const enforcer = new LimitEnforcer([wide, narrow]);
@@ -67,16 +67,16 @@ test("where one of several limits is full, none of them charges", () => {
   assert.deepEqual(kinds(enforcer, [1, 1, 1], "https://b.example/"), ["admitted", "admitted", "rejected"]);
 });
 
-test("a path counts where it begins with whole parts of the prefix", () => {
+test("a path matches if it begins with whole segments of the prefix", () => {
   const enforcer = new LimitEnforcer([limit({ at: ["a.example/api"], rates: "1/MINUTE" })]);
   assert.deepEqual(kinds(enforcer, [0], "https://a.example/api"), ["admitted"]);
   assert.deepEqual(kinds(enforcer, [1], "https://a.example/api/x"), ["rejected"]);
   assert.deepEqual(kinds(enforcer, [2], "https://a.example/apiary"), ["admitted"]);
 });
 
-test("a place is free again when whoever held it leaves, once", () => {
+test("a concurrency slot is freed once per request", () => {
   const enforcer = new LimitEnforcer([limit({ rates: "100/SECOND", maxConcurrent: 1 })]);
-  const first = enforcer.decide(visit("https://a.example/"), 0);
+  const first = enforcer.decide(requestTo("https://a.example/"), 0);
   assert.deepEqual(kinds(enforcer, [1]), ["rejected"]);
   assert.ok(first.kind === "admitted");
   first.release();
@@ -85,7 +85,7 @@ test("a place is free again when whoever held it leaves, once", () => {
   assert.equal(enforcer.report()[0]?.mostConcurrent, 2);
 });
 
-test("the ledger counts what came, not only what was served", () => {
+test("the ledger counts arrivals, rejected ones included", () => {
   const enforcer = new LimitEnforcer([limit({})]);
   kinds(enforcer, [0, 1, 2, 3, 5000]);
   const [{ requests, served, rejected, windows } = assert.fail()] = enforcer.report();
@@ -93,14 +93,14 @@ test("the ledger counts what came, not only what was served", () => {
   assert.deepEqual(windows, [{ rate: "2/SECOND", limit: 2, windowMs: 1000, most: 4 }]);
 });
 
-test("a factor halves a limit, never below one", () => {
+test("a factor multiplies a limit, which stays at least 1", () => {
   const enforcer = new LimitEnforcer([limit({ rates: "4/SECOND" })]);
-  const at = (ms: number, factor: number) => enforcer.decide(visit("https://a.example/"), ms * 1000, factor).kind;
+  const at = (ms: number, factor: number) => enforcer.decide(requestTo("https://a.example/"), ms * 1000, factor).kind;
   assert.deepEqual([at(0, 0.5), at(0, 0.5), at(0, 0.5), at(0, 1)], ["admitted", "admitted", "rejected", "admitted"]);
   assert.equal(at(2000, 0.01), "admitted");
 });
 
-test("whoever ignores refusals for a minute meets a firewall, each time for twice as long", () => {
+test("a client that ignores refusals for a minute is blocked, each time twice as long", () => {
   const enforcer = new LimitEnforcer([limit({ rates: "1/HOUR", firewall: { afterMs: 60_000, forMs: 3_600_000 } })]);
   assert.deepEqual(kinds(enforcer, [0, 1000, 30_000, 61_000, 62_000]), [
     "admitted",
@@ -118,10 +118,10 @@ test("whoever ignores refusals for a minute meets a firewall, each time for twic
   ]);
 });
 
-test("Crossref tells its pools apart by the address left and by what is asked for, and announces them", () => {
+test("Crossref chooses and announces the pool by mail address and kind of request", () => {
   const enforcer = new LimitEnforcer(LIMITS);
   const pool = (url: string, headers: SimulatedRequest["headers"] = {}) => {
-    const decision = enforcer.decide(visit(url, { headers }), 0);
+    const decision = enforcer.decide(requestTo(url, { headers }), 0);
     assert.ok(decision.kind === "admitted");
     return [
       decision.headers["x-api-pool"],
@@ -136,10 +136,10 @@ test("Crossref tells its pools apart by the address left and by what is asked fo
   assert.deepEqual(pool(works, { "user-agent": "x (mailto:me@example.org)" }), ["polite-array", "3", "3"]);
 });
 
-test("OpenAlex counts credits until midnight UTC and says so on every answer", () => {
+test("OpenAlex counts credits until midnight UTC and announces them in every response", () => {
   const enforcer = new LimitEnforcer(LIMITS);
   const wallMs = Date.UTC(2026, 10, 16, 23, 59, 0);
-  const search = visit("https://api.openalex.org/works?search=reed", { wallMs });
+  const search = requestTo("https://api.openalex.org/works?search=reed", { wallMs });
   let nowUs = 0;
   const next = (of: SimulatedRequest) => {
     nowUs += 1_000_000;
@@ -162,23 +162,23 @@ test("OpenAlex counts credits until midnight UTC and says so on every answer", (
   assert.equal(next({ ...search, wallMs: wallMs + 60_000 }).kind, "admitted");
 });
 
-test("arXiv counts all its hosts together, one at a time", () => {
+test("arXiv counts all its hosts together and permits one concurrent request", () => {
   const enforcer = new LimitEnforcer(LIMITS);
-  const first = enforcer.decide(visit("https://export.arxiv.org/api/query"), 0);
+  const first = enforcer.decide(requestTo("https://export.arxiv.org/api/query"), 0);
   assert.ok(first.kind === "admitted");
-  assert.equal(enforcer.decide(visit("https://arxiv.org/pdf/1"), 2_999_999).kind, "rejected");
-  assert.equal(enforcer.decide(visit("https://arxiv.org/pdf/1"), 3_000_000).kind, "rejected");
+  assert.equal(enforcer.decide(requestTo("https://arxiv.org/pdf/1"), 2_999_999).kind, "rejected");
+  assert.equal(enforcer.decide(requestTo("https://arxiv.org/pdf/1"), 3_000_000).kind, "rejected");
   first.release();
-  assert.equal(enforcer.decide(visit("https://arxiv.org/pdf/1"), 3_000_000).kind, "admitted");
+  assert.equal(enforcer.decide(requestTo("https://arxiv.org/pdf/1"), 3_000_000).kind, "admitted");
 });
 
-test("Zenodo's search has a limit of its own, and every answer says when to come back", () => {
+test("Zenodo limits searches separately and sends Retry-After with every response", () => {
   const enforcer = new LimitEnforcer(LIMITS);
   const wallMs = 1_800_000_000_000;
-  const search = visit("https://zenodo.org/api/records?q=x", { wallMs });
+  const search = requestTo("https://zenodo.org/api/records?q=x", { wallMs });
   for (let count = 0; count < 30; count += 1) assert.equal(enforcer.decide(search, 0).kind, "admitted");
   assert.equal(enforcer.decide(search, 0).kind, "rejected");
-  const record = enforcer.decide(visit("https://zenodo.org/api/records/1", { wallMs }), 0);
+  const record = enforcer.decide(requestTo("https://zenodo.org/api/records/1", { wallMs }), 0);
   assert.ok(record.kind === "admitted");
   assert.deepEqual(
     [record.headers["x-ratelimit-remaining"], record.headers["x-ratelimit-reset"], record.headers["retry-after"]],

@@ -2,13 +2,13 @@ import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
 import { type EnforcedLimit, LimitCounter, type LimitLedger } from "./limit-counter.ts";
 
 export type AdmissionDecision =
-  /** `headers` is what the service announces with every answer; `leave` says that it is done with the request. */
+  /** `headers` are the announced limits for the response; `release` frees the concurrency slot. */
   | { readonly kind: "admitted"; readonly headers: Readonly<Record<string, string>>; readonly release: () => void }
   | { readonly kind: "rejected"; readonly reply: SimulatedReply }
-  /** By a firewall: the connection is cut without a word. */
+  /** A firewall closes the connection without a response. */
   | { readonly kind: "blocked" };
 
-/** Enforces all limits of all hosts exactly: never more than N in any window of T, by the clock it is shown. */
+/** Enforces all limits of all hosts exactly: never more than N in any window of length T, by the time it is given. */
 export class LimitEnforcer {
   readonly #counts: readonly LimitCounter[];
 
@@ -16,15 +16,15 @@ export class LimitEnforcer {
     this.#counts = limits.map(limit => new LimitCounter(limit));
   }
 
-  /** All limits that apply charge for the request, or, where one of them is full, none does. */
-  decide(visit: SimulatedRequest, nowUs: number, factor = 1): AdmissionDecision {
-    const counts = this.#counts.filter(({ limit }) => appliesTo(limit, visit));
+  /** Charges every limit that applies, or none if one of them is full. */
+  decide(request: SimulatedRequest, nowUs: number, factor = 1): AdmissionDecision {
+    const counts = this.#counts.filter(({ limit }) => appliesTo(limit, request));
     for (const count of counts) count.arrived(nowUs);
     if (counts.some(count => count.isBlocking(nowUs))) return { kind: "blocked" };
-    const full = counts.find(count => count.isFull(visit, nowUs, factor));
-    if (full !== undefined) return { kind: "rejected", reply: full.reject(visit, nowUs, factor) };
-    for (const count of counts) count.admit(visit, nowUs);
-    const headers = Object.assign({}, ...counts.map(count => count.announce(visit, nowUs, factor)));
+    const full = counts.find(count => count.isFull(request, nowUs, factor));
+    if (full !== undefined) return { kind: "rejected", reply: full.reject(request, nowUs, factor) };
+    for (const count of counts) count.admit(request, nowUs);
+    const headers = Object.assign({}, ...counts.map(count => count.announce(request, nowUs, factor)));
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
@@ -39,14 +39,14 @@ export class LimitEnforcer {
   }
 }
 
-/** Whether a limit, or a part of a host, is meant: `www.ebi.ac.uk/ols4`. */
-export function isAt(place: string, { host, path }: Pick<SimulatedRequest, "host" | "path">): boolean {
-  const slash = place.indexOf("/");
-  if (slash < 0) return place === host;
-  const prefix = place.slice(slash);
-  return place.slice(0, slash) === host && (path === prefix || path.startsWith(`${prefix}/`));
+/** `pattern` is a host, or a host with whole segments of a path: `www.ebi.ac.uk/ols4`. */
+export function matchesHostPath(pattern: string, { host, path }: Pick<SimulatedRequest, "host" | "path">): boolean {
+  const slash = pattern.indexOf("/");
+  if (slash < 0) return pattern === host;
+  const prefix = pattern.slice(slash);
+  return pattern.slice(0, slash) === host && (path === prefix || path.startsWith(`${prefix}/`));
 }
 
-function appliesTo({ at, applies }: EnforcedLimit, visit: SimulatedRequest): boolean {
-  return at.some(place => isAt(place, visit)) && (applies === undefined || applies(visit));
+function appliesTo({ at, applies }: EnforcedLimit, request: SimulatedRequest): boolean {
+  return at.some(pattern => matchesHostPath(pattern, request)) && (applies === undefined || applies(request));
 }

@@ -1,8 +1,8 @@
-/** Limits of services that tell callers apart: by a key, by an address they leave, by what they ask for. */
+/** Limits of services with several pools of callers: by API key, by mail address, or by the kind of request. */
 import { json, type SimulatedRequest, tooMany } from "./exchange.ts";
 import type { EnforcedLimit, LimitState } from "./limit-counter.ts";
 
-/** Which pool a request falls into: with a mail address or without, for one record or for a list of them. */
+/** The pool of a request: polite with a mail address, else public; single for one record, array for a list. */
 function crossrefPool({ path, query, headers }: SimulatedRequest): string {
   const isPolite = query.get("mailto") !== null || /mailto:/i.test(headers["user-agent"] ?? "");
   const isSingle = /^(?:\/v1)?\/works\/./.test(path);
@@ -13,7 +13,7 @@ export function crossref(pool: string, rates: string, maxConcurrent: number): En
   return {
     name: `crossref ${pool}`,
     at: ["api.crossref.org"],
-    applies: visit => crossrefPool(visit) === pool,
+    applies: request => crossrefPool(request) === pool,
     rates,
     maxConcurrent,
     announce: ({ limit, maxConcurrent: concurrent }) => ({
@@ -30,13 +30,17 @@ export function hasOpenalexKey({ query, headers }: SimulatedRequest): boolean {
   return query.get("api_key") !== null || headers["api_key"] !== undefined;
 }
 
-/** One credit is 1/10 000 of a dollar. Searches by words cost ten, a file a hundred. */
+/** One credit is 1/10,000 of a dollar. A full-text search costs 10 credits, a file 100. */
 function openalexCost({ host, query }: SimulatedRequest): number {
   if (host === "content.openalex.org") return 100;
   return query.get("search") !== null || /\bsearch:/.test(query.get("filter") ?? "") ? 10 : 1;
 }
 
-export function openalex(name: string, credits: number, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
+export function openalex(
+  name: string,
+  credits: number,
+  applies: (request: SimulatedRequest) => boolean,
+): EnforcedLimit {
   const usd = (count: number) => String(count / 10_000);
   return {
     name: `openalex, ${name}`,
@@ -71,13 +75,13 @@ export function openalex(name: string, credits: number, applies: (visit: Simulat
 export function semanticScholar(
   name: string,
   rates: string,
-  applies: (visit: SimulatedRequest) => boolean,
+  applies: (request: SimulatedRequest) => boolean,
 ): EnforcedLimit {
   const message = "Too Many Requests. Please wait and try again or apply for a key for higher rate limits.";
   return { name, at: ["api.semanticscholar.org"], applies, rates, refuse: () => json({ message, code: "429" }, 429) };
 }
 
-export function ncbi(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
+export function ncbi(name: string, rates: string, applies: (request: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["eutils.ncbi.nlm.nih.gov", "pmc.ncbi.nlm.nih.gov/tools", "pmc.ncbi.nlm.nih.gov/api"],
@@ -95,7 +99,7 @@ export function ncbi(name: string, rates: string, applies: (visit: SimulatedRequ
   };
 }
 
-export function osf(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
+export function osf(name: string, rates: string, applies: (request: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["api.osf.io"],
@@ -108,13 +112,13 @@ export function osf(name: string, rates: string, applies: (visit: SimulatedReque
   };
 }
 
-export function zenodo(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
+export function zenodo(name: string, rates: string, applies: (request: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["zenodo.org"],
     applies,
     rates,
-    // It sends Retry-After with every answer, good ones included, and Reset in seconds of the epoch.
+    // Zenodo sends Retry-After with every response, also with 200, and Reset as epoch seconds.
     announce: state => ({
       "x-ratelimit-limit": String(state.limit),
       "x-ratelimit-remaining": String(state.remaining),
@@ -125,7 +129,7 @@ export function zenodo(name: string, rates: string, applies: (visit: SimulatedRe
   };
 }
 
-export function openaire(name: string, rates: string, applies: (visit: SimulatedRequest) => boolean): EnforcedLimit {
+export function openaire(name: string, rates: string, applies: (request: SimulatedRequest) => boolean): EnforcedLimit {
   return {
     name,
     at: ["api.openaire.eu"],

@@ -1,7 +1,7 @@
 /**
- * The limits that the services document or announce, as of November 2026, and what they say when one is exceeded.
- * Hosts that publish none have none here. `configs/networking/ratelimits.yaml` names the sources; a test sees to it that
- * what we ship keeps within every one of these.
+ * The limits that the services document or announce, as of November 2026, and their responses above a limit. A host that
+ * publishes no limit has none here. `configs/networking/ratelimits.yaml` names the sources. A test checks that the shipped
+ * policy stays within each of these limits.
  */
 import { json, text, tooMany } from "./exchange.ts";
 import type { EnforcedLimit } from "./limit-counter.ts";
@@ -23,7 +23,7 @@ export const LIMITS: readonly EnforcedLimit[] = [
   crossref("public-array", "1/SECOND", 1),
   crossref("polite-single", "10/SECOND", 3),
   crossref("polite-array", "3/SECOND", 3),
-  openalex("no key", 1000, visit => !hasOpenalexKey(visit)),
+  openalex("no key", 1000, request => !hasOpenalexKey(request)),
   openalex("free key", 10_000, hasOpenalexKey),
   {
     name: "unpaywall",
@@ -38,24 +38,24 @@ export const LIMITS: readonly EnforcedLimit[] = [
     maxConcurrent: 1,
     refuse: () => text("Rate exceeded.", 429),
   },
-  semanticScholar("semantic scholar, no key", "100/5MINUTE", visit => visit.headers["x-api-key"] === undefined),
-  semanticScholar("semantic scholar, key", "1/SECOND", visit => visit.headers["x-api-key"] !== undefined),
-  ncbi("ncbi, no key", "3/SECOND", visit => visit.query.get("api_key") === null),
-  ncbi("ncbi, key", "10/SECOND", visit => visit.query.get("api_key") !== null),
+  semanticScholar("semantic scholar, no key", "100/5MINUTE", request => request.headers["x-api-key"] === undefined),
+  semanticScholar("semantic scholar, key", "1/SECOND", request => request.headers["x-api-key"] !== undefined),
+  ncbi("ncbi, no key", "3/SECOND", request => request.query.get("api_key") === null),
+  ncbi("ncbi, key", "10/SECOND", request => request.query.get("api_key") !== null),
   {
     name: "europe pmc",
     at: ["www.ebi.ac.uk/europepmc"],
     rates: "10/SECOND+500/MINUTE",
     refuse: () => tooMany(),
   },
-  osf("osf, anonymous", "100/HOUR", visit => !hasBearer(visit)),
+  osf("osf, anonymous", "100/HOUR", request => !hasBearer(request)),
   osf("osf, token", "10000/DAY", hasBearer),
-  zenodo("zenodo, guest", "60/MINUTE+2000/HOUR", visit => !hasBearer(visit)),
+  zenodo("zenodo, guest", "60/MINUTE+2000/HOUR", request => !hasBearer(request)),
   zenodo("zenodo, token", "100/MINUTE+5000/HOUR", hasBearer),
   {
     name: "zenodo, search",
     at: ["zenodo.org/api/records"],
-    applies: visit => visit.path.replace(/\/$/, "") === "/api/records",
+    applies: request => request.path.replace(/\/$/, "") === "/api/records",
     rates: "30/MINUTE",
     refuse: state => json({ status: 429, message: "30 per 1 minute" }, 429, retryAfter(state)),
   },
@@ -77,7 +77,7 @@ export const LIMITS: readonly EnforcedLimit[] = [
     refuse: () => json({ message: "Too many requests" }, 429),
   },
   { name: "doaj", at: ["doaj.org/api"], rates: "2/SECOND", refuse: () => tooMany("429 Too Many Requests") },
-  openaire("openaire, anonymous", "60/HOUR", visit => !hasBearer(visit)),
+  openaire("openaire, anonymous", "60/HOUR", request => !hasBearer(request)),
   openaire("openaire, token", "7200/HOUR", hasBearer),
   {
     name: "wayback cdx",

@@ -1,4 +1,4 @@
-/** Between Node's servers, of either version of HTTP, and what the services see and say. */
+/** Converts between Node's requests and responses (HTTP/1.1 and HTTP/2) and those of the simulated services. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Time } from "../../time/time.ts";
@@ -11,7 +11,7 @@ export type NodeResponse = ServerResponse | Http2ServerResponse;
 const BODY_BYTES_MAX = 1_000_000;
 const PIECE_BYTES = 65_536;
 
-/** Without its body, which may still be on its way. */
+/** The body is empty here, because it may not have arrived yet; see `bodyOf`. */
 export function simulatedRequestOf(request: NodeRequest, isTls: boolean, wallMs: number): SimulatedRequest {
   const headers: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(request.headers))
@@ -34,7 +34,7 @@ export function simulatedRequestOf(request: NodeRequest, isTls: boolean, wallMs:
   };
 }
 
-/** What is longer than any service takes is cut short; what the client breaks off is what came until then. */
+/** At most 1 MB, which is more than any service accepts. Empty if the client breaks the request off. */
 export async function bodyOf(request: NodeRequest): Promise<string> {
   if (request.method === "GET" || request.method === "HEAD") return "";
   const pieces: Buffer[] = [];
@@ -55,24 +55,24 @@ function isGone(response: NodeResponse): boolean {
   return "stream" in response ? response.stream.destroyed : response.destroyed;
 }
 
-/** Without a word, and with whatever else is under way on the connection. */
+/** Closes the connection without a response, and with it every other request on it. */
 export function disconnect(response: NodeResponse): void {
   if ("stream" in response) response.stream.session?.destroy();
   else response.socket?.resetAndDestroy();
 }
 
-/** In the middle of a body: of HTTP/2 it is the stream that ends, and the connection goes on. */
+/** Ends a response inside its body. With HTTP/2 only the stream ends; the connection stays open. */
 function abortBody(response: NodeResponse): void {
   if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   else disconnect(response);
 }
 
 /**
- * `leave` is called when the last piece is handed over. A client cannot have it before that, and one that has it may
- * send its next request before Node tells us that ours is flushed: that one must find the place free.
+ * Sends a reply. `release` is called just before the last chunk is written: a client that has the last chunk may send its
+ * next request before Node reports that the response is flushed, and must then find the slot free.
  */
 export async function send(
-  visit: SimulatedRequest,
+  request: SimulatedRequest,
   response: NodeResponse,
   { reply, bytesPerSecond }: ScriptedReply,
   release: (() => void) | undefined,
@@ -83,7 +83,7 @@ export async function send(
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (hasBody) response.setHeader("content-length", String(body.length));
-  if (!hasBody || visit.method === "HEAD" || body.length === 0) {
+  if (!hasBody || request.method === "HEAD" || body.length === 0) {
     release?.();
     response.end();
     return;
@@ -104,7 +104,7 @@ export async function send(
   abortBody(response);
 }
 
-/** A slow server hands over a tenth of a second's worth at a time. */
+/** With a limited speed, each chunk is what may be sent in 100 ms. */
 function* piecesOf({ body }: SimulatedReply, until: number, bytesPerSecond: number): Iterable<Uint8Array> {
   const most = Math.max(1, Math.min(PIECE_BYTES, Math.ceil(bytesPerSecond / 10)));
   if (body instanceof Uint8Array) {
@@ -116,7 +116,7 @@ function* piecesOf({ body }: SimulatedReply, until: number, bytesPerSecond: numb
   }
 }
 
-/** Resolves when there is room for more, or nobody to send it to: the client's errors are not ours. */
+/** Resolves when the buffer has space again, or when the client has disconnected. */
 async function write(response: NodeResponse, piece: Uint8Array): Promise<void> {
   const hasRoom = "stream" in response ? response.write(piece) : response.write(piece);
   if (hasRoom || isGone(response)) return;

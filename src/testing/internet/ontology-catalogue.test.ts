@@ -21,7 +21,7 @@ function bytesOf({ body }: SimulatedReply): Buffer {
   return body instanceof Uint8Array ? Buffer.from(body) : completeFile(body);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what services answer is looked at, not typed
+// biome-ignore lint/suspicious/noExplicitAny: tests read single fields of JSON responses
 function jsonOf(reply: SimulatedReply): any {
   return JSON.parse(bytesOf(reply).toString());
 }
@@ -65,7 +65,7 @@ const ENDS: Readonly<Record<OntologyFormat, readonly [begin: RegExp, end: RegExp
 };
 
 for (const [format, [begin, end, version]] of Object.entries(ENDS)) {
-  test(`an ontology in ${format} begins, ends and names its version as that format does`, () => {
+  test(`an ontology in ${format} has the beginning, end and version of that format`, () => {
     const pieces = ontologyFile(plan, format as OntologyFormat);
     const text = completeFile(pieces).toString();
     assert.equal(Buffer.byteLength(text), pieces.length);
@@ -76,12 +76,12 @@ for (const [format, [begin, end, version]] of Object.entries(ENDS)) {
   });
 }
 
-test("an obographs file is JSON with as many nodes as terms, and an edge for each but the root", () => {
+test("an obographs file has a node for each term and an edge for each term except the root", () => {
   const [graph] = JSON.parse(completeFile(ontologyFile(plan, "json")).toString()).graphs;
   assert.deepEqual([graph.nodes.length, graph.edges.length], [5, 4]);
 });
 
-test("any part of a file is what the whole has there, whatever the format", () => {
+test("any range of a file equals the same range of the complete file, in every format", () => {
   const formats = fc.constantFrom(...(Object.keys(ENDS) as OntologyFormat[]));
   fc.assert(
     fc.property(formats, fc.integer({ min: 2, max: 900 }), fc.nat(), fc.nat(), (format, terms, one, other) => {
@@ -94,7 +94,7 @@ test("any part of a file is what the whole has there, whatever the format", () =
   );
 });
 
-test("a plan is filled to a size, and half a gigabyte is known without being made", () => {
+test("a plan is filled to a size, and the length of half a gigabyte is known without generating it", () => {
   const filled = filledTo(plan, "owl", 500_000_000);
   const pieces = ontologyFile(filled, "owl");
   assert.ok(pieces.length <= 500_000_000 && pieces.length > 499_999_000);
@@ -102,7 +102,7 @@ test("a plan is filled to a size, and half a gigabyte is known without being mad
   assert.equal(Buffer.from(last).toString(), "</rdf:RDF>\n");
 });
 
-test("every file lies where the catalogue says, at the end of the redirects it says", () => {
+test("every file is at the end of the redirects in the catalogue", () => {
   for (const { id, copies } of directory.ontologies) {
     for (const { url, hops, bytes, sha256 } of copies) {
       const found = follow(url);
@@ -114,7 +114,7 @@ test("every file lies where the catalogue says, at the end of the redirects it s
   }
 });
 
-test("packed files hold what they say", () => {
+test("compressed files contain the file that the catalogue names", () => {
   const at = (id: string, packed: string) => {
     const copy = named(id).copies.find(each => each.packed === packed);
     return bytesOf(follow(copy?.url ?? "").end);
@@ -127,18 +127,18 @@ test("packed files hold what they say", () => {
   assert.match(inflateRawSync(packed).toString(), /<\/rdf:RDF>\n$/);
 });
 
-test("the IRI of a version leads to its file", () => {
+test("the version IRI redirects to the file", () => {
   const reed = named("reed");
   assert.equal(digest("sha256", bytesOf(follow(reed.versionIri).end)), reed.copies[0]?.sha256);
 });
 
-test("a file that breaks off does so once", () => {
+test("a truncated file is truncated only once", () => {
   const url = named("alder").copies[0]?.hops.at(-1) ?? "";
   assert.ok((ask(url, { earlier: 0 }).cutAtBytes ?? 0) > 0);
   assert.equal(ask(url).cutAtBytes, undefined);
 });
 
-test("the OBO registry lists products, and says what is obsolete", () => {
+test("the OBO registry lists products and marks obsolete ontologies", () => {
   const { ontologies } = jsonOf(ask("https://obofoundry.org/registry/ontologies.jsonld"));
   const by = (id: string) => ontologies.find((each: { id: string }) => each.id === id);
   assert.deepEqual(
@@ -149,7 +149,7 @@ test("the OBO registry lists products, and says what is obsolete", () => {
   assert.match(bytesOf(ask("http://purl.obolibrary.org/obo/sedge.owl")).toString(), /<!doctype html>/);
 });
 
-test("OLS pages through what it knows, and names a file of its own disk where it has it from there", () => {
+test("OLS lists its ontologies by page, and returns a file: URL for one on its own disk", () => {
   const first = jsonOf(ask("https://www.ebi.ac.uk/ols4/api/ontologies?size=2"));
   assert.equal(first._embedded.ontologies.length, 2);
   assert.equal(first.page.totalPages, Math.ceil(first.page.totalElements / 2));
@@ -159,7 +159,7 @@ test("OLS pages through what it knows, and names a file of its own disk where it
   assert.equal(jsonOf(ask("https://www.ebi.ac.uk/ols4/api/ontologies/nothing")).status, 404);
 });
 
-test("BioPortal wants a key, gives files with their names, and keeps what is licensed", () => {
+test("BioPortal requires a key, names its files, and refuses a file whose licence forbids the download", () => {
   const at = "https://data.bioontology.org/ontologies";
   assert.equal(ask(`${at}/OTTER`, { headers: {} }).status, 401);
   const { links, version, submissionId } = jsonOf(ask(`${at}/OTTER/latest_submission`));
@@ -169,7 +169,7 @@ test("BioPortal wants a key, gives files with their names, and keeps what is lic
   assert.deepEqual([ask(`${at}/HERON/download`).status, ask(`${at}/NOTHING`).status], [403, 422]);
 });
 
-test("Bioregistry and LOV link to the files", () => {
+test("Bioregistry and LOV return the URLs of the files", () => {
   const entry = jsonOf(ask("https://bioregistry.io/api/registry/fern?format=json"));
   assert.equal(entry.download_json, named("fern").copies.find(({ format }) => format === "json")?.url);
   assert.equal(ask("https://bioregistry.io/api/registry/nothing").status, 404);

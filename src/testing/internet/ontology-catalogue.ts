@@ -1,4 +1,4 @@
-/** The ontologies of the simulated internet: where their files lie, and which service knows them. */
+/** The ontologies of the simulated internet: their files, the URLs of the files, and the services that know them. */
 import { gzipSync } from "node:zlib";
 import { digest } from "./article-file.ts";
 import type { StreamedBody } from "./exchange.ts";
@@ -6,43 +6,57 @@ import { completeFile, filledTo, type OntologyFormat, type OntologyPlan, ontolog
 import { SeededRandom } from "./seeded-random.ts";
 import { makeZip } from "./zip.ts";
 
+/** A service that lists ontologies, under its name as a resolver in `sources.yaml`. */
 export type OntologyServiceName = "obo" | "ols" | "bioportal" | "bioregistry" | "lov";
 
-/** A file, and the way to it. */
+/** A file of an ontology, and the redirects that lead to it. */
 export interface OntologyCopy {
+  /** The format of the unpacked file. */
   readonly format: OntologyFormat;
+  /** How the file is compressed. */
   readonly packed: "plain" | "gz" | "zip";
-  /** What the services name. */
+  /** The URL that the services return. */
   readonly url: string;
-  /** Where the redirects from there lead, one after the other; the last is where the file lies. */
+  /** The targets of the redirects from `url`, in order; the last one returns the file. Empty if there is no redirect. */
   readonly hops: readonly string[];
+  /** Length of the file as sent. */
   readonly bytes: number;
-  /** Undefined for the big one, which nobody has ever held as a whole. */
+  /** SHA-256 of the file as sent; undefined for `titan`, which is never in memory as a whole. */
   readonly sha256: string | undefined;
-  /** The first answer breaks off in the middle. */
+  /** Whether the first response is truncated. */
   readonly isTruncatedOnce: boolean;
 }
 
+/** An ontology of the simulated internet. */
 export interface SimulatedOntology {
+  /** In lower case: `reed`. */
   readonly id: string;
+  /** The id in upper case. */
   readonly prefix: string;
   readonly title: string;
+  /** A date: `2026-07-31`. */
   readonly version: string;
   readonly iri: string;
   readonly versionIri: string;
+  /** The number of terms. */
   readonly terms: number;
-  /** Who knows it. */
+  /** The services that know it. */
   readonly via: readonly OntologyServiceName[];
+  /** Its files. */
   readonly copies: readonly OntologyCopy[];
-  /** Why nothing is to be had although a service knows it. */
+  /**
+   * Why no file can be downloaded although a service knows the ontology: the URL is a `file:` URL, the licence forbids
+   * it, the entry is obsolete, or the URL returns an HTML page. Undefined if there is a file.
+   */
   readonly trap: "local-file" | "licence" | "obsolete" | "html" | undefined;
+  /** Whether a file can be downloaded. */
   readonly expects: "file" | "none";
 }
 
-/** What lies at an address. */
+/** What a URL returns. */
 export type OntologyResource =
   | { readonly kind: "redirect"; readonly to: string }
-  /** A page for people, with 200. */
+  /** An HTML page with status 200. */
   | { readonly kind: "html" }
   | {
       readonly kind: "file";
@@ -56,15 +70,15 @@ export type OntologyResource =
 
 export interface OntologyCatalogue {
   readonly ontologies: readonly SimulatedOntology[];
-  /** By address. */
-  readonly places: ReadonlyMap<string, OntologyResource>;
+  /** Resources by URL. */
+  readonly resources: ReadonlyMap<string, OntologyResource>;
 }
 
 interface OntologyFixture {
   readonly id: string;
   readonly via: readonly OntologyServiceName[];
   readonly files: readonly string[];
-  /** From the file's name to the addresses on the way, the last of which holds it. */
+  /** The URLs from the first redirect to the file, by file name. */
   readonly urlsOf: (file: string) => readonly string[];
   readonly trap?: SimulatedOntology["trap"];
   readonly isTruncatedOnce?: boolean;
@@ -147,20 +161,20 @@ const ONTOLOGY_FIXTURES: readonly OntologyFixture[] = [
   },
 ];
 
-/** `bigBytes` is about how long the files of `titan` are. */
+/** `bigBytes` is the approximate size of the files of `titan`. */
 export function makeOntologyCatalogue(seed: number, bigBytes: number): OntologyCatalogue {
-  const places = new Map<string, OntologyResource>();
+  const resources = new Map<string, OntologyResource>();
   const ontologies = ONTOLOGY_FIXTURES.map(fixture =>
-    makeOntology(new SeededRandom(seed, "ontology", fixture.id), fixture, bigBytes, places),
+    makeOntology(new SeededRandom(seed, "ontology", fixture.id), fixture, bigBytes, resources),
   );
-  return { ontologies, places };
+  return { ontologies, resources };
 }
 
 function makeOntology(
   random: SeededRandom,
   fixture: OntologyFixture,
   bigBytes: number,
-  places: Map<string, OntologyResource>,
+  resources: Map<string, OntologyResource>,
 ): SimulatedOntology {
   const { id, via, trap } = fixture;
   const version = `2026-${String(random.between(1, 9)).padStart(2, "0")}-${random.between(10, 28)}`;
@@ -175,8 +189,8 @@ function makeOntology(
     termBase: isObo ? `${PURL}/${id.toUpperCase()}_` : `${base}/${id}#`,
     terms: random.between(40, 900),
   };
-  const copies = fixture.files.map(file => addFile(fixture, plan, file, bigBytes, places));
-  if (trap === "html") places.set(`${PURL}/${id}.owl`, { kind: "html" });
+  const copies = fixture.files.map(file => addFile(fixture, plan, file, bigBytes, resources));
+  if (trap === "html") resources.set(`${PURL}/${id}.owl`, { kind: "html" });
   const { title, iri, versionIri } = plan;
   const terms = fixture.isBig ? filledTo(plan, "owl", bigBytes).terms : plan.terms;
   const expects = copies.length > 0 ? "file" : "none";
@@ -188,7 +202,7 @@ function addFile(
   plan: OntologyPlan,
   file: string,
   bigBytes: number,
-  places: Map<string, OntologyResource>,
+  resources: Map<string, OntologyResource>,
 ): OntologyCopy {
   const [, extension = "", suffix = ""] = file.split(".");
   const format = extension as OntologyFormat;
@@ -200,17 +214,17 @@ function addFile(
   const etag = sha256?.slice(0, 32) ?? digest("md5", `${file} ${pieces.length}`);
   const [url = "", ...hops] = urlsOf(file);
   const urls = [url, ...hops];
-  for (const [index, stationUrl] of urls.entries()) {
+  for (const [index, hopUrl] of urls.entries()) {
     const to = urls[index + 1];
-    const place: OntologyResource =
+    const resource: OntologyResource =
       to === undefined
         ? { kind: "file", name: file, format, packed, etag, isTruncatedOnce, body }
         : { kind: "redirect", to };
-    places.set(stationUrl, place);
+    resources.set(hopUrl, resource);
   }
-  // The IRI of the version leads to the same file, as long as it is the latest.
+  // The version IRI redirects to the same file, because the file is the latest version.
   const versioned = plan.versionIri.replace(/[^/]+$/, file);
-  places.set(versioned, { kind: "redirect", to: urls.at(-1) ?? url });
+  resources.set(versioned, { kind: "redirect", to: urls.at(-1) ?? url });
   return { format, packed, url, hops, bytes: made?.length ?? pieces.length, sha256, isTruncatedOnce };
 }
 

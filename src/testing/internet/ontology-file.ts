@@ -1,27 +1,29 @@
 /**
- * Ontologies of any size in any format. Every term of a file is written in the same number of bytes, so that what lies
- * at an offset is known without what lies before it: a file of gigabytes is made while it is sent, from wherever a
- * client resumes.
+ * Generates ontology files of any size. Every term of a file has the same number of bytes, so the content at an offset
+ * can be computed without the content before it. A file of gigabytes is generated while it is sent, from any offset.
  */
 import type { StreamedBody } from "./exchange.ts";
 
+/** The extension of a simulated ontology file. */
 export type OntologyFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "owx";
 
 export interface OntologyPlan {
-  /** `reed`; its terms are REED_0000001 and so on. */
+  /** Such as `reed`, whose terms are REED_0000001 and so on. */
   readonly id: string;
   readonly title: string;
-  /** A day, as OBO ontologies are versioned: `2026-07-31`. */
+  /** A date, as in OBO ontologies: `2026-07-31`. */
   readonly version: string;
-  /** The IRI of the ontology, its version's, and the beginning of its terms'. */
+  /** The IRI of the ontology. */
   readonly iri: string;
+  /** The IRI of this version. */
   readonly versionIri: string;
+  /** The beginning of the IRIs of its terms. */
   readonly termBase: string;
-  /** From two to ten million, since they have seven digits; number 0 is the root. */
+  /** The number of terms, 2 to 9,999,999, because their numbers have seven digits. Number 0 is the root. */
   readonly terms: number;
 }
 
-/** A run of texts of one length; a single text is a run of one. */
+/** `count` texts of the same length. */
 interface TextRun {
   readonly count: number;
   readonly width: number;
@@ -36,14 +38,14 @@ export function ontologyFile(plan: OntologyPlan, format: OntologyFormat): Stream
   return { length, from: (start, end) => blocks(runs, start, end) };
 }
 
-/** The plan with as many terms as fit into a file of so many bytes. */
+/** The plan with as many terms as fit into `bytes`. */
 export function filledTo(plan: OntologyPlan, format: OntologyFormat, bytes: number): OntologyPlan {
   const lengthWith = (terms: number) => ontologyFile({ ...plan, terms }, format).length;
   const perTerm = lengthWith(4) - lengthWith(3);
   return { ...plan, terms: Math.max(2, Math.min(9_999_999, 2 + Math.floor((bytes - lengthWith(2)) / perTerm))) };
 }
 
-/** The whole of it, for files that fit into memory many times over. */
+/** The complete file in memory; only for small files. */
 export function completeFile(pieces: StreamedBody): Buffer {
   return Buffer.concat([...pieces.from(0, pieces.length)]);
 }
@@ -69,7 +71,7 @@ function fixed(text: string): TextRun {
   return { count: 1, width: Buffer.byteLength(text), at: () => text };
 }
 
-/** The terms from `first` on; each is a child of one with a smaller number. */
+/** The terms from `first` on. Each is a child of a term with a smaller number. */
 function termRun({ terms }: OntologyPlan, write: (number: string, parent: string) => string, first = 1): TextRun {
   const at = (index: number) => write(digits(index + first), digits(Math.floor((index + first) / 3)));
   return { count: Math.max(0, terms - first), width: Buffer.byteLength(at(0)), at };
@@ -159,7 +161,7 @@ const json: Writer = plan => {
       plan,
       number => `,\n${JSON.stringify({ id: `${termBase}${number}`, lbl: `${plan.id} ${number}`, type: "CLASS" })}`,
     ),
-    // The first edge has no comma before it.
+    // The first edge is separate, because it has no comma before it.
     fixed(`\n],\n"edges":[\n${edge(digits(1), digits(0))}`),
     termRun(plan, (number, parent) => `,\n${edge(number, parent)}`, 2),
     fixed("\n]}]}\n"),

@@ -1,22 +1,22 @@
-/** Addresses that are no API: articles' pages, files, redirects, and the traps that lie where a file should be. */
+/** Pages that are not part of an API: article pages, files, redirects, and pages sent instead of a file. */
 import { type Article, articleFile } from "./article-file.ts";
 import { escapeXml, html, redirect, reply, type SimulatedReply, type SimulatedRequest } from "./exchange.ts";
 import { fileReply } from "./file-reply.ts";
 
-/** Where on an article's page its file is named. */
+/** How an article page names its file. */
 export type Hint = "signposting" | "citation-meta" | "alternate" | "json-ld";
 
 export type Page =
   | { readonly kind: "pdf"; readonly manner?: "plain" | "attachment" | "bare" | "truncated-once" }
   | { readonly kind: "redirect"; readonly to: string; readonly status?: number }
   | { readonly kind: "article"; readonly pdf: string | undefined; readonly hints: readonly Hint[] }
-  /** HTML where a PDF was promised, even by its type. */
+  /** HTML instead of a PDF, with the content type of a PDF. */
   | { readonly kind: "viewer" }
-  /** A page that wants a browser's proof. */
+  /** A bot check for browsers. */
   | { readonly kind: "challenge" }
-  /** A firewall's 202 with nothing in it. */
+  /** The empty 202 of a web application firewall. */
   | { readonly kind: "empty-202" }
-  /** Sends everyone without its cookie round in circles. */
+  /** Redirects a client without its cookie in a loop. */
   | { readonly kind: "cookie-loop" }
   | { readonly kind: "gone" };
 
@@ -26,10 +26,10 @@ export interface PlacedPage {
   readonly article: Article;
 }
 
-export function pageReply(visit: SimulatedRequest, { page, article }: PlacedPage): SimulatedReply {
+export function pageReply(request: SimulatedRequest, { page, article }: PlacedPage): SimulatedReply {
   switch (page.kind) {
     case "pdf":
-      return pdfReply(visit, page.manner ?? "plain", article);
+      return pdfReply(request, page.manner ?? "plain", article);
     case "redirect":
       return redirect(page.to, page.status ?? 302);
     case "article":
@@ -44,7 +44,7 @@ export function pageReply(visit: SimulatedRequest, { page, article }: PlacedPage
     case "empty-202":
       return reply("", "text/html", 202, { "x-amzn-waf-action": "challenge" });
     case "cookie-loop":
-      return redirect(`https://${visit.host}${visit.path}?cookieAbsent=${visit.earlier % 2}`, 302, {
+      return redirect(`https://${request.host}${request.path}?cookieAbsent=${request.earlier % 2}`, 302, {
         "set-cookie": "seen=1; path=/",
       });
     case "gone":
@@ -53,13 +53,13 @@ export function pageReply(visit: SimulatedRequest, { page, article }: PlacedPage
 }
 
 function pdfReply(
-  visit: SimulatedRequest,
+  request: SimulatedRequest,
   manner: "plain" | "attachment" | "bare" | "truncated-once",
   article: Article,
 ) {
   const body = articleFile(article);
   const isBare = manner === "bare";
-  const whole = fileReply(visit, {
+  const complete = fileReply(request, {
     body,
     type: manner === "attachment" ? "application/octet-stream" : "application/pdf",
     etag: isBare ? undefined : article.md5,
@@ -67,8 +67,8 @@ function pdfReply(
     takesRanges: !isBare,
     headers: manner === "attachment" ? { "content-disposition": `attachment; filename="article.pdf"` } : {},
   });
-  const isCut = manner === "truncated-once" && visit.earlier === 0 && whole.status === 200;
-  return isCut ? { ...whole, cutAtBytes: Math.floor(body.length / 2) } : whole;
+  const isTruncated = manner === "truncated-once" && request.earlier === 0 && complete.status === 200;
+  return isTruncated ? { ...complete, cutAtBytes: Math.floor(body.length / 2) } : complete;
 }
 
 function articleReply({ pdf, hints }: Page & { readonly kind: "article" }, { title, name }: Article): SimulatedReply {

@@ -5,14 +5,14 @@ import { makePdf } from "./pdf.ts";
 
 const text = { title: "A title (with brackets)", lines: ["10.5555/x"] };
 
-test("a PDF has the size it is asked for, whatever it is", () => {
+test("a PDF has exactly the requested size", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2000, max: 200_000 }), bytes => makePdf("a", text, bytes).length === bytes),
     { numRuns: 100 },
   );
 });
 
-test("its table of contents says where each object begins, and its end where the table is", () => {
+test("the xref table has the offset of each object, and startxref the offset of the table", () => {
   const file = makePdf("a", text, 50_000).toString("latin1");
   assert.match(file, /^%PDF-1\.7\n/);
   const [, startsAt = ""] = /startxref\n(\d+)\n%%EOF\n$/.exec(file) ?? [];
@@ -23,7 +23,7 @@ test("its table of contents says where each object begins, and its end where the
   for (const [index, offset] of offsets.entries()) assert.ok(file.startsWith(`${index + 1} 0 obj\n`, offset));
 });
 
-test("the same seed makes the same file, another seed another", () => {
+test("the same seed makes the same file, another seed another one", () => {
   assert.deepEqual(makePdf("a", text, 9000), makePdf("a", text, 9000));
   assert.notDeepEqual(makePdf("a", text, 9000), makePdf("b", text, 9000));
 });

@@ -6,8 +6,8 @@ export interface PdfText {
 }
 
 /**
- * A PDF of one page that readers open, of exactly `bytes` bytes where that is enough for its text: what is left is a
- * stream that no page shows and no compression shrinks, as the figures of an article would be.
+ * A valid PDF with one page and exactly `bytes` bytes, unless its text needs more. A stream of incompressible bytes that
+ * no page shows fills the rest, as figures do in a real article.
  */
 export function makePdf(seed: string, { title, lines }: PdfText, bytes: number): Buffer {
   const page = [
@@ -29,14 +29,14 @@ export function makePdf(seed: string, { title, lines }: PdfText, bytes: number):
   return assemble(objects, noise(seed, Math.max(0, bytes - bare.length)));
 }
 
-/** Bytes that no compression shrinks, a megabyte in a millisecond: a cipher's key stream. */
+/** Incompressible bytes from the key stream of a cipher, which is fast: a megabyte in a millisecond. */
 function noise(seed: string, length: number): Buffer {
   const key = createHash("md5").update(seed).digest();
   return createCipheriv("aes-128-ctr", key, Buffer.alloc(16)).update(Buffer.alloc(length));
 }
 
 function assemble(objects: readonly string[], filling: Buffer): Buffer {
-  // Bytes above 127 in a comment tell transfer programs that the file is binary.
+  // The PDF standard recommends a comment with bytes above 127, which marks the file as binary.
   const pieces: Buffer[] = [Buffer.from("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "latin1")];
   let length = pieces[0]?.length ?? 0;
   const offsets: number[] = [];
@@ -65,12 +65,11 @@ function assemble(objects: readonly string[], filling: Buffer): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Always as many digits, so that the length of the filling decides that of the file. */
+/** Always ten digits, so that the length of the file depends only on the length of the filling. */
 function padded(number: number): string {
   return String(number).padStart(10, "0");
 }
 
-/** In latin1, as the standard fonts read it. */
 function escaped(text: string): string {
   return text.replace(/[\\()]/g, character => `\\${character}`);
 }

@@ -1,4 +1,4 @@
-/** Works that publishers keep, or have kept, openly or behind something. */
+/** Scenarios of works whose file is, or was, at a publisher. */
 import type { ServiceName } from "./copy.ts";
 import type { Hint, Page } from "./page.ts";
 import {
@@ -13,7 +13,7 @@ import {
 export const CDN = "cdn.papermill.example";
 export const LINK_HOP = "links.papermill.example";
 
-/** The services that know what publishers tell Crossref. */
+/** Services that index what publishers register at Crossref. */
 export const ALL_INDEXES: readonly ServiceName[] = ["crossref", "openalex", "unpaywall", "semantic_scholar"];
 
 export function atPublisher(
@@ -34,7 +34,7 @@ export function atPublisher(
   };
 }
 
-/** Only the article's page names the file; the services name the page at best. */
+/** Only the article page names the file; the services name the page. */
 export function onLandingPage(draft: ScenarioDraft, hints: readonly Hint[]): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   return {
@@ -75,8 +75,8 @@ export function redirectChain(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
-/** The first copy that everybody names is a trap; a second lies in a repository, or nowhere. */
-export function trapped(draft: ScenarioDraft, page: Page, hasAnother: boolean): ScenarioWork {
+/** The copy that all services name is not the file. A good copy is in a repository, or does not exist. */
+export function wrongFirstCopy(draft: ScenarioDraft, page: Page, hasAnother: boolean): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const other = `https://${draft.random.pick(REPOSITORIES)}/bitstream/${draft.number}/paper.pdf`;
   const first = copy(pdf, [...ALL_INDEXES, "landing_page"], { isGood: false });
@@ -96,7 +96,7 @@ export function trapped(draft: ScenarioDraft, page: Page, hasAnother: boolean): 
   };
 }
 
-/** The publisher's copy is gone, and the archive has kept it. */
+/** The publisher has deleted the file, and the Wayback Machine has a capture. */
 export function archived(draft: ScenarioDraft): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const capture = `https://web.archive.org/web/${draft.year}0401120000id_/${pdf}`;

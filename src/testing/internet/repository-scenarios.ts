@@ -1,4 +1,4 @@
-/** Works that repositories and preprint servers keep. */
+/** Scenarios of works whose file is in a repository or on a preprint server. */
 import type { ServiceName } from "./copy.ts";
 import {
   closedAtPublisher,
@@ -19,7 +19,7 @@ export function onArxiv(draft: ScenarioDraft, prefix: "10.48550" | "10.5555"): S
     ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (described.ids.doi ?? "") },
     registrar: isOwnDoi ? "datacite" : "crossref",
     landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : described.landing,
-    // Unpaywall knows the DOIs of Crossref alone.
+    // Unpaywall knows only DOIs registered at Crossref.
     copies: [
       copy(pdf, isOwnDoi ? ["arxiv", "openalex"] : ["arxiv", "openalex", "unpaywall"], {
         ...IN_REPOSITORY,
@@ -35,7 +35,7 @@ export function onArxiv(draft: ScenarioDraft, prefix: "10.48550" | "10.5555"): S
   };
 }
 
-/** Europe PMC also names its own rendering of the file, which has not worked since March 2026. */
+/** Europe PMC also names its own rendering of the file, which has returned errors since March 2026. */
 export function inPmc(draft: ScenarioDraft, via: readonly ServiceName[]): ScenarioWork {
   const described = closedAtPublisher(draft);
   const pmcid = `PMC${draft.number + 9_000_000}`;
@@ -55,7 +55,7 @@ function pmidOf({ number }: ScenarioDraft): string {
   return String(number + 30_000_000);
 }
 
-/** In no bucket of PMC, but Europe PMC knows of a copy elsewhere. */
+/** Not in the bucket of PMC, but Europe PMC names a copy in a repository. */
 export function inEuropePmc(draft: ScenarioDraft): ScenarioWork {
   const described = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
   return { ...described, ids: { ...described.ids, pmid: pmidOf(draft) } };
@@ -102,7 +102,7 @@ export function figshare(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
-/** Five letters and digits, as OSF names things. */
+/** An OSF id: five letters and digits. */
 export function guidOf(number: number): string {
   return number.toString(36).padStart(5, "o").slice(-5);
 }

@@ -1,11 +1,11 @@
-/** What a tale is told with, and what comes of it. */
+/** The input and the result of a scenario, and parts that scenarios share. */
 import type { Copy, ServiceName, SimulatedIds } from "./copy.ts";
 import type { Page } from "./page.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 export interface ScenarioDraft {
   readonly random: SeededRandom;
-  /** Six digits, one for each work. */
+  /** Six digits, different for each work. */
   readonly number: number;
   readonly year: number;
 }
@@ -48,7 +48,7 @@ export function copy(url: string, via: readonly ServiceName[], more: Partial<Cop
 
 export const IN_REPOSITORY = { hostType: "repository", version: "acceptedVersion", licence: null } as const;
 
-/** Closed at the publisher's, so that only what the others name is left. */
+/** The publisher has an article page but no open file. */
 export function closedAtPublisher(draft: ScenarioDraft): ScenarioWork {
   const { doi, landing } = publisherOf(draft);
   return {

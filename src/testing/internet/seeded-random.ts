@@ -1,10 +1,10 @@
 import { textHash } from "../../core/text/text-hash.ts";
 
-/** Luck that repeats itself: the same seed throws the same numbers on every machine (mulberry32). */
+/** Pseudo-random numbers (mulberry32): the same name gives the same numbers on every machine. */
 export class SeededRandom {
   #state: number;
 
-  /** Whatever the parts spell; dice of different names are independent of each other. */
+  /** The parts of the name are the seed. Generators with different names are independent. */
   constructor(...name: readonly (string | number)[]) {
     this.#state = Number.parseInt(textHash(name.join("/")).slice(0, 8), 16);
   }
@@ -17,7 +17,7 @@ export class SeededRandom {
     return (whole ^ (whole >>> 14)) >>> 0;
   }
 
-  /** From `from` to `to`, both included. */
+  /** An integer from `from` to `to`, both included. */
   between(from: number, to: number): number {
     return from + (this.bits() % (to - from + 1));
   }

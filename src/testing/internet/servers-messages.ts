@@ -1,9 +1,9 @@
-/** What the thread of the servers and the thread of the test tell each other. */
+/** Messages between the thread of the servers and the thread of the test. */
 import type { SimulatedWork } from "./catalogue.ts";
 import type { HostDirectoryOptions } from "./host-directory.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SimulatedOntology } from "./ontology-catalogue.ts";
-import type { ScriptStep } from "./script-runner.ts";
+import type { ScriptStep } from "./script-step.ts";
 
 export interface WorkerOptions extends HostDirectoryOptions {
   readonly script: readonly ScriptStep[];
@@ -21,13 +21,13 @@ export interface ServersReady {
 
 export type ServersCommand =
   | { readonly kind: "ledger" }
-  | { readonly kind: "start"; readonly act: ScriptStep }
+  | { readonly kind: "start"; readonly step: ScriptStep }
   | { readonly kind: "stop"; readonly number: number }
   | { readonly kind: "close" };
 
 export type NumberedCommand = ServersCommand & { readonly id: number };
 
-/** To the order of the same `id`. */
+/** The result of the command with the same `id`. */
 export interface CommandResult {
   readonly id: number;
   readonly result: Ledger | number | undefined;

@@ -6,10 +6,10 @@ interface Waiting {
   readonly reject: (reason: Error) => void;
 }
 
-// The sources are run as they are, what is built as it was built.
+// In the sources the file is worker.ts, in the built package worker.js.
 const FILE = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
-/** The thread of the servers, as its owner sees it: orders go in, answers come out, and its end is the end of all of them. */
+/** Sends commands to the thread of the servers. When the thread ends, all open commands are rejected. */
 export class ServersThread {
   readonly ready: Promise<ServersReady>;
   readonly #worker: Worker;
@@ -19,7 +19,7 @@ export class ServersThread {
   #closing: Promise<void> | undefined;
 
   constructor(options: WorkerOptions, file = FILE) {
-    // The caller's own flags, such as `--import` or `--input-type`, are not for this thread.
+    // Without execArgv the thread would inherit flags of the process, such as `--import` or `--input-type`.
     this.#worker = new Worker(file, { workerData: options, execArgv: [] });
     const { promise, resolve, reject } = Promise.withResolvers<ServersReady>();
     this.ready = promise;
@@ -33,7 +33,7 @@ export class ServersThread {
       for (const { reject: refuse } of this.#waiting.values()) refuse(this.#end);
       this.#waiting.clear();
     };
-    this.#worker.once("error", cause => ended(new Error("the simulated internet has died", { cause })));
+    this.#worker.once("error", cause => ended(new Error("the thread of the simulated internet has failed", { cause })));
     this.#worker.once("exit", () => ended(new Error("the simulated internet is closed")));
   }
 
@@ -42,13 +42,13 @@ export class ServersThread {
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      // First, because it throws where an order is none that can be sent.
+      // First, because it throws if the command cannot be cloned, and then nothing must wait for a result.
       this.#worker.postMessage({ ...command, id });
       this.#waiting.set(id, { resolve, reject });
     });
   }
 
-  /** May be called again; also after the thread has died. */
+  /** May be called again, also after the thread has failed. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -7,22 +7,22 @@ import type { NodeRequest, NodeResponse } from "./node-http.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 export interface Servers {
-  /** Where everything of port 443 is answered. */
+  /** The port that stands for port 443 of every host. */
   readonly tlsPort: number;
-  /** Where everything of port 80 is answered. */
+  /** The port that stands for port 80 of every host. */
   readonly plainPort: number;
   close(): Promise<void>;
 }
 
-/** Two servers on loopback that speak for all hosts: HTTP/2 and HTTP/1.1 over TLS, and plain HTTP/1.1. */
+/** Two servers on loopback for all hosts: HTTP/2 and HTTP/1.1 over TLS, and plain HTTP/1.1. */
 export async function startServers(
   handler: RequestHandler,
   { cert, key }: Identity,
   onFault: (error: Error) => void,
 ): Promise<Servers> {
   const answer = (isTls: boolean) => (request: NodeRequest, response: NodeResponse) => {
-    // A client that goes away while it is answered is no fault of ours. Of HTTP/2 it is the request that hears of it,
-    // and an error that nobody hears ends the thread.
+    // A client may disconnect at any time. With HTTP/2 the request emits the error, and without a listener the error
+    // would end the thread.
     request.on("error", () => response.destroy());
     response.on("error", () => response.destroy());
     handler.serve(request, response, isTls).catch(onFault);
@@ -30,10 +30,10 @@ export async function startServers(
   const plain = createServer(answer(false));
   const secure = createSecureServer({ cert, key, allowHTTP1: true }, answer(true));
   const open = new Set<Socket | ServerHttp2Session>();
-  const watch = (one: Socket | ServerHttp2Session) => {
-    open.add(one);
-    one.once("close", () => open.delete(one));
-    one.on("error", () => one.destroy());
+  const watch = (connection: Socket | ServerHttp2Session) => {
+    open.add(connection);
+    connection.once("close", () => open.delete(connection));
+    connection.on("error", () => connection.destroy());
   };
   plain.on("connection", watch);
   secure.on("connection", watch);
@@ -44,7 +44,7 @@ export async function startServers(
     plainPort: (plain.address() as AddressInfo).port,
     close: async () => {
       const closed = [plain, secure].map(server => new Promise(resolve => server.close(resolve)));
-      for (const one of open) one.destroy();
+      for (const connection of open) connection.destroy();
       await Promise.all(closed);
     },
   };

@@ -10,19 +10,19 @@ const { ratelimits } = await loadPolicy({ env: {} });
 const shipped: LimitPolicies = ratelimits.resolved;
 const ROLES = ["metadata", "landing", "artifact"] as const;
 
-/** The most that can go in any window of `windowUs` by these rates. */
+/** The largest number of requests that these rates permit in any window of `windowUs`. */
 function mostIn(rates: readonly Rate[], windowUs: number): number {
   return Math.min(...rates.map(rate => rate.limit * Math.ceil(windowUs / rate.windowUs)));
 }
 
-/** Over all roles of one place, as far as a total above them allows. */
+/** Over all roles of a host or path, within the total above them. */
 function routesAt(place: string, roles: readonly (typeof ROLES)[number][]) {
   const [host = "", ...path] = place.split("/");
   return roles.map(role => shipped.route(host, role, `/${path.join("/")}`));
 }
 
 function worstCase({ at, name }: EnforcedLimit, windowUs: number): number {
-  // A search is a question for metadata; files and pages on that path are none.
+  // A search has the role metadata; files and pages on that path are not searches.
   const roles = name === "zenodo, search" ? (["metadata"] as const) : ROLES;
   const byOwner = new Map<string, number>();
   for (const place of at) {
@@ -35,25 +35,25 @@ function worstCase({ at, name }: EnforcedLimit, windowUs: number): number {
 }
 
 for (const limit of LIMITS) {
-  // Lists share their host with single records, and no path tells the two apart: their limit is learned from what
-  // Crossref announces with the first answer.
+  // Lists and single records have the same host and path, so the policy cannot distinguish them. The limit of lists is
+  // learned from what Crossref announces in its first response.
   if (limit.name.endsWith("-array")) continue;
-  test(`what we ship keeps within the limit of ${limit.name}`, () => {
+  test(`the shipped policy stays within the limit of ${limit.name}`, () => {
     for (const { limit: most, windowUs } of parseRates(limit.rates)) {
       const worst = worstCase(limit, windowUs);
-      assert.ok(worst <= most, `${worst} may go where ${most} are allowed in ${windowUs / 1e6} s`);
+      assert.ok(worst <= most, `the policy permits ${worst} in ${windowUs / 1e6} s, the limit is ${most}`);
     }
     const { maxConcurrent = Number.POSITIVE_INFINITY } = limit;
     for (const place of limit.at) {
       for (const { roleBudget, above } of routesAt(place, ROLES)) {
         const ours = Math.min(roleBudget.maxConcurrent, ...above.map(({ policy }) => policy.maxConcurrent));
-        assert.ok(ours <= maxConcurrent, `${place}: ${ours} at a time`);
+        assert.ok(ours <= maxConcurrent, `${place}: ${ours} concurrent requests, the limit is ${maxConcurrent}`);
       }
     }
   });
 }
 
-test("the limits that are enforced name hosts that there are, each once", () => {
+test("every enforced limit has a unique name", () => {
   const names = LIMITS.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
 });

@@ -10,7 +10,7 @@ import { Agent } from "undici";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
 import { makeWire } from "../../http/wire/wire.ts";
-import type { ScriptStep } from "./script-runner.ts";
+import type { ScriptStep } from "./script-step.ts";
 import { ServersThread } from "./servers-thread.ts";
 import { type Internet, type InternetOptions, startInternet } from "./start-internet.ts";
 
@@ -20,8 +20,8 @@ async function start(t: TestContext, options: InternetOptions = {}): Promise<Int
   return internet;
 }
 
-/** A client without manners: it asks once, as fast as it can, and follows nothing. */
-function rude(t: TestContext, { network }: Internet) {
+/** A client without rate limits, retries and redirects. */
+function unlimitedClient(t: TestContext, { network }: Internet) {
   const wire = makeWire({ allowPrivate: false, ...network });
   t.after(() => wire.destroy());
   return async (
@@ -52,7 +52,7 @@ async function handshake({ network }: Internet, servername: string, ca?: string)
   return socket;
 }
 
-test("the certificate is valid for every host, for whoever trusts the authority, and for no other host", async t => {
+test("the certificate is valid for every simulated host with the authority trusted, and for no other host", async t => {
   const internet = await start(t);
   const { ca } = internet.network.tls;
   for (const host of internet.hosts) {
@@ -64,7 +64,7 @@ test("the certificate is valid for every host, for whoever trusts the authority,
   await assert.rejects(handshake(internet, "doi.org"), /certificate/);
 });
 
-test("the hub fetches a work end to end over TLS: its record, its page, its file", async t => {
+test("the hub fetches record, page and file of a work over TLS", async t => {
   const internet = await start(t);
   const hub = await hubOn(t, internet);
   const work = internet.works.find(({ scenario }) => scenario === "redirect-chain") ?? assert.fail();
@@ -82,7 +82,7 @@ test("the hub fetches a work end to end over TLS: its record, its page, its file
   assert.deepEqual(hosts["links.papermill.example"]?.statuses, { 302: 1, 307: 1 });
 });
 
-test("both versions of HTTP are spoken over TLS", async t => {
+test("the servers support HTTP/1.1 and HTTP/2 over TLS", async t => {
   const internet = await start(t);
   const { ca } = internet.network.tls;
   const port = internet.network.connectTo[0]?.split(":").at(-1);
@@ -101,9 +101,9 @@ test("both versions of HTTP are spoken over TLS", async t => {
   }
 });
 
-test("a limit is enforced exactly through real sockets, and the ledger says so", async t => {
+test("a limit is enforced exactly over real sockets, and the ledger shows it", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const statuses: number[] = [];
   const url = "https://api.semanticscholar.org/graph/v1/paper/DOI:10.5555/x";
   for (let call = 0; call < 103; call += 1) statuses.push((await ask(url)).status);
@@ -117,20 +117,20 @@ test("a limit is enforced exactly through real sockets, and the ledger says so",
   assert.deepEqual([host.arrivalsMs[0], host.arrivalsMs.at(-1)], [host.firstMs, host.lastMs]);
 });
 
-test("of two at once where one is allowed the second is rejected, and later there is room again", async t => {
-  const internet = await start(t, { script: [{ host: "api.crossref.org", act: "slow", delayMs: 50, times: 1 }] });
-  const ask = rude(t, internet);
+test("with a concurrency limit of one, a second concurrent request is rejected, and a later one is admitted", async t => {
+  const internet = await start(t, { script: [{ host: "api.crossref.org", effect: "slow", delayMs: 50, times: 1 }] });
+  const ask = unlimitedClient(t, internet);
   const url = "https://api.crossref.org/works/10.5555/x";
   const both = await Promise.all([ask(url), ask(url)]);
   assert.deepEqual(both.map(({ status }) => status).sort(), [404, 429]);
   assert.equal((await ask(url)).status, 404);
 });
 
-test("one at a time on one connection is never two at once, however fast", async t => {
+test("sequential requests on one connection never count as concurrent", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const { copies } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
-  // The public pool of Crossref takes one at a time; the file is long enough to be flushed in several pieces.
+  // The public pool of Crossref permits one concurrent request; the response is large enough for several chunks.
   for (let call = 0; call < 5; call += 1) {
     assert.equal((await ask("https://api.crossref.org/works/10.5555/x")).status, 404);
     assert.equal((await ask(copies[0]?.url ?? "")).status, 200);
@@ -139,40 +139,40 @@ test("one at a time on one connection is never two at once, however fast", async
   assert.equal(limit?.mostConcurrent, 1);
 });
 
-test("an act begins and ends while the internet runs", async t => {
+test("a step can be started and stopped while the internet runs", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const url = "https://doaj.org/elsewhere";
   const status = async () => (await ask(url)).status;
   assert.equal(await status(), 404);
-  const outage = await internet.start({ host: "doaj.org", act: "outage", status: 502 });
+  const outage = await internet.start({ host: "doaj.org", effect: "outage", status: 502 });
   assert.equal(await status(), 502);
   await outage.stop();
   assert.equal(await status(), 404);
-  const reset = await internet.start({ host: "doaj.org", act: "outage", how: "reset" });
+  const reset = await internet.start({ host: "doaj.org", effect: "outage", how: "reset" });
   await assert.rejects(ask(url));
   await reset.stop();
-  await internet.start({ host: "doaj.org", act: "throttle", retryAfterS: 3, times: 1 });
+  await internet.start({ host: "doaj.org", effect: "throttle", retryAfterS: 3, times: 1 });
   const { status: throttled, headers } = await ask(url);
   assert.deepEqual([throttled, headers["retry-after"]], [429, "3"]);
-  // What a script does is no rejection by a limit.
+  // Refusals by the script do not count as rejected by a limit.
   assert.equal((await internet.ledger()).rejected, 0);
 });
 
-test("a slow host takes its time before the answer and while it is sent", async t => {
+test("a slow step delays the response and limits its speed", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const { copies, file } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
   const url = copies[0]?.url ?? "";
-  await internet.start({ host: new URL(url).host, act: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
+  await internet.start({ host: new URL(url).host, effect: "slow", delayMs: 50, bytesPerSecond: file.bytes * 4 });
   const startedMs = performance.now();
   assert.equal((await ask(url)).bytes.length, file.bytes);
-  // Without the last piece: nobody waits behind that one.
+  // Without the last chunk, which is not followed by a pause.
   assert.ok(performance.now() - startedMs >= 50 + 100);
 });
 
-test("a host that falls silent holds its callers until they give up, and can be closed all the same", async t => {
-  const internet = await start(t, { script: [{ host: "doi.org", act: "outage", how: "silence" }] });
+test("a silent host never responds, and the internet can still be closed", async t => {
+  const internet = await start(t, { script: [{ host: "doi.org", effect: "outage", how: "silence" }] });
   const hub = await hubOn(t, internet);
   await assert.rejects(hub.fetch("https://doi.org/10.5555/x", { signal: AbortSignal.timeout(50) }), {
     name: "TimeoutError",
@@ -182,19 +182,19 @@ test("a host that falls silent holds its callers until they give up, and can be 
   await waiting;
 });
 
-test("limits that are halved in mid-run are announced and enforced", async t => {
+test("limits halved during a run are announced and enforced", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const announced = async () => (await ask("https://api.core.ac.uk/v3/x")).headers["x-ratelimit-limit"];
   assert.equal(await announced(), "5");
-  await internet.start({ host: "api.core.ac.uk", act: "limits", factor: 0.5 });
+  await internet.start({ host: "api.core.ac.uk", effect: "limits", factor: 0.5 });
   assert.equal(await announced(), "2");
   assert.equal((await ask("https://api.core.ac.uk/v3/x")).status, 429);
 });
 
-test("a file that is cut off fails over either scheme, and is whole the next time", async t => {
+test("a truncated file fails over http and https, and is complete on the second request", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const { copies, file } = internet.works.find(({ scenario }) => scenario === "truncated-once") ?? assert.fail();
   await assert.rejects(ask(copies[0]?.url ?? ""));
   assert.equal((await ask(copies[0]?.url ?? "")).bytes.length, file.bytes);
@@ -205,9 +205,9 @@ test("a file that is cut off fails over either scheme, and is whole the next tim
   assert.equal((await ask(plain)).bytes.length, alder.copies[0]?.bytes);
 });
 
-test("files have strong validators: 304 to whoever has one, 206 to whoever wants the rest", async t => {
+test("files have strong validators: a conditional request gets 304, a range request 206", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const { copies, file } = internet.works.find(({ scenario }) => scenario === "pmc") ?? assert.fail();
   const url = copies[0]?.url ?? "";
   const { headers, bytes } = await ask(url);
@@ -225,9 +225,9 @@ test("files have strong validators: 304 to whoever has one, 206 to whoever wants
   assert.deepEqual([head.headers["content-length"], head.bytes.length], [String(file.bytes), 0]);
 });
 
-test("a huge ontology streams, and resumes from anywhere", async t => {
+test("a large ontology is streamed and can be resumed at any offset", async t => {
   const internet = await start(t, { bigOntologyBytes: 60_000_000 });
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const titan = internet.ontologies.find(({ id }) => id === "titan") ?? assert.fail();
   const { url, bytes } = titan.copies[0] ?? assert.fail();
   assert.ok(bytes > 59_999_000 && bytes <= 60_000_000);
@@ -236,7 +236,7 @@ test("a huge ontology streams, and resumes from anywhere", async t => {
   assert.equal((await ask(url)).bytes.length, bytes);
 });
 
-test("a client that resets its stream in the middle does no harm", async t => {
+test("a client that resets its stream causes no fault", async t => {
   const internet = await start(t);
   const port = internet.network.connectTo[0]?.split(":").at(-1);
   for (const code of [constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_PROTOCOL_ERROR]) {
@@ -244,7 +244,7 @@ test("a client that resets its stream in the middle does no harm", async t => {
       ca: internet.network.tls.ca,
       servername: "files.ontologies.example",
     });
-    // A server may take offence and end the whole connection: that is its good right.
+    // The server is permitted to close the whole connection then.
     session.on("error", () => session.destroy());
     t.after(() => session.destroy());
     const stream = session.request({ ":path": "/titan.owl", ":authority": "files.ontologies.example" });
@@ -257,9 +257,9 @@ test("a client that resets its stream in the middle does no harm", async t => {
   assert.deepEqual({ faults, served }, { faults: [], served: 3 });
 });
 
-test("bodies of questions arrive", async t => {
+test("request bodies reach the service", async t => {
   const internet = await start(t);
-  const ask = rude(t, internet);
+  const ask = unlimitedClient(t, internet);
   const { ids } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
   const body = JSON.stringify({ ids: [`DOI:${ids.doi}`, "DOI:10.5555/nothing"] });
   const { bytes } = await ask("https://api.semanticscholar.org/graph/v1/paper/batch?fields=externalIds", {
@@ -270,40 +270,41 @@ test("bodies of questions arrive", async t => {
   assert.deepEqual([found.externalIds.DOI, missing], [ids.doi, null]);
 });
 
-test("a host that the internet does not have is said to be none", async t => {
+test("a request to an unknown host gets status 421", async t => {
   const internet = await start(t);
-  const { status } = await rude(t, internet)("http://nowhere.example/");
+  const { status } = await unlimitedClient(t, internet)("http://nowhere.example/");
   assert.equal(status, 421);
 });
 
-test("options and acts that make no sense are refused by name", async () => {
-  await assert.rejects(startInternet({ works: -1 }), /works: -1 is not a whole number from 0/);
-  await assert.rejects(startInternet({ seed: 1.5 }), /seed: 1.5/);
-  const flood = { host: "doi.org", act: "flood" } as unknown as ScriptStep;
-  await assert.rejects(startInternet({ script: [flood] }), /"flood" is no act; expected one of outage/);
-  await assert.rejects(startInternet({ script: [{ ...flood, host: "" }] }), /names no host/);
+test("invalid options and steps are refused by name", async () => {
+  await assert.rejects(startInternet({ works: -1 }), /works is -1; expected a whole number from 0/);
+  await assert.rejects(startInternet({ seed: 1.5 }), /seed is 1.5;/);
+  const flood = { host: "doi.org", effect: "flood" } as unknown as ScriptStep;
+  await assert.rejects(startInternet({ script: [flood] }), /unknown effect "flood"; expected one of outage/);
+  await assert.rejects(startInternet({ script: [{ ...flood, host: "" }] }), /has no host; expected a host/);
 });
 
-test("after it is closed every call says so, and closing again is fine", async () => {
+test("after close every call is rejected, and close may be called again", async () => {
   const internet = await startInternet({ works: 0 });
   await Promise.all([internet.close(), internet.close()]);
   await assert.rejects(internet.ledger(), /the simulated internet is closed/);
 });
 
-test("when its thread dies, whoever waits is told, and why", async () => {
+test("when the thread fails, open calls are rejected with the cause", async () => {
   const options = { seed: 1, works: 0, bigOntologyBytes: 10_000, script: [] };
   const code = `import { parentPort } from "node:worker_threads";
     parentPort.postMessage({});
     parentPort.on("message", () => { throw new Error("a fault"); });`;
   const thread = new ServersThread(options, new URL(`data:text/javascript,${encodeURIComponent(code)}`));
   await thread.ready;
-  const hasCause = (error: Error) => /has died/.test(error.message) && /a fault/.test(String(error.cause));
+  const hasCause = (error: Error) =>
+    /thread of the simulated internet has failed/.test(error.message) && /a fault/.test(String(error.cause));
   await assert.rejects(thread.send({ kind: "ledger" }), hasCause);
   await assert.rejects(thread.send({ kind: "ledger" }), hasCause);
   await thread.close();
 });
 
-test("a process that closes it ends by itself", () => {
+test("a process that has closed the internet ends by itself", () => {
   const program = `
     import { startInternet } from "./src/testing.ts";
     const internet = await startInternet({ works: 3 });

@@ -1,43 +1,48 @@
 import type { SimulatedWork } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SimulatedOntology } from "./ontology-catalogue.ts";
-import { checkStep, type ScriptStep } from "./script-runner.ts";
+import { checkStep, type ScriptStep } from "./script-step.ts";
 import type { WorkerOptions } from "./servers-messages.ts";
 import { ServersThread } from "./servers-thread.ts";
 
 export interface InternetOptions {
-  /** The same seed makes the same internet. @default 1 */
+  /** The same seed makes the same works, files and services; 0 to 4294967295. @default 1 */
   readonly seed?: number | undefined;
-  /** How many works there are. @default 60 */
+  /** How many works exist, 0 to 100000. From 32 on every scenario occurs. @default 60 */
   readonly works?: number | undefined;
-  /** About how long the files of the ontology `titan` are; they are made while they are sent. @default 500_000_000 */
+  /** Approximate size of the files of the ontology `titan`, 10_000 to 4_000_000_000 bytes. @default 500_000_000 */
   readonly bigOntologyBytes?: number | undefined;
-  /** What befalls its hosts, from the start. @default nothing */
+  /** Faults that are active from the start: outages, throttling, slow or truncated responses. @default none */
   readonly script?: readonly ScriptStep[] | undefined;
 }
 
-/** An act that was started by hand. */
+/** A step that `Internet.start` has started. */
 export interface StartedStep {
+  /** Ends the step. Requests that arrive later are not affected. */
   stop(): Promise<void>;
 }
 
 export interface Internet {
-  /** For `createHub({ network })`: every host is on loopback, and its certificate is trusted. */
+  /** Pass it to `createHub({ network })`: it connects every host to loopback and trusts the certificate. */
   readonly network: { readonly connectTo: readonly string[]; readonly tls: { readonly ca: string } };
-  /** All that answer; whoever calls another is told 421, or that the certificate is not for it. */
+  /** The simulated hosts. A request to another host gets status 421, or fails because the certificate does not name it. */
   readonly hosts: readonly string[];
-  /** What there is, and what can be had. */
+  /** Every work, with its files, its copies and what a harvester should achieve. */
   readonly works: readonly SimulatedWork[];
+  /** Every ontology, with its files and redirects. */
   readonly ontologies: readonly SimulatedOntology[];
-  /** Starts an act; it lasts until it is stopped, or as long as it says. */
-  start(act: ScriptStep): Promise<StartedStep>;
+  /** Starts a step; it lasts until it is stopped, or until its own `untilMs` or `times`. @throws TypeError if it is invalid. */
+  start(step: ScriptStep): Promise<StartedStep>;
+  /** What the servers have counted so far. */
   ledger(): Promise<Ledger>;
+  /** Closes the servers and their thread. May be called again. Without it the process does not end. */
   close(): Promise<void>;
 }
 
 /**
- * A scholarly internet on loopback. It runs in a thread of its own, so that a stall of the caller's event loop does not
- * stop its clock. Nothing of it leaves the machine.
+ * Starts a simulation of scholarly services and their hosts on loopback. It runs in its own thread, so that a blocked
+ * event loop of the caller does not stop its clock. No request leaves the machine.
+ * @throws RangeError or TypeError for an invalid option.
  */
 export async function startInternet(options: InternetOptions = {}): Promise<Internet> {
   const servers = new ServersThread(checked(options));
@@ -47,9 +52,9 @@ export async function startInternet(options: InternetOptions = {}): Promise<Inte
     hosts,
     works,
     ontologies,
-    start: async act => {
-      checkStep(act);
-      const number = (await servers.send({ kind: "start", act })) as number;
+    start: async step => {
+      checkStep(step);
+      const number = (await servers.send({ kind: "start", step })) as number;
       return { stop: async () => void (await servers.send({ kind: "stop", number })) };
     },
     ledger: async () => (await servers.send({ kind: "ledger" })) as Ledger,
@@ -66,11 +71,11 @@ function checked({
   wholeNumber("seed", seed, 0, 0xffff_ffff);
   wholeNumber("works", works, 0, 100_000);
   wholeNumber("bigOntologyBytes", bigOntologyBytes, 10_000, 4_000_000_000);
-  for (const act of script) checkStep(act);
+  for (const step of script) checkStep(step);
   return { seed, works, bigOntologyBytes, script };
 }
 
 function wholeNumber(name: string, value: number, least: number, most: number): void {
   if (Number.isInteger(value) && value >= least && value <= most) return;
-  throw new RangeError(`${name}: ${value} is not a whole number from ${least} to ${most}`);
+  throw new RangeError(`${name} is ${value}; expected a whole number from ${least} to ${most}`);
 }

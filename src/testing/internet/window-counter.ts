@@ -1,7 +1,7 @@
-/** How many came in the window that ends now, and the most there ever were in one: a log of every arrival in it. */
+/** Counts the requests in the window that ends now, and keeps the largest count there has been. */
 export class WindowCounter {
   readonly #windowUs: number;
-  /** In order; those before `#from` have left the window. */
+  /** Sorted; entries before `#from` have left the window. */
   #stampsUs: number[] = [];
   #from = 0;
   #most = 0;
@@ -19,7 +19,7 @@ export class WindowCounter {
     this.#most = Math.max(this.#most, this.count(nowUs));
   }
 
-  /** In the half-open interval that ends now: what came exactly one window ago has left it. */
+  /** The window is half-open: a request exactly one window ago has left it. */
   count(nowUs: number): number {
     while ((this.#stampsUs[this.#from] ?? nowUs) <= nowUs - this.#windowUs) this.#from += 1;
     if (this.#from > 1000 && this.#from > this.#stampsUs.length / 2) {
@@ -29,7 +29,7 @@ export class WindowCounter {
     return this.#stampsUs.length - this.#from;
   }
 
-  /** Until the oldest leaves the window; 0 where it is empty. */
+  /** Microseconds until the oldest request leaves the window; 0 if the window is empty. */
   freeInUs(nowUs: number): number {
     const oldestUs = this.count(nowUs) === 0 ? undefined : this.#stampsUs[this.#from];
     return oldestUs === undefined ? 0 : oldestUs + this.#windowUs - nowUs;

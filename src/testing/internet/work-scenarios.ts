@@ -1,6 +1,6 @@
 /**
- * What befalls those who look for a work: which services know it, where copies lie, and which of those are traps.
- * A tale is told anew for each work, with dice of its own.
+ * Scenarios of works: which services know a work, where its copies are, and which copies are wrong. Each work is built
+ * from its scenario with its own random numbers.
  */
 import {
   ALL_INDEXES,
@@ -10,8 +10,8 @@ import {
   LINK_HOP,
   onLandingPage,
   redirectChain,
-  trapped,
   unknownDoi,
+  wrongFirstCopy,
 } from "./publisher-scenarios.ts";
 import {
   biorxiv,
@@ -26,6 +26,7 @@ import {
 } from "./repository-scenarios.ts";
 import { closedAtPublisher, PUBLISHERS, REPOSITORIES, type ScenarioDraft, type ScenarioWork } from "./scenario-work.ts";
 
+/** The name of a scenario; the testing guide explains each. */
 export type WorkScenarioName = (typeof WORK_SCENARIOS)[number]["scenario"];
 
 export interface WorkScenario {
@@ -33,14 +34,14 @@ export interface WorkScenario {
   readonly build: (draft: ScenarioDraft) => ScenarioWork;
 }
 
-/** Hosts that no service table names: where publishers and universities keep their pages and files. */
+/** Invented hosts of publishers and universities, with pages and files. */
 export const PAGE_HOSTS: readonly string[] = [...PUBLISHERS, ...REPOSITORIES, CDN, LINK_HOP];
 
 function workScenario<const Name extends string>(scenario: Name, build: (draft: ScenarioDraft) => ScenarioWork) {
   return { scenario, build };
 }
 
-/** In the proportions in which they are met; some are here several times. */
+/** A frequent scenario occurs several times. */
 export const WORK_SCENARIOS = [
   workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ALL_INDEXES })),
   workScenario("publisher", draft =>
@@ -72,10 +73,10 @@ export const WORK_SCENARIOS = [
   workScenario("citation-meta", draft => onLandingPage(draft, ["citation-meta", "json-ld"])),
   workScenario("alternate-link", draft => onLandingPage(draft, ["alternate"])),
   workScenario("redirect-chain", redirectChain),
-  workScenario("html-instead", draft => trapped(draft, { kind: "viewer" }, true)),
-  workScenario("challenge", draft => trapped(draft, { kind: "challenge" }, true)),
-  workScenario("html-only", draft => trapped(draft, { kind: "viewer" }, false)),
-  workScenario("cookie-loop", draft => trapped(draft, { kind: "cookie-loop" }, false)),
+  workScenario("html-instead", draft => wrongFirstCopy(draft, { kind: "viewer" }, true)),
+  workScenario("challenge", draft => wrongFirstCopy(draft, { kind: "challenge" }, true)),
+  workScenario("html-only", draft => wrongFirstCopy(draft, { kind: "viewer" }, false)),
+  workScenario("cookie-loop", draft => wrongFirstCopy(draft, { kind: "cookie-loop" }, false)),
   workScenario("truncated-once", draft =>
     atPublisher(draft, { page: { kind: "pdf", manner: "truncated-once" }, via: ALL_INDEXES }),
   ),

@@ -1,4 +1,4 @@
-/** The thread of the servers: what they measure must not depend on how busy the client's event loop is. */
+/** The thread of the servers. Its own event loop keeps measurements independent of the load of the client. */
 import { parentPort, workerData } from "node:worker_threads";
 import { systemTime } from "../../time/system-time.ts";
 import { makeIdentity } from "./certificate.ts";
@@ -8,12 +8,12 @@ import { startServers } from "./servers.ts";
 import type { CommandResult, NumberedCommand, ServersReady, WorkerOptions } from "./servers-messages.ts";
 
 const port = parentPort;
-if (port === null) throw new Error("this file is the servers' thread; call startInternet instead");
+if (port === null) throw new Error("worker.ts runs in a worker thread; call startInternet instead");
 const { script, ...options }: WorkerOptions = workerData;
 const directory = makeHostDirectory(options);
 const identity = makeIdentity(directory.hosts, systemTime.wallMs());
 const handler = new RequestHandler(directory, systemTime);
-for (const act of script) handler.script.start(act);
+for (const step of script) handler.script.start(step);
 const servers = await startServers(handler, identity, error => handler.fault(error));
 
 port.on("message", async (command: NumberedCommand) => {
@@ -35,7 +35,7 @@ async function execute(command: NumberedCommand): Promise<CommandResult["result"
     case "ledger":
       return handler.ledger();
     case "start":
-      return handler.script.start(command.act);
+      return handler.script.start(command.step);
     case "stop":
       handler.script.stop(command.number);
       return undefined;

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** An archive of one file, dated 1980 so that the same content makes the same bytes. */
+/** A zip file with one entry. Its date is fixed, so that the same content gives the same bytes. */
 export function makeZip(name: string, content: Uint8Array): Buffer {
   const packed = deflateRawSync(content);
   const title = Buffer.from(name);

@@ -13,13 +13,13 @@ import { pageReply } from "../page.ts";
 
 /** export.arxiv.org and arxiv.org: the Atom API, abstracts and files, the same on both. */
 export function arxiv(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    if (visit.path === "/api/query") return query(catalogue, visit);
-    if (!visit.isTls) return redirect(`https://${visit.host}${visit.path}`, 301);
-    // A file may be asked for with its version and with the suffix that browsers like.
-    const path = visit.path.replace(/^(\/(?:pdf|abs)\/.+?)(?:v\d+)?(?:\.pdf)?$/, "$1");
-    const page = catalogue.pages.get(`${visit.host}${path}`) ?? catalogue.pages.get(`arxiv.org${path}`);
-    return page === undefined ? html("404 Not Found", "<h1>404 Not Found</h1>", 404) : pageReply(visit, page);
+  return request => {
+    if (request.path === "/api/query") return query(catalogue, request);
+    if (!request.isTls) return redirect(`https://${request.host}${request.path}`, 301);
+    // The URL of a file may contain a version and end with .pdf.
+    const path = request.path.replace(/^(\/(?:pdf|abs)\/.+?)(?:v\d+)?(?:\.pdf)?$/, "$1");
+    const page = catalogue.pages.get(`${request.host}${path}`) ?? catalogue.pages.get(`arxiv.org${path}`);
+    return page === undefined ? html("404 Not Found", "<h1>404 Not Found</h1>", 404) : pageReply(request, page);
   };
 }
 

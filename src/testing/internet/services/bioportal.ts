@@ -1,11 +1,11 @@
 import { json, type SimulatedReply, type SimulatedRequest, type SimulatedService, text } from "../exchange.ts";
 import type { OntologyCatalogue, SimulatedOntology } from "../ontology-catalogue.ts";
-import { placeReply } from "./ontology-files.ts";
+import { resourceReply } from "./ontology-files.ts";
 
-/** data.bioontology.org: submissions and their files, to those with a key; some files to nobody. */
-export function bioportal(shelf: OntologyCatalogue): SimulatedService {
-  return visit => {
-    if (!hasKey(visit))
+/** data.bioontology.org: submissions and their files. Requires an API key; some licences forbid the download. */
+export function bioportal(catalogue: OntologyCatalogue): SimulatedService {
+  return request => {
+    if (!hasKey(request))
       return json(
         {
           status: 401,
@@ -13,13 +13,13 @@ export function bioportal(shelf: OntologyCatalogue): SimulatedService {
         },
         401,
       );
-    const [, acronym = "", rest = ""] = /^\/ontologies\/([^/]+)(\/.*)?$/.exec(visit.path) ?? [];
-    const found = shelf.ontologies.find(({ prefix, via }) => prefix === acronym && via.includes("bioportal"));
+    const [, acronym = "", rest = ""] = /^\/ontologies\/([^/]+)(\/.*)?$/.exec(request.path) ?? [];
+    const found = catalogue.ontologies.find(({ prefix, via }) => prefix === acronym && via.includes("bioportal"));
     if (found === undefined) return json({ errors: [`Ontology ${acronym} not found`], status: 422 }, 422);
     if (rest === "") return json(ontology(found));
     if (rest === "/latest_submission") return json(submission(found));
     if (rest === "/download" || rest === `/submissions/${numberOf(found)}/download`)
-      return download(shelf, visit, found);
+      return download(catalogue, request, found);
     return json({ errors: ["Not found"], status: 404 }, 404);
   };
 }
@@ -33,24 +33,24 @@ function numberOf({ copies }: SimulatedOntology): number {
 }
 
 function download(
-  shelf: OntologyCatalogue,
-  visit: SimulatedRequest,
+  catalogue: OntologyCatalogue,
+  request: SimulatedRequest,
   { copies, trap }: SimulatedOntology,
 ): SimulatedReply {
   if (trap === "licence") return text("License restrictions on download\n", 403);
-  const format = visit.query.get("download_format");
+  const format = request.query.get("download_format");
   if (format !== null && format !== "csv" && format !== "rdf")
     return json({ errors: ["Invalid download format"], status: 400 }, 400);
-  const place = shelf.places.get(copies[0]?.url ?? "");
-  if (place?.kind !== "file")
+  const resource = catalogue.resources.get(copies[0]?.url ?? "");
+  if (resource?.kind !== "file")
     return json({ errors: ["There is no latest submission loaded for download"], status: 404 }, 404);
-  const file = placeReply(visit, place);
+  const file = resourceReply(request, resource);
   return {
     ...file,
     headers: {
       ...file.headers,
       "content-type": "application/octet-stream",
-      "content-disposition": `attachment; filename="${place.name}"`,
+      "content-disposition": `attachment; filename="${resource.name}"`,
     },
   };
 }

@@ -2,7 +2,7 @@ import type { SimulatedWork } from "../catalogue.ts";
 import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
 import { json, type SimulatedService } from "../exchange.ts";
 
-/** api.core.ac.uk: the search for works, to those with a key. Without one it fails, as the real one was seen to do. */
+/** api.core.ac.uk: search for works. Without an API key it returns 500, as the real service did. */
 export function core(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     if (!/^Bearer \S/i.test(headers["authorization"] ?? "")) return json({ message: "Internal server error" }, 500);

@@ -11,12 +11,12 @@ import {
   text,
 } from "../exchange.ts";
 
-/** api.crossref.org: one record, lists with filters and cursors, and which agency registered a DOI. */
+/** api.crossref.org: single records, lists with filters and cursors, and the registration agency of a DOI. */
 export function crossref(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    const path = visit.path.replace(/^\/v1(?=\/)/, "");
+  return request => {
+    const path = request.path.replace(/^\/v1(?=\/)/, "");
     const [, rest, action] = /^\/works\/(.+?)(\/agency|\/transform(?:\/.*)?)?$/.exec(path) ?? [];
-    if (rest === undefined) return path === "/works" || path === "/works/" ? list(catalogue, visit) : notFound();
+    if (rest === undefined) return path === "/works" || path === "/works/" ? list(catalogue, request) : notFound();
     const work = catalogue.byDoi(decoded(rest) ?? "");
     if (work === undefined || work.registrar === "none") return notFound();
     if (action === "/agency") return agency(work);
@@ -26,7 +26,7 @@ export function crossref(catalogue: CatalogueIndex): SimulatedService {
   };
 }
 
-/** The body is plain text, whatever was asked for. */
+/** The body is plain text for every kind of request. */
 function notFound(): SimulatedReply {
   return text("Resource not found.", 404, { "content-type": "text/plain" });
 }
@@ -84,7 +84,7 @@ function record(work: SimulatedWork): Record<string, unknown> {
     "content-version": "vor",
     "intended-application": "text-mining",
   }));
-  // Publishers name the same address for plagiarism tools; harvesters are to leave that one alone.
+  // Publishers list the same URL for similarity checking; a harvester must ignore that entry.
   const checking = links.slice(0, 1).map(link => ({ ...link, "intended-application": "similarity-checking" }));
   const isOpen = links.length > 0;
   return {
@@ -130,17 +130,17 @@ function bibtex({ ids, title, year, authors }: SimulatedWork): string {
   return `@article{w${ids.openalex}, title={${title}}, author={${authors.join(" and ")}}, year={${year}}, DOI={${ids.doi}} }`;
 }
 
-/** doi.org and its elder names: to the landing page, or to the registrar's own API for those who want metadata. */
+/** doi.org and its earlier names: redirects to the landing page, or to the agency's API if metadata is accepted. */
 export function doiOrg(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    const name = decoded(visit.path.slice(1)) ?? "";
+  return request => {
+    const name = decoded(request.path.slice(1)) ?? "";
     const [, prefixes] = /^ra\/(.+)$/.exec(name) ?? [];
     if (prefixes !== undefined) return registrars(catalogue, prefixes);
     if (!/^10\.\d{4,9}\/./.test(name)) return doiError("Malformed DOI", 400);
     const work = catalogue.byDoi(name);
     if (work?.landing === undefined) return doiError("DOI Not Found", 404);
-    const headers = { vary: "Accept", expires: new Date(visit.wallMs + 3_600_000).toUTCString() };
-    const wantsMetadata = /citationstyles|bibtex|crossref|datacite/.test(visit.headers["accept"] ?? "");
+    const headers = { vary: "Accept", expires: new Date(request.wallMs + 3_600_000).toUTCString() };
+    const wantsMetadata = /citationstyles|bibtex|crossref|datacite/.test(request.headers["accept"] ?? "");
     if (!wantsMetadata) return redirect(work.landing, 302, headers);
     const doi = encodeURIComponent(work.ids.doi ?? "");
     const api =

@@ -1,7 +1,7 @@
 import type { CatalogueIndex } from "../catalogue-index.ts";
 import { decoded, json, type SimulatedService } from "../exchange.ts";
 
-/** api.datacite.org: the DOIs that Crossref has not registered. */
+/** api.datacite.org: DOIs that are not registered at Crossref. */
 export function datacite(catalogue: CatalogueIndex): SimulatedService {
   return ({ path }) => {
     const [, name = ""] = /^\/dois\/(.+)$/.exec(path) ?? [];

@@ -11,11 +11,11 @@ import {
 } from "../exchange.ts";
 import { jats } from "./pmc.ts";
 
-/** www.ebi.ac.uk/europepmc: the search, and the text of open articles as XML. */
+/** www.ebi.ac.uk/europepmc: search, and the text of open articles as XML. */
 export function europePmc(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    const path = visit.path.replace(/^\/europepmc\/webservices\/rest/, "");
-    if (path === "/search") return search(catalogue, visit);
+  return request => {
+    const path = request.path.replace(/^\/europepmc\/webservices\/rest/, "");
+    if (path === "/search") return search(catalogue, request);
     const [, pmcid = ""] = /^\/(PMC\d+)\/fullTextXML$/.exec(decoded(path) ?? "") ?? [];
     const work = catalogue.by("pmcid", pmcid);
     if (work === undefined || copiesVia(work, "europe_pmc").length === 0) return errorBean(404, "No full text found");

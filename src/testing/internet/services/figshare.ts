@@ -3,16 +3,16 @@ import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts
 import { json, type SimulatedRequest, type SimulatedService } from "../exchange.ts";
 import { pages } from "./pages.ts";
 
-/** api.figshare.com: articles by DOI, one article with its files, and the redirect to where they lie. */
+/** api.figshare.com: articles by DOI, an article with its files, and the redirects to the files. */
 export function figshare(catalogue: CatalogueIndex): SimulatedService {
   const atPages = pages(catalogue);
-  return visit => {
-    if (visit.path === "/v2/articles" || visit.path === "/v2/articles/search") {
-      const work = catalogue.byDoi(askedDoi(visit));
+  return request => {
+    if (request.path === "/v2/articles" || request.path === "/v2/articles/search") {
+      const work = catalogue.byDoi(askedDoi(request));
       return json(work !== undefined && isKnownTo(work, "figshare") ? [summary(work)] : []);
     }
-    const [, id] = /^\/v2\/articles\/(\d+)$/.exec(visit.path) ?? [];
-    if (id === undefined) return atPages(visit);
+    const [, id] = /^\/v2\/articles\/(\d+)$/.exec(request.path) ?? [];
+    if (id === undefined) return atPages(request);
     const work = catalogue.by("record", id);
     if (work === undefined || !isKnownTo(work, "figshare")) {
       return json({ message: "Entity not found: article", code: "EntityNotFound" }, 404);
@@ -46,7 +46,7 @@ function file(work: SimulatedWork) {
     name: "paper.pdf",
     size: work.file.bytes,
     is_link_only: false,
-    // What people click on, behind a firewall that challenges programs; /v2/file/download/{id} is for them.
+    // The link for browsers, behind a firewall that blocks programs. Programs use /v2/file/download/{id}.
     download_url: `https://figshare.com/ndownloader/files/${id}`,
     supplied_md5: work.file.md5,
     computed_md5: work.file.md5,

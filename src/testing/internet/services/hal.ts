@@ -2,7 +2,7 @@ import type { SimulatedWork } from "../catalogue.ts";
 import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
 import { json, type SimulatedService } from "../exchange.ts";
 
-/** api.archives-ouvertes.fr: Solr, with the fields one asks for. */
+/** api.archives-ouvertes.fr: Solr, which returns the fields named in `fl`. */
 export function hal(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (path.replace(/\/$/, "") !== "/search") return json({ error: { msg: "unknown path", code: 404 } }, 404);

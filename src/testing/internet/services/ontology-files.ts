@@ -13,32 +13,34 @@ const TYPES = {
 const PACKED_TYPES = { gz: "application/gzip", zip: "application/zip" } as const;
 const MODIFIED_MS = Date.UTC(2026, 6, 31, 6);
 
-/** Where ontologies lie, and the permanent addresses that lead there. */
-export function ontologyFiles(shelf: OntologyCatalogue): SimulatedService {
-  return visit => {
-    const place = placeOf(shelf, visit);
-    return place === undefined ? html("404 Not Found", "<h1>404 Not Found</h1>", 404) : placeReply(visit, place);
+/** Hosts of ontology files, and the permanent URLs that redirect to them. */
+export function ontologyFiles(catalogue: OntologyCatalogue): SimulatedService {
+  return request => {
+    const resource = resourceOf(catalogue, request);
+    return resource === undefined
+      ? html("404 Not Found", "<h1>404 Not Found</h1>", 404)
+      : resourceReply(request, resource);
   };
 }
 
-/** Where nothing is said of a scheme, both lead to the same. PURLs do not mind case. */
-function placeOf(
-  { places }: OntologyCatalogue,
+/** A resource under the other scheme is found too. PURLs ignore case. */
+function resourceOf(
+  { resources }: OntologyCatalogue,
   { isTls, host, path, search }: SimulatedRequest,
 ): OntologyResource | undefined {
-  const spelt = host === "purl.obolibrary.org" ? path.toLowerCase() : path;
-  const address = `${host}${spelt}${search}`;
+  const canonicalPath = host === "purl.obolibrary.org" ? path.toLowerCase() : path;
+  const address = `${host}${canonicalPath}${search}`;
   const schemes = isTls ? ["https", "http"] : ["http", "https"];
-  return schemes.map(scheme => places.get(`${scheme}://${address}`)).find(place => place !== undefined);
+  return schemes.map(scheme => resources.get(`${scheme}://${address}`)).find(resource => resource !== undefined);
 }
 
-export function placeReply(visit: SimulatedRequest, place: OntologyResource): SimulatedReply {
-  if (place.kind === "redirect") return redirect(place.to);
-  if (place.kind === "html") return html("Welcome", "<h1>Browse our ontologies</h1>");
-  const { packed, format, etag, isTruncatedOnce } = place;
-  const body = place.body();
+export function resourceReply(request: SimulatedRequest, resource: OntologyResource): SimulatedReply {
+  if (resource.kind === "redirect") return redirect(resource.to);
+  if (resource.kind === "html") return html("Welcome", "<h1>Browse our ontologies</h1>");
+  const { packed, format, etag, isTruncatedOnce } = resource;
+  const body = resource.body();
   const type = packed === "plain" ? TYPES[format] : PACKED_TYPES[packed];
-  const whole = fileReply(visit, { body, type, etag, modifiedMs: MODIFIED_MS, takesRanges: true });
-  const isCut = isTruncatedOnce && visit.earlier === 0 && whole.status === 200;
-  return isCut ? { ...whole, cutAtBytes: Math.floor(body.length / 2) } : whole;
+  const complete = fileReply(request, { body, type, etag, modifiedMs: MODIFIED_MS, takesRanges: true });
+  const isTruncated = isTruncatedOnce && request.earlier === 0 && complete.status === 200;
+  return isTruncated ? { ...complete, cutAtBytes: Math.floor(body.length / 2) } : complete;
 }

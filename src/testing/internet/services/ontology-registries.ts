@@ -1,4 +1,4 @@
-/** Those who know where ontologies are: the OBO Foundry, OLS, Bioregistry and LOV. */
+/** Registries of ontologies: the OBO Foundry, OLS, Bioregistry and LOV. */
 import { gzipSync } from "node:zlib";
 import { digest } from "../article-file.ts";
 import { json, reply, type SimulatedReply, type SimulatedRequest, type SimulatedService, text } from "../exchange.ts";
@@ -12,15 +12,15 @@ function knownTo({ ontologies }: OntologyCatalogue, service: OntologyServiceName
   return ontologies.filter(({ via }) => via.includes(service));
 }
 
-/** obofoundry.org: the whole registry as one file. */
-export function oboFoundry(shelf: OntologyCatalogue): SimulatedService {
+/** obofoundry.org: the complete registry as one file. */
+export function oboFoundry(catalogue: OntologyCatalogue): SimulatedService {
   const registry = JSON.stringify({
     "@context": "http://obofoundry.org/registry/context.jsonld",
-    ontologies: knownTo(shelf, "obo").map(oboEntry),
+    ontologies: knownTo(catalogue, "obo").map(oboEntry),
   });
-  return visit => {
-    if (visit.path !== "/registry/ontologies.jsonld") return text("404 Not Found\n", 404);
-    return fileReply(visit, {
+  return request => {
+    if (request.path !== "/registry/ontologies.jsonld") return text("404 Not Found\n", 404);
+    return fileReply(request, {
       body: Buffer.from(registry),
       type: "application/ld+json",
       etag: digest("md5", registry),
@@ -47,9 +47,9 @@ function oboEntry({ id, prefix, title, iri, copies, trap }: SimulatedOntology) {
   };
 }
 
-/** www.ebi.ac.uk/ols4: one ontology, or all of them page by page. It names files and serves none. */
-export function ols(shelf: OntologyCatalogue): SimulatedService {
-  const known = knownTo(shelf, "ols");
+/** www.ebi.ac.uk/ols4: one ontology, or a paged list. It returns URLs of files but serves no file. */
+export function ols(catalogue: OntologyCatalogue): SimulatedService {
+  const known = knownTo(catalogue, "ols");
   return ({ path, query }) => {
     const [, id] = /^\/ols4\/api\/ontologies\/([^/]+)\/?$/.exec(path) ?? [];
     if (id !== undefined) {
@@ -73,7 +73,7 @@ function springError(path: string): SimulatedReply {
 }
 
 function olsEntry({ id, prefix, title, version, versionIri, terms, copies, trap }: SimulatedOntology) {
-  // Some lie on a disk of the service's own, and are named so.
+  // Some ontologies have a path on the service's own disk as location.
   const fileLocation = trap === "local-file" ? `file:///srv/ontologies/${id}.owl` : copies[0]?.url;
   return {
     ontologyId: id,
@@ -101,11 +101,11 @@ function olsEntry({ id, prefix, title, version, versionIri, terms, copies, trap 
   };
 }
 
-/** bioregistry.io: one prefix, with a link for each format that there is. */
-export function bioregistry(shelf: OntologyCatalogue): SimulatedService {
+/** bioregistry.io: one prefix, with a URL for each available format. */
+export function bioregistry(catalogue: OntologyCatalogue): SimulatedService {
   return ({ path }) => {
     const [, prefix = ""] = /^\/api\/registry\/([^/]+)$/.exec(path) ?? [];
-    const found = knownTo(shelf, "bioregistry").find(({ id }) => id === prefix.toLowerCase());
+    const found = knownTo(catalogue, "bioregistry").find(({ id }) => id === prefix.toLowerCase());
     if (found === undefined) return json({ detail: `Prefix not found: ${prefix}` }, 404);
     const link = (format: string) => found.copies.find(copy => copy.format === format && copy.packed === "plain")?.url;
     return json({
@@ -123,18 +123,18 @@ export function bioregistry(shelf: OntologyCatalogue): SimulatedService {
   };
 }
 
-/** lov.linkeddata.es: vocabularies with their versions, the newest first, and a dump of everything. */
-export function lov(shelf: OntologyCatalogue): SimulatedService {
-  const files = ontologyFiles(shelf);
-  return visit => {
-    if (visit.path === "/dataset/lov/api/v2/vocabulary/info") return vocabulary(shelf, visit);
-    if (visit.path === "/lov.n3.gz") return reply(gzipSync("# nothing\n"), "application/gzip", 200, {});
-    return files(visit);
+/** lov.linkeddata.es: vocabularies with their versions, newest first, and a dump of all. */
+export function lov(catalogue: OntologyCatalogue): SimulatedService {
+  const files = ontologyFiles(catalogue);
+  return request => {
+    if (request.path === "/dataset/lov/api/v2/vocabulary/info") return vocabulary(catalogue, request);
+    if (request.path === "/lov.n3.gz") return reply(gzipSync("# nothing\n"), "application/gzip", 200, {});
+    return files(request);
   };
 }
 
-function vocabulary(shelf: OntologyCatalogue, { query }: SimulatedRequest): SimulatedReply {
-  const found = knownTo(shelf, "lov").find(({ id }) => id === query.get("vocab"));
+function vocabulary(catalogue: OntologyCatalogue, { query }: SimulatedRequest): SimulatedReply {
+  const found = knownTo(catalogue, "lov").find(({ id }) => id === query.get("vocab"));
   if (found === undefined) return text("no such vocabulary\n", 404);
   return json({
     uri: found.iri,

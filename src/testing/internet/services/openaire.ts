@@ -4,7 +4,7 @@ import { json, type SimulatedService } from "../exchange.ts";
 
 const PARAMETERS = ["pid", "page", "pageSize", "sortBy", "search", "cursor", "id", "originalId"];
 
-/** api.openaire.eu: research products with the instances of each, mostly pages rather than files. */
+/** api.openaire.eu: research products with their instances, mostly landing pages. */
 export function openaire(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (!/^\/graph\/v[12]\/researchProducts$/.test(path)) return json({ message: "Not found" }, 404);

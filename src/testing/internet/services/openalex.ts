@@ -11,17 +11,17 @@ import {
   type SimulatedService,
 } from "../exchange.ts";
 
-/** api.openalex.org: one work under any of its names, and lists by filters, page by page or by cursor. */
+/** api.openalex.org: a work by any of its identifiers, and filtered lists by page or by cursor. */
 export function openalex(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    const [, name] = /^\/works\/(.+)$/.exec(visit.path) ?? [];
-    if (name === undefined) return visit.path === "/works" ? list(catalogue, visit) : notFound();
+  return request => {
+    const [, name] = /^\/works\/(.+)$/.exec(request.path) ?? [];
+    if (name === undefined) return request.path === "/works" ? list(catalogue, request) : notFound();
     const work = named(catalogue, decoded(name) ?? "");
-    return work === undefined || work.registrar === "none" ? notFound() : json(selected(record(work), visit));
+    return work === undefined || work.registrar === "none" ? notFound() : json(selected(record(work), request));
   };
 }
 
-/** content.openalex.org: a paid copy, which is given to whoever shows a key. */
+/** content.openalex.org: a paid copy, which requires an API key. */
 export function openalexContent(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     const [, id = ""] = /^\/works\/(W\d+)\.pdf$/.exec(path) ?? [];
@@ -38,7 +38,7 @@ function goodCopy(work: SimulatedWork | undefined): Copy | undefined {
   return copiesVia(work, "openalex").find(({ isGood }) => isGood);
 }
 
-/** 404 is a page of HTML here. */
+/** OpenAlex returns 404 as an HTML page. */
 function notFound(): SimulatedReply {
   return html("404 Not Found", "<h1>Not Found</h1>", 404);
 }
@@ -52,8 +52,8 @@ function named(catalogue: CatalogueIndex, name: string): SimulatedWork | undefin
 
 const PER_PAGE_MAX = 200;
 
-function list(catalogue: CatalogueIndex, visit: SimulatedRequest): SimulatedReply {
-  const { query } = visit;
+function list(catalogue: CatalogueIndex, request: SimulatedRequest): SimulatedReply {
+  const { query } = request;
   const tests = (query.get("filter") ?? "")
     .split(",")
     .filter(part => part !== "")
@@ -78,14 +78,14 @@ function list(catalogue: CatalogueIndex, visit: SimulatedRequest): SimulatedRepl
   const page = Number(query.get("page") ?? 1);
   const offset = cursor === null ? (page - 1) * perPage : offsetOf(cursor);
   if (offset === undefined) return json({ error: "Invalid cursor", message: "Cursor value is invalid." }, 400);
-  const results = found.slice(offset, offset + perPage).map(work => selected(record(work), visit));
+  const results = found.slice(offset, offset + perPage).map(work => selected(record(work), request));
   const isLast = offset + results.length >= found.length;
   const next = isLast ? null : Buffer.from(`[${offset + results.length}]`).toString("base64");
   const meta = { count: found.length, db_response_time_ms: 12, page: cursor === null ? page : null, per_page: perPage };
   return json({ meta: cursor === null ? meta : { ...meta, next_cursor: next }, results, group_by: [] });
 }
 
-/** An opaque word to clients: base64 of where the next page begins. */
+/** Opaque to clients: base64 of the offset of the next page. */
 function offsetOf(cursor: string): number | undefined {
   if (cursor === "*") return 0;
   const [, digits] = /^\[(\d+)\]$/.exec(Buffer.from(cursor, "base64").toString()) ?? [];
@@ -94,7 +94,7 @@ function offsetOf(cursor: string): number | undefined {
 
 type WorkTest = (work: SimulatedWork) => boolean;
 
-/** A test, or what is wrong with the filter. */
+/** The predicate of the filter, or the error message. */
 function filterOf(filter: string): WorkTest | string {
   const colon = filter.indexOf(":");
   const name = filter.slice(0, colon);

@@ -8,7 +8,7 @@ const TYPE = {
   "cache-control": "no-cache, no-store, max-age=0, must-revalidate",
 };
 
-/** api.osf.io: preprints and their files, as JSON:API has it. */
+/** api.osf.io: preprints and their files, in JSON:API. */
 export function osf(catalogue: CatalogueIndex): SimulatedService {
   const byGuid = new Map(
     catalogue.works.filter(work => isKnownTo(work, "osf")).map(work => [guidOf(work.record), work]),

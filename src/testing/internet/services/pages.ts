@@ -2,12 +2,12 @@ import type { CatalogueIndex } from "../catalogue-index.ts";
 import { html, type SimulatedReply, type SimulatedService, text } from "../exchange.ts";
 import { pageReply } from "../page.ts";
 
-/** Every host that is no API: whatever the catalogue has put at the address. */
+/** Hosts without an API: returns the page of the catalogue at the URL. */
 export function pages(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    if (visit.path === "/robots.txt") return robots(visit.host);
-    const page = catalogue.pages.get(`${visit.host}${visit.path}${visit.search}`);
-    return page === undefined ? html("Page not found", "<h1>Page not found</h1>", 404) : pageReply(visit, page);
+  return request => {
+    if (request.path === "/robots.txt") return robots(request.host);
+    const page = catalogue.pages.get(`${request.host}${request.path}${request.search}`);
+    return page === undefined ? html("Page not found", "<h1>Page not found</h1>", 404) : pageReply(request, page);
   };
 }
 

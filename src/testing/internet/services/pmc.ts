@@ -15,11 +15,11 @@ import { pageReply } from "../page.ts";
 
 const BUCKET = "pmc-oa-opendata";
 
-/** pmc.ncbi.nlm.nih.gov: the converter of names, and article pages that want a proof of work. */
+/** pmc.ncbi.nlm.nih.gov: the identifier converter, and article pages behind a proof-of-work challenge. */
 export function pmcTools(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    if (visit.path === "/tools/idconv/api/v1/articles/") return convert(catalogue, visit);
-    if (/^\/articles\/PMC\d+\/pdf\//.test(visit.path)) {
+  return request => {
+    if (request.path === "/tools/idconv/api/v1/articles/") return convert(catalogue, request);
+    if (/^\/articles\/PMC\d+\/pdf\//.test(request.path)) {
       return html("Preparing to download ...", '<script>document.cookie = "cloudpmc-viewer-pow=…"</script>');
     }
     return html("Page not found", "<h1>Page not found</h1>", 404);
@@ -42,17 +42,17 @@ function convert(catalogue: CatalogueIndex, { query }: SimulatedRequest): Simula
 
 /** The bucket that replaced the OA service and its FTP server in August 2026. */
 export function pmcFiles(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    if (visit.path === "/") return listVersions(catalogue, visit);
+  return request => {
+    if (request.path === "/") return listVersions(catalogue, request);
     const [, key = "", extension] =
-      /^\/(?:metadata|PMC\d+\.\d+)\/(PMC\d+\.\d+)\.(json|xml|txt|pdf)$/.exec(visit.path) ?? [];
+      /^\/(?:metadata|PMC\d+\.\d+)\/(PMC\d+\.\d+)\.(json|xml|txt|pdf)$/.exec(request.path) ?? [];
     const work = catalogue.by("pmcid", key.replace(/\.1$/, ""));
-    if (work === undefined || !isKnownTo(work, "pmc")) return noSuchKey(visit.path);
-    if (extension === "json") return stored(visit, JSON.stringify(metadata(work)), "application/json");
-    if (extension === "xml") return stored(visit, jats(work), "application/xml");
-    if (extension === "txt") return stored(visit, `${work.title}\n`, "text/plain");
-    const page = catalogue.pages.get(`${visit.host}${visit.path}`);
-    return page === undefined ? noSuchKey(visit.path) : pageReply(visit, page);
+    if (work === undefined || !isKnownTo(work, "pmc")) return noSuchKey(request.path);
+    if (extension === "json") return stored(request, JSON.stringify(metadata(work)), "application/json");
+    if (extension === "xml") return stored(request, jats(work), "application/xml");
+    if (extension === "txt") return stored(request, `${work.title}\n`, "text/plain");
+    const page = catalogue.pages.get(`${request.host}${request.path}`);
+    return page === undefined ? noSuchKey(request.path) : pageReply(request, page);
   };
 }
 
@@ -73,8 +73,8 @@ function noSuchKey(path: string): SimulatedReply {
   );
 }
 
-function stored(visit: SimulatedRequest, body: string, type: string): SimulatedReply {
-  return fileReply(visit, { body: Buffer.from(body), type, etag: digest("md5", body), takesRanges: true });
+function stored(request: SimulatedRequest, body: string, type: string): SimulatedReply {
+  return fileReply(request, { body: Buffer.from(body), type, etag: digest("md5", body), takesRanges: true });
 }
 
 function metadata(work: SimulatedWork) {
@@ -103,7 +103,7 @@ export function jats({ ids, title }: SimulatedWork): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<article article-type="research-article"><front><article-meta><article-id pub-id-type="doi">${escapeXml(ids.doi ?? "")}</article-id><title-group><article-title>${escapeXml(title)}</article-title></title-group></article-meta></front><body><p>A work of the simulated internet.</p></body></article>\n`;
 }
 
-/** eutils.ncbi.nlm.nih.gov: from a DOI to a PubMed number. */
+/** eutils.ncbi.nlm.nih.gov: the PubMed number of a DOI. */
 export function eutils(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (path !== "/entrez/eutils/esearch.fcgi") return json({ error: "Invalid uid or utility" }, 400);

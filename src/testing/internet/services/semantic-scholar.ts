@@ -5,14 +5,14 @@ import { decoded, json, type SimulatedReply, type SimulatedRequest, type Simulat
 
 const FIELDS = ["paperId", "externalIds", "url", "title", "year", "authors", "isOpenAccess", "openAccessPdf", "venue"];
 
-/** api.semanticscholar.org: one paper under any of its names, or many at once. */
+/** api.semanticscholar.org: a paper by any of its identifiers, or a batch. */
 export function semanticScholar(catalogue: CatalogueIndex): SimulatedService {
-  return visit => {
-    const fields = ["paperId", ...(visit.query.get("fields") ?? "title").split(",")];
+  return request => {
+    const fields = ["paperId", ...(request.query.get("fields") ?? "title").split(",")];
     const unknown = fields.filter(field => !FIELDS.includes(field));
     if (unknown.length > 0) return json({ error: `Unrecognized or unsupported fields: [${unknown.join(", ")}]` }, 400);
-    if (visit.path === "/graph/v1/paper/batch") return batch(catalogue, visit, fields);
-    const [, name] = /^\/graph\/v1\/paper\/(.+)$/.exec(visit.path) ?? [];
+    if (request.path === "/graph/v1/paper/batch") return batch(catalogue, request, fields);
+    const [, name] = /^\/graph\/v1\/paper\/(.+)$/.exec(request.path) ?? [];
     const id = decoded(name ?? "") ?? "";
     const work = named(catalogue, id);
     return work === undefined
@@ -84,7 +84,7 @@ function record(work: SimulatedWork): Record<string, unknown> {
     venue: "Journal of Simulated Findings",
     year,
     isOpenAccess: copy !== undefined,
-    // Where it knows of no copy the address is an empty text, not null.
+    // Without a copy the URL is an empty string, not null.
     openAccessPdf:
       copy === undefined
         ? { url: "", status: null, license: null }

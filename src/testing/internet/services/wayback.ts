@@ -11,12 +11,12 @@ import {
 } from "../exchange.ts";
 import { pageReply } from "../page.ts";
 
-/** What the archive has kept of an address. */
+/** One capture of a URL. */
 interface Capture {
   readonly original: string;
-  /** Fourteen digits. */
+  /** Fourteen digits: year to second. */
   readonly timestamp: string;
-  /** Of the answer that was kept, which need not have been a good one. */
+  /** The status that was archived, which may be an error. */
   readonly status: 200 | 429;
   readonly mimetype: string;
   readonly work: SimulatedWork;
@@ -27,15 +27,15 @@ const FIELDS = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "di
 /** web.archive.org: the index of captures (CDX), and the captures themselves. */
 export function wayback(catalogue: CatalogueIndex): SimulatedService {
   const captures = capturesOf(catalogue);
-  return visit => {
-    if (visit.path === "/cdx/search/cdx") return cdx(captures, visit);
-    const [, timestamp, modifier = "", original] = /^\/web\/(\d{4,14})(id_)?\/(.+)$/.exec(visit.path) ?? [];
+  return request => {
+    if (request.path === "/cdx/search/cdx") return cdx(captures, request);
+    const [, timestamp, modifier = "", original] = /^\/web\/(\d{4,14})(id_)?\/(.+)$/.exec(request.path) ?? [];
     if (timestamp === undefined || original === undefined) return html("Not Found", "<h1>Not Found</h1>", 404);
-    return replay(catalogue, captures, visit, timestamp, modifier, `${original}${visit.search}`);
+    return replay(catalogue, captures, request, timestamp, modifier, `${original}${request.search}`);
   };
 }
 
-/** archive.org/wayback/available: the capture nearest to a day. */
+/** archive.org/wayback/available: the capture nearest to a date. */
 export function availability(catalogue: CatalogueIndex): SimulatedService {
   const captures = capturesOf(catalogue);
   return ({ path, query }) => {
@@ -53,21 +53,21 @@ export function availability(catalogue: CatalogueIndex): SimulatedService {
   };
 }
 
-/** Beside what is to be found there: an error page that was kept as it was met. */
+/** The captures of good copies, and for the scenario html-only a capture of an error page. */
 function capturesOf({ works }: CatalogueIndex): readonly Capture[] {
   return works.flatMap(work => {
-    const kept = copiesVia(work, "wayback").flatMap(({ url }): readonly Capture[] => {
+    const captures = copiesVia(work, "wayback").flatMap(({ url }): readonly Capture[] => {
       const [, timestamp = "", original = ""] = /\/web\/(\d{14})id_\/(.+)$/.exec(url) ?? [];
       return [{ original, timestamp, status: 200, mimetype: "application/pdf", work }];
     });
-    const [trap] = work.scenario === "html-only" ? work.copies : [];
-    if (trap === undefined) return kept;
-    return [{ original: trap.url, timestamp: `${work.year}0501120000`, status: 429, mimetype: "text/html", work }];
+    const [failed] = work.scenario === "html-only" ? work.copies : [];
+    if (failed === undefined) return captures;
+    return [{ original: failed.url, timestamp: `${work.year}0501120000`, status: 429, mimetype: "text/html", work }];
   });
 }
 
-/** Schemes make no difference to the archive. */
-function sameAddress(one: string, other: string): boolean {
+/** The archive ignores the scheme. */
+function isSameUrl(one: string, other: string): boolean {
   const bare = (url: string) => url.replace(/^https?:\/*/, "").replace(/\/$/, "");
   return bare(one) === bare(other);
 }
@@ -76,7 +76,7 @@ function nearest(captures: readonly Capture[], url: string, timestamp: string): 
   const wanted = Number(timestamp.padEnd(14, "0"));
   const distance = (capture: Capture) => Math.abs(Number(capture.timestamp) - wanted);
   return captures
-    .filter(({ original }) => sameAddress(original, url))
+    .filter(({ original }) => isSameUrl(original, url))
     .sort((one, other) => distance(one) - distance(other))[0];
 }
 
@@ -87,12 +87,12 @@ function cdx(captures: readonly Capture[], { query }: SimulatedRequest): Simulat
   const filters = query.getAll("filter").map(filterOf);
   const rows = captures
     .filter(({ original }) =>
-      isPrefix ? original.replace(/^https?:\/\//, "").startsWith(bare) : sameAddress(original, url),
+      isPrefix ? original.replace(/^https?:\/\//, "").startsWith(bare) : isSameUrl(original, url),
     )
     .map(row)
     .filter(each => filters.every(filter => filter(each)));
   const limit = Number(query.get("limit") ?? rows.length);
-  // A negative limit is that many of the last.
+  // A negative limit means the last rows.
   const some = limit < 0 ? rows.slice(limit) : rows.slice(0, limit);
   const fields = query.get("fl")?.split(",") ?? [...FIELDS];
   const table = some.map(each => fields.map(field => each[field] ?? "-"));
@@ -103,7 +103,7 @@ function cdx(captures: readonly Capture[], { query }: SimulatedRequest): Simulat
 function filterOf(filter: string): (row: Record<string, string>) => boolean {
   const [, not, field = "", pattern = ""] = /^(!?)([a-z]+):(.*)$/.exec(filter) ?? [];
   const isWanted = not === "";
-  // The pattern is compared as it is: what clients ask for here are plain words.
+  // The real service takes a regular expression; clients send only plain words here.
   return row => (row[field] === pattern) === isWanted;
 }
 
@@ -123,7 +123,7 @@ function row({ original, timestamp, status, mimetype, work }: Capture): Record<s
 function replay(
   catalogue: CatalogueIndex,
   captures: readonly Capture[],
-  visit: SimulatedRequest,
+  request: SimulatedRequest,
   timestamp: string,
   modifier: string,
   original: string,
@@ -144,14 +144,17 @@ function replay(
   if (found.status !== 200) return html("Too Many Requests", "<h1>Too Many Requests</h1>", found.status, headers);
   const page = catalogue.pages.get(`web.archive.org/web/${timestamp}id_/${found.original}`);
   if (page === undefined) return html("Not archived", "<p>It cannot be shown.</p>", 404);
-  const kept = pageReply(visit, page);
-  return { ...kept, headers: { ...kept.headers, ...headers, "x-archive-orig-content-type": "application/pdf" } };
+  const archived = pageReply(request, page);
+  return {
+    ...archived,
+    headers: { ...archived.headers, ...headers, "x-archive-orig-content-type": "application/pdf" },
+  };
 }
 
-/** Some publishers do not want to be kept. */
+/** Some publishers exclude their sites from the archive; here those of the scenario cookie-loop. */
 function isExcluded({ works }: CatalogueIndex, original: string): boolean {
   return works.some(
-    ({ scenario, copies }) => scenario === "cookie-loop" && copies.some(({ url }) => sameAddress(url, original)),
+    ({ scenario, copies }) => scenario === "cookie-loop" && copies.some(({ url }) => isSameUrl(url, original)),
   );
 }
 
@@ -160,7 +163,7 @@ function mementoDate(timestamp: string): string {
   return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`).toUTCString();
 }
 
-/** RFC 4648, of 20 bytes: no padding is needed. */
+/** RFC 4648. A hash of 20 bytes needs no padding. */
 function base32(hex: string): string {
   const bits = [...Buffer.from(hex, "hex")].map(byte => byte.toString(2).padStart(8, "0")).join("");
   const groups = bits.match(/.{5}/g) ?? [];

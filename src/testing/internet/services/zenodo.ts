@@ -3,16 +3,16 @@ import { type CatalogueIndex, isKnownTo } from "../catalogue-index.ts";
 import { decoded, json, type SimulatedReply, type SimulatedRequest, type SimulatedService } from "../exchange.ts";
 import { pages } from "./pages.ts";
 
-/** What the record of a work with the story "wrong-checksum" says of its file. */
+/** The wrong checksum in the records of the scenario wrong-checksum. */
 const WRONG_MD5 = "00000000000000000000000000000bad";
 
-/** zenodo.org: records, the search for them, and their files. */
+/** zenodo.org: records, search, and files. */
 export function zenodo(catalogue: CatalogueIndex): SimulatedService {
   const atPages = pages(catalogue);
-  return visit => {
-    if (visit.path.replace(/\/$/, "") === "/api/records") return search(catalogue, visit);
-    const [, id] = /^\/api\/records\/(\d+)$/.exec(visit.path) ?? [];
-    if (id === undefined) return atPages(visit);
+  return request => {
+    if (request.path.replace(/\/$/, "") === "/api/records") return search(catalogue, request);
+    const [, id] = /^\/api\/records\/(\d+)$/.exec(request.path) ?? [];
+    if (id === undefined) return atPages(request);
     const work = catalogue.by("record", id);
     if (work === undefined || !isKnownTo(work, "zenodo")) {
       return json({ status: 404, message: "The persistent identifier does not exist." }, 404);
