@@ -2,74 +2,26 @@
  * `docstokg/ontology`: rate limits for keys of the form `service:host` (`initManager`, `acquire`, `cooldownFor`), and the
  * program `ontofetch` as the class `Ontofetch`.
  */
-
-import {
-  type OntologyAcquireOptions,
-  type OntologyGrant,
-  OntologyManager,
-  type OntologyManagerOptions,
-} from "./ontology/manager.ts";
-import { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "./ontology/ontofetch.ts";
-import { loadOntofetchSettings, type OntofetchFlags, type OntofetchSettings } from "./ontology/ontofetch-settings.ts";
-import type { OntologyRates, OntologySettings } from "./ontology/service-rates.ts";
-
+export type { Rate } from "./core/limits/rate.ts";
 export { ConfigError, isDocstokgError, RateLimitExceeded } from "./errors.ts";
 export type { HubEvent, NetworkOptions } from "./http/hub-options.ts";
 export type { KeySnapshot } from "./limiter/key-snapshot.ts";
 export type { LimiterEvent } from "./limiter/limiter-events.ts";
 export type { Listener } from "./listeners.ts";
 export type { OntologyFileFormat, TargetFormat } from "./ontology/format.ts";
-export type { OntologyManifest } from "./ontology/ontology-manifest.ts";
-export type { OntologyStore, StoredVersion } from "./ontology/ontology-store.ts";
-export type { PlanEntry, PlanItem, PlanRefusal } from "./ontology/planner.ts";
-export type { RefusalReason, Source } from "./ontology/resolver.ts";
-export type { Time, Timer } from "./time/time.ts";
 export {
-  loadOntofetchSettings,
-  Ontofetch,
-  type OntofetchFlags,
-  type OntofetchOptions,
-  type OntofetchSettings,
   type OntologyAcquireOptions,
   type OntologyGrant,
   OntologyManager,
   type OntologyManagerOptions,
-  type OntologyRates,
-  type OntologySettings,
-  type PullOptions,
-  type PullResult,
-};
-
-let current: OntologyManager | undefined;
-
-/**
- * Creates the manager that `acquire` and `cooldownFor` of this process use, and returns it. Call it once, before the
- * first `acquire`: a new manager does not know the requests that an earlier one has granted.
- * @throws ConfigError that lists every invalid setting.
- */
-export function initManager(settings: OntologySettings = {}, options: OntologyManagerOptions = {}): OntologyManager {
-  current = new OntologyManager(settings, options);
-  return current;
-}
-
-/**
- * Waits until one request to `host` of `service` is permitted. Call it before each request. Without `initManager` the
- * limit of every key is 8/second and 300/minute.
- * @param host without it, the request counts under the key `service:default`.
- * @throws RateLimitExceeded in mode `fail`, when the request would have to wait.
- */
-export function acquire(service: string, host?: string, options?: OntologyAcquireOptions): Promise<OntologyGrant> {
-  return manager().acquire(service, host, options);
-}
-
-/**
- * Blocks the key `service:host` for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier
- * one, never the reverse. The promise resolves when the processes that share the folder can read the cooldown.
- */
-export function cooldownFor(key: string, seconds: number): Promise<void> {
-  return manager().cooldownFor(key, seconds);
-}
-
-function manager(): OntologyManager {
-  return current ?? initManager();
-}
+} from "./ontology/manager.ts";
+export { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "./ontology/ontofetch.ts";
+export { loadOntofetchSettings, type OntofetchFlags, type OntofetchSettings } from "./ontology/ontofetch-settings.ts";
+export type { OntologyManifest } from "./ontology/ontology-manifest.ts";
+export type { OntologyStore, StoredVersion } from "./ontology/ontology-store.ts";
+export type { PlanEntry, PlanItem, PlanRefusal } from "./ontology/planner.ts";
+export { acquire, cooldownFor, initManager } from "./ontology/process-manager.ts";
+export type { RefusalReason, Source } from "./ontology/resolver.ts";
+export type { OntologyRates, OntologySettings } from "./ontology/service-rates.ts";
+export type { Environment } from "./policy/environment.ts";
+export type { Time, Timer } from "./time/time.ts";

@@ -1,8 +1,9 @@
 /** Detects the format of a file by its bytes, because names and `Content-Type` are often wrong. */
 
-/** The values of `target_formats`, which are also the extensions of stored files. */
-export const TARGET_FORMATS = ["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const;
-export type TargetFormat = (typeof TARGET_FORMATS)[number];
+/** A value of `target_formats`, which is also the extension of a stored file. */
+export type TargetFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "jsonld";
+
+export const TARGET_FORMATS = ["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const satisfies readonly TargetFormat[];
 
 /** A format that `detect` recognises. */
 export type OntologyFileFormat = "rdf-xml" | "owl-xml" | "obo" | "obographs" | "turtle" | "functional" | "json-ld";

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError, RateLimitExceeded } from "../errors.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
-import { acquire, cooldownFor, initManager, OntologyManager, type OntologySettings } from "../ontology.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { OntologyManager } from "./manager.ts";
+import { acquire, cooldownFor, initManager } from "./process-manager.ts";
+import type { OntologySettings } from "./service-rates.ts";
 
 function setUp(settings: OntologySettings = {}) {
   const time = new FakeTime();

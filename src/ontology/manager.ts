@@ -12,6 +12,7 @@ import type { Time } from "../time/time.ts";
 import { checkServiceName, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
 import { SharedCooldowns } from "./shared-cooldowns.ts";
 
+/** Options of `initManager` and `OntologyManager`. */
 export interface OntologyManagerOptions {
   /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
@@ -19,6 +20,7 @@ export interface OntologyManagerOptions {
   readonly listener?: Listener<LimiterEvent> | undefined;
 }
 
+/** Options of `acquire`. */
 export interface OntologyAcquireOptions {
   /**
    * `block` waits in the queue without a time limit; `fail` never waits and rejects with RateLimitExceeded. It has nothing

@@ -18,6 +18,7 @@ import { appendRateUsage, RateUsageCounter } from "./rate-usage.ts";
 import { RedirectFollower } from "./redirect-follower.ts";
 import type { Source } from "./resolver.ts";
 
+/** Options of `Ontofetch.open`. */
 export interface OntofetchOptions {
   /** Environment variables: API keys, identities and `DOCSTOKG_*`. Usually `process.env`. */
   readonly env: Environment;
@@ -37,6 +38,7 @@ export interface OntofetchOptions {
   readonly onWait?: ((id: string) => void) | undefined;
 }
 
+/** Options of `Ontofetch.pull`. */
 export interface PullOptions {
   /** Accepts only the files whose hashes are in the lockfile; every other source fails. @default false */
   readonly isFrozen?: boolean | undefined;
@@ -94,6 +96,7 @@ export class Ontofetch {
   readonly #time: Time;
   readonly #follower: RedirectFollower;
 
+  /** Use `Ontofetch.open`. */
   private constructor(settings: OntofetchSettings, options: OntofetchOptions, hub: Hub, usage: RateUsageCounter) {
     this.settings = settings;
     this.store = new OntologyStore(settings.store);

@@ -6,6 +6,7 @@ import type { OntologyFileFormat } from "./format.ts";
  * 8601 in UTC.
  */
 export interface OntologyManifest {
+  /** The version of this format. */
   readonly manifest_version: 1;
   /** The id in `sources.yaml`. */
   readonly id: string;

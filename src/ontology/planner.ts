@@ -19,6 +19,7 @@ import { runTaskPool, type TaskPoolOptions, type WaitMode } from "./task-pool.ts
 
 /** A file that a pull would fetch. */
 export interface PlanEntry {
+  /** Distinguishes the two types of plan items. */
   readonly kind: "fetch";
   /** The entry of `sources.yaml`. */
   readonly source: Source;
@@ -46,6 +47,7 @@ export interface PlanEntry {
 
 /** A source for which no file can be fetched. */
 export interface PlanRefusal {
+  /** Distinguishes the two types of plan items. */
   readonly kind: "refused";
   /** The entry of `sources.yaml`. */
   readonly source: Source;

@@ -25,8 +25,11 @@ export interface OntologySettings {
 export interface OntologyRates {
   /** The rates of services that `perService` does not name. */
   readonly default: readonly Rate[];
+  /** The rates of single services, by name. */
   readonly perService: ReadonlyMap<string, readonly Rate[]>;
+  /** Milliseconds added to every window; undefined for the default, 25. */
   readonly guardMs: number | undefined;
+  /** The folder through which processes share limits; undefined if they do not. */
   readonly sharedDir: string | undefined;
 }
 

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { sleep } from "../time/sleep.ts";
 import type { Time, Timer } from "../time/time.ts";
 
+/** Options of `FakeTime`. */
 export interface FakeTimeOptions {
   /** Epoch milliseconds of the wall clock at the start. @default 1_700_000_000_000 */
   readonly wallMs?: number;

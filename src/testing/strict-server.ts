@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { parseRates } from "../core/limits/rate.ts";
 import { systemTime } from "../time/system-time.ts";
 
+/** Options of `startStrictServer`. */
 export interface StrictServerOptions {
   /** The limit, such as `10/SECOND` or `10/SECOND+100/MINUTE`. It holds in any window, wherever the window begins. */
   readonly rate: string;
@@ -16,6 +17,7 @@ export interface StrictServerOptions {
   readonly answer?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
 
+/** A running strict server. */
 export interface StrictServer {
   /** `http://127.0.0.1:<port>` */
   readonly origin: string;

@@ -10,9 +10,11 @@ import { titleOf } from "./work-titles.ts";
 export interface SimulatedWork {
   /** Its identifiers. */
   readonly ids: SimulatedIds;
+  /** The title that services return. */
   readonly title: string;
   /** Year of publication. */
   readonly year: number;
+  /** Names of the authors, one to four. */
   readonly authors: readonly string[];
   /** Which difficulty a harvester meets with this work. */
   readonly scenario: WorkScenarioName;
@@ -45,8 +47,8 @@ export function makeCatalogue(seed: number, count: number): Catalogue {
 }
 
 /** Every scenario once per round, shuffled differently in each round. */
-function scenariosFor(seed: number, count: number): readonly (typeof WORK_SCENARIOS)[number][] {
-  const scenarios: (typeof WORK_SCENARIOS)[number][] = [];
+function scenariosFor(seed: number, count: number): readonly WorkScenario[] {
+  const scenarios: WorkScenario[] = [];
   for (let round = 0; scenarios.length < count; round += 1)
     scenarios.push(...new SeededRandom(seed, "round", round).shuffled(WORK_SCENARIOS));
   return scenarios.slice(0, count);
@@ -55,7 +57,7 @@ function scenariosFor(seed: number, count: number): readonly (typeof WORK_SCENAR
 function makeWork(
   seed: number,
   index: number,
-  workScenario: WorkScenario & { readonly scenario: WorkScenarioName },
+  workScenario: WorkScenario,
   pages: Map<string, PlacedPage>,
 ): SimulatedWork {
   const random = new SeededRandom(seed, "work", index);

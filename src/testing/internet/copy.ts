@@ -34,6 +34,7 @@ export interface SimulatedIds {
 
 /** A URL that services return as a copy of a work. */
 export interface Copy {
+  /** May redirect. */
   readonly url: string;
   /** The services that return it. */
   readonly via: readonly ServiceName[];

@@ -33,10 +33,13 @@ export interface SimulatedOntology {
   readonly id: string;
   /** The id in upper case. */
   readonly prefix: string;
+  /** The title in the file. */
   readonly title: string;
   /** A date: `2026-07-31`. */
   readonly version: string;
+  /** The ontology IRI in the file. */
   readonly iri: string;
+  /** The version IRI in the file. */
   readonly versionIri: string;
   /** The number of terms. */
   readonly terms: number;

@@ -5,6 +5,7 @@ import { checkStep, type ScriptStep } from "./script-step.ts";
 import type { WorkerOptions } from "./servers-messages.ts";
 import { ServersThread } from "./servers-thread.ts";
 
+/** Options of `startInternet`. */
 export interface InternetOptions {
   /** The same seed makes the same works, files and services; 0 to 4294967295. @default 1 */
   readonly seed?: number | undefined;
@@ -22,6 +23,7 @@ export interface StartedStep {
   stop(): Promise<void>;
 }
 
+/** A running simulated internet. */
 export interface Internet {
   /** Pass it to `createHub({ network })`: it connects every host to loopback and trusts the certificate. */
   readonly network: { readonly connectTo: readonly string[]; readonly tls: { readonly ca: string } };

@@ -27,22 +27,47 @@ import {
 import { closedAtPublisher, PUBLISHERS, REPOSITORIES, type ScenarioDraft, type ScenarioWork } from "./scenario-work.ts";
 
 /** The name of a scenario; the testing guide explains each. */
-export type WorkScenarioName = (typeof WORK_SCENARIOS)[number]["scenario"];
+export type WorkScenarioName =
+  | "publisher"
+  | "attachment"
+  | "arxiv"
+  | "pmc"
+  | "europe-pmc"
+  | "zenodo"
+  | "figshare"
+  | "osf"
+  | "biorxiv"
+  | "hal"
+  | "core"
+  | "repository"
+  | "signposting"
+  | "citation-meta"
+  | "alternate-link"
+  | "redirect-chain"
+  | "html-instead"
+  | "challenge"
+  | "html-only"
+  | "cookie-loop"
+  | "truncated-once"
+  | "wrong-checksum"
+  | "archived"
+  | "closed"
+  | "unknown-doi";
 
 export interface WorkScenario {
-  readonly scenario: string;
+  readonly scenario: WorkScenarioName;
   readonly build: (draft: ScenarioDraft) => ScenarioWork;
 }
 
 /** Invented hosts of publishers and universities, with pages and files. */
 export const PAGE_HOSTS: readonly string[] = [...PUBLISHERS, ...REPOSITORIES, CDN, LINK_HOP];
 
-function workScenario<const Name extends string>(scenario: Name, build: (draft: ScenarioDraft) => ScenarioWork) {
+function workScenario(scenario: WorkScenarioName, build: (draft: ScenarioDraft) => ScenarioWork): WorkScenario {
   return { scenario, build };
 }
 
 /** A frequent scenario occurs several times. */
-export const WORK_SCENARIOS = [
+export const WORK_SCENARIOS: readonly WorkScenario[] = [
   workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ALL_INDEXES })),
   workScenario("publisher", draft =>
     atPublisher(draft, { page: { kind: "pdf" }, via: [...ALL_INDEXES, "doaj", "openaire"] }),
@@ -85,4 +110,4 @@ export const WORK_SCENARIOS = [
   workScenario("closed", closedAtPublisher),
   workScenario("closed", closedAtPublisher),
   workScenario("unknown-doi", unknownDoi),
-] as const satisfies readonly WorkScenario[];
+];
