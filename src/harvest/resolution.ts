@@ -3,6 +3,7 @@
  * Pure: times come in, the next step comes out. The pipeline runs the steps and reports their outcomes.
  */
 import { backoffMs } from "../core/breaker/backoff.ts";
+import { redirectChainProblem } from "../http/stages/redirect-hop.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
@@ -86,10 +87,9 @@ export class Resolution {
 
   /** Undefined if the step continues at the new URL; otherwise the failure, which the caller reports to `failed`. */
   redirected(pending: PendingStep, url: string): AttemptFailure | undefined {
-    if (pending.visitedUrls.includes(url) || pending.visitedUrls.length > REDIRECTS_MAX) {
-      const message = pending.visitedUrls.includes(url) ? "redirect loop" : `more than ${REDIRECTS_MAX} redirects`;
-      return { reason: "redirects", message, mayRetry: false };
-    }
+    const limits = { host: new URL(url).host, max: REDIRECTS_MAX };
+    const message = redirectChainProblem(pending.visitedUrls, url, limits);
+    if (message !== undefined) return { reason: "redirects", message, mayRetry: false };
     this.#clearBlocked();
     this.#pending.addFirst({
       ...pending,

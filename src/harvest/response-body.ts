@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { decideRedirect } from "../http/stages/redirect-hop.ts";
 
 type Body = Dispatcher.ResponseData["body"];
 
@@ -35,11 +36,6 @@ export function plainHeaders(headers: Dispatcher.ResponseData["headers"]): Reado
 
 /** The target of a redirect without credentials; undefined if the response is no redirect to an http(s) URL. */
 export function redirectTarget(status: number, location: string | undefined, url: string): string | undefined {
-  if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
-  const target = URL.parse(location, url);
-  if (target === null || !/^https?:$/.test(target.protocol)) return undefined;
-  target.username = "";
-  target.password = "";
-  target.hash = "";
-  return target.href;
+  const decision = decideRedirect({ status, location }, { url: new URL(url), method: "GET" });
+  return decision.kind === "hop" ? decision.url.href : undefined;
 }

@@ -4,7 +4,7 @@ import { hubFor, serve } from "../../test/http/kit.ts";
 import { internetFor } from "../../test/ontology/kit.ts";
 import { RedirectFollower } from "./redirect-follower.ts";
 
-test("plain http is left where https works, once found out for each host, and kept where it does not", async t => {
+test("http is replaced by https if the host supports it, with one probe for each host", async t => {
   const internet = await internetFor(t);
   const hub = await hubFor(t, { network: internet.network });
   const follower = new RedirectFollower(hub);
@@ -14,7 +14,7 @@ test("plain http is left where https works, once found out for each host, and ke
   assert.equal(url, "https://ftp.ebi.ac.uk/pub/databases/alder/ontology/alder.owl");
   const again = await follower.follow("http://purl.obolibrary.org/obo/kelp.owl", call);
   await again.response.body.dump();
-  // One HEAD to find out, and two files asked for.
+  // One HEAD request as probe, and two files.
   assert.equal((await internet.ledger()).hosts["purl.obolibrary.org"]?.requests, 3);
 
   const plain = await serve(t, (_request, answer) => answer.end("plain"));
@@ -25,16 +25,23 @@ test("plain http is left where https works, once found out for each host, and ke
   assert.equal(found.url, "http://plain.example/x");
 });
 
-test("circles, endless chains and other schemes lead nowhere, and say so", async t => {
+test("a loop, too many redirects and other schemes are errors", async t => {
   const server = await serve(t, (request, response) => {
-    const number = Number(/\d+/.exec(request.url ?? "")?.[0] ?? 0);
-    const location =
-      request.url === "/circle" ? "/circle" : request.url === "/file" ? "file:///etc/passwd" : `/${number + 1}`;
+    const { url = "" } = request;
+    const number = Number(/\d+/.exec(url)?.[0] ?? 0);
+    const targets: Record<string, string> = {
+      "/loop": "/loop",
+      "/fragment": `/fragment#${server.requests.length}`,
+      "/file": "file:///etc/passwd",
+    };
+    const location = targets[url] ?? `/${number + 1}`;
     response.writeHead(302, { location }).end("moved");
   });
   const follower = new RedirectFollower(await hubFor(t));
   const follow = (path: string) => follower.follow(`${server.origin}${path}`, { headers: {} });
-  await assert.rejects(follow("/circle"), /redirects in a circle/);
-  await assert.rejects(follow("/0"), /more than 10 redirects/);
-  await assert.rejects(follow("/file"), /redirects to what is no http or https address/);
+  for (const path of ["/loop", "/fragment"]) {
+    await assert.rejects(follow(path), /redirect loop: the URL at 127.0.0.1:\d+ was already visited/);
+  }
+  await assert.rejects(follow("/0"), /more than 10 redirects; the last one leads to/);
+  await assert.rejects(follow("/file"), /redirects to a URL that is not http or https/);
 });

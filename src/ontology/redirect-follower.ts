@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici";
 import { DownloadError, RejectedError } from "../errors.ts";
 import { fieldLine } from "../http/headers.ts";
 import type { Hub } from "../http/hub.ts";
+import { decideRedirect, redirectChainProblem } from "../http/stages/redirect-hop.ts";
 import type { CallOptions } from "../http/stages/stage.ts";
 
 export interface FollowOptions extends Pick<CallOptions, "role" | "service" | "maxWaitMs" | "maxBreakerWaitMs"> {
@@ -12,72 +13,63 @@ export interface FollowOptions extends Pick<CallOptions, "role" | "service" | "m
 
 export interface FollowedResponse {
   readonly response: Dispatcher.ResponseData<unknown>;
-  /** Where the redirects led. */
+  /** The URL after all redirects. */
   readonly url: string;
-  readonly hops: number;
 }
 
-/** Permanent URLs lead over a registry, a repository and a content network; nobody needs more. */
+/** Permanent URLs redirect about four times: to a registry, a repository and a content network. */
 const REDIRECTS_MAX = 10;
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Goes where an address leads, hop by hop, each one a call of its own at the host it goes to. The hub could follow by
- * itself; here the way matters: plain http is left where https works, and where it ended is written down.
+ * Follows redirects with one call of the hub for each hop. The hub can follow redirects itself, but it does not replace
+ * http by https, and it does not return the final URL, which the manifest records.
  */
 export class RedirectFollower {
   readonly #hub: Hub;
-  /** By host: whether it answers over TLS. */
-  readonly #secure = new Map<string, Promise<boolean>>();
+  /** By host: whether it supports TLS. */
+  readonly #supportsTls = new Map<string, Promise<boolean>>();
 
   constructor(hub: Hub) {
     this.#hub = hub;
   }
 
-  /** Rejects with a DownloadError for ways that lead nowhere, and with what the hub rejects with. */
-  async follow(address: string, options: FollowOptions): Promise<FollowedResponse> {
-    const { method = "GET", headers, signal, ...call } = options;
-    const seen = new Set<string>();
-    let url = new URL(address);
-    for (let hops = 0; ; hops += 1) {
-      url = await this.#preferHttps(url, options);
-      if (seen.has(url.href)) throw new DownloadError(`${url.host} redirects in a circle`);
-      if (hops > REDIRECTS_MAX)
-        throw new DownloadError(`more than ${REDIRECTS_MAX} redirects, the last one to ${url.host}`);
-      seen.add(url.href);
-      const response = await this.#hub.request(url, {
-        ...call,
-        method,
-        headers: { ...headers },
-        signal: signal ?? null,
-      });
-      const location = fieldLine(response.headers["location"]);
-      if (!REDIRECTS.has(response.statusCode) || location === undefined) return { response, url: url.href, hops };
+  /** Rejects with a DownloadError for a loop, too many redirects or an invalid target, and with the errors of the hub. */
+  async follow(firstUrl: string, options: FollowOptions): Promise<FollowedResponse> {
+    const { method = "GET", signal, ...call } = options;
+    const visited: string[] = [];
+    let headers = { ...options.headers };
+    let target = new URL(firstUrl);
+    for (;;) {
+      const url = await this.#preferHttps(target, options);
+      const problem = redirectChainProblem(visited, url.href, { host: url.host, max: REDIRECTS_MAX });
+      if (problem !== undefined) throw new DownloadError(problem);
+      visited.push(url.href);
+      const response = await this.#hub.request(url, { ...call, method, headers, signal: signal ?? null });
+      const { statusCode: status } = response;
+      const decision = decideRedirect({ status, location: fieldLine(response.headers["location"]) }, { url, method });
+      if (decision.kind === "none") return { response, url: url.href };
       await response.body.dump();
-      const next = URL.parse(location, url.href);
-      if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
-        throw new DownloadError(`${url.host} redirects to what is no http or https address`);
-      }
-      // Nobody is told who we are by a stranger, and where it ended is written down.
-      next.username = "";
-      next.password = "";
-      url = next;
+      if (decision.kind === "invalid") throw new DownloadError(decision.message);
+      headers = Object.fromEntries(
+        Object.entries(headers).filter(([name]) => !decision.dropsHeader(name.toLowerCase())),
+      );
+      target = decision.url;
     }
   }
 
   async #preferHttps(url: URL, { service, signal }: FollowOptions): Promise<URL> {
-    // A port that somebody wrote down is the one that is meant.
+    // A URL with a port is not changed: https would need another port.
     if (url.protocol !== "http:" || url.port !== "") return url;
-    const known = this.#secure.get(url.host) ?? this.#answersOverTls(url.host, service, signal);
-    this.#secure.set(url.host, known);
+    const known = this.#supportsTls.get(url.host) ?? this.#probeTls(url.host, service, signal);
+    this.#supportsTls.set(url.host, known);
     if (!(await known)) return url;
     const secure = new URL(url);
     secure.protocol = "https:";
     return secure;
   }
 
-  /** One HEAD for each host and run, as a landing page: should it fail, no circuit of files or answers hears of it. */
-  async #answersOverTls(host: string, service: string | undefined, signal: AbortSignal | undefined): Promise<boolean> {
+  /** One HEAD request for each host and run. Its role is landing, so that a failure does not count in other circuits. */
+  async #probeTls(host: string, service: string | undefined, signal: AbortSignal | undefined): Promise<boolean> {
     try {
       const { body, statusCode } = await this.#hub.request(`https://${host}/`, {
         method: "HEAD",
@@ -91,7 +83,7 @@ export class RedirectFollower {
       return statusCode < 500;
     } catch (error) {
       signal?.throwIfAborted();
-      // Refused for a while: over http it would be refused as well, so that nothing is lost by staying secure.
+      // Refused by a limit or an open circuit, which would refuse http too: https loses nothing.
       return error instanceof RejectedError;
     }
   }

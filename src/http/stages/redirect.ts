@@ -1,19 +1,16 @@
 import { RedirectError } from "../../errors.ts";
 import { fieldLine, withoutHeaders } from "../headers.ts";
+import { decideRedirect, redirectChainProblem } from "./redirect-hop.ts";
 import { isReplayableBody } from "./replayable.ts";
 import { ResendingRequest } from "./resending-request.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Names of fields that prove who we are, by custom if not by standard. */
-const CREDENTIALS = /^(?:authorization|proxy-authorization|cookie|.*api[-_]?key.*|.*token.*|.*secret.*)$/;
-
-/** Which host a hop is charged to. */
+/** The name of an origin in policies, windows and circuits. */
 export type HostOf = (origin: string) => string;
 
 /**
- * Follows redirects for callers that do not do it themselves; fetch does. Each hop is a request of its own, charged to
- * its own host. Across origins no credentials go along.
+ * Follows redirects for calls with `maxRedirections`; fetch follows them itself. Each hop is a request of its own that
+ * uses the limits of its own host. Credentials are not sent to another origin.
  */
 export function redirectStage(hostOf: HostOf, next: SendRequest): SendRequest {
   return (request, sink) =>
@@ -35,10 +32,8 @@ class RedirectingRequest extends ResendingRequest {
   }
 
   protected withholds({ status, headers }: ResponseHead): boolean {
-    const location = fieldLine(headers["location"]);
-    if (!REDIRECTS.has(status) || location === undefined) return false;
     try {
-      this.#hop = this.#nextHop(status, location);
+      this.#hop = this.#nextHop(status, fieldLine(headers["location"]));
       return this.#hop !== undefined;
     } catch (error) {
       this.isOver = true;
@@ -51,7 +46,7 @@ class RedirectingRequest extends ResendingRequest {
     return false;
   }
 
-  /** Where to go is known; how the page about it ended does not matter. */
+  /** The next hop is sent whether the body of the redirect was complete or not. */
   protected onWithheldEnd(): void {
     if (this.#hop === undefined || this.isOver) return;
     this.#request = this.#hop;
@@ -59,37 +54,32 @@ class RedirectingRequest extends ResendingRequest {
     this.dispatch(this.#request);
   }
 
-  /** The next hop; undefined when the caller should see the redirect itself, because its body cannot be sent again. */
-  #nextHop(status: number, location: string): OutgoingRequest | undefined {
+  /**
+   * The next hop; undefined when the response is not a redirect, or when the request body cannot be sent again: then the
+   * caller gets the response itself.
+   */
+  #nextHop(status: number, location: string | undefined): OutgoingRequest | undefined {
     const { method, body, call } = this.#request;
-    const from = new URL(this.#request.path, this.#request.origin);
-    const to = URL.parse(location, from.href);
-    const trail = this.#visited;
-    if (to === null || (to.protocol !== "http:" && to.protocol !== "https:")) {
-      throw new RedirectError(`${from.host} redirects to what is no http or https address`);
-    }
-    const isRewritten = (status === 303 && method !== "HEAD") || (status < 303 && method === "POST");
-    if (!isRewritten && !isReplayableBody(body)) return undefined;
-    const isSameOrigin = to.origin === from.origin;
+    const url = new URL(this.#request.path, this.#request.origin);
+    const decision = decideRedirect({ status, location }, { url, method });
+    if (decision.kind === "none") return undefined;
+    if (decision.kind === "invalid") throw new RedirectError(decision.message);
+    if (!decision.dropsBody && !isReplayableBody(body)) return undefined;
+    const { origin, host, pathname, search } = decision.url;
     const hop: OutgoingRequest = {
       ...this.#request,
-      origin: to.origin,
-      host: this.#hostOf(to.origin),
-      path: `${to.pathname}${to.search}`,
-      method: isRewritten ? "GET" : method,
-      body: isRewritten ? null : body,
-      headers: withoutHeaders(
-        this.#request.headers,
-        name =>
-          name === "host" || (isRewritten && name.startsWith("content-")) || (!isSameOrigin && CREDENTIALS.test(name)),
-      ),
+      origin,
+      host: this.#hostOf(origin),
+      path: `${pathname}${search}`,
+      method: decision.method,
+      body: decision.dropsBody ? null : body,
+      headers: withoutHeaders(this.#request.headers, decision.dropsHeader),
     };
     const key = hopKey(hop);
-    if (trail.includes(key)) throw new RedirectError(`a redirect loop of ${trail.length}, back to ${to.host}`);
-    if (trail.length > (call.maxRedirections ?? 0)) {
-      throw new RedirectError(`more than ${call.maxRedirections} redirects, the last one to ${to.host}`);
-    }
-    trail.push(key);
+    const limits = { host, max: call.maxRedirections ?? 0, limitName: "maxRedirections" };
+    const problem = redirectChainProblem(this.#visited, key, limits);
+    if (problem !== undefined) throw new RedirectError(problem);
+    this.#visited.push(key);
     return hop;
   }
 }

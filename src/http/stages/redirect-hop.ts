@@ -1,0 +1,67 @@
+/** Decides where a redirect leads and what goes along. The hub, ontofetch and the harvester send the hops themselves. */
+
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** Headers that carry credentials, by standard or by custom. They are not sent to another origin. */
+const CREDENTIALS = /^(?:authorization|proxy-authorization|cookie|.*api[-_]?key.*|.*token.*|.*secret.*)$/;
+
+export interface RedirectingResponse {
+  readonly status: number;
+  /** The `Location` field. */
+  readonly location: string | undefined;
+}
+
+export interface RedirectHop {
+  readonly kind: "hop";
+  /** Without fragment, and without user name and password, which a redirecting server must not choose. */
+  readonly url: URL;
+  readonly method: string;
+  /** Whether the method has become GET, so that the request has no body any more. */
+  readonly dropsBody: boolean;
+  /** Whether a header of the request must not be sent to the next hop. The name is in lower case. */
+  readonly dropsHeader: (name: string) => boolean;
+}
+
+export type RedirectDecision =
+  | RedirectHop
+  /** The response is not a redirect. */
+  | { readonly kind: "none" }
+  /** The redirect cannot be followed. */
+  | { readonly kind: "invalid"; readonly message: string };
+
+export function decideRedirect(
+  { status, location }: RedirectingResponse,
+  { url: from, method }: { readonly url: URL; readonly method: string },
+): RedirectDecision {
+  if (!REDIRECT_STATUSES.has(status) || location === undefined) return { kind: "none" };
+  const url = URL.parse(location, from.href);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    return { kind: "invalid", message: `${from.host} redirects to a URL that is not http or https` };
+  }
+  url.username = "";
+  url.password = "";
+  url.hash = "";
+  const dropsBody = (status === 303 && method !== "HEAD") || (status < 303 && method === "POST");
+  const isSameOrigin = url.origin === from.origin;
+  return {
+    kind: "hop",
+    url,
+    method: dropsBody ? "GET" : method,
+    dropsBody,
+    dropsHeader: name =>
+      name === "host" || (dropsBody && name.startsWith("content-")) || (!isSameOrigin && CREDENTIALS.test(name)),
+  };
+}
+
+/**
+ * Why a chain of redirects ends before `next`; undefined if it may go on. `visited` holds the requests of the chain so
+ * far, the first one included. `limitName` is the option that sets `max`, if there is one.
+ */
+export function redirectChainProblem(
+  visited: readonly string[],
+  next: string,
+  { host, max, limitName }: { readonly host: string; readonly max: number; readonly limitName?: string },
+): string | undefined {
+  if (visited.includes(next)) return `redirect loop: the URL at ${host} was already visited`;
+  if (visited.length <= max) return undefined;
+  return `more than ${max} redirects${limitName === undefined ? "" : ` (${limitName})`}; the last one leads to ${host}`;
+}
