@@ -76,7 +76,7 @@ export class OntologyManager {
     this.#time = time;
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
     this.#gate = new Gate(limits, time, { listener, store });
-    this.#cooldowns = store && new SharedCooldowns(store, time, (key, ms) => this.#gate.hold(key, ROLE, ms));
+    this.#cooldowns = store && new SharedCooldowns(store, time);
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
@@ -92,7 +92,8 @@ export class OntologyManager {
   ): Promise<OntologyGrant> {
     const key = keyOf(service, host);
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
-    await this.#cooldowns?.refresh(key);
+    const cooldownMs = (await this.#cooldowns?.readRemainingMs(key)) ?? 0;
+    if (cooldownMs > 0) this.#gate.hold(key, ROLE, cooldownMs);
     const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs, stamp: "granted" });
     return { key, waitedMs };
   }

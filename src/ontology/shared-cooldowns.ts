@@ -14,14 +14,11 @@ const KNOWN_KEYS_MAX = 1024;
 export class SharedCooldowns {
   readonly #store: Store;
   readonly #time: Time;
-  readonly #hold: (key: string, ms: number) => void;
   readonly #readUs = new Map<string, number>();
 
-  /** `hold` receives the remaining time of a cooldown that `refresh` has read from the store. */
-  constructor(store: Store, time: Time, hold: (key: string, ms: number) => void) {
+  constructor(store: Store, time: Time) {
     this.#store = store;
     this.#time = time;
-    this.#hold = hold;
   }
 
   /** Writes a cooldown to the store. If the store is unavailable, only this process keeps the cooldown. */
@@ -34,16 +31,15 @@ export class SharedCooldowns {
     await change.catch(() => undefined);
   }
 
-  /** Reads the cooldown of a key from the store and applies it with `hold`. */
-  async refresh(key: string): Promise<void> {
+  /** Milliseconds until the cooldown in the store ends; 0 if there is none, or if it was read a moment ago. */
+  async readRemainingMs(key: string): Promise<number> {
     const readUs = this.#readUs.get(key);
-    if (readUs !== undefined && this.#time.monotonicUs() - readUs < FRESH_US) return;
-    const seen = await this.#store.read<CooldownRecord>(recordNameOf(key)).catch(() => undefined);
+    if (readUs !== undefined && this.#time.monotonicUs() - readUs < FRESH_US) return 0;
+    const stored = await this.#store.read<CooldownRecord>(recordNameOf(key)).catch(() => undefined);
     if (this.#readUs.size >= KNOWN_KEYS_MAX) this.#readUs.clear();
     this.#readUs.set(key, this.#time.monotonicUs());
-    if (seen?.record === undefined) return;
-    const leftMs = (seen.record.untilUs - seen.nowUs) / 1000;
-    if (leftMs > 0) this.#hold(key, leftMs);
+    if (stored?.record === undefined) return 0;
+    return Math.max(0, (stored.record.untilUs - stored.nowUs) / 1000);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TargetFormat } from "../format.ts";
-import { found, JSON_ONLY, type OntologyResolver, readJson, refused, textAt, valueAt } from "../resolver.ts";
+import { readJson, textAt, valueAt } from "../registry-json.ts";
+import { found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
 
 const API = "https://data.bioontology.org/ontologies/";
 const LANGUAGES: Readonly<Record<string, TargetFormat>> = { OWL: "owl", OBO: "obo", SKOS: "owl" };

@@ -1,15 +1,6 @@
 import type { TargetFormat } from "../format.ts";
-import {
-  chooseOffer,
-  found,
-  JSON_ONLY,
-  type OntologyResolver,
-  readJson,
-  refused,
-  textAt,
-  valueAt,
-  webUrlWithoutCredentials,
-} from "../resolver.ts";
+import { readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
+import { chooseOffer, found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
 
 const API = "https://bioregistry.io/api/registry/";
 const FIELDS: Readonly<Record<string, TargetFormat>> = {

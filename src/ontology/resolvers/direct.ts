@@ -1,12 +1,6 @@
 import { formatOfName } from "../format.ts";
-import {
-  found,
-  type OntologyFinding,
-  type OntologyResolver,
-  refused,
-  type Source,
-  webUrlWithoutCredentials,
-} from "../resolver.ts";
+import { webUrlWithoutCredentials } from "../registry-json.ts";
+import { found, type OntologyFinding, type OntologyResolver, refused, type Source } from "../resolver.ts";
 
 /** Many namespace URLs return HTML to a request that accepts any format. */
 const RDF_FIRST = "text/turtle, application/rdf+xml;q=0.9, application/ld+json;q=0.8, */*;q=0.1";

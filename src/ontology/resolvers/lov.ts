@@ -1,15 +1,6 @@
 import { formatOfName } from "../format.ts";
-import {
-  found,
-  JSON_ONLY,
-  listAt,
-  type OntologyResolver,
-  readJson,
-  refused,
-  textAt,
-  valueAt,
-  webUrlWithoutCredentials,
-} from "../resolver.ts";
+import { listAt, readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
+import { found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
 
 const API = "https://lov.linkeddata.es/dataset/lov/api/v2/vocabulary/info";
 

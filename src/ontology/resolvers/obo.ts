@@ -1,17 +1,6 @@
 import { formatOfName } from "../format.ts";
-import {
-  chooseOffer,
-  found,
-  JSON_ONLY,
-  listAt,
-  type OntologyResolver,
-  readJson,
-  refused,
-  type Source,
-  textAt,
-  valueAt,
-  webUrlWithoutCredentials,
-} from "../resolver.ts";
+import { listAt, readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
+import { chooseOffer, found, JSON_ONLY, type OntologyResolver, refused, type Source } from "../resolver.ts";
 
 const REGISTRY = "https://obofoundry.org/registry/ontologies.jsonld";
 const PURL = "http://purl.obolibrary.org/obo/";

@@ -1,14 +1,6 @@
 import { formatOfName } from "../format.ts";
-import {
-  found,
-  JSON_ONLY,
-  type OntologyResolver,
-  readJson,
-  refused,
-  textAt,
-  valueAt,
-  webUrlWithoutCredentials,
-} from "../resolver.ts";
+import { readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
+import { found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
 
 const API = "https://www.ebi.ac.uk/ols4/api/ontologies/";
 
