@@ -7,9 +7,10 @@ import { type Assignment, assemble, sourceOfPath } from "../policy/layer.ts";
 import { problemsOf } from "../policy/validation.ts";
 import { readOntofetchEnvironment, SOURCES_VARIABLE } from "./ontofetch-environment.ts";
 import type { Source } from "./resolver.ts";
-import { RESOLVERS, SERVICES } from "./resolvers/all.ts";
+import { SERVICES } from "./resolvers/all.ts";
 import { type OntologyRates, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
-import { type SourcesFile, sourcesSchema } from "./sources-schema.ts";
+import { type ReportProblem, sourceOf } from "./source-settings.ts";
+import { sourcesSchema } from "./sources-schema.ts";
 
 /** Values of command line flags. Each replaces the environment variable and the key of `sources.yaml`. */
 export interface OntofetchFlags {
@@ -67,10 +68,6 @@ const DEFAULTS = {
 } as const;
 /** Relative paths in the file start at its folder; those of flags and variables start at the working directory. */
 const PATHS = ["store", "lockfile", "ratelimit.shared_dir"];
-/** Query parameters that usually hold a secret. The URL is written to the lockfile and to manifests. */
-const SECRET_PARAMETER =
-  /^(?:(?:.*[-_])?(?:api[-_]?key|key|secret|password|passwd|pwd|sig|signature|credentials?|jwt)|.*token|auth(?:orization)?|x-(?:amz|goog)-.*)$/i;
-
 /** The absolute path of `sources.yaml`. */
 export function sourcesFile(flags: OntofetchFlags, env: Environment, cwd: string): string {
   return resolve(cwd, flags.sources ?? (env[SOURCES_VARIABLE] || DEFAULT_SOURCES_FILE));
@@ -121,45 +118,6 @@ export async function loadOntofetchSettings(
     sharedDir: shared_dir,
     sources,
   };
-}
-
-type ReportProblem = (path: readonly string[], message: string) => void;
-
-function sourceOf(id: string, { sources, defaults }: SourcesFile, reportProblem: ReportProblem): Source {
-  const {
-    resolver: name = defaults.resolver ?? "obo",
-    target_formats = defaults.target_formats ?? [],
-    extras = {},
-  } = sources[id] ?? {};
-  const path = ["sources", id];
-  const resolver = RESOLVERS.get(name);
-  if (resolver === undefined) {
-    const meant = nearest(name, RESOLVERS.keys());
-    const hint = meant === undefined ? `valid: ${[...RESOLVERS.keys()].join(", ")}` : `did you mean ${meant}?`;
-    reportProblem([...path, "resolver"], `unknown resolver ${JSON.stringify(name)}; ${hint}`);
-  }
-  const known = Object.keys(resolver?.extras ?? extras);
-  for (const key of Object.keys(extras)) {
-    if (known.includes(key)) continue;
-    const meant = nearest(key, known);
-    const hint = meant === undefined ? `valid: ${known.join(", ")}` : `did you mean ${meant}?`;
-    reportProblem([...path, "extras", key], `unknown key in extras of resolver ${name}; ${hint}`);
-  }
-  for (const key of resolver?.requires ?? []) {
-    if (!Object.hasOwn(extras, key))
-      reportProblem([...path, "extras"], `resolver ${name} requires ${key}: ${resolver?.extras[key]}`);
-  }
-  const url = URL.parse(String(extras["url"] ?? ""));
-  const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
-  // Some services take a token as user name: `https://ghp_…@host/`.
-  if (secret !== undefined || (url?.username ?? "") !== "" || (url?.password ?? "") !== "") {
-    reportProblem(
-      [...path, "extras", "url"],
-      "contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
-    );
-  }
-  const texts = Object.entries(extras).map(([key, value]) => [key, String(value)] as const);
-  return { id, resolver: name, targetFormats: target_formats, extras: Object.fromEntries(texts) };
 }
 
 function ratesOf(ratelimit: OntologySettings, reportProblem: ReportProblem): OntologyRates | undefined {

@@ -1,0 +1,49 @@
+import { nearest } from "../core/text/nearest.ts";
+import type { Source } from "./resolver.ts";
+import { RESOLVERS } from "./resolvers/all.ts";
+import type { SourcesFile } from "./sources-schema.ts";
+
+/** Receives a problem with the path of its key in `sources.yaml`. */
+export type ReportProblem = (path: readonly string[], message: string) => void;
+
+/** Query parameters that usually hold a secret. The URL is written to the lockfile and to manifests. */
+const SECRET_PARAMETER =
+  /^(?:(?:.*[-_])?(?:api[-_]?key|key|secret|password|passwd|pwd|sig|signature|credentials?|jwt)|.*token|auth(?:orization)?|x-(?:amz|goog)-.*)$/i;
+
+/** One entry of `sources` with its inherited values. Problems are reported, not thrown, so that all are found at once. */
+export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportProblem: ReportProblem): Source {
+  const {
+    resolver: name = defaults.resolver ?? "obo",
+    target_formats = defaults.target_formats ?? [],
+    extras = {},
+  } = sources[id] ?? {};
+  const path = ["sources", id];
+  const resolver = RESOLVERS.get(name);
+  if (resolver === undefined) {
+    const meant = nearest(name, RESOLVERS.keys());
+    const hint = meant === undefined ? `valid: ${[...RESOLVERS.keys()].join(", ")}` : `did you mean ${meant}?`;
+    reportProblem([...path, "resolver"], `unknown resolver ${JSON.stringify(name)}; ${hint}`);
+  }
+  const known = Object.keys(resolver?.extras ?? extras);
+  for (const key of Object.keys(extras)) {
+    if (known.includes(key)) continue;
+    const meant = nearest(key, known);
+    const hint = meant === undefined ? `valid: ${known.join(", ")}` : `did you mean ${meant}?`;
+    reportProblem([...path, "extras", key], `unknown key in extras of resolver ${name}; ${hint}`);
+  }
+  for (const key of resolver?.requires ?? []) {
+    if (!Object.hasOwn(extras, key))
+      reportProblem([...path, "extras"], `resolver ${name} requires ${key}: ${resolver?.extras[key]}`);
+  }
+  const url = URL.parse(String(extras["url"] ?? ""));
+  const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
+  // Some services take a token as user name: `https://ghp_…@host/`.
+  if (secret !== undefined || (url?.username ?? "") !== "" || (url?.password ?? "") !== "") {
+    reportProblem(
+      [...path, "extras", "url"],
+      "contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
+    );
+  }
+  const texts = Object.entries(extras).map(([key, value]) => [key, String(value)] as const);
+  return { id, resolver: name, targetFormats: target_formats, extras: Object.fromEntries(texts) };
+}
