@@ -1,65 +1,12 @@
 import assert from "node:assert/strict";
-import { appendFile, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { internetFor, projectFor } from "../../test/ontology/kit.ts";
-import { outcomes } from "../../test/ontology/outcomes.ts";
-import { formatLock, readLock } from "./lockfile.ts";
-import { diffPlan } from "./plan-diff.ts";
+import { readLock } from "./lockfile.ts";
 
 const SOURCES =
   "ratelimit: { default: 100/second }\nsources:\n  finch: { resolver: ols }\n  fern: { resolver: bioregistry, target_formats: [json] }\n";
-
-test("a frozen pull uses the stored file without a request, or downloads it from the locked URL", async t => {
-  const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
-  const [finch] = await project.pull();
-  assert.ok(finch !== undefined && finch.outcome === "fetched");
-  const before = await internet.ledger();
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), { finch: "kept", fern: "kept" });
-  assert.equal((await internet.ledger()).requests, before.requests);
-
-  await rm(join(project.folder, "ontologies"), { recursive: true });
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), { finch: "fetched", fern: "fetched" });
-  const { hosts } = await internet.ledger();
-  assert.equal(hosts["www.ebi.ac.uk"]?.requests, before.hosts["www.ebi.ac.uk"]?.requests);
-});
-
-test("a frozen pull fails for a source that differs from the lockfile, and stores nothing for it", async t => {
-  const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
-  await project.pull();
-  const file = join(project.folder, "ontologies.lock.json");
-  const text = await readFile(file, "utf8");
-  const lock = new Map(await readLock(file));
-  const fern = lock.get("fern");
-  assert.ok(fern);
-  await writeFile(file, formatLock(lock.set("fern", { ...fern, sha256: "0".repeat(64) })));
-  const changed = outcomes(await project.pull({ isFrozen: true }));
-  assert.match(changed["fern"] ?? "", /^sha256 differs from the lockfile: [0-9a-f]{12}…, expected 000000000000…$/);
-  assert.equal(changed["finch"], "kept");
-
-  // A file that was damaged on disk is downloaded again, although its manifest is unchanged.
-  await writeFile(file, text);
-  const stored = join(project.folder, "ontologies", "finch", lock.get("finch")?.version ?? "", "finch.ttl");
-  const bytes = await readFile(stored);
-  await writeFile(stored, Buffer.alloc(bytes.length, "x"));
-  assert.equal(outcomes(await project.pull({ isFrozen: true }))["finch"], "fetched");
-  assert.ok((await readFile(stored)).equals(bytes));
-
-  await project.write(`${SOURCES.replace("[json]", "[json, owl]")}  moss: { resolver: lov }\n`);
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
-    finch: "kept",
-    fern: "sources.yaml has changed since the lockfile was written (run ontofetch pull without --frozen)",
-    moss: "not in the lockfile (run ontofetch pull without --frozen)",
-  });
-  await project.write("sources:\n  finch: { resolver: ols }\n");
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
-    finch: "kept",
-    fern: "in the lockfile, but no longer in sources.yaml",
-  });
-  assert.equal(await readFile(file, "utf8"), text);
-});
 
 test("a damaged lockfile is an error and is not overwritten", async t => {
   const internet = await internetFor(t);
@@ -89,40 +36,4 @@ test("a pull of some ids keeps the other entries of the lockfile; a pull of all 
   await project.write("sources:\n  fern: { resolver: bioregistry, target_formats: [json] }\n");
   await project.pull();
   assert.deepEqual([...(await readLock(file)).keys()], ["fern"]);
-});
-
-test("a plan lists URL, size and licence of each file, and its differences from the lockfile", async t => {
-  const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
-  const [finch, fern] = await project.plan();
-  const known = internet.ontologies.find(({ id }) => id === "fern");
-  const copy = known?.copies.find(({ format }) => format === "json");
-  assert.ok(finch?.kind === "fetch" && fern?.kind === "fetch");
-  assert.deepEqual(
-    [fern.url, fern.format, fern.version, fern.licence, fern.bytes],
-    [copy?.url, "json", known?.version, "CC-BY-4.0", copy?.bytes],
-  );
-  const file = join(project.folder, "ontologies.lock.json");
-  const changes = async () =>
-    diffPlan(await project.plan(), await readLock(file)).map(({ id, change }) => [id, change]);
-  assert.deepEqual(await changes(), [
-    ["finch", "added"],
-    ["fern", "added"],
-  ]);
-  await project.pull();
-  assert.deepEqual(await changes(), [
-    ["finch", "same"],
-    ["fern", "same"],
-  ]);
-  const lock = new Map(await readLock(file));
-  const locked = lock.get("finch");
-  assert.ok(locked);
-  await writeFile(file, formatLock(lock.set("finch", { ...locked, etag: '"older"' }).set("moss", locked)));
-  await project.write(SOURCES.replace("  fern:", "  missing: { resolver: lov }\n  fern:"));
-  assert.deepEqual(await changes(), [
-    ["finch", "changed"],
-    ["missing", "unknown"],
-    ["fern", "same"],
-    ["moss", "removed"],
-  ]);
 });

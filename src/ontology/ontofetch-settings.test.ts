@@ -103,3 +103,17 @@ test("a missing sources.yaml is reported with the command that creates one", asy
   const missing = loadOntofetchSettings({}, {}, join(folder, "empty"));
   await assert.rejects(missing, { message: 'sources.yaml: file not found; create one with "ontofetch init"' });
 });
+
+test("a URL with a token is refused; parameters with similar names are accepted", async () => {
+  const loadUrl = (url: string) => load(`sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  for (const url of [
+    "https://ghp_token@x.example/x.obo",
+    "https://x.example/x.obo?private_token=1",
+    "https://x.example/x.obo?X-Goog-Signature=1",
+    "https://x.example/x.obo?auth=1",
+  ]) {
+    await assert.rejects(loadUrl(url), /contains a secret/, url);
+  }
+  const plain = "https://x.example/x.obo?author=a&keyword=b&signed=no";
+  assert.equal((await loadUrl(plain)).sources[0]?.extras["url"], plain);
+});

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
@@ -147,6 +148,16 @@ test("prune keeps the newest versions and those in the lockfile", async t => {
   );
   assert.match((await run("prune --keep 2")).stdout, /^x 2026-11-02: removed, 80 B\n1 version, 80 B\n$/);
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
+});
+
+test("prune deletes the draft of a killed process", async t => {
+  const { folder, run } = await setUp(t);
+  await run("pull");
+  const draft = join(folder, "ontologies", ".ontofetch", "drafts", "x");
+  await mkdir(draft, { recursive: true });
+  await writeFile(join(draft, "half.obo"), file("2026-11-02"));
+  assert.equal((await run("prune --keep 1")).exitCode, 0);
+  assert.equal(existsSync(draft), false);
 });
 
 test("doctor reports what is missing and prints no secret", async t => {

@@ -3,10 +3,12 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { NetworkOptions } from "../../src/http/hub-options.ts";
 import { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "../../src/ontology/ontofetch.ts";
 import { loadOntofetchSettings } from "../../src/ontology/ontofetch-settings.ts";
 import type { PlanItem } from "../../src/ontology/planner.ts";
 import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
+import { serve } from "../http/kit.ts";
 
 export function folderFor(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "ontofetch-"));
@@ -32,7 +34,7 @@ export interface Project {
 
 export async function projectFor(
   t: TestContext,
-  internet: Pick<Internet, "network">,
+  internet: { readonly network: NetworkOptions },
   sources: string,
 ): Promise<Project> {
   const folder = folderFor(t);
@@ -61,4 +63,12 @@ export async function projectFor(
   };
   await project.write(sources);
   return project;
+}
+
+/** A project with one source, `x`, which a test server serves. */
+export async function projectAt(t: TestContext, handler: Parameters<typeof serve>[1]) {
+  const server = await serve(t, handler);
+  const url = `${server.origin}/x.obo`;
+  const sources = `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`;
+  return { server, project: await projectFor(t, { network: {} }, sources) };
 }

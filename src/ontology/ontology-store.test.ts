@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { projectAt } from "../../test/ontology/kit.ts";
+import { outcomes } from "../../test/ontology/outcomes.ts";
+
+const OBO = "format-version: 1.2\nontology: x\n\n[Term]\nid: X:1\nname: one\n";
+
+test("the next pull deletes the draft of a killed process", async t => {
+  const { project } = await projectAt(t, (_, response) => response.end(OBO));
+  const draft = join(project.folder, "ontologies", ".ontofetch", "drafts", "x");
+  mkdirSync(draft, { recursive: true });
+  writeFileSync(join(draft, "half.obo"), OBO);
+  assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
+  const [version = ""] = readdirSync(join(project.folder, "ontologies", "x"));
+  assert.deepEqual(readdirSync(join(project.folder, "ontologies", "x", version)).sort(), ["manifest.json", "x.obo"]);
+  assert.equal(existsSync(draft), false);
+});

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { internetFor, projectFor } from "../../test/ontology/kit.ts";
+import { formatLock, readLock } from "./lockfile.ts";
+import { diffPlan } from "./plan-diff.ts";
+
+const SOURCES =
+  "ratelimit: { default: 100/second }\nsources:\n  finch: { resolver: ols }\n  fern: { resolver: bioregistry, target_formats: [json] }\n";
+
+test("a plan lists URL, size and licence of each file, and its differences from the lockfile", async t => {
+  const internet = await internetFor(t);
+  const project = await projectFor(t, internet, SOURCES);
+  const [finch, fern] = await project.plan();
+  const known = internet.ontologies.find(({ id }) => id === "fern");
+  const copy = known?.copies.find(({ format }) => format === "json");
+  assert.ok(finch?.kind === "fetch" && fern?.kind === "fetch");
+  assert.deepEqual(
+    [fern.url, fern.format, fern.version, fern.licence, fern.bytes],
+    [copy?.url, "json", known?.version, "CC-BY-4.0", copy?.bytes],
+  );
+  const file = join(project.folder, "ontologies.lock.json");
+  const changes = async () =>
+    diffPlan(await project.plan(), await readLock(file)).map(({ id, change }) => [id, change]);
+  assert.deepEqual(await changes(), [
+    ["finch", "added"],
+    ["fern", "added"],
+  ]);
+  await project.pull();
+  assert.deepEqual(await changes(), [
+    ["finch", "same"],
+    ["fern", "same"],
+  ]);
+  const lock = new Map(await readLock(file));
+  const locked = lock.get("finch");
+  assert.ok(locked);
+  await writeFile(file, formatLock(lock.set("finch", { ...locked, etag: '"older"' }).set("moss", locked)));
+  await project.write(SOURCES.replace("  fern:", "  missing: { resolver: lov }\n  fern:"));
+  assert.deepEqual(await changes(), [
+    ["finch", "changed"],
+    ["missing", "unknown"],
+    ["fern", "same"],
+    ["moss", "removed"],
+  ]);
+});
