@@ -1,6 +1,6 @@
 /**
- * `docstokg/ontology`: rate limits for keys of the form `service:host` (`initManager`, `acquire`, `cooldownFor`), and the
- * program `ontofetch` as the class `Ontofetch`.
+ * `docstokg/ontology`: rate limits for keys of the form `service:host` (`initManager`, `acquire`, `cooldownFor`), and
+ * the program `ontofetch` as the class `Ontofetch`.
  */
 export type { Rate } from "./core/limits/rate.ts";
 export { ConfigError, isDocstokgError, RateLimitExceeded } from "./errors.ts";

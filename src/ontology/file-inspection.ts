@@ -11,7 +11,10 @@ import {
   type WrongContent,
 } from "./format.ts";
 
-/** How a file is checked. `full`: beginning, end, and a parser over all of it. `end`: beginning and end. `none`: beginning. */
+/**
+ * How a file is checked. `full`: beginning, end, and a parser over all of it. `end`: beginning and end. `none`:
+ * beginning.
+ */
 export type CheckDepth = "full" | "end" | "none";
 
 /** The checks that a file has passed, as written to its manifest. */

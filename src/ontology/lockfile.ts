@@ -10,7 +10,9 @@ import { ontologyId } from "./sources-schema.ts";
 
 const entrySchema = z.strictObject({
   resolver: z.string(),
-  /** `resolver`, `target_formats` and `extras` decide which file is meant; `--frozen` compares them with `sources.yaml`. */
+  /**
+   * `resolver`, `target_formats` and `extras` decide which file is meant; `--frozen` compares them with `sources.yaml`.
+   */
   target_formats: z.array(z.string()),
   extras: z.record(z.string(), z.string()),
   url: z.string(),

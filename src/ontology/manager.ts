@@ -16,15 +16,15 @@ import { SharedCooldowns } from "./shared-cooldowns.ts";
 export interface OntologyManagerOptions {
   /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
-  /** Receives an event for each grant, refusal and cooldown. @default no listener */
+  /** Receives the events of the rate limiter: grants, refusals, cooldowns. @default no listener */
   readonly listener?: Listener<LimiterEvent> | undefined;
 }
 
 /** Options of `acquire`. */
 export interface OntologyAcquireOptions {
   /**
-   * `block` waits in the queue without a time limit; `fail` never waits and rejects with RateLimitExceeded. It has nothing
-   * to do with `mode: enforce | shadow` of the policy, which says whether a limit is applied at all.
+   * `block` waits in the queue without a time limit; `fail` never waits and rejects with RateLimitExceeded. It has
+   * nothing to do with `mode: enforce | shadow` of the policy, which says whether a limit is applied at all.
    * @default "block"
    */
   readonly mode?: "block" | "fail" | undefined;
@@ -42,7 +42,7 @@ export interface OntologyGrant {
   readonly waitedMs: number;
 }
 
-/** The gate wants a role. Keys of this module have no roles, so one role serves them all. */
+/** The gate requires a role. Keys of this module have no roles, so one role serves them all. */
 const ROLE = "metadata";
 /** The name of the SQLite file in `shared_dir`. */
 const SHARED_FILE = "ratelimits.db";
@@ -83,7 +83,8 @@ export class OntologyManager {
   /**
    * Waits until one request to `host` of `service` is permitted.
    * @param host without it, the request counts under the key `service:default`.
-   * @throws RateLimitExceeded in mode `fail`; the signal's reason after an abort; RangeError for an invalid name or weight.
+   * @throws RateLimitExceeded in mode `fail`; the signal's reason after an abort; RangeError for an invalid name or
+   * weight.
    */
   async acquire(
     service: string,
@@ -99,8 +100,9 @@ export class OntologyManager {
   }
 
   /**
-   * Blocks the key for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier one, never the
-   * reverse. In this process it holds at once; the promise resolves when the processes that share the folder can read it.
+   * Blocks the key for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier one, never
+   * the reverse. In this process it holds at once; the promise resolves when the processes that share the folder can
+   * read it.
    * @param key `service:host`, as `acquire` returns it.
    * @throws RangeError for a negative number of seconds or an invalid key.
    */

@@ -15,7 +15,10 @@ interface PulledFile {
   readonly now: string;
 }
 
-/** The manifest of a valid file. The version stated in the file takes precedence over the one that the service announced. */
+/**
+ * The manifest of a valid file. The version stated in the file takes precedence over the one that the service
+ * announced.
+ */
 export function buildManifest(
   { source, service, url, version, licence }: PlanEntry,
   { saved, unpackedFile, found, finalUrl, now }: PulledFile,

@@ -28,7 +28,10 @@ const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; rea
 export const SOURCES_VARIABLE = "ONTOFETCH_SOURCES";
 export const ONTOFETCH_VARIABLES: readonly string[] = [SOURCES_VARIABLE, ...Object.keys(VARIABLES)];
 
-/** An empty variable is ignored. An unknown name is a problem, so that a typing error does not leave the default in force. */
+/**
+ * An empty variable is ignored. An unknown name is a problem, so that a typing error does not leave the default in
+ * force.
+ */
 export function readOntofetchEnvironment(env: Environment): {
   readonly assignments: readonly Assignment[];
   readonly problems: readonly ConfigProblem[];

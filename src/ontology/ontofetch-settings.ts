@@ -48,7 +48,10 @@ export interface OntofetchSettings {
   readonly maxFileBytes: number;
   /** How many files are downloaded at a time, over all hosts; 1 to 16. @default 4 */
   readonly parallel: number;
-  /** Whether requests to private networks are permitted, also for hosts named by registries and redirects. @default false */
+  /**
+   * Whether requests to private networks are permitted, also for hosts named by registries and redirects.
+   * @default false
+   */
   readonly allowsPrivate: boolean;
   /** The rate limits of the services. */
   readonly rates: OntologyRates;

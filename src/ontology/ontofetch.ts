@@ -22,7 +22,10 @@ import type { Source } from "./resolver.ts";
 export interface OntofetchOptions {
   /** Environment variables: API keys, identities and `DOCSTOKG_*`. Usually `process.env`. */
   readonly env: Environment;
-  /** Network options of the hub: proxy, TLS, replaced addresses. `allow_private` of the settings replaces `allowPrivate`. */
+  /**
+   * Network options of the hub, such as `connectTo`, `tls` and timeouts. `allow_private` of the settings replaces
+   * `allowPrivate`.
+   */
   readonly network?: NetworkOptions | undefined;
   /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
@@ -107,7 +110,10 @@ export class Ontofetch {
     this.#follower = new RedirectFollower(hub);
   }
 
-  /** Opens the hub, its cache and, with `sharedDir`, the shared store. @throws ConfigError if a folder cannot be created. */
+  /**
+   * Opens the hub, its cache and, with `sharedDir`, the shared store.
+   * @throws ConfigError if a folder cannot be created.
+   */
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
     const { env, network, time, listener } = options;
     const usage = new RateUsageCounter();
@@ -127,8 +133,8 @@ export class Ontofetch {
   }
 
   /**
-   * Downloads, checks and stores the ontologies that are new or changed, then updates the lockfile. A failed source is a
-   * result, not an error. After an abort the store stays valid, and the next pull resumes partial files.
+   * Downloads, checks and stores the ontologies that are new or changed, then updates the lockfile. A failed source is
+   * a result, not an error. After an abort the store stays valid, and the next pull resumes partial files.
    */
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
     const { isFrozen = false, isAll = false, onResult } = options;
@@ -216,7 +222,10 @@ export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sha
   return join(sharedDir ?? join(store, ".ontofetch"), "ratelimits.jsonl");
 }
 
-/** Runs `parallel` items at a time. After the first error no item is started; the error is thrown when the running ones end. */
+/**
+ * Runs `parallel` items at a time. After the first error no item is started; the error is thrown when the running ones
+ * end.
+ */
 async function runPool<Item, Result>(
   items: readonly Item[],
   parallel: number,

@@ -28,8 +28,9 @@ const FILES_AT_A_TIME = 2;
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
- * Creates a hub in which each service is a policy group with `per_host: true`, so its keys are `service:host`. The limits
- * of hosts in the shipped policy apply too. With `sharedDir`, all processes that use the folder share the limits.
+ * Creates a hub in which each service is a policy group with `per_host: true`, so its keys are `service:host`. The
+ * limits of hosts in the shipped policy apply too. With `sharedDir`, all processes that use the folder share the
+ * limits.
  */
 export async function createOntologyHub(
   {

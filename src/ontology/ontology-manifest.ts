@@ -41,7 +41,9 @@ export interface OntologyManifest {
   readonly last_modified: string | null;
   /** The licence that the service states; null if it states none. */
   readonly licence: string | null;
-  /** How the file was checked: the depth (`full`, `end`, `none`), and how many statements of which kind a parser found. */
+  /**
+   * How the file was checked: the depth (`full`, `end`, `none`), and how many statements of which kind a parser found.
+   */
   readonly checks: {
     readonly depth: string;
     readonly statements?: number | undefined;

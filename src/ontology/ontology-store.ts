@@ -24,8 +24,8 @@ const INTERNAL_FOLDER = ".ontofetch";
 const MANIFEST = "manifest.json";
 
 /**
- * Ontology files as `<id>/<version>/<id>.<extension>`, each with its manifest. A version appears complete, by one rename,
- * or not at all, and its file is never modified afterwards.
+ * Ontology files as `<id>/<version>/<id>.<extension>`, each with its manifest. A version appears complete, by one
+ * rename, or not at all, and its file is never modified afterwards.
  */
 export class OntologyStore {
   /** Absolute path of the store folder. */

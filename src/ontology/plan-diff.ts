@@ -12,8 +12,8 @@ export interface PlanChange {
 }
 
 /**
- * What a pull would change. The version is often stated only inside the file, so the validators of the server are compared
- * instead: the ETag, or Last-Modified if one side has no ETag.
+ * What a pull would change. The version is often stated only inside the file, so the validators of the server are
+ * compared instead: the ETag, or Last-Modified if one side has no ETag.
  */
 export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly PlanChange[] {
   const changes = items.map((item): PlanChange => {

@@ -74,7 +74,10 @@ const PARALLEL = 8;
 /** A plan waits at most one minute for an open circuit or a cooldown; then the source is refused. */
 const MAX_BREAKER_WAIT_MS = 60_000;
 
-/** Asks services for the URLs of files; downloads no file. Sources that need the same registry request share one response. */
+/**
+ * Asks services for the URLs of files; downloads no file. Sources that need the same registry request share one
+ * response.
+ */
 export class Planner {
   readonly #deps: PlannerDeps;
   readonly #responses = new Map<string, Promise<RegistryResponse>>();

@@ -32,6 +32,8 @@ export function acquire(service: string, host?: string, options?: OntologyAcquir
 /**
  * Blocks the key `service:host` for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier
  * one, never the reverse. The promise resolves when the processes that share the folder can read the cooldown.
+ * @param key `service:host`, as `acquire` returns it.
+ * @throws RangeError for a negative number of seconds or an invalid key.
  */
 export function cooldownFor(key: string, seconds: number): Promise<void> {
   return manager().cooldownFor(key, seconds);

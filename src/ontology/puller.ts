@@ -55,8 +55,8 @@ export class Puller {
   }
 
   /**
-   * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file with
-   * this hash is accepted. A lock lets one process at a time fetch an ontology; the others then find its result.
+   * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file
+   * with this hash is accepted. A lock lets one process at a time fetch an ontology; the others then find its result.
    */
   async pull(entry: PlanEntry, sha256?: string): Promise<PullOutcome> {
     const { store, time, signal, onWait } = this.#deps;

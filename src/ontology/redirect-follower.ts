@@ -33,7 +33,9 @@ export class RedirectFollower {
     this.#hub = hub;
   }
 
-  /** Rejects with a DownloadError for a loop, too many redirects or an invalid target, and with the errors of the hub. */
+  /**
+   * Rejects with a DownloadError for a loop, too many redirects or an invalid target, and with the errors of the hub.
+   */
   async follow(firstUrl: string, options: FollowOptions): Promise<FollowedResponse> {
     const { method = "GET", signal, ...call } = options;
     const visited: string[] = [];
@@ -68,7 +70,9 @@ export class RedirectFollower {
     return secure;
   }
 
-  /** One HEAD request for each host and run. Its role is landing, so that a failure does not count in other circuits. */
+  /**
+   * One HEAD request for each host and run. Its role is landing, so that a failure does not count in other circuits.
+   */
   async #probeTls(host: string, service: string | undefined, signal: AbortSignal | undefined): Promise<boolean> {
     try {
       const { body, statusCode } = await this.#hub.request(`https://${host}/`, {

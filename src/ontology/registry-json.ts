@@ -1,7 +1,10 @@
 /** Reads untrusted JSON of services without assuming its structure. */
 import { type OntologyFinding, type RegistryResponse, refused } from "./resolver.ts";
 
-/** Parses the response of a service as JSON, or returns the refusal for a missing response, an error status or invalid JSON. */
+/**
+ * Parses the response of a service as JSON, or returns the refusal for a missing response, an error status or invalid
+ * JSON.
+ */
 export function readJson(
   service: string,
   response: RegistryResponse | undefined,

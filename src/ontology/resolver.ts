@@ -6,7 +6,10 @@ import type { TargetFormat } from "./format.ts";
 
 /** One entry of `sources` in `sources.yaml`, with the values that it inherits from `defaults`. */
 export interface Source {
-  /** Names the folder and the entry in the lockfile, and is the ontology's name at the service unless `extras` names another. */
+  /**
+   * Names the folder and the entry in the lockfile, and is the ontology's name at the service unless `extras` names
+   * another.
+   */
   readonly id: string;
   /** `obo`, `ols`, `bioportal`, `bioregistry`, `lov`, `direct` or `skos`. @default "obo" */
   readonly resolver: string;
@@ -40,10 +43,16 @@ export interface OntologyCandidate {
 }
 
 /**
- * Why no file can be fetched. `unknown`: the service, or the lockfile with `--frozen`, does not have the ontology.
- * `obsolete`: the registry marks it as obsolete. `no-file`: it has no file of it. `no-format`: not in a wanted format. `not-public`: the URL is not http or https.
- * `licence`: the licence does not permit the download. `key`: an API key is missing or was rejected. `unreadable`: the
- * response could not be parsed. `trouble`: the service did not respond, or returned an error status.
+ * Why no file can be fetched.
+ * - `unknown`: the service, or the lockfile with `--frozen`, does not have the ontology.
+ * - `obsolete`: the registry marks the ontology as obsolete.
+ * - `no-file`: the service knows the ontology but has no file.
+ * - `no-format`: there is no file in a wanted format.
+ * - `not-public`: the URL is not http or https.
+ * - `licence`: the licence does not permit the download.
+ * - `key`: an API key is missing or was rejected.
+ * - `unreadable`: the response of the service could not be parsed.
+ * - `trouble`: the service did not respond, or returned an error status.
  */
 export type RefusalReason =
   | "unknown"

@@ -85,7 +85,10 @@ function ratesOf(text: string | readonly string[] | null): readonly Rate[] {
   return text === null ? [] : guarded(parseRates(text));
 }
 
-/** Adds the window 300/minute to a single per-second rate that would permit more, because such a rate limits no long crawl. */
+/**
+ * Adds the window 300/minute to a single per-second rate that would permit more, because such a rate limits no long
+ * crawl.
+ */
 function guarded(rates: readonly Rate[]): readonly Rate[] {
   const [only, ...others] = rates;
   const needsGuard = only?.windowUs === SECOND_US && others.length === 0 && only.limit * 60 > MINUTE_GUARD.limit;

@@ -10,7 +10,9 @@ export type ReportProblem = (path: readonly string[], message: string) => void;
 const SECRET_PARAMETER =
   /^(?:(?:.*[-_])?(?:api[-_]?key|key|secret|password|passwd|pwd|sig|signature|credentials?|jwt)|.*token|auth(?:orization)?|x-(?:amz|goog)-.*)$/i;
 
-/** One entry of `sources` with its inherited values. Problems are reported, not thrown, so that all are found at once. */
+/**
+ * One entry of `sources` with its inherited values. Problems are reported, not thrown, so that all are found at once.
+ */
 export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportProblem: ReportProblem): Source {
   const {
     resolver: name = defaults.resolver ?? "obo",

@@ -6,7 +6,10 @@ import type { Time, Timer } from "../time/time.ts";
 export interface FakeTimeOptions {
   /** Epoch milliseconds of the wall clock at the start. @default 1_700_000_000_000 */
   readonly wallMs?: number;
-  /** How early the next timer fires, in microseconds from 0 to 1000; Node's timers can be 1 ms early. @default () => 0 */
+  /**
+   * How early the next timer fires, in microseconds from 0 to 1000; Node's timers can be 1 ms early.
+   * @default () => 0
+   */
   readonly earlyUs?: () => number;
 }
 
@@ -16,8 +19,8 @@ interface FakeTimer {
 }
 
 /**
- * A clock and timers for tests. Time moves only when the test calls `advance`, `tick` or `stall`. Timers fire in the order
- * in which they are due; of two that are due at once, the one set first fires first.
+ * A clock and timers for tests. Time moves only when the test calls `advance`, `tick` or `stall`. Timers fire in the
+ * order in which they are due; of two that are due at once, the one set first fires first.
  */
 export class FakeTime implements Time {
   #nowUs = 0;
@@ -87,7 +90,9 @@ export class FakeTime implements Time {
     this.#nowUs = untilUs;
   }
 
-  /** Simulates an event loop that is blocked for `ms`: the timers that became due in that time fire late, at its end. */
+  /**
+   * Simulates an event loop that is blocked for `ms`: the timers that became due in that time fire late, at its end.
+   */
   async stall(ms: number): Promise<void> {
     this.#nowUs += Math.round(ms * 1000);
     await this.advance(0);

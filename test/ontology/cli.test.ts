@@ -86,7 +86,7 @@ test("plan, pull, show and validate print tables, and JSON with --json", async t
   assert.equal(results[0].manifest.version, "2026-11-08");
   const show = await run("show");
   assert.match(show.stdout, /\nx +2026-11-08 +locked +obo +80 B .*\nx +2026-11-01 +obo +80 B /);
-  assert.equal((await run("show nobody")).exitCode, 1);
+  assert.equal((await run("show missing")).exitCode, 1);
   assert.equal(JSON.parse((await run("show x --json")).stdout).versions.length, 2);
 
   assert.deepEqual(await run("validate"), {

@@ -1,4 +1,6 @@
-/** Decides where a redirect leads and what goes along. The hub, ontofetch and the harvester send the hops themselves. */
+/**
+ * Decides where a redirect leads and what goes along. The hub, ontofetch and the harvester send the hops themselves.
+ */
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Headers that carry credentials, by standard or by custom. They are not sent to another origin. */

@@ -34,7 +34,10 @@ const ENDINGS: Readonly<Record<OntologyFileFormat, EndingRule>> = {
   functional: { expected: "a closing parenthesis", isComplete: tail => /\)$/.test(withoutComments(tail)) },
 };
 
-/** The last line that is not blank and not a comment. Only " # " inside a line begins a comment: `#` can be part of an IRI. */
+/**
+ * The last line that is not blank and not a comment. Only " # " inside a line begins a comment: `#` can be part of an
+ * IRI.
+ */
 function withoutComments(tail: string): string {
   const lines = tail.split(/\r?\n/);
   while (lines.length > 0 && /^\s*(?:#.*)?$/.test(lines.at(-1) ?? "")) lines.pop();

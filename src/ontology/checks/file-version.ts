@@ -33,8 +33,8 @@ export function labelOf(raw: string): string {
 }
 
 /**
- * A safe folder name. The label comes from the network, so every character except letters, digits and `._+-` is replaced,
- * and the name does not begin or end with a dot.
+ * A safe folder name. The label comes from the network, so every character except letters, digits and `._+-` is
+ * replaced, and the name does not begin or end with a dot.
  */
 export function folderOf(label: string): string {
   const plain = label
@@ -90,7 +90,10 @@ const READERS: Readonly<Record<OntologyFileFormat, VersionReader>> = {
 
 const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** Replaces XML entities, also those that the file declares. The result is not expanded again, so it cannot grow without end. */
+/**
+ * Replaces XML entities, also those that the file declares. The result is not expanded again, so it cannot grow without
+ * end.
+ */
 function unescaped(text: string | undefined, head: string): string | undefined {
   return text?.replace(/&([\w.-]{1,64});/g, (whole, name: string) => {
     const named = Object.hasOwn(NAMED, name) ? NAMED[name] : undefined;

@@ -1,6 +1,6 @@
 /**
- * Checks the lines of an OBO file: a header of tags, then stanzas, each with an id. No maintained parser exists for Node,
- * and this is enough to see whether a file is complete.
+ * Checks the lines of an OBO file: a header of tags, then stanzas, each with an id. No maintained parser exists for
+ * Node, and this is enough to see whether a file is complete.
  */
 export class OboSyntaxChecker {
   #rest = "";

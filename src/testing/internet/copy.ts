@@ -46,6 +46,6 @@ export interface Copy {
   readonly version: "publishedVersion" | "acceptedVersion" | "submittedVersion";
   /** Such as `cc-by`; null if unknown. */
   readonly licence: string | null;
-  /** Who operates the host. */
+  /** Whether the host belongs to the publisher or to a repository. */
   readonly hostType: "publisher" | "repository";
 }

@@ -1,7 +1,7 @@
 /**
- * The limits that the services document or announce, as of November 2026, and their responses above a limit. A host that
- * publishes no limit has none here. `configs/networking/ratelimits.yaml` names the sources. A test checks that the shipped
- * policy stays within each of these limits.
+ * The limits that the services document or announce, as of November 2026, and their responses above a limit. A host
+ * that publishes no limit has none here. `configs/networking/ratelimits.yaml` names the sources. A test checks that the
+ * shipped policy stays within each of these limits.
  */
 import { json, text, tooMany } from "./exchange.ts";
 import type { EnforcedLimit } from "./limit-counter.ts";

@@ -68,8 +68,8 @@ function abortBody(response: NodeResponse): void {
 }
 
 /**
- * Sends a reply. `release` is called just before the last chunk is written: a client that has the last chunk may send its
- * next request before Node reports that the response is flushed, and must then find the slot free.
+ * Sends a reply. `release` is called just before the last chunk is written: a client that has the last chunk may send
+ * its next request before Node reports that the response is flushed, and must then find the slot free.
  */
 export async function send(
   request: SimulatedRequest,

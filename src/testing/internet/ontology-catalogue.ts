@@ -17,7 +17,9 @@ export interface OntologyCopy {
   readonly packed: "plain" | "gz" | "zip";
   /** The URL that the services return. */
   readonly url: string;
-  /** The targets of the redirects from `url`, in order; the last one returns the file. Empty if there is no redirect. */
+  /**
+   * The targets of the redirects from `url`, in order; the last one returns the file. Empty if there is no redirect.
+   */
   readonly hops: readonly string[];
   /** Length of the file as sent. */
   readonly bytes: number;
@@ -51,7 +53,7 @@ export interface SimulatedOntology {
    * Why no file can be downloaded although a service knows the ontology: the URL is a `file:` URL, the licence forbids
    * it, the entry is obsolete, or the URL returns an HTML page. Undefined if there is a file.
    */
-  readonly trap: "local-file" | "licence" | "obsolete" | "html" | undefined;
+  readonly noFileReason: "local-file" | "licence" | "obsolete" | "html" | undefined;
   /** Whether a file can be downloaded. */
   readonly expects: "file" | "none";
 }
@@ -83,7 +85,7 @@ interface OntologyFixture {
   readonly files: readonly string[];
   /** The URLs from the first redirect to the file, by file name. */
   readonly urlsOf: (file: string) => readonly string[];
-  readonly trap?: SimulatedOntology["trap"];
+  readonly noFileReason?: SimulatedOntology["noFileReason"];
   readonly isTruncatedOnce?: boolean;
   readonly isBig?: boolean;
 }
@@ -145,10 +147,10 @@ const ONTOLOGY_FIXTURES: readonly OntologyFixture[] = [
     files: ["badger.obo.zip"],
     urlsOf: () => ["https://data.bioontology.org/ontologies/BADGER/submissions/3/download"],
   },
-  { id: "heron", via: ["bioportal"], files: [], urlsOf: () => [], trap: "licence" },
-  { id: "lichen", via: ["ols"], files: [], urlsOf: () => [], trap: "local-file" },
-  { id: "dusk", via: ["obo"], files: [], urlsOf: () => [], trap: "obsolete" },
-  { id: "sedge", via: ["obo"], files: [], urlsOf: () => [], trap: "html" },
+  { id: "heron", via: ["bioportal"], files: [], urlsOf: () => [], noFileReason: "licence" },
+  { id: "lichen", via: ["ols"], files: [], urlsOf: () => [], noFileReason: "local-file" },
+  { id: "dusk", via: ["obo"], files: [], urlsOf: () => [], noFileReason: "obsolete" },
+  { id: "sedge", via: ["obo"], files: [], urlsOf: () => [], noFileReason: "html" },
   {
     id: "moss",
     via: ["lov"],
@@ -179,7 +181,7 @@ function makeOntology(
   bigBytes: number,
   resources: Map<string, OntologyResource>,
 ): SimulatedOntology {
-  const { id, via, trap } = fixture;
+  const { id, via, noFileReason } = fixture;
   const version = `2026-${String(random.between(1, 9)).padStart(2, "0")}-${random.between(10, 28)}`;
   const isObo = via.includes("obo");
   const base = isObo ? PURL : `${FILES.replace("https", "http")}`;
@@ -193,11 +195,11 @@ function makeOntology(
     terms: random.between(40, 900),
   };
   const copies = fixture.files.map(file => addFile(fixture, plan, file, bigBytes, resources));
-  if (trap === "html") resources.set(`${PURL}/${id}.owl`, { kind: "html" });
+  if (noFileReason === "html") resources.set(`${PURL}/${id}.owl`, { kind: "html" });
   const { title, iri, versionIri } = plan;
   const terms = fixture.isBig ? filledTo(plan, "owl", bigBytes).terms : plan.terms;
   const expects = copies.length > 0 ? "file" : "none";
-  return { id, prefix: id.toUpperCase(), title, version, iri, versionIri, terms, via, copies, trap, expects };
+  return { id, prefix: id.toUpperCase(), title, version, iri, versionIri, terms, via, copies, noFileReason, expects };
 }
 
 function addFile(

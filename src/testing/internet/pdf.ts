@@ -6,8 +6,8 @@ export interface PdfText {
 }
 
 /**
- * A valid PDF with one page and exactly `bytes` bytes, unless its text needs more. A stream of incompressible bytes that
- * no page shows fills the rest, as figures do in a real article.
+ * A valid PDF with one page and exactly `bytes` bytes, unless its text needs more. A stream of incompressible bytes
+ * that no page shows fills the rest, as figures do in a real article.
  */
 export function makePdf(seed: string, { title, lines }: PdfText, bytes: number): Buffer {
   const page = [

@@ -1,4 +1,6 @@
-/** One request from its arrival to its last byte: counted, checked against the limits, changed by the script, answered. */
+/**
+ * One request from its arrival to its last byte: counted, checked against the limits, changed by the script, answered.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { Time } from "../../time/time.ts";
 import { type SimulatedReply, type SimulatedRequest, text } from "./exchange.ts";

@@ -52,7 +52,9 @@ export type StepEffect =
   | { readonly effect: "challenge" }
   /** Redirects to the same URL `hops` times before the response. */
   | { readonly effect: "redirects"; readonly hops: number }
-  /** Multiplies the limits of the host by `factor`, in what it enforces and what it announces. A limit stays at least 1. */
+  /**
+   * Multiplies the limits of the host by `factor`, in what it enforces and what it announces. A limit stays at least 1.
+   */
   | { readonly effect: "limits"; readonly factor: number };
 
 /** One step of a script: a condition and an effect. */

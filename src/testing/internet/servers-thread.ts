@@ -19,7 +19,7 @@ export class ServersThread {
   #closing: Promise<void> | undefined;
 
   constructor(options: WorkerOptions, file = FILE) {
-    // Without execArgv the thread would inherit flags of the process, such as `--import` or `--input-type`.
+    // An empty list, so that the thread does not inherit flags of the process such as `--import` or `--input-type`.
     this.#worker = new Worker(file, { workerData: options, execArgv: [] });
     const { promise, resolve, reject } = Promise.withResolvers<ServersReady>();
     this.ready = promise;

@@ -27,13 +27,18 @@ export interface StartedStep {
 export interface Internet {
   /** Pass it to `createHub({ network })`: it connects every host to loopback and trusts the certificate. */
   readonly network: { readonly connectTo: readonly string[]; readonly tls: { readonly ca: string } };
-  /** The simulated hosts. A request to another host gets status 421, or fails because the certificate does not name it. */
+  /**
+   * The simulated hosts. A request to another host gets status 421, or fails because the certificate does not name it.
+   */
   readonly hosts: readonly string[];
   /** Every work, with its files, its copies and what a harvester should achieve. */
   readonly works: readonly SimulatedWork[];
   /** Every ontology, with its files and redirects. */
   readonly ontologies: readonly SimulatedOntology[];
-  /** Starts a step; it lasts until it is stopped, or until its own `untilMs` or `times`. @throws TypeError if it is invalid. */
+  /**
+   * Starts a step; it lasts until it is stopped, or until its own `untilMs` or `times`.
+   * @throws TypeError if it is invalid.
+   */
   start(step: ScriptStep): Promise<StartedStep>;
   /** What the servers have counted so far. */
   ledger(): Promise<Ledger>;

@@ -35,9 +35,9 @@ function numberOf({ copies }: SimulatedOntology): number {
 function download(
   catalogue: OntologyCatalogue,
   request: SimulatedRequest,
-  { copies, trap }: SimulatedOntology,
+  { copies, noFileReason }: SimulatedOntology,
 ): SimulatedReply {
-  if (trap === "licence") return text("License restrictions on download\n", 403);
+  if (noFileReason === "licence") return text("License restrictions on download\n", 403);
   const format = request.query.get("download_format");
   if (format !== null && format !== "csv" && format !== "rdf")
     return json({ errors: ["Invalid download format"], status: 400 }, 400);
@@ -55,11 +55,11 @@ function download(
   };
 }
 
-function ontology({ prefix, title, trap }: SimulatedOntology) {
+function ontology({ prefix, title, noFileReason }: SimulatedOntology) {
   return {
     acronym: prefix,
     name: title,
-    viewingRestriction: trap === "licence" ? "licensed" : "public",
+    viewingRestriction: noFileReason === "licence" ? "licensed" : "public",
     "@id": `https://data.bioontology.org/ontologies/${prefix}`,
     links: { latest_submission: `https://data.bioontology.org/ontologies/${prefix}/latest_submission` },
   };

@@ -2,7 +2,10 @@ import type { SimulatedWork } from "../catalogue.ts";
 import { type CatalogueIndex, copiesVia, isKnownTo } from "../catalogue-index.ts";
 import { decoded, html, json, type SimulatedService } from "../exchange.ts";
 
-/** doaj.org/api: articles of open journals, mostly with landing pages. A user agent that contains "bot" or "spider" is refused. */
+/**
+ * doaj.org/api: articles of open journals, mostly with landing pages. A user agent that contains "bot" or "spider" is
+ * refused.
+ */
 export function doaj(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     if (/bot|spider/i.test(headers["user-agent"] ?? "")) return html("403 Forbidden", "<h1>403 Forbidden</h1>", 403);

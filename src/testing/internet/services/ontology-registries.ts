@@ -28,8 +28,8 @@ export function oboFoundry(catalogue: OntologyCatalogue): SimulatedService {
   };
 }
 
-function oboEntry({ id, prefix, title, iri, copies, trap }: SimulatedOntology) {
-  const isObsolete = trap === "obsolete";
+function oboEntry({ id, prefix, title, iri, copies, noFileReason }: SimulatedOntology) {
+  const isObsolete = noFileReason === "obsolete";
   return {
     id,
     preferredPrefix: prefix,
@@ -72,9 +72,9 @@ function springError(path: string): SimulatedReply {
   return json({ timestamp: "2026-11-16T00:00:00.000+00:00", status: 404, error: "Not Found", path }, 404);
 }
 
-function olsEntry({ id, prefix, title, version, versionIri, terms, copies, trap }: SimulatedOntology) {
+function olsEntry({ id, prefix, title, version, versionIri, terms, copies, noFileReason }: SimulatedOntology) {
   // Some ontologies have a path on the service's own disk as location.
-  const fileLocation = trap === "local-file" ? `file:///srv/ontologies/${id}.owl` : copies[0]?.url;
+  const fileLocation = noFileReason === "local-file" ? `file:///srv/ontologies/${id}.owl` : copies[0]?.url;
   return {
     ontologyId: id,
     loaded: `${version}T01:00:00.000000000`,
