@@ -1,7 +1,7 @@
-import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { Assignment } from "../policy/layer.ts";
+import { nameHint } from "./name-hint.ts";
 
 type VariableParser = (text: string) => unknown;
 
@@ -42,9 +42,8 @@ export function readOntofetchEnvironment(env: Environment): {
     if (!name.startsWith("ONTOFETCH_") || name === SOURCES_VARIABLE || value === undefined || value === "") continue;
     const variable = Object.hasOwn(VARIABLES, name) ? VARIABLES[name] : undefined;
     if (variable === undefined) {
-      const meant = nearest(name, ONTOFETCH_VARIABLES);
-      const hint = meant === undefined ? `valid: ${ONTOFETCH_VARIABLES.join(", ")}` : `did you mean ${meant}?`;
-      problems.push({ where: name, path: "", message: `unknown environment variable; ${hint}` });
+      const message = `unknown environment variable; ${nameHint(name, ONTOFETCH_VARIABLES)}`;
+      problems.push({ where: name, path: "", message });
     } else assignments.push({ path: variable.path, value: variable.read(value), where: name });
   }
   return { assignments, problems };

@@ -1,10 +1,10 @@
 import { dirname, resolve } from "node:path";
-import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import { FILE_NOT_FOUND, readFileLayer } from "../policy/file-layer.ts";
 import { type Assignment, assemble, sourceOfPath } from "../policy/layer.ts";
 import { problemsOf } from "../policy/validation.ts";
+import { nameHint } from "./name-hint.ts";
 import { readOntofetchEnvironment, SOURCES_VARIABLE } from "./ontofetch-environment.ts";
 import type { Source } from "./resolver.ts";
 import { SERVICES } from "./resolvers/all.ts";
@@ -128,8 +128,7 @@ function ratesOf(ratelimit: OntologySettings, reportProblem: ReportProblem): Ont
     const rates = parseOntologySettings(ratelimit);
     for (const service of rates.perService.keys()) {
       if (SERVICES.includes(service)) continue;
-      const meant = nearest(service, SERVICES);
-      const hint = meant === undefined ? `valid: ${SERVICES.join(", ")}` : `did you mean ${meant}?`;
+      const hint = nameHint(service, SERVICES);
       reportProblem(["ratelimit", "per_service"], `unknown service ${JSON.stringify(service)}; ${hint}`);
     }
     return rates;

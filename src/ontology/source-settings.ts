@@ -1,4 +1,4 @@
-import { nearest } from "../core/text/nearest.ts";
+import { nameHint } from "./name-hint.ts";
 import type { Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
 import type { SourcesFile } from "./sources-schema.ts";
@@ -22,15 +22,13 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
   const path = ["sources", id];
   const resolver = RESOLVERS.get(name);
   if (resolver === undefined) {
-    const meant = nearest(name, RESOLVERS.keys());
-    const hint = meant === undefined ? `valid: ${[...RESOLVERS.keys()].join(", ")}` : `did you mean ${meant}?`;
+    const hint = nameHint(name, [...RESOLVERS.keys()]);
     reportProblem([...path, "resolver"], `unknown resolver ${JSON.stringify(name)}; ${hint}`);
   }
   const known = Object.keys(resolver?.extras ?? extras);
   for (const key of Object.keys(extras)) {
     if (known.includes(key)) continue;
-    const meant = nearest(key, known);
-    const hint = meant === undefined ? `valid: ${known.join(", ")}` : `did you mean ${meant}?`;
+    const hint = nameHint(key, known);
     reportProblem([...path, "extras", key], `unknown key in extras of resolver ${name}; ${hint}`);
   }
   for (const key of resolver?.requires ?? []) {
