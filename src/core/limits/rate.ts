@@ -6,7 +6,9 @@ import { quote } from "../text/quote.ts";
 
 /** At most `limit` requests in any interval of `windowUs`. */
 export interface Rate {
+  /** The maximum number of requests in a window, a positive integer. */
   readonly limit: number;
+  /** The length of the window in microseconds. */
   readonly windowUs: number;
 }
 
