@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Agent } from "undici";
 import { ConfigError } from "../errors.ts";
-import { checkHubOptions } from "./check-options.ts";
+import { checkFetchOptions, checkHubOptions, checkRequestOptions } from "./check-options.ts";
 import { createHub } from "./create-hub.ts";
 
 function problems(options: unknown): readonly string[] {
@@ -15,7 +15,7 @@ function problems(options: unknown): readonly string[] {
   }
 }
 
-test("an option that a hub does not have is an error that says what was probably meant, all of them at once", () => {
+test("every unknown option of createHub is listed in one error, each with the option that was probably meant", () => {
   assert.deepEqual(
     problems({
       caches: false,
@@ -34,31 +34,69 @@ test("an option that a hub does not have is an error that says what was probably
   );
 });
 
-test("what is known but makes no sense is an error, too", () => {
+test("a known option with an invalid value is an error", () => {
   assert.deepEqual(problems({ telemetry: () => undefined }), ["telemetry: expected a list of functions"]);
   assert.deepEqual(problems({ unreadBodyMs: "60" }), ['unreadBodyMs: expected a number above 0, found "60"']);
-  assert.deepEqual(problems({ dispatcher: {} }), ["dispatcher: expected a dispatcher of undici"]);
+  assert.deepEqual(problems({ dispatcher: {} }), ["dispatcher: expected an undici Dispatcher, found object"]);
   assert.deepEqual(problems({ retry: true }), ["retry: expected an object, found true"]);
   assert.deepEqual(problems("x"), [': expected an object, found "x"']);
 });
 
-test("a guard that would not apply is not taken silently", () => {
+test("network options together with a dispatcher are an error, because they would have no effect", () => {
   const dispatcher = { dispatch: () => true };
-  assert.match(problems({ dispatcher, network: { allowPrivate: false } }).join(), /network: does not apply/);
+  assert.match(
+    problems({ dispatcher, network: { allowPrivate: false } }).join(),
+    /network: has no effect when dispatcher is given/,
+  );
 });
 
-test("calls, views and reloads are checked the same way", async t => {
+test("an unknown option of a call is an error that names the method and the option that was probably meant", async t => {
   const hub = await createHub({ env: {}, retry: false });
   t.after(() => hub.destroy());
   const typo = { maxWait: 5 } as object;
-  assert.throws(() => hub.dispatcher(typo), ConfigError);
-  assert.throws(() => hub.with(typo, () => undefined), ConfigError);
-  assert.throws(() => hub.install(typo), ConfigError);
-  await assert.rejects(hub.reload({ rateLimits: {} } as object), ConfigError);
+  const problem = (where: string) => ({
+    name: "ConfigError",
+    message: `${where}: maxWait: unknown option: did you mean maxWaitMs?`,
+  });
+  assert.throws(() => hub.dispatcher(typo), problem("hub.dispatcher"));
+  assert.throws(() => hub.with(typo, () => undefined), problem("hub.with"));
+  assert.throws(() => hub.install(typo), problem("hub.install"));
+  await assert.rejects(hub.fetch("http://127.0.0.1:9/", typo), problem("hub.fetch"));
+  await assert.rejects(hub.request("http://127.0.0.1:9/", typo), problem("hub.request"));
+  await assert.rejects(hub.reload({ rateLimits: {} } as object), {
+    name: "ConfigError",
+    message: "hub.reload: rateLimits: unknown option: did you mean ratelimits?",
+  });
   await assert.rejects(hub.request("http://127.0.0.1:9/", { maxWaitMs: "5" as never }), /maxWaitMs must be a number/);
 });
 
-test("a wire that is nothing but a dispatch function will do, and a hub leaves no listener on one that it was handed", async () => {
+test("every option of WHATWG fetch is accepted by hub.fetch, and every option of undici.request by hub.request", () => {
+  const signal = new AbortController().signal;
+  const common = { method: "GET", headers: {}, body: null, signal, dispatcher: undefined };
+  checkFetchOptions({
+    ...common,
+    cache: "no-store",
+    credentials: "omit",
+    duplex: "half",
+    integrity: "",
+    keepalive: true,
+    mode: "cors",
+    priority: "high",
+    redirect: "follow",
+    referrer: "",
+    referrerPolicy: "",
+    window: null,
+    role: "artifact",
+  });
+  checkRequestOptions({ ...common, query: {}, headersTimeout: 1, bodyTimeout: 1, opaque: {}, onInfo: null, weight: 2 });
+});
+
+test("an unknown option without a value is accepted, because libraries pass on options that their callers left out", () => {
+  checkFetchOptions({ agent: undefined });
+  assert.throws(() => checkFetchOptions({ agent: {} }), /hub\.fetch: agent: unknown option: the options are method, /);
+});
+
+test("an object with only a dispatch function is accepted as dispatcher, and closing the hub removes its listeners from it", async () => {
   const bare = await createHub({ env: {}, dispatcher: { dispatch: () => true } as never });
   await bare.close();
   const wire = new Agent();

@@ -1,9 +1,10 @@
+import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { CALL_KEYS } from "./call-options.ts";
 import type { HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./hub-options.ts";
 
-/** Typed so that a new option cannot be forgotten here. */
+/** The type of `keysOf` makes a new option that is missing here a compile error. */
 const HUB = keysOf<HubOptions>({
   policy: 0,
   env: 0,
@@ -33,17 +34,60 @@ const NETWORK = keysOf<NetworkOptions>({
   connectTimeoutMs: 0,
 });
 
+/** The options of WHATWG fetch, and `dispatcher`, which undici adds. */
+const FETCH = keysOf<RequestInit & { readonly cache?: unknown; readonly priority?: unknown }>({
+  method: 0,
+  headers: 0,
+  body: 0,
+  signal: 0,
+  redirect: 0,
+  cache: 0,
+  credentials: 0,
+  integrity: 0,
+  keepalive: 0,
+  mode: 0,
+  priority: 0,
+  referrer: 0,
+  referrerPolicy: 0,
+  duplex: 0,
+  window: 0,
+  dispatcher: 0,
+});
+/** The options of `undici.request`. */
+const REQUEST = keysOf<NonNullable<Parameters<typeof undiciRequest>[1]>>({
+  method: 0,
+  headers: 0,
+  body: 0,
+  signal: 0,
+  query: 0,
+  dispatcher: 0,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  highWaterMark: 0,
+  opaque: 0,
+  onInfo: 0,
+  responseHeaders: 0,
+  idempotent: 0,
+  blocking: 0,
+  reset: 0,
+  upgrade: 0,
+  expectContinue: 0,
+  typeOfService: 0,
+});
+const FETCH_AND_CALL: ReadonlySet<string> = new Set([...FETCH, ...CALL_KEYS]);
+const REQUEST_AND_CALL: ReadonlySet<string> = new Set([...REQUEST, ...CALL_KEYS]);
+
 /**
- * Throws a ConfigError for options that a hub does not have: `allowprivate: false` that protects nobody, or limits under
- * a name that nobody reads, would be worse than an error.
+ * Throws a ConfigError that lists every unknown or invalid option. A mistyped option must not be ignored:
+ * `allowprivate: false` would protect nothing, and mistyped limits would not apply.
  */
 export function checkHubOptions(options: HubOptions): void {
   const problems = [
-    ...unknownKeys(options, HUB, ""),
-    ...unknownKeys(options.policy, POLICY, "policy"),
-    ...unknownKeys(options.retry, RETRY, "retry"),
-    ...unknownKeys(options.network, NETWORK, "network"),
-    ...unknownKeys(options.defaults, CALL_KEYS, "defaults"),
+    ...unknownKeys(options, HUB, "createHub"),
+    ...unknownKeys(options.policy, POLICY, "createHub", "policy"),
+    ...unknownKeys(options.retry, RETRY, "createHub", "retry"),
+    ...unknownKeys(options.network, NETWORK, "createHub", "network"),
+    ...unknownKeys(options.defaults, CALL_KEYS, "createHub", "defaults"),
   ];
   const { telemetry, unreadBodyMs, dispatcher, network } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
@@ -51,34 +95,58 @@ export function checkHubOptions(options: HubOptions): void {
     add("telemetry", "expected a list of functions");
   if (unreadBodyMs !== undefined && !(typeof unreadBodyMs === "number" && unreadBodyMs > 0))
     add("unreadBodyMs", `expected a number above 0, found ${JSON.stringify(unreadBodyMs)}`);
-  if (dispatcher !== undefined && typeof dispatcher.dispatch !== "function")
-    add("dispatcher", "expected a dispatcher of undici");
+  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
+    add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
   if (dispatcher !== undefined && network !== undefined)
-    add("network", "does not apply to a dispatcher of your own: leave one of the two out");
-  if (problems.length > 0) throw new ConfigError(problems);
+    add("network", "has no effect when dispatcher is given: remove one of the two");
+  throwIfAny(problems);
 }
 
+/** Throws a ConfigError for an unknown option of `hub.reload`. */
 export function checkPolicyOptions(options: PolicyOptions): void {
-  const problems = unknownKeys(options, POLICY, "policy");
+  throwIfAny(unknownKeys(options, POLICY, "hub.reload"));
+}
+
+/** Throws a ConfigError for an unknown option. `where` is the method that was called, such as `hub.with`. */
+export function checkCallOptions(options: object, where: string): void {
+  throwIfAny(unknownKeys(options, CALL_KEYS, where));
+}
+
+/** Throws a ConfigError for an option that is neither one of WHATWG fetch nor one of `CallOptions`. */
+export function checkFetchOptions(options: object): void {
+  checkKeys(options, FETCH_AND_CALL, "hub.fetch");
+}
+
+/** Throws a ConfigError for an option that is neither one of `undici.request` nor one of `CallOptions`. */
+export function checkRequestOptions(options: object): void {
+  checkKeys(options, REQUEST_AND_CALL, "hub.request");
+}
+
+/**
+ * One pass over the keys: this runs for every request. An unknown option whose value is undefined is no error, because
+ * libraries pass such options on for callers that did not set them.
+ */
+function checkKeys(options: object, known: ReadonlySet<string>, where: string): void {
+  for (const key in options) {
+    if (known.has(key) || (options as Record<string, unknown>)[key] === undefined) continue;
+    throw new ConfigError(unknownKeys(options, [...known], where));
+  }
+}
+
+function throwIfAny(problems: readonly ConfigProblem[]): void {
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
-/** For options that are a call's and nothing else's. */
-export function checkCallKeys(options: object): void {
-  const problems = unknownKeys(options, CALL_KEYS, "call");
-  if (problems.length > 0) throw new ConfigError(problems);
-}
-
-function unknownKeys(given: unknown, known: readonly string[], path: string): ConfigProblem[] {
+function unknownKeys(given: unknown, known: readonly string[], where: string, path = ""): ConfigProblem[] {
   if (given === undefined || given === false) return [];
   if (typeof given !== "object" || given === null)
-    return [{ where: "createHub", path, message: `expected an object, found ${JSON.stringify(given)}` }];
+    return [{ where, path, message: `expected an object, found ${JSON.stringify(given)}` }];
   return Object.keys(given)
     .filter(key => !known.includes(key))
     .map(key => {
       const meant = nearest(key, known);
       const hint = meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
-      return { where: "createHub", path: path === "" ? key : `${path}.${key}`, message: `unknown option: ${hint}` };
+      return { where, path: path === "" ? key : `${path}.${key}`, message: `unknown option: ${hint}` };
     });
 }
 

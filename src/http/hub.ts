@@ -12,7 +12,7 @@ import { withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { mergeCallOptions, pickCallOptions, type TimedCallOptions } from "./call-options.ts";
-import { checkCallKeys, checkPolicyOptions } from "./check-options.ts";
+import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
 import type { HubEvent, PolicyOptions } from "./hub-options.ts";
@@ -81,6 +81,7 @@ export class Hub {
    * it is, and not as the `cause` of a failed fetch: libraries take the latter for a broken network, and try again.
    */
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
+    if (options) checkFetchOptions(options);
     const call = { ...pickCallOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
     const init = { ...options, dispatcher: this.#createDispatcher(call) };
     try {
@@ -92,24 +93,29 @@ export class Hub {
   };
 
   /** `undici.request`, politely. */
-  readonly request = (url: string | URL, options: RequestOptions = {}): Promise<Dispatcher.ResponseData<unknown>> =>
-    undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
+  readonly request = async (
+    url: string | URL,
+    options: RequestOptions = {},
+  ): Promise<Dispatcher.ResponseData<unknown>> => {
+    checkRequestOptions(options);
+    return undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
+  };
 
   /** For undici's functions, and for Node's own `fetch(url, { dispatcher })`. */
   dispatcher(call: CallOptions = {}): Dispatcher {
-    checkCallKeys(call);
+    checkCallOptions(call, "hub.dispatcher");
     return this.#createDispatcher(call);
   }
 
   /** Makes every fetch of the process pass here; answers with the way back. */
   install(call: CallOptions = INSTALL_DEFAULTS): () => void {
-    checkCallKeys(call);
+    checkCallOptions(call, "hub.install");
     return install(this.#createDispatcher(undefined, call));
   }
 
   /** What `work` sends, however indirectly, is sent with these options where it says nothing itself. */
   with<Result>(call: CallOptions, work: () => Result): Result {
-    checkCallKeys(call);
+    checkCallOptions(call, "hub.with");
     return this.#context.run(mergeCallOptions(call, this.#context.getStore()), work);
   }
 
