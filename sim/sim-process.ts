@@ -113,7 +113,7 @@ export class SimProcess {
 
   emitSnapshot(isLast: boolean): void {
     const { clock, emit, number, time } = this.#deps;
-    const { calls, inFlight, waiting, lanes } = this.#hub.snapshot();
+    const { calls, inFlight, waiting, keys } = this.#hub.snapshot();
     emit({
       kind: "snapshot",
       atUs: clock.nowUs,
@@ -123,7 +123,7 @@ export class SimProcess {
       inFlight,
       waiting,
       timers: time.armedTimers,
-      keys: lanes.map(({ host, role, windows, inFlight: busy }) => ({
+      keys: keys.map(({ host, role, windows, inFlight: busy }) => ({
         host,
         role,
         used: Math.max(0, ...windows.map(({ used }) => used)),

@@ -46,7 +46,7 @@ export interface HubSnapshot {
   readonly calls: number;
   readonly inFlight: number;
   readonly waiting: number;
-  readonly lanes: readonly KeySnapshot[];
+  readonly keys: readonly KeySnapshot[];
   readonly hosts: readonly HostStatus[];
   readonly cache: CacheSnapshot | undefined;
 }
@@ -131,7 +131,7 @@ export class Hub {
       calls: callDeps.activeRequests.size,
       inFlight: gate.inFlight,
       waiting: gate.waiting,
-      lanes: Array.from(gate.roleBudgets(), lane => keySnapshotOf(lane, gate, nowUs)),
+      keys: Array.from(gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, gate, nowUs)),
       hosts: [...breakers.statuses()],
       cache: cacheStats(),
     };

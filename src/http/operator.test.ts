@@ -85,8 +85,8 @@ test("a hub shows how it stands while it has something to do, and takes it away 
   }
   assert.equal(process?.pid, globalThis.process.pid);
   assert.equal(process?.snapshot.calls, 1);
-  assert.equal(process?.snapshot.lanes[0]?.host, "127.0.0.1");
-  assert.equal(process?.snapshot.lanes[0]?.inFlight, 1);
+  assert.equal(process?.snapshot.keys[0]?.host, "127.0.0.1");
+  assert.equal(process?.snapshot.keys[0]?.inFlight, 1);
   enough();
   await (await slow).text();
   await hub.close();

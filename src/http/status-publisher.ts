@@ -6,7 +6,7 @@ import type { Time, Timer } from "../time/time.ts";
 import type { HubSnapshot } from "./hub.ts";
 
 /** What is left in the store of a hub's own snapshot. */
-export type PublishedStatus = Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "lanes" | "hosts">;
+export type PublishedStatus = Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "keys" | "hosts">;
 
 /** An operator need not know more often. */
 const PUBLISH_INTERVAL_MS = 1000;
@@ -69,9 +69,9 @@ export class StatusPublisher {
   }
 }
 
-function toPublishedStatus({ calls, inFlight, waiting, lanes, hosts }: HubSnapshot): PublishedStatus {
-  const busy = lanes.filter(lane => lane.acquired + lane.refused + lane.waiting + lane.inFlight > 0);
+function toPublishedStatus({ calls, inFlight, waiting, keys, hosts }: HubSnapshot): PublishedStatus {
+  const busy = keys.filter(key => key.acquired + key.refused + key.waiting + key.inFlight > 0);
   const busiest = busy.toSorted((a, b) => b.waiting - a.waiting || b.acquired - a.acquired).slice(0, ROWS_MAX);
   const affected = hosts.filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0);
-  return { calls, inFlight, waiting, lanes: busiest, hosts: affected.slice(0, ROWS_MAX) };
+  return { calls, inFlight, waiting, keys: busiest, hosts: affected.slice(0, ROWS_MAX) };
 }

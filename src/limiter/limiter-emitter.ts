@@ -35,8 +35,8 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     for (const { what, ...change } of changes) this.emit({ event_type: EVENT_OF[what], host, role, ...change });
   }
 
-  learned({ name: host, role }: RoleBudget, changes: readonly LearnedChange[]): void {
-    for (const change of changes) this.emit({ event_type: "limit_learned", host, role, ...change });
+  learned({ name: key, role }: RoleBudget, changes: readonly LearnedChange[]): void {
+    for (const change of changes) this.emit({ event_type: "limit_learned", key, role, ...change });
   }
 
   store(away: { readonly processes: number; readonly error: Error } | undefined): void {

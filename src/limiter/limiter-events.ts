@@ -34,7 +34,7 @@ export type LimiterEvent =
   /** The server announced a tighter limit, or a learned limit has lapsed. */
   | {
       readonly event_type: "limit_learned";
-      readonly host: string;
+      readonly key: string;
       readonly role: Role;
       readonly what: "rate" | "concurrency";
       /** The limit as the policy writes it, `10/SECOND` or `max_concurrent 3`; `none` if there was none. */

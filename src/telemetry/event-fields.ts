@@ -1,6 +1,6 @@
 /**
- * Every event and its fields in words. The compiler sees that nothing is missing and that kinds are right; files are
- * checked against it when they are read, and the guide is made from it.
+ * Describes every event and its fields. The compiler checks that no field is missing and that kinds match the event
+ * types. Events read from files are checked against it (event-check.ts), and the guide's tables are generated from it.
  */
 import type { EventBodyOf, EventType } from "./events.ts";
 
@@ -33,213 +33,191 @@ type SpecOf<Type extends EventType> = {
   };
 };
 
-const host = ["text", "canonical host, or the group whose budget it is"] as const;
+const host = ["text", "canonical host, or the group whose limits apply"] as const;
+const key = ["text", "the host, or the group whose limits apply"] as const;
 const role = ["text", "`metadata`, `landing` or `artifact`"] as const;
 const adjusted = {
   host,
   role,
-  old: ["number or text", "before"],
-  new: ["number or text", "from now on"],
-  reason: ["text", "what it was changed for"],
+  old: ["number or text", "value before the change"],
+  new: ["number or text", "value after the change"],
+  reason: ["text", "reason of the change"],
 } as const;
 const result = {
   host,
   role,
-  status: ["number?", "absent when there was no answer"],
-  retry_after_s: ["number?", "what the server asked for"],
+  status: ["number?", "status of the response; absent when there was none"],
+  retry_after_s: ["number?", "Retry-After of the response, in s"],
 } as const;
 
 export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
   http_request: {
-    about: "A call is over, however often it was sent.",
+    about: "A call has ended. One event per call, whatever the number of attempts.",
     fields: {
       host,
       role,
-      resolver: ["text?", "whose idea the call was"],
-      method: ["text", "of the call"],
-      status: ["number?", "of the answer; absent when there was none"],
-      error: ["text?", "the code of the error it ended with"],
-      from_cache: ["flag", "answered by the cache, a revalidated answer included"],
-      revalidated: ["flag", "the server said that the stored answer still holds"],
-      stale: ["flag", "a stored answer that was no longer fresh"],
-      coalesced: ["flag", "somebody else's request brought the answer"],
-      attempts: ["number", "how often it was put on the wire"],
-      retry_after_s: ["number?", "what the last answer asked for"],
-      rate_delay_ms: ["number", "waited at the gate, over all attempts"],
-      rate_concurrency_wait_ms: ["number", "how much of that was for a slot or a turn, and not for a rate"],
-      breaker_host_state: ["text", "`closed`, `open` or `half_open`, when it was over"],
-      breaker_resolver_state: ["text?", "the same of the resolver, where there is one"],
-      breaker_open_remaining_ms: ["number", "for how long the host is cut off; 0 when it is not"],
-      breaker_recorded: ["text?", "`success`, `failure` or `neutral`; absent when nothing was sent"],
-      elapsed_ms: ["number", "from the call to the end of the body, waits included"],
-      url_hash: ["text", "tells two URLs apart without giving them away"],
+      resolver: ["text?", "resolver that made the call"],
+      method: ["text", "HTTP method"],
+      status: ["number?", "status of the response; absent when there was none"],
+      error: ["text?", "code of the error that ended the call"],
+      from_cache: ["flag", "served from the cache; also true for a revalidated response"],
+      revalidated: ["flag", "the server confirmed the stored response (304)"],
+      stale: ["flag", "served from the cache although no longer fresh"],
+      coalesced: ["flag", "answered by another identical request in flight"],
+      attempts: ["number", "number of requests sent"],
+      retry_after_s: ["number?", "Retry-After of the last response, in s"],
+      rate_delay_ms: ["number", "time waited before sending, over all attempts, in ms"],
+      rate_concurrency_wait_ms: ["number", "part of rate_delay_ms spent waiting for a concurrency slot"],
+      breaker_host_state: ["text", "`closed`, `open` or `half_open`, at the end of the call"],
+      breaker_resolver_state: ["text?", "state of the resolver's circuit; absent for a call without a resolver"],
+      breaker_open_remaining_ms: ["number", "time until the circuit or cooldown ends, in ms; 0 when closed"],
+      breaker_recorded: [
+        "text?",
+        "outcome of the last attempt: `success`, `failure` or `neutral`; absent when nothing was sent",
+      ],
+      elapsed_ms: ["number", "from the call to the end of the body, waits included, in ms"],
+      url_hash: ["text", "hash of the URL"],
     },
   },
   http_retry: {
-    about: "An attempt has failed, and another one will be made.",
+    about: "An attempt failed, and the call will be sent again.",
     fields: {
       host,
       role,
-      attempt: ["number", "the one that failed, counted from 1"],
-      delay_ms: ["number", "the pause before the next"],
-      status: ["number?", "of the answer; absent when there was none"],
-      error: ["text?", "its code"],
+      attempt: ["number", "number of the failed attempt, from 1"],
+      delay_ms: ["number", "delay before the next attempt, in ms"],
+      status: ["number?", "status of the response; absent when there was none"],
+      error: ["text?", "code of the error; absent when there was a response"],
     },
   },
   body_unread: {
-    about: "Nobody read the body of an answer, which held a slot; it was given up.",
-    fields: { host, role, unread_ms: ["number", "for how long nobody did"] },
+    about: "The caller did not read a response body for unreadBodyMs; the request was aborted and its slot released.",
+    fields: { host, role, unread_ms: ["number", "unreadBodyMs of the hub"] },
   },
-  cache_trouble: { about: "The cache cannot keep what it should.", fields: { message: ["text", "why"] } },
+  cache_trouble: {
+    about: "The cache file cannot be read or written; responses are not cached.",
+    fields: { message: ["text", "reason"] },
+  },
   policy_loaded: {
     about: "The first event of a hub, and again after each reload.",
-    fields: { config_hash: ["text", "tells policies apart"] },
+    fields: { config_hash: ["text", "hash of the effective policy"] },
   },
   "ratelimit.acquire": {
-    about: "A request came to the gate, and this became of it. One for each attempt.",
+    about: "Result of one request for a rate-limit grant. One event per attempt.",
     fields: {
-      key: ["text", "the host or group whose budget it is"],
+      key,
       role,
-      rates: ["text", "in force, `10/SECOND+5000/HOUR`"],
-      weight: ["number", "units it took; 0 for a HEAD that the windows do not count"],
-      mode: ["text", "`block` when it would have waited, `fail` when not"],
-      blocked_ms: ["number", "how long it stood in line"],
+      rates: ["text", "rates in force, such as `10/SECOND+5000/HOUR`"],
+      weight: ["number", "units used; 0 for a HEAD that the rate limit does not count"],
+      mode: ["text", "`block` when the call may wait, `fail` when it may not (maxWaitMs 0)"],
+      blocked_ms: ["number", "time in the queue, in ms"],
       outcome: ["text", "`granted`, `refused` or `aborted`"],
     },
   },
   "ratelimit.cooldown": {
-    about: "Nothing of this budget goes for a while.",
-    fields: { key: ["text", "the host or group"], role, seconds: ["number", "from now"] },
+    about: "The key is in cooldown: no request of it is sent until the end.",
+    fields: { key, role, seconds: ["number", "length of the cooldown, in s"] },
   },
   "ratelimit.shadow": {
-    about: "A lane in shadow mode: this would have been done to a request that went at once.",
+    about: "Shadow mode: the request was sent at once; in enforce mode it would have waited or been refused.",
     fields: {
-      key: ["text", "the host or group"],
+      key,
       role,
       would: ["text", "`wait` or `refuse`"],
-      wait_ms: ["number?", "how long; absent when nobody can know"],
-      constraint: ["text", "what is in the way, `10/SECOND of api.example.org`"],
+      wait_ms: ["number?", "estimated wait, in ms; absent when unknown"],
+      constraint: ["text", "the limit that decided, such as `10/SECOND of api.example.org`"],
     },
   },
-  rate_head_skipped: { about: "A HEAD went that cost no unit.", fields: { host, role } },
-  aimd_adjust: { about: "The pace of a budget was changed: the multiplier of its rates.", fields: adjusted },
-  guard_adjust: { about: "The guard of a budget's windows was changed, in milliseconds.", fields: adjusted },
-  shape_adjust: { about: "A budget is spent evenly from now on, or in bursts again.", fields: adjusted },
+  rate_head_skipped: { about: "A HEAD request was sent that the rate limit does not count.", fields: { host, role } },
+  aimd_adjust: { about: "AIMD changed the rate multiplier of a key.", fields: adjusted },
+  guard_adjust: { about: "The guard of a key changed, in ms.", fields: adjusted },
+  shape_adjust: { about: "The shape of a key changed to `smooth` (even spacing) or `burst`.", fields: adjusted },
   limit_learned: {
-    about: "A server has announced a tighter limit than the policy's, or it has lapsed.",
+    about: "The server announced a stricter limit than the policy, or that limit expired.",
     fields: {
-      host,
+      key,
       role,
       what: ["text", "`rate` or `concurrency`"],
-      old: ["text", "before"],
-      new: ["text", "from now on"],
-      source: ["text", "the family of fields that announced it, or `lapsed`"],
+      old: ["text", "limit before the change"],
+      new: ["text", "limit after the change"],
+      source: ["text", "kind of header fields that announced the limit; `lapsed` when it expired"],
     },
   },
-  limit_overruled: { about: "Another process has a stricter policy, and it counts for all.", fields: { host, role } },
-  store_away: {
-    about: "The store that processes share is away: each keeps to its share of the limits.",
-    fields: { processes: ["number", "as last seen"], message: ["text", "why"] },
+  limit_overruled: {
+    about: "Another process has a stricter policy for this key; the stricter one applies to all processes.",
+    fields: { host, role },
   },
-  store_back: { about: "It is back.", fields: {} },
+  store_away: {
+    about: "The shared store is unavailable: each process applies its share of the limits.",
+    fields: { processes: ["number", "number of processes when the store was last read"], message: ["text", "reason"] },
+  },
+  store_back: { about: "The shared store is available again.", fields: {} },
   breaker_before_call: {
-    about: "A breaker was asked. All that were denied are told, of those that were allowed a sample.",
+    about: "A breaker decided whether a call may be made. Every refusal is recorded; allowed calls are sampled.",
     fields: {
       host,
       role,
-      resolver: ["text?", "whose idea the call was"],
-      allowed: ["flag", "whether it may be made"],
+      resolver: ["text?", "resolver that made the call"],
+      allowed: ["flag", "true when the call may be made"],
       state: ["text", "`closed`, `open` or `half_open`"],
-      reason: ["text?", "why not: `failures`, `retry-after`, `rolling-window`, `cli-open:…`"],
-      remaining_ms: ["number", "for how much longer"],
-      sample_rate: ["number?", "which share of its kind was kept; absent for all of them"],
+      reason: ["text?", "why the call was refused: `failures`, `retry-after`, `rolling-window`, `cli-open:…`"],
+      remaining_ms: ["number", "time until the circuit or cooldown ends, in ms; 0 when closed"],
+      sample_rate: ["number?", "sampling rate; absent when every event is recorded"],
     },
   },
-  breaker_success: { about: "A call went well.", fields: result },
-  breaker_failure: { about: "A call has failed.", fields: result },
+  breaker_success: { about: "A call succeeded.", fields: result },
+  breaker_failure: { about: "A call failed.", fields: result },
   breaker_state_change: {
-    about: "A circuit has opened, is to be tried, or has closed. Never sampled.",
+    about: "A circuit opened, became half-open or closed. Never sampled.",
     fields: {
       host: ["text?", "absent for the circuit of a resolver"],
       role: ["text?", "absent for the circuit of a resolver"],
-      resolver: ["text?", "whose circuit it is"],
+      resolver: ["text?", "resolver whose circuit changed"],
       old: ["text", "`closed`, `open` or `half_open`"],
-      new: ["text", "the same"],
-      reset_timeout_s: ["number", "for an opening, how long it lasts"],
-      last_rate_delay_ms: ["number?", "how long the last call to the host had waited at the gate"],
-      heard: ["flag?", "another process has told it"],
+      new: ["text", "`closed`, `open` or `half_open`"],
+      reset_timeout_s: ["number", "when opened: time until half-open, in s"],
+      last_rate_delay_ms: ["number?", "rate_delay_ms of the last call to the host"],
+      heard: ["flag?", "true when another process caused the change"],
     },
   },
   breaker_cooldown_set: {
-    about: "A host is cut off, all its roles.",
+    about: "A cooldown was set for a host: all its roles are refused until it ends.",
     fields: {
       host,
-      until: ["number", "epoch milliseconds"],
+      until: ["number", "end of the cooldown, in epoch ms"],
       reason: ["text", "`retry-after`, `rolling-window` or `cli-open:…`"],
     },
   },
   breaker_cooldown_ended: {
-    about: "A host may be called again before its time.",
+    about: "A cooldown ended early.",
     fields: { host, by: ["text", "`success` or `operator`"] },
   },
   breaker_shadow: {
-    about: "A host in shadow mode was called although it would have been left alone.",
+    about: "Shadow mode: the call was sent; in enforce mode the breaker would have refused it.",
     fields: {
       host,
       role,
-      reason: ["text", "why: `failures`, `retry-after`, `rolling-window`, `cli-open:…`"],
-      remaining_ms: ["number", "for how long it would have been"],
+      reason: ["text", "`failures`, `retry-after`, `rolling-window` or `cli-open:…`"],
+      remaining_ms: ["number", "remaining time of the circuit or cooldown, in ms"],
     },
   },
   breaker_reset_raised: {
-    about: "A host keeps asking for longer pauses than its reset, and gets them.",
-    fields: { host, old_s: ["number", "before"], new_s: ["number", "from now on"] },
+    about: "reset_timeout was raised, because the host keeps sending longer Retry-After values.",
+    fields: { host, old_s: ["number", "reset_timeout before, in s"], new_s: ["number", "reset_timeout after, in s"] },
   },
   run_started: {
     about: "The first event of a run.",
-    fields: { program: ["text", "which one"], version: ["text", "of the package"] },
+    fields: { program: ["text", "name of the program"], version: ["text", "version of docstokg"] },
   },
-  run_ended: { about: "The last event of a run that came to its end.", fields: {} },
+  run_ended: { about: "The last event of a run that ended normally.", fields: {} },
   telemetry_dropped: {
-    about: "A sink was slower than the events came, and some are missing before this one.",
-    fields: { sink: ["text", "which one"], dropped: ["number", "how many since it was last told"] },
+    about: "A sink was slower than the events; events before this one were dropped.",
+    fields: {
+      sink: ["text", "name of the sink"],
+      dropped: ["number", "number dropped since the last telemetry_dropped event"],
+    },
   },
 };
-
-interface FieldCheck {
-  readonly name: string;
-  readonly kind: string;
-  readonly types: readonly string[];
-  readonly isOptional: boolean;
-}
-
-const TYPES: Readonly<Record<string, readonly string[]>> = {
-  number: ["number"],
-  flag: ["boolean"],
-  text: ["string"],
-  "number or text": ["number", "string"],
-};
-
-/** Made once: every line of a file is checked. */
-const CHECKS = new Map<string, readonly FieldCheck[]>(
-  Object.entries(EVENT_SPECS).map(([type, { fields }]) => [type, Object.entries<FieldSpec>(fields).map(checkOf)]),
-);
-
-function checkOf([name, [kind]]: readonly [string, FieldSpec]): FieldCheck {
-  const plain = kind.replace("?", "");
-  return { name, kind: plain, types: TYPES[plain] ?? [], isOptional: kind.endsWith("?") };
-}
-
-/** What is wrong with an event as it was read; undefined when it is one of ours. */
-export function fieldProblem(type: EventType, event: Readonly<Record<string, unknown>>): string | undefined {
-  for (const { name, kind, types, isOptional } of CHECKS.get(type) ?? []) {
-    const value = event[name];
-    if (value === undefined && isOptional) continue;
-    if (!types.includes(typeof value) || (typeof value === "number" && !Number.isFinite(value)))
-      return `${name} is no ${kind}`;
-  }
-  return undefined;
-}
 
 export function isEventType(type: string): type is EventType {
   return Object.hasOwn(EVENT_SPECS, type);

@@ -214,7 +214,7 @@ test("a policy for a port is for that port", async t => {
   });
   await (await hub.fetch(server.origin)).text();
   assert.deepEqual(
-    hub.snapshot().lanes.map(({ host }) => host),
+    hub.snapshot().keys.map(({ host }) => host),
     [`127.0.0.1:${server.port}`],
   );
 });

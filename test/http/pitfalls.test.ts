@@ -249,10 +249,10 @@ test("a host is charged by its name, whichever address it is dialled at", async 
   const hub = await hubFor(t, { network: { lookup } });
   await (await hub.fetch(`http://one.example:${server.port}/`)).text();
   await (await hub.request(`http://TWO.example:${server.port}/`)).body.text();
-  const { lanes, hosts } = hub.snapshot();
+  const { keys, hosts } = hub.snapshot();
   assert.deepEqual(
-    { lanes: lanes.map(({ host }) => host), hosts: hosts.map(({ host }) => host) },
-    { lanes: ["one.example", "two.example"], hosts: ["one.example", "two.example"] },
+    { keys: keys.map(({ host }) => host), hosts: hosts.map(({ host }) => host) },
+    { keys: ["one.example", "two.example"], hosts: ["one.example", "two.example"] },
   );
 });
 
@@ -265,7 +265,7 @@ test("a wire that resolves names by itself changes nothing about whom they are c
   const hub = await hubFor(t, { dispatcher });
   await (await hub.request(`http://localhost:${server.port}/`)).body.text();
   assert.deepEqual(
-    hub.snapshot().lanes.map(({ host }) => host),
+    hub.snapshot().keys.map(({ host }) => host),
     ["localhost"],
   );
 });

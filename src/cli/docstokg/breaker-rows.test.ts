@@ -35,7 +35,7 @@ function counting(host: string, windowFailures: number, agoMs: number): RunningP
     program: "harvest.ts",
     startedMs: 0,
     writtenMs: NOW.wallMs - agoMs,
-    snapshot: { calls: 0, inFlight: 0, waiting: 0, lanes: [], hosts: [{ ...hostStatus, windowFailures }] },
+    snapshot: { calls: 0, inFlight: 0, waiting: 0, keys: [], hosts: [{ ...hostStatus, windowFailures }] },
   };
 }
 

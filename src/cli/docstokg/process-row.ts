@@ -13,6 +13,6 @@ export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "pr
 
 /** The age is never negative: the clock of another machine may be ahead of ours. */
 export function processRow({ pid, machine, program, writtenMs, snapshot }: RunningProcess, wallMs: number): ProcessRow {
-  const { calls, inFlight, waiting, lanes: keys } = snapshot;
+  const { calls, inFlight, waiting, keys } = snapshot;
   return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys };
 }

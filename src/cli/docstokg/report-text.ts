@@ -111,7 +111,7 @@ function hostTable({ hosts }: RunSummary, columns: number | undefined): string {
   return cutTable(header, rows, hosts.length, columns);
 }
 
-function keyTable({ lanes: keys }: RunSummary, columns: number | undefined): string {
+function keyTable({ keys }: RunSummary, columns: number | undefined): string {
   const header = ["key", "role", "acquired", "blocked", "HEAD not counted", "AIMD multiplier"];
   const rows = keys
     .slice(0, MAX_ROWS)

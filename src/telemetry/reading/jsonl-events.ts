@@ -1,21 +1,22 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { fieldProblem, isEventType } from "../event-fields.ts";
+import { fieldProblem, withCurrentNames } from "../event-check.ts";
+import { isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles } from "../rotated-files.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 
-/** Ours are a few hundred bytes. */
+/** An event that docstokg wrote has a few hundred bytes; a longer line is skipped without being held in memory. */
 const LINE_BYTES_MAX = 2 ** 20;
 const NEWLINE = 0x0a;
 
-/** The file with those that were put aside for it, oldest first. */
+/** The rotated files of a JSONL file, oldest first, and then the file itself. */
 export async function jsonlFiles(file: string): Promise<readonly string[]> {
-  const isThere = (await stat(file).catch(() => undefined)) !== undefined;
-  return [...(await rotatedFiles(file)), ...(isThere ? [file] : [])];
+  const exists = (await stat(file).catch(() => undefined)) !== undefined;
+  return [...(await rotatedFiles(file)), ...(exists ? [file] : [])];
 }
 
-/** Every event of the files, as it stands there; of one run where that is asked for. */
+/** Every event of the files in the order of the lines; only those of one run when `runId` is given. */
 export async function* jsonlEvents(
   files: readonly string[],
   skipped: SkippedEvents,
@@ -29,10 +30,10 @@ export async function* jsonlEvents(
   }
 }
 
-/** As our sink writes them, the envelope first: enough to tell runs apart without reading the rest. */
+/** jsonlSink writes the envelope first, so listing runs does not need to parse the whole line. */
 const ENVELOPE = /^\{"ts":(\d{1,15}(?:\.\d+)?),"event_type":"[^"\\]*","run_id":"([^"\\]*)"/;
 
-/** Which run each event of the files belongs to, and when it happened. What is no event is passed over. */
+/** The run and the time of each event. Lines that are not events are skipped. */
 export async function* jsonlEnvelopes(
   files: readonly string[],
 ): AsyncGenerator<{ readonly runId: string; readonly ts: number }> {
@@ -51,29 +52,35 @@ export async function* jsonlEnvelopes(
 }
 
 function eventOf(line: string, skipped: SkippedEvents, runId: string | undefined): TelemetryEvent | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    skipped.unreadable += 1;
-    return undefined;
-  }
-  if (typeof value !== "object" || value === null) {
-    skipped.unreadable += 1;
-    return undefined;
-  }
-  const event = value as Readonly<Record<string, unknown>>;
-  const { ts, event_type: type, run_id, config_hash } = event;
-  const isOurs =
+  const written = parsedObject(line);
+  const { ts, event_type: type, run_id, config_hash } = written ?? {};
+  const hasEnvelope =
     Number.isFinite(ts) && typeof type === "string" && typeof run_id === "string" && typeof config_hash === "string";
-  if (isOurs && runId !== undefined && run_id !== runId) return undefined;
-  if (!isOurs || (isEventType(type) && fieldProblem(type, event) !== undefined)) skipped.unreadable += 1;
-  else if (!isEventType(type)) skipped.countUnknown(type);
-  else return event as unknown as TelemetryEvent;
+  if (written === undefined || !hasEnvelope) {
+    skipped.unreadable += 1;
+    return undefined;
+  }
+  if (runId !== undefined && run_id !== runId) return undefined;
+  if (!isEventType(type)) {
+    skipped.countUnknown(type);
+    return undefined;
+  }
+  const event = withCurrentNames(type, written);
+  if (fieldProblem(type, event) === undefined) return event as unknown as TelemetryEvent;
+  skipped.unreadable += 1;
   return undefined;
 }
 
-/** Lines without their ends. One that is too long to be ours is skipped, and never held in memory. */
+function parsedObject(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The lines without their newline. */
 async function* linesOf(file: string, skipped: SkippedEvents): AsyncGenerator<string> {
   let carried: Buffer[] = [];
   let carriedBytes = 0;
@@ -93,7 +100,7 @@ async function* linesOf(file: string, skipped: SkippedEvents): AsyncGenerator<st
   }
   if (carriedBytes === 0) return;
   if (carriedBytes > LINE_BYTES_MAX) skipped.unreadable += 1;
-  // A last line without an end: whole, when somebody has edited the file; torn otherwise, and then no JSON.
+  // The last line has no newline: it is complete if an editor removed the newline, and invalid JSON if a write was cut.
   else yield Buffer.concat(carried).toString("utf8");
 }
 

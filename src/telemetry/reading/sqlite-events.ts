@@ -1,16 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { EVENT_SPECS, type FieldSpec, fieldProblem, isEventType } from "../event-fields.ts";
+import { fieldProblem, withCurrentNames } from "../event-check.ts";
+import { EVENT_SPECS, type FieldSpec, isEventType } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES } from "../sqlite-tables.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 
 type EventRow = Readonly<Record<string, unknown>>;
 
-/** Rows between two turns of the event loop. */
-const ROWS = 500;
+/** The event loop gets a turn after this number of rows. */
+const ROWS_PER_TURN = 500;
 
-/** The events of a run in the order in which they happened, out of all tables at once. */
+/** The events of a run in the order in which they happened, merged from all tables. */
 export async function* eventsOf(
   db: DatabaseSync,
   runId: string,
@@ -26,7 +27,7 @@ export async function* eventsOf(
     const event = eventOf(first.row, skipped);
     first.row = nextOf(first.rows);
     if (event !== undefined) yield event;
-    if (read % ROWS === 0) await nextTurn();
+    if (read % ROWS_PER_TURN === 0) await nextTurn();
   }
 }
 
@@ -41,7 +42,7 @@ function isBefore(one: EventRow | undefined, two: EventRow | undefined): boolean
   return byTime < 0 || (byTime === 0 && Number(one["seq"]) < Number(two["seq"]));
 }
 
-/** Undefined for a type that a newer version has written, and for what somebody else has. */
+/** Undefined for an event type of a newer version, and for a row that is not a valid event. */
 function eventOf(row: EventRow, skipped: SkippedEvents): TelemetryEvent | undefined {
   const type = String(row["event_type"]);
   if (!isEventType(type)) {
@@ -54,8 +55,9 @@ function eventOf(row: EventRow, skipped: SkippedEvents): TelemetryEvent | undefi
     run_id: row["run_id"],
     config_hash: row["config_hash"],
   };
+  const fields = withCurrentNames(type, row);
   for (const [name, [kind]] of fieldsOf(type)) {
-    const value = row[name];
+    const value = fields[name];
     if (value !== null && value !== undefined) event[name] = kind.startsWith("flag") ? value === 1 : value;
   }
   if (fieldProblem(type, event) === undefined) return event as unknown as TelemetryEvent;

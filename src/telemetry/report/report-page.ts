@@ -48,7 +48,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
   }</p>${delayChart(summary.hosts)}</section>
 <div class="pair">${openings(summary)}${refusals(summary)}</div>
 <section><h2>Hosts and roles</h2>${hostsTable(summary.hosts)}</section>
-<section><h2>Budgets</h2>${keysTable(summary.lanes)}</section></main>
+<section><h2>Budgets</h2>${keysTable(summary.keys)}</section></main>
 <footer>${summary.program ?? "A program"} with docstokg ${summary.version ?? ""} · policy ${
     summary.configHashes.length === 0 ? "unknown" : summary.configHashes.join(", ")
   } · ${countOf(summary.events)} events</footer></body></html>

@@ -109,7 +109,7 @@ export class HostTally {
     return [...this.#hosts.values()];
   }
 
-  lanes(): readonly KeySummary[] {
+  keySummaries(): readonly KeySummary[] {
     return Array.from(this.#keys.values(), lane => lane.summary());
   }
 

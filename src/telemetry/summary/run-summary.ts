@@ -94,7 +94,7 @@ export interface RunSummary {
     readonly afterOpen: { readonly succeeded: number; readonly failed: number; readonly successRate: number };
   };
   readonly hosts: readonly HostSummary[];
-  readonly lanes: readonly KeySummary[];
+  readonly keys: readonly KeySummary[];
   readonly topByDelay: readonly Ranked[];
   readonly topByBlocks: readonly Ranked[];
 }

@@ -55,9 +55,9 @@ test("acquired against blocked, skipped HEADs, AIMD's multipliers, and who was b
     at(8, "aimd_adjust", { host: "a.example", role: "metadata", old: 0.8, new: 0.64, reason: "429" }),
     at(9, "aimd_adjust", { host: "a.example", role: "metadata", old: 0.64, new: 0.69, reason: "calm" }),
   ];
-  const { lanes, limiter, topByBlocks } = await summarize(events, RUN);
+  const { keys, limiter, topByBlocks } = await summarize(events, RUN);
   const own = { role: "metadata", aborted: 0, headSkipped: 0, multiplier: 1, leastMultiplier: 1 };
-  assert.deepEqual(lanes, [
+  assert.deepEqual(keys, [
     {
       ...own,
       key: "a.example",

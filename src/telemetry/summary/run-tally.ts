@@ -47,7 +47,7 @@ export class RunTally {
 
   summary(): RunSummary {
     const hosts = this.#hosts.hosts();
-    const lanes = this.#hosts.lanes();
+    const keys = this.#hosts.keySummaries();
     const outcomes = noOutcomes();
     for (const row of hosts) for (const outcome of CALL_OUTCOMES) outcomes[outcome] += row.outcomes[outcome];
     const calls = total(hosts, row => row.calls);
@@ -72,19 +72,19 @@ export class RunTally {
       throttles: { attempts, answers429, answers503, rate: share(answers429 + answers503, attempts) },
       delayMs: delaySummary(this.#delay),
       limiter: {
-        acquired: total(lanes, lane => lane.acquired),
-        blocked: total(lanes, lane => lane.blocked),
-        headSkipped: total(lanes, lane => lane.headSkipped),
+        acquired: total(keys, row => row.acquired),
+        blocked: total(keys, row => row.blocked),
+        headSkipped: total(keys, row => row.headSkipped),
       },
       breaker: this.#breaker.summary(durationMs),
       hosts: hosts
         .map(row => row.summary())
         .sort((a, b) => b.calls - a.calls || compare(a.host, b.host) || compare(a.role, b.role)),
-      lanes: lanes.toSorted(
+      keys: keys.toSorted(
         (a, b) => b.acquired + b.blocked - a.acquired - a.blocked || compare(a.key, b.key) || compare(a.role, b.role),
       ),
       topByDelay: topDelays(hosts),
-      topByBlocks: ranked(lanes, lane => [lane.key, lane.blocked]),
+      topByBlocks: ranked(keys, row => [row.key, row.blocked]),
     };
   }
 

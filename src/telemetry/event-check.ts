@@ -1,0 +1,47 @@
+import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
+import type { EventType } from "./events.ts";
+
+interface FieldCheck {
+  readonly name: string;
+  readonly kind: string;
+  readonly types: readonly string[];
+  readonly isOptional: boolean;
+}
+
+const TYPES: Readonly<Record<string, readonly string[]>> = {
+  number: ["number"],
+  flag: ["boolean"],
+  text: ["string"],
+  "number or text": ["number", "string"],
+};
+
+/** Built once, because every event of a file is checked. */
+const CHECKS = new Map<string, readonly FieldCheck[]>(
+  Object.entries(EVENT_SPECS).map(([type, { fields }]) => [type, Object.entries<FieldSpec>(fields).map(checkOf)]),
+);
+
+function checkOf([name, [kind]]: readonly [string, FieldSpec]): FieldCheck {
+  const plain = kind.replace("?", "");
+  return { name, kind: plain, types: TYPES[plain] ?? [], isOptional: kind.endsWith("?") };
+}
+
+/** Returns what is wrong with an event that was read from a file; undefined when it is valid. */
+export function fieldProblem(type: EventType, event: Readonly<Record<string, unknown>>): string | undefined {
+  for (const { name, kind, types, isOptional } of CHECKS.get(type) ?? []) {
+    const value = event[name];
+    if (value === undefined && isOptional) continue;
+    if (!types.includes(typeof value) || (typeof value === "number" && !Number.isFinite(value)))
+      return `${name} is not a ${kind}`;
+  }
+  return undefined;
+}
+
+/** Version 0.1 wrote the key of `limit_learned` as `host`; its files must stay readable. */
+export function withCurrentNames(
+  type: EventType,
+  event: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  if (type !== "limit_learned" || typeof event["key"] === "string") return event;
+  const { host, ...rest } = event;
+  return { ...rest, key: host };
+}
