@@ -24,7 +24,11 @@ export {
   StoreError,
   type WaitBound,
 } from "./errors.ts";
-export * from "./http/public.ts";
+export type { CallOptions } from "./http/call-options.ts";
+export { createHub } from "./http/create-hub.ts";
+export type { HttpEvent } from "./http/http-events.ts";
+export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
+export type { HubEvent, HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./http/hub-options.ts";
 export * from "./limiter.ts";
 export type { Environment } from "./policy/environment.ts";
 export type { ExplainedValue, ValueSource } from "./policy/explanation.ts";

@@ -1,11 +1,42 @@
-import type { CallOptions } from "./stages/stage.ts";
+import type { Role } from "../policy/roles.ts";
 
-/** A call, and since when its deadline runs where that is not now: fetch follows redirects with one deadline for all. */
+/** Options of one call that WHATWG fetch and `undici.request` do not have. All are optional. */
+export interface CallOptions {
+  /** Which limits and circuits of the host apply: `metadata`, `landing` or `artifact`. @default "metadata" */
+  readonly role?: Role | undefined;
+  /** The name of the resolver that makes the call. A resolver has a circuit of its own. @default none */
+  readonly resolver?: string | undefined;
+  /** The group of the policy whose limits apply, for a host that the policy does not list. @default none */
+  readonly service?: string | undefined;
+  /** Units that the call uses of every window: a whole number from 1 to the smallest limit. @default 1 */
+  readonly weight?: number | undefined;
+  /**
+   * The longest wait before the call is sent, in ms; it is refused at once when it would have to wait longer. 0 never
+   * waits, Infinity waits without limit. @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
+   */
+  readonly maxWaitMs?: number | undefined;
+  /** The longest wait for an open circuit or a cooldown, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
+  readonly maxBreakerWaitMs?: number | undefined;
+  /**
+   * Time for the whole call in ms, above 0: waits, attempts and body. A call that cannot be sent in time is refused at
+   * once; one that does not end in time fails with a DeadlineExceededError.
+   * @default no limit for the body; attempts begin within the hub's `retry.deadlineMs`
+   */
+  readonly deadlineMs?: number | undefined;
+  /** Serves a stored response, however old, or a 504; sends nothing. @default false */
+  readonly offline?: boolean | undefined;
+  /** Redirects that `hub.request` and dispatchers follow: a whole number from 0. `fetch` has its own. @default 0 */
+  readonly maxRedirections?: number | undefined;
+  /** True when the request may be sent twice. @default true for GET, HEAD and OPTIONS, false for other methods */
+  readonly idempotent?: boolean | undefined;
+}
+
+/** `sinceUs` is when the deadline began, if not now: fetch sends each redirect as a new request with one deadline. */
 export interface TimedCallOptions extends CallOptions {
   readonly sinceUs?: number | undefined;
 }
 
-/** Typed so that a new option cannot be forgotten here. */
+/** The type makes a new option that is missing here a compile error. */
 export const CALL_KEYS = Object.keys({
   role: 0,
   resolver: 0,
@@ -19,7 +50,7 @@ export const CALL_KEYS = Object.keys({
   idempotent: 0,
 } satisfies Record<keyof CallOptions, 0>) as readonly (keyof CallOptions)[];
 
-/** What among other options is ours; undefined when nothing is, which is the rule. */
+/** The call options among other options; undefined, and nothing allocated, when there are none. */
 export function pickCallOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
   for (const key of CALL_KEYS) {
@@ -33,7 +64,7 @@ export function pickCallOptions(options: object): CallOptions | undefined {
 
 const NO_OPTIONS: TimedCallOptions = Object.freeze({});
 
-/** Layers of options, the last word first. Most calls say nothing, or in one layer only: then nothing is copied. */
+/** Merges layers of options; an earlier layer has priority. Nothing is copied when only one layer has options. */
 export function mergeCallOptions(...layers: readonly (TimedCallOptions | undefined)[]): TimedCallOptions {
   let merged: TimedCallOptions | undefined;
   for (const layer of layers) {
@@ -42,12 +73,12 @@ export function mergeCallOptions(...layers: readonly (TimedCallOptions | undefin
   return merged ?? NO_OPTIONS;
 }
 
-/** Throws a RangeError that names the option. What the gate looks at is checked there. */
+/** Throws a RangeError that names the option. The gate checks the other options. */
 export function checkCall({ deadlineMs, maxWaitMs, maxRedirections }: CallOptions): void {
   if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
     throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
   if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
     throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
   if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
-    throw new RangeError(`maxRedirections must be a whole number from 0, not ${maxRedirections}`);
+    throw new RangeError(`maxRedirections must be a whole number from 0, not ${String(maxRedirections)}`);
 }

@@ -1,16 +1,10 @@
 import { type Duplex, Readable } from "node:stream";
 import { type Dispatcher, errors } from "undici";
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { DeadlineExceededError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
-import type {
-  HeaderFields,
-  OutgoingRequest,
-  RequestHandle,
-  ResponseHead,
-  ResponseSink,
-  SendRequest,
-} from "./stages/stage.ts";
+import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
 
 /** What every call of a hub works with. */
 export interface CallDeps {

@@ -14,7 +14,8 @@ import { MemoryCache } from "./cache/memory-cache.ts";
 import { SqliteCache } from "./cache/sqlite-cache.ts";
 import { checkHubOptions } from "./check-options.ts";
 import type { HttpEvent } from "./http-events.ts";
-import { addListener, Hub } from "./hub.ts";
+import { addListener, HttpHub } from "./http-hub.ts";
+import type { Hub } from "./hub.ts";
 import type { HubOptions, RetryOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
@@ -113,7 +114,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const shared = breakerStore ?? store;
   const statusPublisher: StatusPublisher | undefined =
     shared && new StatusPublisher(shared, time, () => hub.snapshot());
-  const hub = new Hub({
+  const hub = new HttpHub({
     gate,
     breakers,
     time,

@@ -1,51 +1,80 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
 import type { Role } from "../policy/roles.ts";
 
-/** What the hub itself tells; names and fields as the documents list them. No URL: its query may hold a key. */
+/** The events of the hub itself. Event and field names are public. No event holds a URL: its query may hold a key. */
 export type HttpEvent =
+  /** A call has ended. One event per call, whatever the number of attempts. */
   | {
       readonly event_type: "http_request";
+      /** The canonical host, or the group whose limits apply. */
       readonly host: string;
       readonly role: Role;
+      /** The resolver that made the call. */
       readonly resolver: string | undefined;
       readonly method: string;
-      /** Undefined when there was no answer. */
+      /** Undefined when there was no response. */
       readonly status: number | undefined;
+      /** The code of the error that ended the call; undefined when it succeeded. */
       readonly error: string | undefined;
+      /** Served from the cache; also true for a revalidated response. */
       readonly from_cache: boolean;
+      /** The server confirmed the stored response (304). */
       readonly revalidated: boolean;
+      /** Served from the cache although no longer fresh. */
       readonly stale: boolean;
+      /** Answered by another identical request in flight. */
       readonly coalesced: boolean;
+      /** Number of requests sent. */
       readonly attempts: number;
+      /** Retry-After of the last response, in seconds. */
       readonly retry_after_s: number | undefined;
-      /** Waited at the gate, over all attempts. */
+      /** Time waited before sending, over all attempts, in ms. */
       readonly rate_delay_ms: number;
-      /** How much of that was for a slot, or for a turn, and not for a rate. */
+      /** Part of `rate_delay_ms` spent waiting for a concurrency slot, in ms. */
       readonly rate_concurrency_wait_ms: number;
+      /** The worst circuit of the host at the end of the call. */
       readonly breaker_host_state: CircuitState;
-      /** Undefined for a request without a resolver. */
+      /** Undefined for a call without a resolver. */
       readonly breaker_resolver_state: CircuitState | undefined;
+      /** Time until the circuit or cooldown ends, in ms; 0 when closed. */
       readonly breaker_open_remaining_ms: number;
+      /** The outcome of the last attempt; undefined when nothing was sent. */
       readonly breaker_recorded: "success" | "failure" | "neutral" | undefined;
+      /** From the call to the end of the body, waits included, in ms. */
       readonly elapsed_ms: number;
+      /** A hash of the URL. */
       readonly url_hash: string;
     }
+  /** An attempt failed, and the call will be sent again. */
   | {
       readonly event_type: "http_retry";
       readonly host: string;
       readonly role: Role;
-      /** The attempt that failed, counted from 1. */
+      /** Number of the failed attempt, from 1. */
       readonly attempt: number;
+      /** Delay before the next attempt, in ms. */
       readonly delay_ms: number;
+      /** Undefined when there was no response. */
       readonly status: number | undefined;
+      /** The code of the error; undefined when there was a response. */
       readonly error: string | undefined;
     }
+  /** The caller did not read a response body for `unreadBodyMs`; the request was aborted and its slot released. */
   | {
       readonly event_type: "body_unread";
       readonly host: string;
       readonly role: Role;
+      /** `unreadBodyMs` of the hub. */
       readonly unread_ms: number;
     }
-  | { readonly event_type: "cache_trouble"; readonly message: string }
-  /** What the hub goes by. The first that a listener hears, and told again after each reload. */
-  | { readonly event_type: "policy_loaded"; readonly config_hash: string };
+  /** The cache file cannot be read or written; responses are not cached. */
+  | {
+      readonly event_type: "cache_trouble";
+      readonly message: string;
+    }
+  /** The policy was loaded or reloaded. The first event that a listener gets. */
+  | {
+      readonly event_type: "policy_loaded";
+      /** A hash of the effective policy. */
+      readonly config_hash: string;
+    };

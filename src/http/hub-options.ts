@@ -10,69 +10,85 @@ import type { IdentitiesOptions } from "../policy/identity-options.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import type { StoreName } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
+import type { CallOptions } from "./call-options.ts";
 import type { HttpEvent } from "./http-events.ts";
-import type { CallOptions } from "./stages/stage.ts";
 
-/** Everything that a hub tells. */
+/** Every event that a hub emits: its own, those of the limiter and those of the breakers. */
 export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
 
+/** Where the policy comes from. Each entry is the path of a YAML file, or its content as an object. */
 export interface PolicyOptions {
-  /** A file, or the same as an object; extends the shipped one. */
+  /** Rate limits. They extend the shipped file. @default the file that DOCSTOKG_RLIMITS_YAML names, if any */
   readonly ratelimits?: string | RatelimitsOptions | undefined;
+  /** Circuit breakers. They extend the shipped file. @default the file that DOCSTOKG_BREAKERS_YAML names, if any */
   readonly breakers?: string | BreakersOptions | undefined;
-  /** How each host is told who calls. */
+  /** How the caller identifies itself to each host. They extend the shipped file. @default the shipped file */
   readonly identities?: string | IdentitiesOptions | undefined;
 }
 
+/** When a failed request is sent again. */
 export interface RetryOptions {
-  /** Attempts in all, the first included. @default 4 */
+  /** Attempts in all, the first one included: a whole number from 1. @default 4 */
   readonly attempts?: number | undefined;
-  /** The widest first pause; it doubles from there. @default 500 */
+  /** The longest delay before the second attempt, in ms, from 0. It doubles for each further attempt. @default 500 */
   readonly baseMs?: number | undefined;
-  /** @default 30_000 */
+  /** The longest delay before any attempt, in ms, from 0. A longer Retry-After is obeyed. @default 30_000 */
   readonly capMs?: number | undefined;
-  /** No attempt begins later than this after the call, unless the call has a deadline of its own. @default 120_000 */
+  /** No attempt begins later than this after the call, in ms, from 0; `deadlineMs` of a call wins. @default 120_000 */
   readonly deadlineMs?: number | undefined;
 }
 
+/** How the hub connects. */
 export interface NetworkOptions {
-  /** False refuses addresses of private networks, at every hop. @default true */
+  /** False refuses to connect to private addresses (PrivateAddressError), also after a redirect. @default true */
   readonly allowPrivate?: boolean | undefined;
-  /** `host:port:address:port`, as for curl: where to connect instead. */
+  /** `host:port:address:port`, as curl's `--connect-to`: connects to another server for a host. @default none */
   readonly connectTo?: readonly string[] | undefined;
+  /** Resolves host names. @default `dns.lookup` */
   readonly lookup?: LookupFunction | undefined;
+  /** `ca`: trusted certificates in PEM, instead of Node's own. @default Node's own */
   readonly tls?: { readonly ca?: string | Buffer } | undefined;
+  /** From sending a request to the end of the response headers, in ms; 0 for no limit. @default 60_000 */
   readonly headersTimeoutMs?: number | undefined;
+  /** Between two chunks of a response body, in ms; 0 for no limit. @default 120_000 */
   readonly bodyTimeoutMs?: number | undefined;
+  /** From the lookup of the name to the end of the TLS handshake, in ms; 0 for no limit. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** Every field is optional. */
+/** Options of `createHub`. All are optional; an unknown one is a ConfigError. */
 export interface HubOptions {
+  /** Rate limits, breakers and identities. @default the shipped files */
   readonly policy?: PolicyOptions | undefined;
-  /** The environment's layer of the policy, and where keys come from. @default process.env */
+  /** Environment variables: the second layer of the policy, and the API keys of identities. @default process.env */
   readonly env?: Environment | undefined;
-  /** The last layer of the policy, as flags say it. */
+  /** The last layer of the policy, in the form of command-line flags. @default none */
   readonly overrides?: PolicyOverrides | undefined;
-  /** Where limits are shared with other processes. @default the policy's `backend`, which is "memory" */
+  /** The store that processes share limits and circuits through. @default the policy's `backend`, which is "memory" */
   readonly store?: StoreName | undefined;
-  /** @default "memory" */
+  /** Where responses are cached; several processes may use one SQLite file. False for no cache. @default "memory" */
   readonly cache?: "memory" | `sqlite:${string}` | false | undefined;
-  /** Who hears of everything. One that throws breaks nothing. */
+  /** Functions that are called with every event. One that throws does not affect requests. @default none */
   readonly telemetry?: readonly Listener<HubEvent>[] | undefined;
-  /** @default docstokg with its version and `mailto` */
+  /** The User-Agent header, printable ASCII. @default `docstokg/<version> (mailto:<mailto>)` */
   readonly userAgent?: string | undefined;
-  /** Whom a service may write to when we are a nuisance. @default DOCSTOKG_MAILTO */
+  /** The address that services can write to about this client. @default the variable DOCSTOKG_MAILTO */
   readonly mailto?: string | undefined;
+  /** When a failed request is sent again; false for never. @default `{}` */
   readonly retry?: false | RetryOptions | undefined;
+  /** How the hub connects. Not allowed together with `dispatcher`. @default `{}` */
   readonly network?: NetworkOptions | undefined;
-  /** A body that nobody goes on reading for so long is given up, and its slot is free. @default 60_000 */
+  /**
+   * A response body that its caller has not read for this time is aborted and its slot released, in ms, above 0;
+   * Infinity for never. @default 60_000
+   */
   readonly unreadBodyMs?: number | undefined;
-  /** What holds for every call that does not say otherwise. */
+  /** Call options for every call that does not give them. @default none */
   readonly defaults?: CallOptions | undefined;
+  /** The clock and the timers, for tests. @default systemTime */
   readonly time?: Time | undefined;
-  /** The luck of the draw for jitters, in [0, 1). @default Math.random */
+  /** Random numbers in [0, 1) for jitter and backoff, for tests. @default Math.random */
   readonly random?: (() => number) | undefined;
-  /** The wire itself, instead of our own agent; `network` does not apply then. It is left open by `close`. */
+  /** Sends the requests instead of the hub's own agent, for example through a proxy. `close` does not close it. */
   readonly dispatcher?: Dispatcher | undefined;
 }

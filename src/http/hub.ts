@@ -1,225 +1,110 @@
-import { AsyncLocalStorage } from "node:async_hooks";
-import { type Dispatcher, errors, request as undiciRequest } from "undici";
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+/** The public types of a hub. `createHub` makes one; its class is in http-hub.ts. */
+import type { Dispatcher, request as undiciRequest } from "undici";
 import type { HostStatus } from "../breaker/host-status.ts";
-import { HubClosedError, isDocstokgError } from "../errors.ts";
-import type { Gate } from "../gate/gate.ts";
-import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
-import type { Listener, Listeners } from "../listeners.ts";
-import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
-import { type Role, unknownRoleMessage } from "../policy/roles.ts";
-import { withoutStore } from "../stores/open-store.ts";
-import type { Time } from "../time/time.ts";
-import { Call, type CallDeps } from "./call.ts";
-import { mergeCallOptions, pickCallOptions, type TimedCallOptions } from "./call-options.ts";
-import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
-import type { HttpEvent } from "./http-events.ts";
-import { HubDispatcher } from "./hub-dispatcher.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import type { Listener } from "../listeners.ts";
+import type { PolicyRow } from "../policy/policy-row.ts";
+import type { Role } from "../policy/roles.ts";
+import type { CallOptions } from "./call-options.ts";
 import type { HubEvent, PolicyOptions } from "./hub-options.ts";
-import type { HubPolicy } from "./hub-policy.ts";
-import { install } from "./install.ts";
-import { toOutgoingRequest } from "./outgoing-request.ts";
-import type { CallOptions } from "./stages/stage.ts";
 
-/** What a hub is made of; `createHub` puts it together. */
-export interface HubParts {
-  readonly gate: Gate;
-  readonly breakers: BreakerRegistry;
-  readonly time: Time;
-  readonly policy: HubPolicy;
-  readonly listeners: Listeners<HttpEvent>;
-  readonly callDeps: CallDeps;
-  readonly defaults: CallOptions | undefined;
-  readonly retryDeadlineMs: number;
-  readonly cacheStats: () => CacheSnapshot | undefined;
-  /** Ends what the hub has opened, once nothing is under way. */
-  readonly shutDown: (isForced: boolean) => Promise<void>;
-}
+/** A URL as text, a `URL`, or a `Request`, as for the global `fetch`. */
+export type FetchInput = Parameters<typeof fetch>[0];
 
+/**
+ * The options of WHATWG fetch and those of `CallOptions`. An unknown option is a ConfigError; `dispatcher` is accepted
+ * and has no effect, because the hub is the dispatcher.
+ */
+export interface FetchOptions extends RequestInit, CallOptions {}
+
+/** The options of `undici.request` and those of `CallOptions`. An unknown option is a ConfigError. */
+export type RequestOptions = NonNullable<Parameters<typeof undiciRequest>[1]> & CallOptions;
+
+/** How much the cache holds. */
 export interface CacheSnapshot {
+  /** Stored responses. A URL has one for each variant that the server's `Vary` makes. */
   readonly entries: number;
+  /** Bodies, and an estimate for their headers. */
   readonly bytes: number;
 }
 
+/** The state of a hub at one instant. */
 export interface HubSnapshot {
-  /** Calls that are not over, waiting or sent. */
+  /** Calls that have not ended: queued, sent, or with a body that is still being read. */
   readonly calls: number;
+  /** Requests that hold a slot: sent, and their body has not ended. */
   readonly inFlight: number;
+  /** Requests in the queue for a rate limit, a slot or a cooldown. */
   readonly waiting: number;
+  /** One entry per key (a host or group, and a role) that has been used or still has usage in its windows. */
   readonly keys: readonly KeySnapshot[];
+  /** The circuits and cooldowns of every host that has been called. */
   readonly hosts: readonly HostStatus[];
+  /** Undefined when the hub was created with `cache: false`. */
   readonly cache: CacheSnapshot | undefined;
 }
 
-export type FetchInput = Parameters<typeof fetch>[0];
-export interface FetchOptions extends RequestInit, CallOptions {}
-export type RequestOptions = NonNullable<Parameters<typeof undiciRequest>[1]> & CallOptions;
+/** All outbound requests of a process go through one hub. Made by `createHub`. */
+export interface Hub extends AsyncDisposable {
+  /**
+   * WHATWG fetch through the hub. It is a plain function, so it fits every library that accepts a `fetch`.
+   * Rejects with the hub's own errors themselves (RateLimitExceeded, BreakerOpenError, ...), and not with a TypeError
+   * that has them as its `cause`: libraries take such a TypeError for a network failure and retry.
+   */
+  readonly fetch: (input: FetchInput, options?: FetchOptions | null) => Promise<Response>;
 
-/** Taken before anybody can replace it: a fetch that was patched to come here would come round for ever. */
-const builtInFetch = globalThis.fetch;
-
-/**
- * An unchanged program cannot catch our refusals: it waits for its turn as long as it takes, but not through an outage.
- */
-const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
-
-/** Every request of a process, one way out. Made by `createHub`. */
-export class Hub {
-  readonly #parts: HubParts;
-  readonly #context = new AsyncLocalStorage<CallOptions>();
-  /** For callers that say everything in the request's own options. */
-  readonly #requestDispatcher: HubDispatcher;
-  #closing: Promise<void> | undefined;
-
-  constructor(parts: HubParts) {
-    this.#parts = parts;
-    this.#requestDispatcher = this.#createDispatcher(undefined);
-  }
+  /** `undici.request` through the hub. Follows no redirect unless `maxRedirections` is given. */
+  readonly request: (url: string | URL, options?: RequestOptions) => Promise<Dispatcher.ResponseData<unknown>>;
 
   /**
-   * WHATWG fetch, politely: a plain function, for whoever takes a `fetch`. What we refuse ourselves it rejects with as
-   * it is, and not as the `cause` of a failed fetch: libraries take the latter for a broken network, and try again.
+   * An undici Dispatcher that sends through the hub, for undici's functions and for Node's own
+   * `fetch(url, { dispatcher })`. Closing it does not close the hub.
+   * @param call options for every request that is sent with it
    */
-  readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
-    if (options) checkFetchOptions(options);
-    const call = { ...pickCallOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
-    const init = { ...options, dispatcher: this.#createDispatcher(call) };
-    try {
-      return await builtInFetch(input, init as unknown as RequestInit);
-    } catch (error) {
-      const cause = error instanceof TypeError ? error.cause : undefined;
-      throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
-    }
-  };
-
-  /** `undici.request`, politely. */
-  readonly request = async (
-    url: string | URL,
-    options: RequestOptions = {},
-  ): Promise<Dispatcher.ResponseData<unknown>> => {
-    checkRequestOptions(options);
-    return undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
-  };
-
-  /** For undici's functions, and for Node's own `fetch(url, { dispatcher })`. */
-  dispatcher(call: CallOptions = {}): Dispatcher {
-    checkCallOptions(call, "hub.dispatcher");
-    return this.#createDispatcher(call);
-  }
-
-  /** Makes every fetch of the process pass here; answers with the way back. */
-  install(call: CallOptions = INSTALL_DEFAULTS): () => void {
-    checkCallOptions(call, "hub.install");
-    return install(this.#createDispatcher(undefined, call));
-  }
-
-  /** What `work` sends, however indirectly, is sent with these options where it says nothing itself. */
-  with<Result>(call: CallOptions, work: () => Result): Result {
-    checkCallOptions(call, "hub.with");
-    return this.#context.run(mergeCallOptions(call, this.#context.getStore()), work);
-  }
-
-  /** Answers with the way to stop listening. */
-  listen(listener: Listener<HubEvent>): () => void {
-    return addListener(this.#parts, listener);
-  }
-
-  snapshot(): HubSnapshot {
-    const { gate, breakers, time, callDeps, cacheStats } = this.#parts;
-    const nowUs = time.monotonicUs();
-    return {
-      calls: callDeps.activeRequests.size,
-      inFlight: gate.inFlight,
-      waiting: gate.waiting,
-      keys: Array.from(gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, gate, nowUs)),
-      hosts: [...breakers.statuses()],
-      cache: cacheStats(),
-    };
-  }
-
-  /** Tells policies apart, for logs: the same wherever the same holds. A reload may change it. */
-  get configHash(): string {
-    return this.#parts.policy.configHash;
-  }
-
-  /** The numbers that hold for a role at a host. */
-  policyFor(host: string, role: Role = "metadata"): PolicyRow {
-    const row = hostPolicyRows(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
-    if (row === undefined) throw new RangeError(unknownRoleMessage(role));
-    return row;
-  }
+  dispatcher(call?: CallOptions): Dispatcher;
 
   /**
-   * Reads the policy again, or another one, and goes on under it: what was sent still counts, what is open stays open,
-   * and whoever waits stays in line. Rejects with a ConfigError and changes nothing when it makes no sense.
+   * Makes the hub the global dispatcher, so that every `fetch` of the process goes through it.
+   * @param call options for requests that have none of their own. @default `{ maxWaitMs: Infinity, maxBreakerWaitMs:
+   * 60_000 }`, because a program that does not know the hub cannot handle a refusal
+   * @returns a function that restores the previous dispatcher
    */
-  async reload(options?: PolicyOptions): Promise<void> {
-    if (options !== undefined) checkPolicyOptions(options);
-    const { policy, gate, breakers, listeners } = this.#parts;
-    await policy.reload(options);
-    breakers.reload(withoutStore(policy.loaded.breakers.options));
-    gate.reload(policy.loaded.ratelimits.resolved);
-    listeners.emit({ event_type: "policy_loaded", config_hash: policy.configHash });
-  }
+  install(call?: CallOptions): () => void;
 
-  /** Takes no more requests, lets those it has come to their end, and closes its connections. */
-  close(): Promise<void> {
-    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown(false));
-    return this.#closing;
-  }
+  /** Runs `work`. Requests that it sends, also through a library, get these options where they give none themselves. */
+  with<Result>(call: CallOptions, work: () => Result): Result;
 
-  /** The same at once: what is not over fails with the reason. */
-  async destroy(reason: unknown = new errors.ClientDestroyedError()): Promise<void> {
-    const { callDeps, shutDown } = this.#parts;
-    this.#closing ??= callDeps.activeRequests.whenEmpty();
-    callDeps.activeRequests.abortAll(reason);
-    // Not after a quiet close, which waits for connections that nobody wants any more.
-    await shutDown(true);
-  }
+  /**
+   * Calls `listener` with every event of the hub, starting with `policy_loaded`. A listener that throws does not affect
+   * requests; its first error becomes a process warning.
+   * @returns a function that removes the listener
+   */
+  listen(listener: Listener<HubEvent>): () => void;
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
+  /** The state of the hub now. */
+  snapshot(): HubSnapshot;
 
-  /** `call` counts before the asynchronous context of whoever uses it, `fallback` after it. */
-  #createDispatcher(call: TimedCallOptions | undefined, fallback?: CallOptions): HubDispatcher {
-    return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback));
-  }
+  /** A hash of the effective policy, for logs: equal policies have equal hashes. `reload` may change it. */
+  readonly configHash: string;
 
-  #dispatch(
-    options: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler,
-    said: TimedCallOptions | undefined,
-    fallback: CallOptions | undefined,
-  ): void {
-    const { callDeps, policy, time, defaults, retryDeadlineMs } = this.#parts;
-    try {
-      if (this.#closing !== undefined) throw new HubClosedError();
-      const call = mergeCallOptions(pickCallOptions(options), said, this.#context.getStore(), fallback, defaults);
-      const outgoing = toOutgoingRequest(options, handler, call, {
-        hostNames: policy.hostNames,
-        nowUs: time.monotonicUs(),
-        deadlineMs: retryDeadlineMs,
-      });
-      new Call(callDeps, outgoing, handler).begin();
-    } catch (error) {
-      // Never before dispatch has returned: callers have not got hold of their handler until then.
-      queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error as Error));
-    }
-  }
+  /**
+   * The effective limits and breaker numbers of a role at a host.
+   * @param role @default "metadata"
+   */
+  policyFor(host: string, role?: Role): PolicyRow;
+
+  /**
+   * Reads the policy again, or another one. Usage of windows, open circuits, cooldowns and queued requests are kept.
+   * Rejects with a ConfigError, and changes nothing, when the policy is invalid.
+   */
+  reload(options?: PolicyOptions): Promise<void>;
+
+  /** Refuses new requests with a HubClosedError, waits until the running ones have ended, and closes the connections. */
+  close(): Promise<void>;
+
+  /**
+   * Aborts the running requests and closes the connections.
+   * @param reason the error that running requests fail with. @default undici's ClientDestroyedError
+   */
+  destroy(reason?: unknown): Promise<void>;
 }
-
-/** Whoever listens to a hub listens to all that it is made of, and first hears which policy holds. */
-export function addListener(
-  { gate, breakers, listeners, policy }: Pick<HubParts, "gate" | "breakers" | "listeners" | "policy">,
-  listener: Listener<HubEvent>,
-): () => void {
-  listeners.emitTo(listener, { event_type: "policy_loaded", config_hash: policy.configHash });
-  const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
-  return () => {
-    for (const stop of stops) stop();
-  };
-}
-
-/** For requests that failed before there was anything to control; undici itself hands over null. */
-const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController;

@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
 import { DownloadError, RejectedError } from "../errors.ts";
+import type { CallOptions } from "../http/call-options.ts";
 import { fieldLine } from "../http/headers.ts";
 import type { Hub } from "../http/hub.ts";
 import { decideRedirect, redirectChainProblem } from "../http/stages/redirect-hop.ts";
-import type { CallOptions } from "../http/stages/stage.ts";
 
 export interface FollowOptions extends Pick<CallOptions, "role" | "service" | "maxWaitMs" | "maxBreakerWaitMs"> {
   readonly method?: "GET" | "HEAD" | undefined;

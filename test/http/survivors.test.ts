@@ -8,9 +8,9 @@ import { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { Dispatcher, getGlobalDispatcher, upgrade } from "undici";
 import { RateLimitExceeded } from "../../src/errors.ts";
+import type { CallOptions } from "../../src/http/call-options.ts";
 import { createHub } from "../../src/http/create-hub.ts";
 import type { Hub } from "../../src/http/hub.ts";
-import type { CallOptions } from "../../src/http/stages/stage.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "./kit.ts";
 

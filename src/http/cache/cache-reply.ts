@@ -1,6 +1,7 @@
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
-import type { HeaderFields, OutgoingRequest, RequestHandle, ResponseHead, ResponseSink } from "../stages/stage.ts";
+import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink } from "../stages/stage.ts";
 
 /** An answer that is at hand. */
 export interface StoredHead {

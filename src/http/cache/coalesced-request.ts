@@ -1,16 +1,10 @@
 import type { Duplex } from "node:stream";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
 import { DISCARDED_BYTES_MAX } from "../stages/resending-request.ts";
-import type {
-  HeaderFields,
-  OutgoingRequest,
-  RequestHandle,
-  ResponseHead,
-  ResponseSink,
-  SendRequest,
-} from "../stages/stage.ts";
+import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "../stages/stage.ts";
 import { deliverCacheReply, headWithCacheStatus, type StoredHead } from "./cache-reply.ts";
 
 /** An older answer that a request is to confirm, or that stands in for its own. */

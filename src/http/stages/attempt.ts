@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
@@ -9,7 +10,7 @@ import type { Time, Timer } from "../../time/time.ts";
 import type { DeferredStamps } from "./deferred-stamps.ts";
 import { hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
-import type { HeaderFields, OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
+import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 
 /** What every attempt of a hub works with. */

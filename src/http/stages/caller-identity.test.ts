@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { type IdentitySources, loadIdentities } from "../../policy/load-identities.ts";
 import { CallerIdentity } from "./caller-identity.ts";
-import type { HeaderFields, ResponseHead } from "./stage.ts";
+import type { ResponseHead } from "./stage.ts";
 
 const mailto = "you@example.org";
 const key = "k3y/with+odd&chars=";

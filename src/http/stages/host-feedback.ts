@@ -1,10 +1,11 @@
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import type { Outcome } from "../../core/breaker/classify.ts";
 import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
 import type { Time } from "../../time/time.ts";
 import { fieldLine } from "../headers.ts";
-import type { HeaderFields, ResponseHead } from "./stage.ts";
+import type { ResponseHead } from "./stage.ts";
 
 /** What the head of an answer says about its host. */
 export interface HostFeedback {

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
-import type { HeaderFields, OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
 interface WithheldResponse {
   readonly head: ResponseHead;

@@ -1,0 +1,185 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type Dispatcher, errors, request as undiciRequest } from "undici";
+import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { HubClosedError, isDocstokgError } from "../errors.ts";
+import type { Gate } from "../gate/gate.ts";
+import { keySnapshotOf } from "../limiter/key-snapshot.ts";
+import type { Listener, Listeners } from "../listeners.ts";
+import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
+import { type Role, unknownRoleMessage } from "../policy/roles.ts";
+import { withoutStore } from "../stores/open-store.ts";
+import type { Time } from "../time/time.ts";
+import { Call, type CallDeps } from "./call.ts";
+import { type CallOptions, mergeCallOptions, pickCallOptions, type TimedCallOptions } from "./call-options.ts";
+import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
+import type { HttpEvent } from "./http-events.ts";
+import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
+import { HubDispatcher } from "./hub-dispatcher.ts";
+import type { HubEvent, PolicyOptions } from "./hub-options.ts";
+import type { HubPolicy } from "./hub-policy.ts";
+import { install } from "./install.ts";
+import { toOutgoingRequest } from "./outgoing-request.ts";
+
+/** The parts of a hub; `assembleHub` builds them. */
+export interface HubParts {
+  readonly gate: Gate;
+  readonly breakers: BreakerRegistry;
+  readonly time: Time;
+  readonly policy: HubPolicy;
+  readonly listeners: Listeners<HttpEvent>;
+  readonly callDeps: CallDeps;
+  readonly defaults: CallOptions | undefined;
+  readonly retryDeadlineMs: number;
+  readonly cacheStats: () => CacheSnapshot | undefined;
+  /** Closes what the hub has opened. Called when no request is active, or with `isForced` while requests end. */
+  readonly shutDown: (isForced: boolean) => Promise<void>;
+}
+
+/** Read when this module is loaded: a global fetch that was later replaced by `hub.fetch` would call itself forever. */
+const builtInFetch = globalThis.fetch;
+
+/** A program that does not know the hub cannot handle refusals: it waits for rate limits, but not through an outage. */
+const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
+
+export class HttpHub implements Hub {
+  readonly #parts: HubParts;
+  readonly #context = new AsyncLocalStorage<CallOptions>();
+  /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
+  readonly #requestDispatcher: HubDispatcher;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: HubParts) {
+    this.#parts = parts;
+    this.#requestDispatcher = this.#createDispatcher(undefined);
+  }
+
+  readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
+    if (options) checkFetchOptions(options);
+    const call = { ...pickCallOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
+    const init = { ...options, dispatcher: this.#createDispatcher(call) };
+    try {
+      return await builtInFetch(input, init as unknown as RequestInit);
+    } catch (error) {
+      const cause = error instanceof TypeError ? error.cause : undefined;
+      throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
+    }
+  };
+
+  readonly request = async (
+    url: string | URL,
+    options: RequestOptions = {},
+  ): Promise<Dispatcher.ResponseData<unknown>> => {
+    checkRequestOptions(options);
+    return undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
+  };
+
+  dispatcher(call: CallOptions = {}): Dispatcher {
+    checkCallOptions(call, "hub.dispatcher");
+    return this.#createDispatcher(call);
+  }
+
+  install(call: CallOptions = INSTALL_DEFAULTS): () => void {
+    checkCallOptions(call, "hub.install");
+    return install(this.#createDispatcher(undefined, call));
+  }
+
+  with<Result>(call: CallOptions, work: () => Result): Result {
+    checkCallOptions(call, "hub.with");
+    return this.#context.run(mergeCallOptions(call, this.#context.getStore()), work);
+  }
+
+  listen(listener: Listener<HubEvent>): () => void {
+    return addListener(this.#parts, listener);
+  }
+
+  snapshot(): HubSnapshot {
+    const { gate, breakers, time, callDeps, cacheStats } = this.#parts;
+    const nowUs = time.monotonicUs();
+    return {
+      calls: callDeps.activeRequests.size,
+      inFlight: gate.inFlight,
+      waiting: gate.waiting,
+      keys: Array.from(gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, gate, nowUs)),
+      hosts: [...breakers.statuses()],
+      cache: cacheStats(),
+    };
+  }
+
+  get configHash(): string {
+    return this.#parts.policy.configHash;
+  }
+
+  policyFor(host: string, role: Role = "metadata"): PolicyRow {
+    const row = hostPolicyRows(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
+    if (row === undefined) throw new RangeError(unknownRoleMessage(role));
+    return row;
+  }
+
+  async reload(options?: PolicyOptions): Promise<void> {
+    if (options !== undefined) checkPolicyOptions(options);
+    const { policy, gate, breakers, listeners } = this.#parts;
+    await policy.reload(options);
+    breakers.reload(withoutStore(policy.loaded.breakers.options));
+    gate.reload(policy.loaded.ratelimits.resolved);
+    listeners.emit({ event_type: "policy_loaded", config_hash: policy.configHash });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown(false));
+    return this.#closing;
+  }
+
+  async destroy(reason: unknown = new errors.ClientDestroyedError()): Promise<void> {
+    const { callDeps, shutDown } = this.#parts;
+    this.#closing ??= callDeps.activeRequests.whenEmpty();
+    callDeps.activeRequests.abortAll(reason);
+    // Does not wait for a close() in progress: that one waits for connections which are aborted here.
+    await shutDown(true);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** `call` has priority over the options of `with`, which have priority over `fallback`. */
+  #createDispatcher(call: TimedCallOptions | undefined, fallback?: CallOptions): HubDispatcher {
+    return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback));
+  }
+
+  #dispatch(
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    given: TimedCallOptions | undefined,
+    fallback: CallOptions | undefined,
+  ): void {
+    const { callDeps, policy, time, defaults, retryDeadlineMs } = this.#parts;
+    try {
+      if (this.#closing !== undefined) throw new HubClosedError();
+      const call = mergeCallOptions(pickCallOptions(options), given, this.#context.getStore(), fallback, defaults);
+      const outgoing = toOutgoingRequest(options, handler, call, {
+        hostNames: policy.hostNames,
+        nowUs: time.monotonicUs(),
+        deadlineMs: retryDeadlineMs,
+      });
+      new Call(callDeps, outgoing, handler).begin();
+    } catch (error) {
+      // After dispatch has returned: callers do not expect their handler to be called before.
+      queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error as Error));
+    }
+  }
+}
+
+/** Adds a listener to the hub, its gate and its breakers. Its first event is `policy_loaded`. */
+export function addListener(
+  { gate, breakers, listeners, policy }: Pick<HubParts, "gate" | "breakers" | "listeners" | "policy">,
+  listener: Listener<HubEvent>,
+): () => void {
+  listeners.emitTo(listener, { event_type: "policy_loaded", config_hash: policy.configHash });
+  const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** For a request that failed before it was sent. undici passes null in this case. */
+const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController;
