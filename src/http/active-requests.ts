@@ -1,4 +1,4 @@
-/** Something that lasts and can be ended early. It has its neighbours' places in it: see `UnderWay`. */
+/** A call or a coalesced request that has not ended. The two links belong to the list in `ActiveRequests`. */
 export interface ActiveRequest {
   abort(reason: unknown): void;
   previousActive: ActiveRequest | undefined;
@@ -6,8 +6,8 @@ export interface ActiveRequest {
 }
 
 /**
- * Everything that must come to an end before a hub is closed: a list that goes through its members, because a set would
- * cost each call as much as its way through the breakers.
+ * The requests that must end before the hub is closed. A linked list through its members: a Set would cost each call as
+ * much time as the breakers do.
  */
 export class ActiveRequests {
   #first: ActiveRequest | undefined;
@@ -18,22 +18,22 @@ export class ActiveRequests {
     return this.#size;
   }
 
-  /** Once for each. */
-  add(one: ActiveRequest): void {
-    one.nextActive = this.#first;
-    if (this.#first !== undefined) this.#first.previousActive = one;
-    this.#first = one;
+  /** Must be called once for each request. */
+  add(request: ActiveRequest): void {
+    request.nextActive = this.#first;
+    if (this.#first !== undefined) this.#first.previousActive = request;
+    this.#first = request;
     this.#size += 1;
   }
 
-  /** Only what was added, and once. */
-  delete(one: ActiveRequest): void {
-    const { previousActive, nextActive } = one;
+  /** Must be called once, after `add`. */
+  delete(request: ActiveRequest): void {
+    const { previousActive, nextActive } = request;
     if (previousActive === undefined) this.#first = nextActive;
     else previousActive.nextActive = nextActive;
     if (nextActive !== undefined) nextActive.previousActive = previousActive;
-    one.previousActive = undefined;
-    one.nextActive = undefined;
+    request.previousActive = undefined;
+    request.nextActive = undefined;
     this.#size -= 1;
     if (this.#size > 0) return;
     const waiting = this.#emptyWaiters;
@@ -41,7 +41,7 @@ export class ActiveRequests {
     for (const resolve of waiting) resolve();
   }
 
-  /** Resolves when nothing is left. */
+  /** Resolves when no request is active. */
   whenEmpty(): Promise<void> {
     if (this.#size === 0) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -51,7 +51,7 @@ export class ActiveRequests {
 
   abortAll(reason: unknown): void {
     const all: ActiveRequest[] = [];
-    for (let one = this.#first; one !== undefined; one = one.nextActive) all.push(one);
-    for (const one of all) one.abort(reason);
+    for (let request = this.#first; request !== undefined; request = request.nextActive) all.push(request);
+    for (const request of all) request.abort(reason);
   }
 }

@@ -1,25 +1,25 @@
 import type { Outcome } from "../core/breaker/classify.ts";
 
 /**
- * How the cache took part. `off`: there is none, or it does not apply to this request. `offline`: it had nothing, and the
- * network was not to be asked.
+ * How the cache took part. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
+ * and the request may not use the network.
  */
 export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline";
 
-/** What is noted down about a call while it lasts, for the stages further out and for whoever listens at its end. */
+/** What the stages record about a call, for the outer stages and for the `http_request` event. */
 export class CallRecord {
   cacheStatus: CacheStatus = "off";
-  /** How often it was handed to the wire. */
+  /** Number of requests sent. */
   attempts = 0;
-  /** The wall clock when what is under way was written; undefined while it waits or connects. */
+  /** Wall-clock time when the current attempt was written; undefined while it is queued or connecting. */
   sentMs: number | undefined = undefined;
-  /** Waited at the gate, over all attempts that were let through. */
+  /** Time in the queue, over all attempts that were granted. */
   waitedMs = 0;
-  /** How much of that was for a slot, or for a turn, and not for a rate. */
+  /** The part of `waitedMs` spent waiting for a concurrency slot. */
   slotWaitMs = 0;
-  /** Since when the one that is in line has been there, in monotonic microseconds. */
+  /** When the current attempt was queued, in monotonic microseconds; undefined while none is queued. */
   queuedSinceUs: number | undefined = undefined;
-  /** What the last attempt said about its host, and what its host asked for. */
+  /** Outcome and Retry-After of the last attempt. */
   outcome: Outcome | undefined = undefined;
   retryAfterMs: number | undefined = undefined;
 }

@@ -6,27 +6,25 @@ import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
 
-/** What every call of a hub works with. */
 export interface CallDeps {
   readonly send: SendRequest;
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
-  /** Told when a call is over. */
-  readonly finished: (request: OutgoingRequest, status: number | undefined, error: unknown) => void;
+  /** Called once, when the call has ended. */
+  readonly onFinished: (request: OutgoingRequest, status: number | undefined, error: unknown) => void;
 }
 
 /**
- * Node's own fetch goes on to the next hop and leaves the page of a redirect unread: held back, it would keep the slot
- * that the hop itself may be waiting for.
+ * Bytes of a redirect's body that are read even while the caller pauses. Node's fetch does not read this body before it
+ * sends the next hop, so pausing would keep the slot that the next hop may be waiting for.
  */
 const REDIRECT_BODY_BYTES_MAX = 1_048_576;
 
 /**
- * One request as its caller sees it: undici's handler on the outside, a sink on the inside.
+ * The outermost stage: connects undici's handler of the caller to the stages.
  *
- * The handler is started at once, with this as its controller, and once only, however often the request is sent: so an
- * abort reaches a request wherever it is, in a line, between two attempts or on the wire, and whether the caller gave a
- * signal (request) or has none to give (fetch).
+ * The handler is started once and immediately, with this object as its controller, however often the request is sent.
+ * So the caller can abort the request at any time: in the queue, between two attempts and while it is being sent.
  */
 export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchController {
   aborted = false;
@@ -44,7 +42,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
   #isOver = false;
-  /** So much comes whether the caller is ready for it or not. */
+  /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
 
   constructor(deps: CallDeps, request: OutgoingRequest, handler: Dispatcher.DispatchHandler) {
@@ -57,7 +55,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     const { activeRequests, send } = this.#deps;
     const { body, call } = this.#request;
     activeRequests.add(this);
-    // A stream may break while its request is in line, where nobody listens to it yet.
+    // A stream may fail while the request is queued, when undici does not yet listen for its errors.
     if (body instanceof Readable) {
       this.#onBodyError = error => this.abort(error);
       body.once("error", this.#onBodyError);
@@ -66,7 +64,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     if (this.#isOver) return;
     if (call.deadlineMs !== undefined) this.#armDeadline(call.deadlineMs);
     this.#handle = send(this.#request, this);
-    // A handler may pause as soon as it is started.
+    // The handler may have paused in onRequestStart.
     if (this.paused) this.pause();
   }
 
@@ -87,7 +85,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     const error = reason instanceof Error ? reason : new errors.RequestAbortedError();
     this.reason = error;
     this.#handle?.abort(reason ?? error);
-    // The caller's own words, whatever they are: a signal's reason need not be an error.
+    // Passed on unchanged: the reason of an AbortSignal may be any value.
     this.failed(reason ?? error);
   }
 
@@ -133,7 +131,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     if (this.#isOver) return;
     this.#end(error);
     const { body } = this.#request;
-    // What was not sent is of no use to anybody; a source that is left open would be.
+    // The rest of the body will not be read: a source that is left open would leak.
     if (body instanceof Readable && !body.destroyed) body.on("error", ignored).destroy();
     this.#handler.onResponseError?.(this, error as Error);
   }
@@ -149,7 +147,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#handler.onRequestUpgrade?.(this, status, headers as Record<string, string>, socket);
   }
 
-  /** A handler that throws has failed its own request, and nobody else's. */
+  /** An error thrown by the handler aborts only its own request. */
   #callHandler(callback: () => void): void {
     if (this.#isOver) return;
     try {
@@ -162,7 +160,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #armDeadline(deadlineMs: number): void {
     const leftMs = (this.#request.deadlineUs - this.#deps.time.monotonicUs()) / 1000;
     this.#deadline = this.#deps.time.setTimer(Math.max(0, leftMs), () => {
-      // A timer may be early.
+      // A timer may fire up to 1 ms early.
       if (this.#deps.time.monotonicUs() < this.#request.deadlineUs) {
         this.#armDeadline(deadlineMs);
         return;
@@ -181,7 +179,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     const { body } = this.#request;
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#deps.activeRequests.delete(this);
-    this.#deps.finished(this.#request, this.#status, error);
+    this.#deps.onFinished(this.#request, this.#status, error);
   }
 }
 
@@ -190,5 +188,5 @@ function isRedirect({ status, headers }: ResponseHead): boolean {
 }
 
 function ignored(): void {
-  // The stream was ours to end, and its last word is about that.
+  // The stream was destroyed on purpose; its error needs no handling.
 }

@@ -2,12 +2,13 @@ import type { Dispatcher } from "undici";
 
 type Given = Dispatcher.DispatchOptions["headers"];
 
-/** Request fields in the one form that stages know: name, value, name, value; names in lower case. */
+/** Converts request headers into the form that the stages use: name, value, name, value; names in lower case. */
 export function flatHeaders(given: Given): string[] {
   const flat: string[] = [];
   if (given === null || given === undefined) return flat;
   if (Array.isArray(given)) {
-    if (given.length % 2 !== 0) throw new TypeError("a list of header fields must hold a value for each name");
+    if (given.length % 2 !== 0)
+      throw new TypeError(`a header list must hold a value after each name: it has an odd length (${given.length})`);
     for (let at = 0; at + 1 < given.length; at += 2) add(flat, String(given[at]), given[at + 1]);
   } else if (Symbol.iterator in given) {
     for (const [name, value] of given) add(flat, name, value);
@@ -17,7 +18,7 @@ export function flatHeaders(given: Given): string[] {
   return flat;
 }
 
-/** All values of a field, as one line. */
+/** All values of a request header, joined by commas. */
 export function joinedHeader(flat: readonly string[], name: string): string | undefined {
   let joined: string | undefined;
   for (let at = 0; at < flat.length; at += 2) {
@@ -26,7 +27,7 @@ export function joinedHeader(flat: readonly string[], name: string): string | un
   return joined;
 }
 
-/** A copy with these fields, and without others of the same names. */
+/** A copy in which these headers replace those of the same names. */
 export function withHeaders(flat: readonly string[], fields: Readonly<Record<string, string>>): string[] {
   const kept = withoutHeaders(flat, name => Object.hasOwn(fields, name));
   for (const [name, value] of Object.entries(fields)) kept.push(name, value);
@@ -42,7 +43,7 @@ export function withoutHeaders(flat: readonly string[], isUnwanted: (name: strin
   return kept;
 }
 
-/** A response field as one line. */
+/** The values of a response header, joined by commas. */
 export function fieldLine(value: string | readonly string[] | undefined): string | undefined {
   return typeof value === "string" || value === undefined ? value : value.join(", ");
 }
@@ -50,15 +51,17 @@ export function fieldLine(value: string | readonly string[] | undefined): string
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Checked here and not only on the wire, which would have made room for the host by then. */
+/** Checked before the request is queued: undici would refuse it only after the grant has been used. */
 function add(flat: string[], name: string, value: unknown): void {
   if (value === undefined) return;
-  if (!TOKEN.test(name)) throw new TypeError(`${JSON.stringify(name)} is no name of a header field`);
+  if (!TOKEN.test(name)) throw new TypeError(`${JSON.stringify(name)} is not a valid header name`);
   const key = name.toLowerCase();
   for (const one of Array.isArray(value) ? value : [value]) {
     const text = one === null ? "" : `${one}`;
-    if (typeof one === "object" && one !== null) throw new TypeError(`header ${key} must be text, not an object`);
-    if (UNPRINTABLE.test(text)) throw new TypeError(`header ${key} holds characters that no header may`);
+    if (typeof one === "object" && one !== null)
+      throw new TypeError(`header ${key} must be a string or number, not an object`);
+    if (UNPRINTABLE.test(text))
+      throw new TypeError(`header ${key} contains a character that is not allowed in headers`);
     flat.push(key, text);
   }
 }

@@ -1,14 +1,14 @@
 import { canonicalHost, urlHost } from "../core/text/host.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 
-/** Origins are few beside requests, and a crawler's many are not worth more memory than this. */
+/** Bounds the memory for a crawler that calls very many origins. */
 const REMEMBERED_MAX = 4096;
 
-/** By which name a host is charged: without its port, unless the policy names it with that port. */
+/** The name of an origin in policies, windows and circuits: without the port, unless the policy lists that port. */
 export class HostNames {
   readonly #withPort: ReadonlySet<string>;
   readonly #known = new Map<string, string>();
-  /** Most requests go where the last one went, and to compare is cheaper than to look up. */
+  /** Most requests go to the same origin as the one before, and comparing is cheaper than a lookup. */
   #lastOrigin = "";
   #lastName = "";
 
@@ -23,14 +23,14 @@ export class HostNames {
   }
 
   /**
-   * The same text as an earlier one, if there was one: clients make a new string for each request, and a map has to read
-   * through a string that it has not seen before.
+   * The string object of the last request when the text is the same. Clients build a new string for each request, and a
+   * Map has to hash a new string object before it can look it up.
    */
   known(origin: string): string {
     return origin === this.#lastOrigin ? this.#lastOrigin : origin;
   }
 
-  /** Throws a RangeError for what is no http or https origin. */
+  /** Throws a RangeError when the origin is not http or https. */
   of(origin: string): string {
     if (origin === this.#lastOrigin) return this.#lastName;
     this.#lastName = this.#known.get(origin) ?? this.#name(origin);

@@ -6,7 +6,7 @@ export type HttpEvent =
   /** A call has ended. One event per call, whatever the number of attempts. */
   | {
       readonly event_type: "http_request";
-      /** The canonical host, or the group whose limits apply. */
+      /** The canonical host. */
       readonly host: string;
       readonly role: Role;
       /** The resolver that made the call. */

@@ -3,8 +3,8 @@ import { Dispatcher, Dispatcher1Wrapper, errors } from "undici";
 type Dispatch = (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void;
 
 /**
- * The hub as undici's programs and Node's own fetch see it. There is one for each set of options that callers cannot
- * say themselves: fetch hands a dispatcher nothing but the request.
+ * The hub as an undici Dispatcher. One object per set of call options, because fetch passes only the request to a
+ * dispatcher and no options of the call.
  */
 export class HubDispatcher extends Dispatcher {
   readonly #dispatch: Dispatch;
@@ -14,7 +14,7 @@ export class HubDispatcher extends Dispatcher {
     this.#dispatch = dispatch;
   }
 
-  /** Always true: there is room in the line, and nobody needs to wait for `drain`. */
+  /** Always true: the hub queues every request, so callers never wait for `drain`. */
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     if (typeof handler !== "object" || handler === null) {
       throw new errors.InvalidArgumentError("handler must be an object");
@@ -23,7 +23,7 @@ export class HubDispatcher extends Dispatcher {
     return true;
   }
 
-  /** Ends nothing: the hub is everybody's, and whoever tidies up after himself must not end it for the others. */
+  /** Does not close the hub: other callers share it. */
   override close(): Promise<void>;
   override close(callback: () => void): void;
   override close(callback?: () => void): Promise<void> | void {
@@ -44,7 +44,7 @@ function ended(callback: (() => void) | undefined): Promise<void> | void {
   queueMicrotask(callback);
 }
 
-/** Node's own fetch is an older undici, whose handlers have other callbacks. */
+/** Node's own fetch is an older undici, whose handlers have other callbacks; undici's wrapper translates them. */
 function toCurrentHandler(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
   if (typeof handler.onRequestStart === "function" || !("onConnect" in handler)) return handler;
   const { wrapHandler } = Dispatcher1Wrapper as unknown as {

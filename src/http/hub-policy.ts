@@ -10,7 +10,7 @@ const { version } = createRequire(import.meta.url)("../../package.json") as { re
 
 type Sources = Pick<HubOptions, "policy" | "env" | "overrides" | "mailto" | "userAgent">;
 
-/** What a hub goes by, and what follows from it. A reload replaces all of it, or nothing. */
+/** The loaded policy of a hub and what is derived from it. A reload replaces all of it, or nothing when it fails. */
 export class HubPolicy {
   readonly #sources: Sources;
   #current: HubPolicyState;
@@ -20,7 +20,7 @@ export class HubPolicy {
     this.#current = current;
   }
 
-  /** Throws a ConfigError that lists everything wrong with it. */
+  /** Throws a ConfigError that lists every problem. */
   static async load(sources: Sources): Promise<HubPolicy> {
     return new HubPolicy(sources, await load(sources));
   }

@@ -10,11 +10,11 @@ import type { OutgoingRequest } from "./stages/stage.ts";
 export interface OutgoingRequestDeps {
   readonly hostNames: HostNames;
   readonly nowUs: number;
-  /** For calls without a deadline of their own. */
+  /** Used for calls without `deadlineMs`. */
   readonly deadlineMs: number;
 }
 
-/** A request as undici's callers put it, in the form that our stages know. Throws what is wrong with it. */
+/** Converts undici's options into the form that the stages use. Throws for an invalid option, header or URL. */
 export function toOutgoingRequest(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
@@ -44,12 +44,12 @@ export function toOutgoingRequest(
   };
 }
 
-/** undici's own handlers have kept the context already; to keep it once more for each request would cost a microsecond. */
+/** undici's own handlers hold the caller's context already; a snapshot would cost another microsecond per request. */
 function callerContextOf(handler: Dispatcher.DispatchHandler): OutgoingRequest["runInCallerContext"] {
   return handler instanceof AsyncResource ? work => handler.runInAsyncScope(work) : AsyncLocalStorage.snapshot();
 }
 
-/** Here, before a cache or a redirect looks at the path; behind a query that is there already, which undici refuses. */
+/** Added before the stages read the path. undici refuses `query` for a path that has a query; here it is appended. */
 function withQuery(path: string, query: object): string {
   const text = stringify(query as Record<string, string>);
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;

@@ -6,7 +6,7 @@ import type { Time } from "../time/time.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
-/** Turns what happens to requests into events. Nobody listens most of the time: then nothing is built. */
+/** Emits the events about requests. Without a listener, which is the usual case, no event object is built. */
 export class RequestTelemetry {
   readonly #listeners: Listeners<HttpEvent>;
   readonly #breakers: BreakerRegistry;
@@ -18,7 +18,7 @@ export class RequestTelemetry {
     this.#breakers = breakers;
   }
 
-  finished(request: OutgoingRequest, status: number | undefined, error: unknown): void {
+  emitRequest(request: OutgoingRequest, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
@@ -48,7 +48,7 @@ export class RequestTelemetry {
     });
   }
 
-  retrying(
+  emitRetry(
     { host, role, record }: OutgoingRequest,
     delay_ms: number,
     status: number | undefined,
@@ -67,23 +67,22 @@ export class RequestTelemetry {
     });
   }
 
-  /** Nobody may be listening yet, and a cache that keeps nothing is news to whoever runs the program. */
+  /** Becomes a process warning when there is no listener: a cache that stores nothing must not stay unnoticed. */
   emitCacheTrouble(error: StoreError): void {
     if (this.#listeners.isEmpty) process.emitWarning(error.message, "DocstokgWarning");
     else this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
   }
 
-  unread({ host, role }: OutgoingRequest, unread_ms: number): void {
+  emitUnreadBody({ host, role }: OutgoingRequest, unread_ms: number): void {
     this.#listeners.emit({ event_type: "body_unread", host, role, unread_ms });
   }
 }
 
-/** Tells two URLs apart without giving them away. */
 function urlHash({ origin, path }: OutgoingRequest): string {
   return textHash(`${origin}${path}`);
 }
 
-/** A word for an error. Not its message, which may quote a URL. */
+/** The code or name of an error. Not its message, which may quote a URL. */
 function codeOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return typeof error;
   const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };

@@ -5,17 +5,16 @@ import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { HubSnapshot } from "./hub.ts";
 
-/** What is left in the store of a hub's own snapshot. */
+/** The part of a hub's snapshot that is written to the store. */
 export type PublishedStatus = Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "keys" | "hosts">;
 
-/** An operator need not know more often. */
 const PUBLISH_INTERVAL_MS = 1000;
-/** The busiest are shown: a crawler has thousands. */
+/** Keys and hosts per record: a crawler has thousands, and the busiest ones are enough for an operator. */
 const ROWS_MAX = 200;
 
 /**
- * Lays out how a hub stands, in the store, while it has something to do: once a second, and once more when it is done.
- * Nobody waits for it, and a store that is away is not told what nobody could read.
+ * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6): once a second while
+ * calls are active, and once after the last one. Requests never wait for it. Failed writes are not repeated.
  */
 export class StatusPublisher {
   readonly #store: Store;
@@ -32,7 +31,7 @@ export class StatusPublisher {
     this.#startedMs = time.wallMs();
   }
 
-  /** Something has happened. */
+  /** Writes the status within a second, and again every second while calls are active. */
   scheduleWrite(): void {
     if (this.#isClosed) return;
     this.#timer ??= this.#time.setTimer(PUBLISH_INTERVAL_MS, () => {
@@ -43,7 +42,7 @@ export class StatusPublisher {
     });
   }
 
-  /** Takes everything away again. */
+  /** Ends the publishing. The record expires at once, so the process is listed no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -64,7 +63,7 @@ export class StatusPublisher {
         record: { next, keepUntilUs: nowUs + keepUs },
         result: undefined,
       }))
-      // That the store is away is known where it matters.
+      // The gate reports a store that is unavailable.
       .catch(() => undefined);
   }
 }

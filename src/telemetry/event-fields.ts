@@ -33,11 +33,11 @@ type SpecOf<Type extends EventType> = {
   };
 };
 
-const host = ["text", "canonical host, or the group whose limits apply"] as const;
+const host = ["text", "canonical host"] as const;
 const key = ["text", "the host, or the group whose limits apply"] as const;
 const role = ["text", "`metadata`, `landing` or `artifact`"] as const;
 const adjusted = {
-  host,
+  host: key,
   role,
   old: ["number or text", "value before the change"],
   new: ["number or text", "value after the change"],
@@ -128,7 +128,10 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       constraint: ["text", "the limit that decided, such as `10/SECOND of api.example.org`"],
     },
   },
-  rate_head_skipped: { about: "A HEAD request was sent that the rate limit does not count.", fields: { host, role } },
+  rate_head_skipped: {
+    about: "A HEAD request was sent that the rate limit does not count.",
+    fields: { host: key, role },
+  },
   aimd_adjust: { about: "AIMD changed the rate multiplier of a key.", fields: adjusted },
   guard_adjust: { about: "The guard of a key changed, in ms.", fields: adjusted },
   shape_adjust: { about: "The shape of a key changed to `smooth` (even spacing) or `burst`.", fields: adjusted },
@@ -145,7 +148,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
   },
   limit_overruled: {
     about: "Another process has a stricter policy for this key; the stricter one applies to all processes.",
-    fields: { host, role },
+    fields: { host: key, role },
   },
   store_away: {
     about: "The shared store is unavailable: each process applies its share of the limits.",

@@ -3,67 +3,59 @@ import { type Dispatcher, errors } from "undici";
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
-import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
+import { BodyUnreadError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
-import type { Time, Timer } from "../../time/time.ts";
-import type { DeferredStamps } from "./deferred-stamps.ts";
+import type { Timer } from "../../time/time.ts";
+import { outcomeOfAbort } from "./abort-outcome.ts";
 import { hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
+import { WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
 
-/** What every attempt of a hub works with. */
-export interface AttemptDeps {
+export interface AttemptDeps extends WriteStampDeps {
   readonly gate: Gate;
   readonly breakers: BreakerRegistry;
   readonly wire: Dispatcher;
-  readonly time: Time;
-  readonly unread: UnreadBodies;
-  readonly deferredStamps: DeferredStamps;
-  /** How many connections the wire has opened so far. */
-  readonly connections: () => number;
-  /** Told when a body was given up because nobody read it. */
+  readonly unreadBodies: UnreadBodies;
+  /** Called when a response was aborted because its caller did not read the body. */
   readonly onUnreadBody: (request: OutgoingRequest) => void;
 }
 
-/** The innermost stage: through the gate and onto the wire, once. */
+/** The innermost stage: takes a grant from the gate and sends the request once. */
 export function attemptStage(deps: AttemptDeps): SendRequest {
   return (request, sink) => new RequestAttempt(deps, request, sink);
 }
 
-/** How long a request over a new connection counts as being written, unless its answer comes first. */
-const NEW_CONNECTION_WRITE_MS = 100;
 const RESOLVED = Promise.resolve();
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
-/** A server that gives up every session is one that fails. */
+/** A server that ends more HTTP/2 sessions than this under one request has failed. */
 const UNPROCESSED_RESENDS_MAX = 3;
 
 /**
- * One request on the wire. The grant is taken before it, stamped when its headers are written, told the outcome once,
- * and given back when the body has ended: whatever the caller, the server and the connection do meanwhile.
+ * One attempt: takes a grant, sends the request, stamps the grant when the headers are written (write-stamp.ts), reports
+ * the outcome once, and releases the grant when the body has ended. All of this holds whatever the caller, the server
+ * and the connection do in between.
  */
 class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHandler {
   readonly #deps: AttemptDeps;
   readonly #request: OutgoingRequest;
-  /** Undefined once nobody is to be told any more. */
+  /** Undefined once the response has ended, failed or been aborted. */
   #sink: ResponseSink | undefined;
   #grant: Grant | undefined;
+  /** Undefined while there is no grant. */
+  #stamp: WriteStamp | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  /** The way out of the line at the gate. */
+  /** Leaves the queue of the gate; undefined while not queued. */
   #leaveQueue: ((reason: unknown) => void) | undefined;
   #jitter: Timer | undefined;
-  /** When its headers may have gone; undefined while nothing can have. */
-  #writtenUs: number | undefined;
-  #isNewConnection = false;
-  #stampTimer: Timer | undefined;
   #hasHead = false;
   #isPaused = false;
-  /** How often an HTTP/2 session was given up before the request was processed, and whether it was just now. */
+  /** How often the HTTP/2 session ended before the server processed the request, and whether it has just done so. */
   #unprocessed = 0;
   #isUnprocessed = false;
   #reason: unknown;
-  #connectionsBefore = 0;
 
   constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink) {
     this.#deps = deps;
@@ -80,7 +72,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
 
   resume(): void {
     this.#isPaused = false;
-    this.#deps.unread.resumed(this);
+    this.#deps.unreadBodies.resumed(this);
     this.#controller?.resume();
   }
 
@@ -89,8 +81,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#sink = undefined;
     this.#reason = reason ?? new errors.RequestAbortedError();
     this.#leaveQueue?.(this.#reason);
-    // Without a controller it may still be connecting: nothing is written, so everything goes back at once (law L5), and
-    // the request is stopped when it would be written.
+    // Without a controller the request may still be connecting. Nothing is written, so the grant is given back at once
+    // (law L5), and onRequestStart aborts the request before it is written.
     if (this.#controller === undefined) this.#end(undefined);
     else this.#controller.abort(this.#asError(this.#reason));
   }
@@ -110,18 +102,18 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       return;
     }
     if (this.#controller !== undefined) {
-      // undici sends a request again that an HTTP/2 session was given up under before the server processed it. Each
-      // sending needs its own grant, so this one ends here, and it goes to the gate again.
+      // undici sends a request again when its HTTP/2 session ended before the server processed it. Each sending needs
+      // its own grant, so this one is aborted, and the request enters the gate again.
       this.#isUnprocessed = true;
-      controller.abort(new errors.InformationalError("the connection was given up before the request was processed"));
+      controller.abort(
+        new errors.InformationalError("the HTTP/2 session ended before the server processed the request"),
+      );
       return;
     }
     this.#controller = controller;
-    this.#writtenUs = this.#deps.time.monotonicUs();
-    this.#request.record.sentMs = this.#deps.time.wallMs();
-    this.#isNewConnection = this.#deps.connections() !== this.#connectionsBefore;
-    // A body may take long, and its server counts from the headers on.
-    if (this.#request.body !== undefined && this.#request.body !== null) this.#grant?.written();
+    const { body, record } = this.#request;
+    this.#stamp?.start(body !== undefined && body !== null);
+    record.sentMs = this.#deps.time.wallMs();
     if (this.#isPaused) controller.pause();
   }
 
@@ -137,7 +129,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       return;
     }
     this.#hasHead = true;
-    this.#stampWritten();
+    this.#stamp?.stamp();
     this.#reportHead(head);
     if (this.#isPaused) this.#watchUnread();
     this.#sink?.started(head);
@@ -150,9 +142,9 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   onResponseEnd(controller: Dispatcher.DispatchController, trailers: HeaderFields): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    // undici takes a connection back in the next turn of the loop, and asks for that turn when this returns. Whoever
-    // waits for the slot would find the connection busy and open another one, where a host that allows one request at a
-    // time often means one connection.
+    // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A
+    // request that got the slot earlier would open a second connection, and a host that allows one request at a time
+    // often allows only one connection.
     if (this.#deps.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(SUCCESS)));
     else this.#end(SUCCESS);
     sink?.ended(trailers, controller.rawTrailers);
@@ -160,8 +152,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#isUnprocessed && this.#sendAgain()) return;
-    const isOurs = this.#sink === undefined;
-    const outcome = isOurs ? this.#outcomeOfAbort() : outcomeOfError(error);
+    const isAborted = this.#sink === undefined;
+    const outcome = isAborted ? this.#outcomeOfAbort() : outcomeOfError(error);
     this.#request.record.outcome = outcome;
     this.#end(outcome);
     this.#fail(error);
@@ -184,24 +176,17 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#request.observer?.onBodySent?.(chunk);
   }
 
-  /**
-   * It is in the hands of the system now, and that is the instant that counts. Over a connection that was opened for it
-   * more may lie between here and the server's notice, all the more in the first burst of a program: there it counts as
-   * being written until the first byte of the answer, or for a moment.
-   */
   onRequestSent(): void {
-    if (!this.#isNewConnection) this.#grant?.written();
-    else if (this.#grant !== undefined)
-      this.#stampTimer ??= this.#deps.time.setTimer(NEW_CONNECTION_WRITE_MS, () => this.#stampWritten());
+    this.#stamp?.sent();
     this.#request.observer?.onRequestSent?.();
   }
 
   onResponseStarted(): void {
-    this.#stampWritten();
+    this.#stamp?.stamp();
     this.#request.observer?.onResponseStarted?.();
   }
 
-  /** A server that lets a session go has not failed, whatever the method: what it did not process may be sent again. */
+  /** Ending a session is not a failure of the host. A request that was not processed may be resent, whatever its method. */
   #sendAgain(): boolean {
     this.#isUnprocessed = false;
     this.#unprocessed += 1;
@@ -214,26 +199,25 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     }
     this.#end(undefined);
     this.#controller = undefined;
-    this.#writtenUs = undefined;
     this.#scheduleEnter();
     return true;
   }
 
-  /** A sink is told nothing before `Send` has returned, and undici is not called from inside its own round of sending. */
+  /** Later, because the sink must not be called before `SendRequest` has returned, nor undici from its own callbacks. */
   #scheduleEnter(): void {
-    // Cheaper than queueMicrotask, which makes an asynchronous resource for each call.
+    // Cheaper than queueMicrotask, which creates an AsyncResource for each call.
     RESOLVED.then(() => {
       if (this.#sink !== undefined) this.#enter();
     });
   }
 
   #watchUnread(): void {
-    if (this.#hasHead && this.#grant !== undefined) this.#deps.unread.paused(this);
+    if (this.#hasHead && this.#grant !== undefined) this.#deps.unreadBodies.paused(this);
   }
 
   #enter(): void {
     const { host, role, path, method, call, record } = this.#request;
-    // What an earlier attempt came to must not be taken for this one's, should it be refused.
+    // If the gate refuses this attempt, the record must not show the result of an earlier one.
     record.outcome = undefined;
     record.retryAfterMs = undefined;
     record.sentMs = undefined;
@@ -255,7 +239,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
           this.#leaveQueue = leaveQueue;
         },
       });
-      // The callbacks run in the caller's asynchronous context, whoever makes room for it.
+      // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
       if (!(entry instanceof Promise)) this.#granted(entry);
       else entry.then(grant => this.#granted(grant)).catch(error => this.#fail(error));
     } catch (error) {
@@ -264,8 +248,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   }
 
   /**
-   * A deadline is a bound for the line too: who cannot make it is told at once, and who gave nothing else is willing to
-   * wait for as long. So is one that was let in before.
+   * The deadline also bounds the time in the queue: a call that cannot be sent in time is refused at once. It is the only
+   * bound when the call has no `maxWaitMs`, and for a request that is resent after its HTTP/2 session ended.
    */
   #maxWaitMs(): number | undefined {
     const { call, deadlineUs } = this.#request;
@@ -277,15 +261,17 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   #granted(grant: Grant): void {
     this.#leaveQueue = undefined;
     this.#grant = grant;
-    this.#request.record.waitedMs += grant.waitedMs;
-    this.#request.record.slotWaitMs += grant.slotWaitMs;
-    this.#request.record.queuedSinceUs = undefined;
+    this.#stamp = new WriteStamp(this.#deps, grant);
+    const { record } = this.#request;
+    record.waitedMs += grant.waitedMs;
+    record.slotWaitMs += grant.slotWaitMs;
+    record.queuedSinceUs = undefined;
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();
     else this.#jitter = this.#deps.time.setTimer(grant.jitterMs, () => this.#afterJitter());
   }
 
-  /** A probe has waited for its jitter. Its host may have asked for a pause meanwhile, and the timer may be late. */
+  /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */
   #afterJitter(): void {
     const { reason } = this.#deps.breakers.state(this.#request.host);
     if (reason === undefined || reason === "failures") {
@@ -307,23 +293,23 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       method,
       headers: headers as string[],
       body: body ?? null,
-      // Both are in the path by now, or done further out.
+      // The query is part of the path, and redirects are followed by an outer stage.
       query: undefined,
       maxRedirections: 0,
     } as unknown as Dispatcher.DispatchOptions;
-    this.#connectionsBefore = this.#deps.connections();
+    this.#stamp?.dispatching();
     try {
       if (this.#request.needsCallerContext || this.#unprocessed > 0)
         this.#request.runInCallerContext(() => this.#deps.wire.dispatch(sent, this));
       else this.#deps.wire.dispatch(sent, this);
     } catch (error) {
-      // undici's own dispatchers tell the handler; one that was handed in may throw.
+      // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.
       this.#end(outcomeOfError(error));
       this.#fail(error);
     }
   }
 
-  /** A failure and its cooldown are told at once; a success is one only when the body has come whole. */
+  /** A failure and its cooldown are reported at once, a success only when the body is complete. */
   #reportHead(head: ResponseHead): void {
     const { record } = this.#request;
     const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
@@ -333,43 +319,25 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     if (outcome.kind !== "success") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }
 
-  /**
-   * The caller has dropped it. A host that has answered well was well; one that was silent for most of a deadline had
-   * its chance, and a caller with short deadlines must not be blind to a host that hangs.
-   */
+  /** The outcome of a request that the caller aborted. */
   #outcomeOfAbort(): Outcome {
     if (this.#hasHead) return this.#request.record.outcome ?? SUCCESS;
-    if (!(this.#reason instanceof DeadlineExceededError) || this.#writtenUs === undefined) return { kind: "neutral" };
-    const silentMs = (this.#deps.time.monotonicUs() - this.#writtenUs) / 1000;
-    const isSilent = silentMs * 2 >= this.#reason.deadlineMs;
-    return isSilent ? { kind: "failure", cause: "network", throttled: false } : { kind: "neutral" };
-  }
-
-  #stampWritten(): void {
-    this.#stampTimer?.cancel();
-    this.#stampTimer = undefined;
-    this.#grant?.written();
+    const startedUs = this.#stamp?.startedUs;
+    const silentMs = startedUs === undefined ? undefined : (this.#deps.time.monotonicUs() - startedUs) / 1000;
+    return outcomeOfAbort(this.#reason, silentMs);
   }
 
   #end(outcome: Outcome | undefined): void {
     this.#jitter?.cancel();
     this.#jitter = undefined;
-    this.#deps.unread.resumed(this);
+    this.#deps.unreadBodies.resumed(this);
     const grant = this.#grant;
     if (grant === undefined) return;
+    const stamp = this.#stamp;
     this.#grant = undefined;
+    this.#stamp = undefined;
     if (outcome !== undefined) grant.report({ outcome });
-    if (this.#writtenUs === undefined) grant.giveBack();
-    else if (this.#stampTimer === undefined) grant.release();
-    else this.#deps.deferredStamps.release(grant, this.#unstampedMs());
-    this.#stampTimer?.cancel();
-    this.#stampTimer = undefined;
-  }
-
-  /** How long one that is dropped now goes on counting as being written. */
-  #unstampedMs(): number {
-    const sinceMs = (this.#deps.time.monotonicUs() - (this.#writtenUs ?? 0)) / 1000;
-    return Math.max(0, NEW_CONNECTION_WRITE_MS - sinceMs);
+    stamp?.release();
   }
 
   #fail(error: unknown): void {

@@ -2,8 +2,8 @@ import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
 
 /**
- * Requests that were dropped right after they were written over a new connection. Their servers may notice them in a
- * moment only, so they go on counting as being written for that moment, although nothing else is left of them (law L1).
+ * Grants of requests that were aborted right after they were written over a new connection. The server may notice such a
+ * request a little later, so its units count as being written until then (law L1), while its slots are free already.
  */
 export class DeferredStamps {
   readonly #time: Time;
@@ -13,7 +13,7 @@ export class DeferredStamps {
     this.#time = time;
   }
 
-  /** The slots of this one are free now, and it is written when `ms` have passed. */
+  /** Releases the slots now, and stamps the grant as written after `ms`. */
   release(grant: Grant, ms: number): void {
     grant.releaseUnstamped();
     this.#timers.set(
@@ -22,7 +22,7 @@ export class DeferredStamps {
     );
   }
 
-  /** Nothing more is sent from here: what is left is written now. */
+  /** Stamps all grants now, because the hub is closing. */
   stampAll(): void {
     for (const [grant, timer] of this.#timers) {
       timer.cancel();

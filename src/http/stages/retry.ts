@@ -1,17 +1,13 @@
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { breakersOf } from "../../breaker/registry-breakers.ts";
-import { type BackoffPolicy, backoffMs } from "../../core/breaker/backoff.ts";
+import { backoffMs } from "../../core/breaker/backoff.ts";
 import { RejectedError } from "../../errors.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { isReplayable } from "./replayable.ts";
 import { ResendingRequest } from "./resending-request.ts";
 import type { RetryBudget } from "./retry-budget.ts";
+import type { RetryPolicy } from "./retry-policy.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
-
-export interface RetryPolicy extends BackoffPolicy {
-  /** Attempts in all, the first included. */
-  readonly attempts: number;
-}
 
 export interface RetryDeps {
   readonly policy: RetryPolicy;
@@ -20,15 +16,16 @@ export interface RetryDeps {
   readonly time: Time;
   /** In [0, 1). */
   readonly random: () => number;
-  readonly retrying: (request: OutgoingRequest, delayMs: number, status: number | undefined, error: unknown) => void;
+  /** Called when another attempt has been scheduled. */
+  readonly onRetry: (request: OutgoingRequest, delayMs: number, status: number | undefined, error: unknown) => void;
 }
 
 /**
- * Sends again what has failed through no fault of the request (law B7). Each attempt passes the gate for itself, and
- * none begins before the server said, after the deadline, or beyond the host's budget. What we refused ourselves is
- * never tried again. When nothing more is tried, the caller gets the last answer as it came.
+ * Retries requests that the host or the network failed (law B7). Each attempt takes its own grant. No attempt begins
+ * before Retry-After has passed, after the deadline, or without a token of the host's retry budget. The hub's own
+ * refusals are never retried. When no further attempt is made, the caller gets the last response.
  */
-export function retrying(deps: RetryDeps, next: SendRequest): SendRequest {
+export function retryStage(deps: RetryDeps, next: SendRequest): SendRequest {
   return (request, sink) => {
     deps.budget.earn(request.host);
     const mayRetry = deps.policy.attempts > 1 && !request.isSingleAttempt && isReplayable(request);
@@ -59,16 +56,16 @@ class RetryingRequest extends ResendingRequest {
   }
 
   protected withholdsFailure(error: unknown): boolean {
-    // What we refuse ourselves is no answer where there was one.
+    // The hub refused the next attempt: the caller gets the last response instead of the refusal.
     if (error instanceof RejectedError && this.deliverWithheld()) return true;
     return this.#scheduleRetry(undefined, error);
   }
 
   protected onWithheldEnd(): void {
-    // The next attempt waits for its timer, not for this.
+    // The next attempt is sent by its timer.
   }
 
-  /** True when another attempt is on its way. */
+  /** True when another attempt has been scheduled. */
   #scheduleRetry(status: number | undefined, error: unknown): boolean {
     const { outcome, retryAfterMs } = this.#request.record;
     if (outcome?.kind !== "failure" || this.isOver) return false;
@@ -80,14 +77,14 @@ class RetryingRequest extends ResendingRequest {
     let delayMs = backoffMs(policy, this.#failures, random(), retryAfterMs);
     const denial = breakers.check({ host, role, resolver: call.resolver });
     if (denial !== undefined) {
-      // A host that asked for a pause is waited for; from one that is cut off for failing, the caller gets what it said.
+      // Wait for the end of a cooldown, but not for a circuit that failures opened: the caller gets the failed response.
       if (!outcome.throttled || denial.reason === "failures") return false;
       delayMs = Math.max(delayMs, denial.retryAfterMs);
     }
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
     this.#request.record.sentMs = undefined;
-    this.#deps.retrying(this.#request, delayMs, status, error);
+    this.#deps.onRetry(this.#request, delayMs, status, error);
     this.#arm(dueUs);
     return true;
   }
@@ -95,13 +92,13 @@ class RetryingRequest extends ResendingRequest {
   #arm(dueUs: number): void {
     const leftMs = (dueUs - this.#deps.time.monotonicUs()) / 1000;
     this.#timer = this.#deps.time.setTimer(leftMs, () => {
-      // A timer may be early, and the server said when.
+      // A timer may fire up to 1 ms early, and a request must not be sent before Retry-After has passed.
       if (this.#deps.time.monotonicUs() < dueUs) this.#arm(dueUs);
       else this.#wake();
     });
   }
 
-  /** The host may have asked for a longer pause meanwhile. From one that is cut off for failing nothing is to be had. */
+  /** Checks the breakers again: since the timer was set, a cooldown may have been extended or a circuit opened. */
   #wake(): void {
     this.#timer = undefined;
     const { host, role, call, deadlineUs } = this.#request;
@@ -115,7 +112,7 @@ class RetryingRequest extends ResendingRequest {
     this.dispatch(this.#request);
   }
 
-  /** Having waited for the server, a request is not sent away by the bound for newcomers; its deadline is its bound. */
+  /** A retry may wait until its deadline instead of `max_delay_ms`: it has waited for the server already. */
   #withDeadlineAsMaxWait(): OutgoingRequest {
     const { call, deadlineUs } = this.#request;
     if (call.maxWaitMs !== undefined) return this.#request;

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Grant } from "../../limiter/grant.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { DeferredStamps } from "./deferred-stamps.ts";
+import { WriteStamp } from "./write-stamp.ts";
+
+/** A stamp whose grant records the calls that it gets. `connections.opened` is what the wire has opened so far. */
+function stampFor(): {
+  readonly stamp: WriteStamp;
+  readonly calls: string[];
+  readonly time: FakeTime;
+  readonly connections: { opened: number };
+} {
+  const time = new FakeTime();
+  const calls: string[] = [];
+  const connections = { opened: 1 };
+  const names = ["written", "giveBack", "release", "releaseUnstamped"] as const;
+  const grant = Object.fromEntries(names.map(name => [name, () => calls.push(name)])) as unknown as Grant;
+  const deferredStamps = new DeferredStamps(time);
+  const stamp = new WriteStamp({ time, deferredStamps, connections: () => connections.opened }, grant);
+  stamp.dispatching();
+  return { stamp, calls, time, connections };
+}
+
+test("over an open connection a request is written when it has been sent", () => {
+  const { stamp, calls } = stampFor();
+  stamp.start(false);
+  assert.deepEqual(calls, []);
+  stamp.sent();
+  assert.deepEqual(calls, ["written"]);
+  stamp.release();
+  assert.deepEqual(calls, ["written", "release"]);
+});
+
+test("over a new connection a request is written at the first byte of the response, or after 100 ms", async () => {
+  const answered = stampFor();
+  answered.connections.opened += 1;
+  answered.stamp.start(false);
+  answered.stamp.sent();
+  assert.deepEqual(answered.calls, []);
+  answered.stamp.stamp();
+  assert.deepEqual(answered.calls, ["written"]);
+  assert.equal(answered.time.armedTimers, 0);
+
+  const silent = stampFor();
+  silent.connections.opened += 1;
+  silent.stamp.start(false);
+  silent.stamp.sent();
+  await silent.time.advance(99);
+  assert.deepEqual(silent.calls, []);
+  await silent.time.advance(1);
+  assert.deepEqual(silent.calls, ["written"]);
+});
+
+test("a request with a body is written when it starts, because the server counts from its headers", () => {
+  const { stamp, calls } = stampFor();
+  stamp.start(true);
+  assert.deepEqual(calls, ["written"]);
+});
+
+test("a request that was not started gives its units back", () => {
+  const { stamp, calls } = stampFor();
+  stamp.release();
+  assert.deepEqual(calls, ["giveBack"]);
+});
+
+test("a request that is dropped right after it was sent over a new connection still counts as being written for 100 ms", async () => {
+  const { stamp, calls, time, connections } = stampFor();
+  connections.opened += 1;
+  stamp.start(false);
+  stamp.sent();
+  await time.advance(40);
+  stamp.release();
+  assert.deepEqual(calls, ["releaseUnstamped"]);
+  await time.advance(59);
+  assert.deepEqual(calls, ["releaseUnstamped"]);
+  await time.advance(1);
+  assert.deepEqual(calls, ["releaseUnstamped", "written"]);
+});

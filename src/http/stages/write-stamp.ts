@@ -1,0 +1,79 @@
+import type { Grant } from "../../limiter/grant.ts";
+import type { Time, Timer } from "../../time/time.ts";
+import type { DeferredStamps } from "./deferred-stamps.ts";
+
+export interface WriteStampDeps {
+  readonly time: Time;
+  readonly deferredStamps: DeferredStamps;
+  /** Number of connections that the wire has opened so far. */
+  readonly connections: () => number;
+}
+
+/** How long a request over a new connection counts as being written, unless its response begins earlier. */
+const NEW_CONNECTION_WRITE_MS = 100;
+
+/**
+ * Decides when the headers of one attempt count as written, and stamps the grant at that instant (law L1).
+ *
+ * Over a connection that was open before, they are written when undici has passed the request to the system. Over a new
+ * connection the server may notice the request later, most of all in the first burst of a program. There the request
+ * counts as being written until the first byte of the response, or for NEW_CONNECTION_WRITE_MS.
+ */
+export class WriteStamp {
+  readonly #deps: WriteStampDeps;
+  readonly #grant: Grant;
+  #connectionsBefore = 0;
+  #startedUs: number | undefined;
+  #isNewConnection = false;
+  #timer: Timer | undefined;
+
+  constructor(deps: WriteStampDeps, grant: Grant) {
+    this.#deps = deps;
+    this.#grant = grant;
+  }
+
+  /** When writing began, in monotonic microseconds; undefined while nothing can have been written. */
+  get startedUs(): number | undefined {
+    return this.#startedUs;
+  }
+
+  /** The request is about to be passed to undici. A connection that is opened from now on is a new one. */
+  dispatching(): void {
+    this.#connectionsBefore = this.#deps.connections();
+  }
+
+  /** A body may take long to send, and the server counts from the headers: such a request is stamped at its start. */
+  start(hasBody: boolean): void {
+    this.#startedUs = this.#deps.time.monotonicUs();
+    this.#isNewConnection = this.#deps.connections() !== this.#connectionsBefore;
+    if (hasBody) this.#grant.written();
+  }
+
+  /** The whole request has been passed to the system. */
+  sent(): void {
+    if (!this.#isNewConnection) this.#grant.written();
+    else this.#timer ??= this.#deps.time.setTimer(NEW_CONNECTION_WRITE_MS, () => this.stamp());
+  }
+
+  /** The response has begun, or NEW_CONNECTION_WRITE_MS have passed. */
+  stamp(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#grant.written();
+  }
+
+  /** Releases the grant. Its units are given back only when nothing can have been written (law L5). */
+  release(): void {
+    if (this.#startedUs === undefined) this.#grant.giveBack();
+    else if (this.#timer === undefined) this.#grant.release();
+    else this.#deps.deferredStamps.release(this.#grant, this.#unstampedMs(this.#startedUs));
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** How long the request goes on counting as being written. */
+  #unstampedMs(startedUs: number): number {
+    const sinceMs = (this.#deps.time.monotonicUs() - startedUs) / 1000;
+    return Math.max(0, NEW_CONNECTION_WRITE_MS - sinceMs);
+  }
+}
