@@ -1,3 +1,9 @@
+import {
+  type BreakerRecord,
+  circuitRecordOf,
+  EMPTY_BREAKER_RECORD,
+  runningCooldown,
+} from "../core/breaker/breaker-record.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
 import type { ClockReading } from "../core/breaker/deadline.ts";
 import type { OpenReason } from "../errors.ts";
@@ -47,13 +53,11 @@ export function hostStatusOf(
     const circuit = host.circuits[role]?.at(nowUs);
     return circuit === undefined ? [] : [roleStatus(role, circuit, nowUs)];
   });
-  const worst = roles.find(({ state }) => state === "open") ?? roles.find(({ state }) => state === "half_open");
-  const cooledMs = cooldown === undefined ? 0 : Math.ceil((cooldown.untilUs - nowUs) / 1000);
-  const remainingMs = Math.max(cooledMs, ...roles.map(role => role.remainingMs));
+  const { state, reason, remainingMs } = combinedStatus(roles, cooldown, nowUs);
   return {
     host: host.name,
-    state: cooldown === undefined ? (worst?.state ?? "closed") : "open",
-    reason: cooldown?.reason ?? (worst === undefined ? undefined : "failures"),
+    state,
+    reason,
     remainingMs,
     openUntilWallMs: remainingMs > 0 ? wallMs + remainingMs : undefined,
     windowFailures: host.failuresAt(nowUs, windowUs),
@@ -68,5 +72,79 @@ function roleStatus(role: Role, circuit: Circuit, nowUs: number): RoleStatus {
     failures: circuit.kind === "closed" ? circuit.failures : 0,
     probes: circuit.kind === "half-open" ? circuit.probes.length : 0,
     remainingMs: circuit.kind === "open" ? Math.ceil((circuit.untilUs - nowUs) / 1000) : 0,
+  };
+}
+
+/** A circuit in the shared store. */
+export interface SharedCircuitStatus {
+  /** The role; empty for the circuit of a resolver. */
+  readonly name: string;
+  readonly state: CircuitState;
+  /** Milliseconds until the circuit becomes half-open; 0 unless `open`. */
+  readonly remainingMs: number;
+  /** Trial calls in flight, over all processes. */
+  readonly probes: number;
+}
+
+/** A host or a resolver in the shared store. */
+export interface SharedBreakerStatus {
+  readonly kind: "host" | "resolver";
+  readonly name: string;
+  /** `open` during a cooldown, otherwise the worst state of its circuits. */
+  readonly state: CircuitState;
+  /** Why it is open or half-open; undefined when it is closed. */
+  readonly reason: string | undefined;
+  /** Milliseconds until every circuit may be called again; 0 for now. */
+  readonly remainingMs: number;
+  /** The part of `remainingMs` that is a cooldown, which applies to every role. */
+  readonly cooldownMs: number;
+  readonly circuits: readonly SharedCircuitStatus[];
+}
+
+/** @param name `host <name>` or `resolver <name>`, the name of the record in the store. */
+export function sharedStatusOf(
+  name: string,
+  record: BreakerRecord = EMPTY_BREAKER_RECORD,
+  nowUs: number,
+): SharedBreakerStatus {
+  const [kind = "", ...rest] = name.split(" ");
+  const circuits = Object.keys(record.circuits).map(circuit => sharedCircuitStatusOf(record, circuit, nowUs));
+  return {
+    kind: kind as SharedBreakerStatus["kind"],
+    name: rest.join(" "),
+    ...combinedStatus(circuits, runningCooldown(record, nowUs), nowUs),
+    circuits,
+  };
+}
+
+function sharedCircuitStatusOf(record: BreakerRecord, name: string, nowUs: number): SharedCircuitStatus {
+  const { isClosed, untilUs, probes } = circuitRecordOf(record, name);
+  const leftMs = Math.max(0, Math.ceil((untilUs - nowUs) / 1000));
+  return {
+    name,
+    state: isClosed ? "closed" : leftMs > 0 ? "open" : "half_open",
+    remainingMs: isClosed ? 0 : leftMs,
+    probes: probes.filter(({ expiresUs }) => expiresUs > nowUs).length,
+  };
+}
+
+/** The status of a host from its circuits and its cooldown (law B1): a cooldown opens it, else its worst circuit counts. */
+function combinedStatus<Reason extends string>(
+  circuits: readonly { readonly state: CircuitState; readonly remainingMs: number }[],
+  cooldown: { readonly untilUs: number; readonly reason: Reason } | undefined,
+  nowUs: number,
+): {
+  readonly state: CircuitState;
+  readonly reason: Reason | "failures" | undefined;
+  readonly remainingMs: number;
+  readonly cooldownMs: number;
+} {
+  const worst = circuits.find(({ state }) => state === "open") ?? circuits.find(({ state }) => state === "half_open");
+  const cooldownMs = cooldown === undefined ? 0 : Math.ceil((cooldown.untilUs - nowUs) / 1000);
+  return {
+    state: cooldown === undefined ? (worst?.state ?? "closed") : "open",
+    reason: cooldown?.reason ?? (worst === undefined ? undefined : "failures"),
+    remainingMs: Math.max(cooldownMs, ...circuits.map(({ remainingMs }) => remainingMs)),
+    cooldownMs,
   };
 }

@@ -1,6 +1,6 @@
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { canonicalHost } from "../../core/text/host.ts";
 import { HostNames } from "../../http/host-names.ts";
-import type { SharedBreakerStatus } from "../../http/operator.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";

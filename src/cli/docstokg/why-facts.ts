@@ -1,8 +1,8 @@
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { type Constraint, isDocstokgError } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
-import type { SharedBreakerStatus } from "../../http/operator.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
 import type { Route } from "../../policy/limits.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { parseRates } from "../../core/limits/rate.ts";
 import type { Constraint } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
-import type { SharedBreakerStatus } from "../../http/operator.ts";
 import { roleBudgetPolicy } from "../../policy/budget-policy.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
 import { steadySpacingMs, whyVerdict } from "./why-verdict.ts";

@@ -1,6 +1,6 @@
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { type Constraint, describeConstraint } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
-import type { SharedBreakerStatus } from "../../http/operator.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
 import { breakerReasonText } from "./breaker-reason.ts";
