@@ -1,13 +1,13 @@
 /**
- * `node --import docstokg/register app.js`: every fetch of an unchanged program passes a hub that is configured by the
- * environment alone.
+ * `node --import docstokg/register app.js` sends every fetch of an unchanged program through a hub that is configured by
+ * environment variables alone.
  */
 import { EnvHttpProxyAgent } from "undici";
 import { ConfigError } from "./errors.ts";
 import { createHub } from "./http/create-hub.ts";
 import type { HubOptions } from "./http/hub-options.ts";
 
-/** A program that asked to be polite must not run impolite because of a typo. */
+/** An invalid configuration ends the program: running on without its limits would be worse. */
 function refuse(problem: string): never {
   process.stderr.write(`docstokg: ${problem}\n`);
   process.exit(2);
@@ -20,12 +20,12 @@ function cacheFrom(value: string | undefined): HubOptions["cache"] {
   return refuse(`DOCSTOKG_CACHE=${value}: expected memory, off or sqlite:<file>`);
 }
 
-/** The proxies that Node itself would use, where it was told to. */
+/** With NODE_USE_ENV_PROXY=1 Node uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY; so does the hub. */
 function proxies(): Pick<HubOptions, "dispatcher"> {
   return process.env["NODE_USE_ENV_PROXY"] === "1" ? { dispatcher: new EnvHttpProxyAgent() } : {};
 }
 
-/** The hub that is installed, for whoever wants to look at it. */
+/** The installed hub, to listen to its events or read its snapshot. It is never closed; the process may exit. */
 export const hub = await createHub({ ...proxies(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(error => {
   if (error instanceof ConfigError) return refuse(error.message);
   throw error;

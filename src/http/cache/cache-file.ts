@@ -1,67 +1,27 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import type { DatabaseFormat } from "../../stores/sqlite/database-file.ts";
 import { type CacheStats, type FoundResponse, type StoredResponse, VARIANTS_MAX, variantId } from "./cache-store.ts";
 import type { CacheWrite } from "./cache-write.ts";
 
-/**
- * Heads and bodies lie apart, so that looking at a head or renewing it does not touch a megabyte behind it. Numbers of
- * entries are never used twice, so that a body which is asked for late is the right one or gone. Totals are kept by
- * triggers, since counting would read every entry.
- */
-const SCHEMA = `
-  CREATE TABLE responses (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    url TEXT NOT NULL,
-    variant TEXT NOT NULL,
-    head TEXT NOT NULL,
-    status INTEGER NOT NULL,
-    requested_ms INTEGER NOT NULL,
-    received_ms INTEGER NOT NULL,
-    body_bytes INTEGER NOT NULL,
-    body_crc INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    used_ms INTEGER NOT NULL,
-    UNIQUE (url, variant)
-  );
-  CREATE INDEX responses_by_use ON responses (used_ms, id);
-  CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
-  CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
-  INSERT INTO totals VALUES (0, 0);
-  CREATE TRIGGER response_came AFTER INSERT ON responses BEGIN
-    UPDATE totals SET entries = entries + 1, bytes = bytes + NEW.bytes;
-  END;
-  CREATE TRIGGER response_changed AFTER UPDATE OF bytes ON responses BEGIN
-    UPDATE totals SET bytes = bytes + NEW.bytes - OLD.bytes;
-  END;
-  CREATE TRIGGER response_went AFTER DELETE ON responses BEGIN
-    DELETE FROM bodies WHERE id = OLD.id;
-    UPDATE totals SET entries = entries - 1, bytes = bytes - OLD.bytes;
-  END;
-`;
-
-/** "dtkg" in its head tells our files from those of others. */
-export const CACHE_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_67, migrations: [SCHEMA] };
-
-/** A use is noted when the last note of one is older than this: recency to the minute is plenty, and spares writes. */
+/** The time of use is written at most once per minute and entry: eviction needs no more precision. */
 const USE_WRITE_INTERVAL_MS = 60_000;
-/** While nothing can be written, no more uses than this are remembered. */
+/** Bounds the memory for times of use while the file cannot be written. */
 const PENDING_USES_MAX = 1000;
-/** Eviction goes in steps of so many entries and bytes, so that making room never stalls the event loop. */
+/** One transaction evicts at most this many entries and bytes, so that eviction never blocks the event loop for long. */
 const EVICTED_AT_ONCE = 256;
 const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
 
-/** Where a body lies, and what it must add up to. */
+/** The row of a body, and its checksum. */
 export interface BodyKey {
   readonly id: number;
   readonly crc: number;
 }
 
-/** An open file. Every method may throw what SQLite throws, and leaves no transaction behind. */
+/** An open cache file. Every method may throw an error of SQLite, and leaves no transaction open. */
 export class CacheFile {
   readonly #db: DatabaseSync;
   readonly #maxBytes: number;
-  /** Entries that were used, to be noted with the next write. */
+  /** Times of use by entry, written with the next transaction. */
   readonly #used = new Map<number, number>();
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
@@ -82,7 +42,7 @@ export class CacheFile {
   constructor(db: DatabaseSync, maxBytes: number) {
     this.#db = db;
     this.#maxBytes = maxBytes;
-    // A transaction that began as a reader could not become a writer once another has written: so from the start.
+    // A transaction that begins as a reader fails to upgrade when another process has written in the meantime.
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
     this.#heads = db.prepare(
@@ -116,7 +76,7 @@ export class CacheFile {
     this.#removeOne = db.prepare("DELETE FROM responses WHERE id = ?");
   }
 
-  /** @param bodyOf reads the body of an entry, when somebody wants it. */
+  /** @param bodyOf reads the body of an entry, when `body()` of a found response is called */
   find(url: string, nowMs: number, bodyOf: (body: BodyKey) => Buffer | undefined): readonly FoundResponse[] {
     const rows = this.#heads.all(url);
     if (rows.length === 0) return NONE;
@@ -131,7 +91,7 @@ export class CacheFile {
     });
   }
 
-  /** Undefined also when it is not what was stored: a disk that lost power may hold something else, and not know. */
+  /** Undefined also when the checksum does not match: after a power failure a page may hold other data. */
   body({ id, crc }: BodyKey): Buffer | undefined {
     const body = this.#body.get(id)?.["body"];
     if (!(body instanceof Uint8Array) || crc32(body) !== crc) return undefined;
@@ -143,12 +103,15 @@ export class CacheFile {
     return { entries: Number(row?.["entries"] ?? 0), bytes: Number(row?.["bytes"] ?? 0) };
   }
 
-  /** How many uses wait to be noted. */
+  /** Number of times of use that are not written yet. */
   get pendingUses(): number {
     return this.#used.size;
   }
 
-  /** All of them or none; with them the noted uses, and one step of making room. Answers how many bytes are too many. */
+  /**
+   * Writes all changes in one transaction, with the times of use and one step of eviction.
+   * @returns bytes above the limit of the file
+   */
   write(writes: readonly CacheWrite[], nowMs: number): number {
     this.#begin.run();
     try {
@@ -159,7 +122,7 @@ export class CacheFile {
       this.#used.clear();
       return surplusBytes;
     } catch (error) {
-      // SQLite has rolled back by itself after some errors.
+      // SQLite rolls back itself after some errors.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw error;
     }
@@ -182,7 +145,7 @@ export class CacheFile {
     if (write.kind === "freshen") {
       const { old } = write;
       const was = [url, variantId(old), old.requestedMs, old.receivedMs, old.status] as const;
-      // A 304 may change what a response varies on; it then takes the place of whatever is called so already.
+      // A 304 may change `Vary`: the response then replaces the variant that already has the new id.
       if (variant !== variantId(old) && this.#exists.get(...was)) this.#removeVariant.run(url, variant);
       this.#renew.run(variant, head, status, requestedMs, receivedMs, bytes, nowMs, ...was);
       return;
@@ -212,7 +175,7 @@ const NONE: readonly FoundResponse[] = Object.freeze([]);
 
 type Head = Omit<StoredResponse, "requestedMs" | "receivedMs">;
 
-/** Undefined for what is not ours; then the entry is passed over, and replaced by the next answer. */
+/** Undefined for an invalid head: the entry is skipped, and replaced by the next response. */
 function parsed(text: string): Head | undefined {
   try {
     const head: Head = JSON.parse(text);

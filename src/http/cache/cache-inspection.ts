@@ -4,22 +4,23 @@ import { decideReuse } from "../../core/cache/reuse.ts";
 import { varyKeyOf } from "../../core/cache/stored-fields.ts";
 import { type CacheStore, type FoundResponse, isVariant } from "./cache-store.ts";
 
-/** A stored answer, as a request that asks for nothing special would find it. */
+/** A stored response, and what a request without Cache-Control would get. */
 export interface CacheInspection {
   readonly status: number;
   readonly verdict: "fresh" | "stale-while-revalidate" | "revalidate";
+  /** Its age in ms. */
   readonly ageMs: number;
-  /** How long it stays fresh; below 0, how long it has been stale. */
+  /** Time until it becomes stale, in ms; negative when it is stale. */
   readonly freshMs: number;
-  /** Should the server fail, it may be served all the same. */
+  /** True when it may be served if the server fails (`stale-if-error`). */
   readonly mayServeOnError: boolean;
-  /** It depends on these fields of a request whether this is its answer; none where that needs no fields at all. */
+  /** The request headers that select this variant; empty when a request without credentials gets it. */
   readonly varies: readonly string[];
 }
 
 const ANY_REQUEST = requestControl(undefined, undefined);
 
-/** All that is stored for a URL, most recently stored first. */
+/** All stored variants of a URL, most recently stored first. */
 export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: number): readonly CacheInspection[] {
   return store.find(`${url.origin}${url.pathname}${url.search}`).map(found => {
     const facts = entryFacts(found);
@@ -27,7 +28,7 @@ export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: n
     const age = ageMs(nowMs, facts);
     return {
       status: found.status,
-      // Only a request that says so takes what is merely stale, and this one does not.
+      // `stale` needs `max-stale` in the request.
       verdict: verdict.kind === "stale" ? "revalidate" : verdict.kind,
       ageMs: age,
       freshMs: facts.lifetimeMs - age,
@@ -37,7 +38,7 @@ export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: n
   });
 }
 
-/** The answer to a request without credentials, whatever else it says. */
+/** True when a request without any of the selecting headers gets this variant. */
 function isPlain(found: FoundResponse): boolean {
   return isVariant(
     found,

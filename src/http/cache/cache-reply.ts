@@ -3,14 +3,14 @@ import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink } from "../stages/stage.ts";
 
-/** An answer that is at hand. */
+/** Status line and headers of a response that needs no request. */
 export interface StoredHead {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderFields;
 }
 
-/** How the cache took part, in the words of RFC 9211. */
+/** The value of `Cache-Status` (RFC 9211). */
 const STATUS: Readonly<Record<CacheStatus, string>> = {
   off: "docstokg; fwd=bypass",
   hit: "docstokg; hit",
@@ -21,7 +21,7 @@ const STATUS: Readonly<Record<CacheStatus, string>> = {
   offline: "docstokg; detail=offline",
 };
 
-/** The fields with a `Cache-Status` of ours behind those of the caches on the way. */
+/** Appends to the `Cache-Status` of caches between the server and the hub, as RFC 9211 asks. */
 function withCacheStatus(headers: HeaderFields, cacheStatus: CacheStatus): HeaderFields {
   const before = fieldLine(headers["cache-status"]);
   const ours = STATUS[cacheStatus];
@@ -33,7 +33,7 @@ export function headWithCacheStatus(head: ResponseHead, cacheStatus: CacheStatus
   return { ...head, headers, rawHeaders: headers };
 }
 
-/** Tells an answer that is at hand, as if it came over the wire. */
+/** Delivers a response that needs no request to the sink, after this function has returned. */
 export function deliverCacheReply(
   { method, record }: OutgoingRequest,
   cacheStatus: CacheStatus,
@@ -50,11 +50,25 @@ export function deliverCacheReply(
     if (!isAborted) sink.ended({}, []);
   });
   return {
-    // It is all there: there is nothing to hold back, and nobody to hold up.
+    // The whole body is in memory: pausing would save nothing.
     pause: () => undefined,
     resume: () => undefined,
     abort: () => {
       isAborted = true;
     },
   };
+}
+
+const NOT_CACHED: StoredHead = {
+  status: 504,
+  statusText: "Gateway Timeout",
+  headers: { "content-type": "text/plain" },
+};
+const NOT_CACHED_BODY = Buffer.from(
+  "docstokg: not in the cache, and this request may not use the network (offline or only-if-cached)\n",
+);
+
+/** The 504 for a request that may only be answered from the cache. */
+export function deliverNotCached(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
+  return deliverCacheReply(request, "offline", NOT_CACHED, NOT_CACHED_BODY, sink);
 }

@@ -1,71 +1,72 @@
 import { hash } from "node:crypto";
 
-/** A response without its body, and what is known of its coming. */
+/** A response without its body, and when it was requested and received. */
 export interface StoredResponse {
   readonly status: number;
   readonly statusText: string;
-  /** By lower-case names. */
+  /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** The wall clock when the request went out, and when the headers of the answer came. */
+  /** Wall-clock time when the request was sent, and when the response headers arrived. */
   readonly requestedMs: number;
   readonly receivedMs: number;
-  /** Which fields of a request select this variant, and their values, as `core/stored-fields` makes them. */
+  /** The request headers that select this variant, and their values as made by `varyKeyOf`. */
   readonly varyNames: readonly string[];
   readonly varyKey: string;
 }
 
-/** Its `varyKey` may be a digest of the one that was put: ask `isVariant`, do not compare. */
+/** Its `varyKey` may be a digest of the stored one: compare with `isVariant`. */
 export interface FoundResponse extends StoredResponse {
   readonly bodyBytes: number;
-  /** Not to be written to: others may hold the same bytes. Undefined when it has vanished meanwhile. */
+  /** Must not be changed: several callers share the buffer. Undefined when the entry has been evicted. */
   body(): Buffer | undefined;
 }
 
 /**
- * Where responses lie. All of it is synchronous, so that a hit costs no turn of the event loop, and nothing of it
- * throws: a cache that fails is a cache that is empty.
+ * Stores responses. All methods are synchronous, so that a hit needs no turn of the event loop. No method throws: a cache
+ * that fails behaves like an empty one.
  */
 export interface CacheStore {
   /** All variants of a URL, most recently stored first. */
   find(url: string): readonly FoundResponse[];
   /**
-   * Replaces the variant with the same names and key. The oldest of more than `VARIANTS_MAX` goes.
-   * Answers whether it was kept; a body above `maxEntryBytes` is not, and then what was stored before stays.
+   * Stores a response and replaces the variant with the same names and key. Beyond `VARIANTS_MAX` the oldest is removed.
+   * False when it was not stored, for example because the body is longer than `maxEntryBytes`; then the previous variant
+   * stays.
    */
   put(url: string, response: StoredResponse, body: readonly Buffer[]): boolean;
   /**
-   * New head and times for a stored variant; its body stays. One that was replaced or freshened since `old` was found
-   * is left alone: it is newer, and a 304 for `old` says nothing of its body.
+   * Replaces head and times of a stored variant; its body stays. Has no effect when the variant has been replaced or
+   * freshened since `old` was found: a 304 for `old` says nothing about a newer body.
    */
   freshen(url: string, old: StoredResponse, fresh: StoredResponse): void;
-  /** All variants of it. */
+  /** Removes all variants of a URL. */
   remove(url: string): void;
   readonly maxEntryBytes: number;
   readonly stats: CacheStats;
-  /** Finds and keeps nothing any more. */
+  /** From now on nothing is found and nothing is stored. */
   close(): void;
 }
 
 export interface CacheStats {
   /** Variants, not URLs. */
   readonly entries: number;
-  /** Bodies, and roughly what is kept beside them. */
+  /** Bodies, and an estimate for their heads. */
   readonly bytes: number;
 }
 
-/** Of one URL. A server that varies on more, on cookies say, would fill a cache with what nobody asks for again. */
+/** Variants per URL. A server that varies on cookies would otherwise fill the cache with responses used once. */
 export const VARIANTS_MAX = 32;
 
 const DIGEST = "sha256:";
 
-/** Whether a stored variant is the one that a request with this key selects, in whichever store it lay. */
+/** True when a request with this key selects the stored variant. Works for keys and for digests of keys. */
 export function isVariant(stored: StoredResponse, varyKey: string): boolean {
   return stored.varyKey === varyKey || (stored.varyKey.startsWith(DIGEST) && stored.varyKey === digestVaryKey(varyKey));
 }
 
 /**
- * The key as a digest, for stores that outlive the process: among the selecting fields may be `Authorization`.
- * A digest stays as it is, and cannot be taken for a key, which is empty or JSON.
+ * A digest of the key, for caches on disk: the selecting headers may include `Authorization`. A digest is returned
+ * unchanged; it cannot be confused with a key, which is empty or JSON.
  */
 export function digestVaryKey(varyKey: string): string {
   return varyKey === "" || varyKey.startsWith(DIGEST) ? varyKey : `${DIGEST}${digest(varyKey)}`;
@@ -75,17 +76,17 @@ export function digest(text: string): string {
   return hash("sha256", text, "base64url");
 }
 
-/** Names a variant among those of its URL. */
+/** Identifies a variant among those of its URL. */
 export function variantId({ varyNames, varyKey }: StoredResponse): string {
   return varyNames.length === 0 && varyKey === "" ? "" : `${varyNames.join()}\n${varyKey}`;
 }
 
-/** Whether `stored` is still what `old` was: nobody has replaced or freshened it since. */
+/** True when `stored` has not been replaced or freshened since `old` was read. */
 export function isUnchanged(stored: StoredResponse, old: StoredResponse): boolean {
   return stored.receivedMs === old.receivedMs && stored.requestedMs === old.requestedMs && stored.status === old.status;
 }
 
-/** What an entry weighs beside its body: close enough to keep a bound, and cheap. */
+/** An estimate of the bytes of an entry without its body. */
 export function headBytes(url: string, { headers, varyKey, statusText }: StoredResponse): number {
   let chars = url.length + varyKey.length + statusText.length;
   for (const name in headers) {
@@ -93,6 +94,6 @@ export function headBytes(url: string, { headers, varyKey, statusText }: StoredR
     chars +=
       name.length + (typeof value === "string" ? value.length : value.reduce((sum, line) => sum + line.length, 0));
   }
-  // Objects, strings and buffers have heads of their own.
+  // Overhead of the objects, strings and buffers.
   return chars + 512;
 }

@@ -9,16 +9,16 @@ import {
   variantId,
 } from "./cache-store.ts";
 
-/** A change to a shared cache, which may have to wait. By then nothing in it can be read by whoever finds the file. */
+/** A change to a cache file. It may be queued, and holds digests instead of URLs and selecting headers. */
 export type CacheWrite = PutWrite | FreshenWrite | RemoveWrite;
 
 interface PutWrite {
   readonly kind: "put";
-  /** A digest, as URLs may hold keys. */
+  /** A digest of the URL, which may hold a key. */
   readonly url: string;
   readonly response: StoredResponse;
   readonly body: Buffer;
-  /** What it weighs, with its head. */
+  /** Body and an estimate for the head. */
   readonly bytes: number;
 }
 
@@ -56,7 +56,7 @@ export function removeWrite(url: string): RemoveWrite {
   return { kind: "remove", url: digest(url), bytes: 0 };
 }
 
-/** What will be found once these are written, so that a process reads what it wrote, whether it had to wait or not. */
+/** What will be found once these are written, so that a process finds its own queued changes. */
 export function foundAfter(stored: readonly FoundResponse[], writes: Iterable<CacheWrite>): readonly FoundResponse[] {
   let found = stored;
   for (const write of writes) found = write.kind === "remove" ? [] : withResponse(found, write);
@@ -67,7 +67,7 @@ function withResponse(found: readonly FoundResponse[], write: PutWrite | Freshen
   const next = write.kind === "put" ? fromBody(write) : fromFound(found, write);
   if (next === undefined) return found;
   const gone = new Set([variantId(write.response), ...(write.kind === "freshen" ? [variantId(write.old)] : [])]);
-  return [next, ...found.filter(one => !gone.has(variantId(one)))].slice(0, VARIANTS_MAX);
+  return [next, ...found.filter(response => !gone.has(variantId(response)))].slice(0, VARIANTS_MAX);
 }
 
 function fromBody({ response, body }: PutWrite): FoundResponse {
@@ -76,7 +76,7 @@ function fromBody({ response, body }: PutWrite): FoundResponse {
 
 function fromFound(found: readonly FoundResponse[], { old, response }: FreshenWrite): FoundResponse | undefined {
   const id = variantId(old);
-  const same = found.find(one => variantId(one) === id && isUnchanged(one, old));
+  const same = found.find(response => variantId(response) === id && isUnchanged(response, old));
   return same && { ...response, bodyBytes: same.bodyBytes, body: () => same.body() };
 }
 

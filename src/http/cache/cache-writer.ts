@@ -9,25 +9,25 @@ export interface CacheWriterOptions {
   readonly time: Time;
   readonly random: () => number;
   readonly queue: WriteQueueLimits;
-  /** The one to write to; undefined while there is none. */
+  /** The file to write to; undefined while none is open. */
   readonly file: () => CacheFile | undefined;
-  /** A write failed, and not because others were writing. True when the file will be another one soon. */
+  /** A write failed for another reason than a busy file. True when another file is being opened. */
   readonly onFailure: (error: unknown) => boolean;
 }
 
-/** One transaction writes no more, so that catching up does not stall the event loop either. */
+/** One transaction writes at most this many changes and bytes, so that the event loop is not blocked for long. */
 const BATCH_WRITES = 64;
 const BATCH_BYTES = 2 ** 20;
-/** Another's write lasts a millisecond or less. */
+/** The write of another process takes about a millisecond. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
-/** Then nobody is writing: somebody has forgotten a lock. */
+/** A file that is locked for longer is not being written: another program holds a forgotten lock. */
 const LOCKED_US_MAX = 30_000_000;
-/** After a write that failed for good (a full disk, a forgotten lock) none is tried for so long. */
+/** No write is tried for this time after one that failed (full disk, forgotten lock). */
 const SUSPEND_US = 30_000_000;
 
 /**
- * Writes at once where that is possible, and else when the file is free again. A timer is armed only while something
- * waits for it; nobody sleeps inside SQLite.
+ * Writes changes to the cache file at once, or queues them while another process writes. SQLite's busy timeout is not
+ * used, because it would block the event loop. A timer is set only while changes are queued.
  */
 export class CacheWriter {
   readonly #options: CacheWriterOptions;
@@ -37,7 +37,7 @@ export class CacheWriter {
   #busySinceUs: number | undefined;
   #suspendedUntilUs = Number.NEGATIVE_INFINITY;
   #surplusBytes = 0;
-  /** Those who wait until nothing is to be written. */
+  /** Resolve functions of `settled`. */
   #settling: (() => void)[] = [];
 
   constructor(options: CacheWriterOptions) {
@@ -53,17 +53,17 @@ export class CacheWriter {
     return this.#queue.dropped;
   }
 
-  /** By how much the file exceeds its bound, while room is being made. */
+  /** Bytes by which the file exceeds its limit, while entries are being evicted. */
   get surplusBytes(): number {
     return this.#surplusBytes;
   }
 
-  /** Whether it has given up for a while. Removals are queued nevertheless, so that what is void is not found. */
+  /** True after a failed write, for SUSPEND_US. Removals are still queued, so that invalid responses are not found. */
   get isSuspended(): boolean {
     return this.#options.time.monotonicUs() < this.#suspendedUntilUs;
   }
 
-  /** What is queued for a URL, in its order. */
+  /** The queued changes of a URL, in order. */
   queuedFor(url: string): Iterable<CacheWrite> {
     return this.#queue.of(url);
   }
@@ -73,12 +73,12 @@ export class CacheWriter {
     this.flushSoon();
   }
 
-  /** At once, unless it waits for its turn already: then it is not asked for more often for having more to say. */
+  /** Writes at once, unless a timer is set already: more changes do not mean more attempts. */
   flushSoon(): void {
     if (this.#timer === undefined) this.#flush();
   }
 
-  /** Resolves when nothing waits for its turn any more. */
+  /** Resolves when no change is queued, or writing is suspended. */
   settled(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#settling.push(resolve);
@@ -86,21 +86,21 @@ export class CacheWriter {
     return promise;
   }
 
-  /** Writes what can be written at once, gives up the rest, and does no more. */
+  /** Writes what can be written at once and drops the rest. Nothing is written afterwards. */
   close(file: CacheFile | undefined): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     try {
       while (file !== undefined && (this.#queue.size > 0 || file.pendingUses > 0)) this.#writeBatch(file);
     } catch {
-      // Somebody else is writing, or nobody can. There is no later for us.
+      // The file is busy or cannot be written, and there is no later attempt after closing.
     }
     this.#suspendedUntilUs = Number.POSITIVE_INFINITY;
     this.#queue.dropResponses();
     this.#resolveSettled();
   }
 
-  /** One batch; a timer sees to the next. */
+  /** Writes one batch, and sets a timer for the next. */
   #flush(): void {
     const file = this.#options.file();
     const isIdle = this.#queue.size === 0 && this.#surplusBytes === 0 && (file?.pendingUses ?? 0) === 0;

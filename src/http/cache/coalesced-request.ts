@@ -3,86 +3,43 @@ import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
-import { DISCARDED_BYTES_MAX } from "../stages/resending-request.ts";
-import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "../stages/stage.ts";
-import { deliverCacheReply, headWithCacheStatus, type StoredHead } from "./cache-reply.ts";
-
-/** An older answer that a request is to confirm, or that stands in for its own. */
-export interface Revalidation {
-  /** The request that asks whether it still holds. */
-  readonly conditional: OutgoingRequest;
-  /** The answer as it may be served now; undefined when it has vanished. */
-  readonly serve: () => { readonly stored: StoredHead; readonly body: Buffer } | undefined;
-  /** True when it may be served although the server cannot be asked. */
-  readonly mayServeOnError: boolean;
-  /** What a 304 makes of it; undefined when the 304 is about another representation. */
-  readonly confirm: (head: ResponseHead) => { readonly stored: StoredHead; readonly body: Buffer } | undefined;
-}
+import {
+  DISCARDED_BYTES_MAX,
+  type OutgoingRequest,
+  type RequestHandle,
+  type ResponseHead,
+  type ResponseSink,
+  type SendRequest,
+} from "../stages/stage.ts";
+import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
+import type { Revalidation, ServedResponse } from "./revalidation.ts";
+import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
 export interface CoalescedRequestDeps {
   readonly next: SendRequest;
+  /** A longer body is not stored and not shared. */
   readonly maxBytes: number;
   readonly isStorable: (head: ResponseHead) => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
-  /** Somebody has to ask again, for himself alone where answers cannot be shared. */
+  /** Sends a follower again. With `isUnshared` its response is for it alone. */
   readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
-  /** It was of no use to those who waited. */
+  /** The response could not be shared with the followers. */
   readonly onUnshareable: () => void;
-  /** No newcomer is to wait for this one any more. */
+  /** No further request may join. */
   readonly onJoinClosed: () => void;
-  /** Nothing more will come of it. */
+  /** The request has ended. */
   readonly onOver: () => void;
 }
 
-/** Somebody who waits for an answer under way. */
-class Subscriber implements RequestHandle {
-  readonly request: OutgoingRequest;
-  readonly sink: ResponseSink;
-  isPaused = false;
-  #coalesced: CoalescedRequest | undefined;
-  /** What steers it once it has left the fill. */
-  #ownHandle: RequestHandle | undefined;
-
-  constructor(coalesced: CoalescedRequest, request: OutgoingRequest, sink: ResponseSink) {
-    this.#coalesced = coalesced;
-    this.request = request;
-    this.sink = sink;
-  }
-
-  switchTo(handle: RequestHandle): void {
-    this.#coalesced = undefined;
-    this.#ownHandle = handle;
-    if (this.isPaused) handle.pause();
-  }
-
-  pause(): void {
-    this.isPaused = true;
-    this.#ownHandle?.pause();
-    this.#coalesced?.updateBackpressure();
-  }
-
-  resume(): void {
-    this.isPaused = false;
-    this.#ownHandle?.resume();
-    this.#coalesced?.updateBackpressure();
-  }
-
-  abort(reason: unknown): void {
-    this.#ownHandle?.abort(reason);
-    this.#coalesced?.leave(this, reason);
-    this.#coalesced = undefined;
-  }
-}
-
 /**
- * One request on its way for everybody who asks the same meanwhile.
+ * One request in flight for all callers that send an identical one before it ends.
  *
- * The first one sees the answer as it comes. The others get it whole when it is there: so one who reads slowly, or not
- * at all, holds up nobody, and what must be kept in memory is bounded by what the cache would keep anyway. An answer
- * that cannot be shared is the first one's alone, and the others go their own ways. Nobody's abort ends what somebody
- * else still waits for.
+ * The leader, which came first, gets the response while it arrives. The followers get it when it is complete, so a slow
+ * reader delays no other caller, and the memory is bounded by the largest body that the cache stores. A response that
+ * cannot be shared is for the leader alone; the followers are sent again. An abort by one caller does not end the
+ * request while another one waits for it.
  */
-export class CoalescedRequest implements ResponseSink, ActiveRequest {
+export class CoalescedRequest implements ResponseSink, ActiveRequest, SubscribedRequest {
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
   readonly #deps: CoalescedRequestDeps;
@@ -93,12 +50,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
   #handle: RequestHandle | undefined;
   #head: ResponseHead | undefined;
   #isStorable = false;
-  /** What has come of an answer that can be shared. */
+  /** The body so far; undefined when the response cannot be shared. */
   #chunks: Buffer[] | undefined;
   #bytes = 0;
+  /** The response is not needed any more; the rest of its body is read to keep the connection. */
   #isDiscarding = false;
   #isOver = false;
-  /** It goes on even when nobody waits for it. */
+  /** A background revalidation: it goes on without subscribers. */
   readonly #isBackground: boolean;
 
   constructor(
@@ -117,13 +75,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
     this.#handle = this.#deps.next(this.#request, this);
   }
 
-  /** The answer as it comes, for the one it is asked for; `request` is his own, without our conditions. */
+  /** @param request as the caller sent it, without the conditions of a revalidation */
   addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
     this.#leader = new Subscriber(this, request, sink);
     return this.#leader;
   }
 
-  /** Whether somebody may wait for this one: it is on the wire, or he is as patient. A deadline is patience, too. */
+  /** A request may join when this one has been sent, or when both have the same bound for their wait. */
   mayJoin({ call }: OutgoingRequest): boolean {
     const { record, call: own } = this.#request;
     const { maxWaitMs, deadlineMs } = call;
@@ -131,22 +89,23 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 
-  /** The answer when it is there. */
-  join(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
+  /** Adds a caller that gets the response when it is complete. */
+  addFollower(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
     const follower = new Subscriber(this, request, sink);
     this.#followers.add(follower);
     return follower;
   }
 
-  leave(one: Subscriber, reason: unknown): void {
-    if (one === this.#leader) this.#leader = undefined;
-    this.#followers.delete(one);
+  /** The caller has aborted. Before the response has begun, the next follower becomes the leader. */
+  leave(subscriber: Subscriber, reason: unknown): void {
+    if (subscriber === this.#leader) this.#leader = undefined;
+    this.#followers.delete(subscriber);
     if (this.#head === undefined) this.#leader ??= this.#nextLeader();
     if (this.#leader !== undefined || this.#followers.size > 0 || this.#isBackground) this.updateBackpressure();
     else this.abort(reason);
   }
 
-  /** Only an answer that is not kept is held back for its reader; one that is kept is bounded. */
+  /** Pauses the response for a slow leader, but only one that is not stored: a stored body is bounded anyway. */
   updateBackpressure(): void {
     if (this.#head === undefined || this.#chunks !== undefined || this.#isDiscarding) return;
     if (this.#leader?.isPaused) this.#handle?.pause();
@@ -175,13 +134,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
       this.#releaseFollowers(true);
     }
     if (this.#leader === undefined) {
-      // Asked in the background, and nothing to keep.
+      // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
       return;
     }
     this.#leader.request.record.cacheStatus = "miss";
     this.#leader.sink.started(headWithCacheStatus(head, "miss"));
-    // Held back while nobody knew what would come.
+    // The leader may have paused before the head arrived.
     this.updateBackpressure();
   }
 
@@ -194,7 +153,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
     if (this.#chunks !== undefined) this.#chunks.push(chunk);
     this.#leader?.sink.data(chunk);
     if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
-    // Too long to keep: from here on it is its reader's alone.
+    // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
     this.#deps.onUnshareable();
     this.#releaseFollowers(true);
@@ -231,9 +190,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
       return;
     }
     const leader = this.#leader;
-    // A host that cannot be reached is the same for all. A refusal, an abort or a break is this request's own.
-    const isForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
-    if (isForAll) {
+    // A host that cannot be reached fails for all callers. A refusal, an abort or a broken body concerns this request only.
+    const failsForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
+    if (failsForAll) {
       const followers = [...this.#followers];
       this.#end();
       for (const { sink } of followers) sink.failed(error);
@@ -251,13 +210,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
     leader?.sink.upgraded(head, socket);
   }
 
-  /** True when everybody has got the older answer. */
+  /** True when all subscribers got the stored response. */
   #serveStored(revalidation: Revalidation, head: ResponseHead): boolean {
     const { status } = head;
     if (status === 304) {
       const confirmed = revalidation.confirm(head);
       if (this.#serve("revalidated", confirmed)) return this.#discardBody();
-      // The 304 is about something that we do not have: it has to be asked for without conditions.
+      // The 304 is about another representation than the stored one: send the request again without conditions.
       const leader = this.#leader;
       this.#leader = undefined;
       if (leader !== undefined) this.#followers.add(leader);
@@ -270,7 +229,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
     );
   }
 
-  #serve(cacheStatus: CacheStatus, answer: ReturnType<Revalidation["serve"]>): boolean {
+  #serve(cacheStatus: CacheStatus, answer: ServedResponse | undefined): boolean {
     if (answer === undefined) return false;
     const { stored, body } = answer;
     const leader = this.#leader;
@@ -287,7 +246,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest {
     return true;
   }
 
-  /** The others ask again. */
+  /** Sends the followers again. */
   #releaseFollowers(isUnshared: boolean): void {
     this.#deps.onJoinClosed();
     this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, isUnshared));

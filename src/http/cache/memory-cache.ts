@@ -10,27 +10,27 @@ import {
 } from "./cache-store.ts";
 
 export interface MemoryCacheOptions {
-  /** All bodies and heads together. @default 104_857_600, 100 MiB */
+  /** Bodies and heads together. @default 104_857_600 (100 MiB) */
   readonly maxBytes?: number | undefined;
-  /** @default 10_000 */
+  /** Stored responses. @default 10_000 */
   readonly maxEntries?: number | undefined;
-  /** The largest body that is kept. @default 5_242_880, 5 MiB */
+  /** The longest body that is stored. @default 5_242_880 (5 MiB) */
   readonly maxEntryBytes?: number | undefined;
 }
 
-/** The variants of one URL, most recently stored first. Replaced, never changed: whoever found them keeps what he has. */
+/** The variants of one URL, most recently stored first. Never changed in place: `find` returns the array itself. */
 type Variants = readonly MemoryEntry[];
 
 const NONE: Variants = Object.freeze([]);
 
-/** Responses of this process alone. The URL that was least recently asked for makes room, its oldest variant first. */
+/** Stores responses in the memory of this process. Evicts the least recently used URL, its oldest variant first. */
 export class MemoryCache implements CacheStore {
   readonly maxEntryBytes: number;
   readonly #maxBytes: number;
   readonly #maxEntries: number;
-  /** In the order of use, the least recent first: a map keeps the order in which its keys came. */
+  /** Least recently used first: a Map keeps the order of insertion. */
   readonly #byUrl = new Map<string, Variants>();
-  /** Asked for again and again, a URL needs not be moved to the end each time. */
+  /** The URL at the end of the Map, which needs no move when it is used again. */
   #latestUrl: string | undefined;
   #entries = 0;
   #bytes = 0;
@@ -64,7 +64,7 @@ export class MemoryCache implements CacheStore {
 
   freshen(url: string, old: StoredResponse, fresh: StoredResponse): void {
     const id = variantId(old);
-    const entry = this.#byUrl.get(url)?.find(one => one.id === id);
+    const entry = this.#byUrl.get(url)?.find(variant => variant.id === id);
     if (entry === undefined || !isUnchanged(entry, old)) return;
     this.#drop(url, entry);
     this.#store(url, new MemoryEntry(fresh, entry.body(), entry.bodyBytes + headBytes(url, fresh)));
@@ -82,7 +82,7 @@ export class MemoryCache implements CacheStore {
   }
 
   #store(url: string, entry: MemoryEntry): void {
-    const same = this.#byUrl.get(url)?.find(one => one.id === entry.id);
+    const same = this.#byUrl.get(url)?.find(variant => variant.id === entry.id);
     if (same !== undefined) this.#drop(url, same);
     const variants = this.#byUrl.get(url) ?? NONE;
     const surplus = variants.length < VARIANTS_MAX ? undefined : variants.at(-1);
@@ -94,8 +94,8 @@ export class MemoryCache implements CacheStore {
   }
 
   /**
-   * For a hundredth more than is needed, in one go: to find the oldest entry, a map has to pass all that were deleted
-   * before it. Never the entry that was stored just now: it is the first variant of the last URL, and fits in alone.
+   * Evicts 1 % more than needed at once, because finding the first entry of a Map costs time for every entry deleted
+   * before it. The entry that was just stored is never evicted: it is the first variant of the last URL.
    */
   #evict(): void {
     const bytes = this.#maxBytes - Math.floor(this.#maxBytes / 100);
@@ -109,8 +109,8 @@ export class MemoryCache implements CacheStore {
   }
 
   #drop(url: string, entry: MemoryEntry): void {
-    const rest = this.#byUrl.get(url)?.filter(one => one !== entry) ?? NONE;
-    // In its place, so that losing a variant is no use of the URL.
+    const rest = this.#byUrl.get(url)?.filter(variant => variant !== entry) ?? NONE;
+    // Keeps its place in the Map: losing a variant is not a use of the URL.
     if (rest.length > 0) this.#byUrl.set(url, rest);
     else this.#byUrl.delete(url);
     this.#entries -= 1;
@@ -133,7 +133,7 @@ class MemoryEntry implements FoundResponse {
   readonly varyNames: readonly string[];
   readonly varyKey: string;
   readonly bodyBytes: number;
-  /** With head. */
+  /** Body and an estimate for the head. */
   readonly bytes: number;
   readonly id: string;
   readonly #body: Buffer;
@@ -157,15 +157,15 @@ class MemoryEntry implements FoundResponse {
   }
 }
 
-/** Copied to its exact size: a chunk from the network may be a small view of a large slab that it would keep alive. */
+/** Copies the chunks: one from the network may be a small view of a large buffer, which it would keep in memory. */
 function copied(chunks: readonly Buffer[], bytes: number): Buffer {
-  const whole = Buffer.allocUnsafeSlow(bytes);
+  const body = Buffer.allocUnsafeSlow(bytes);
   let at = 0;
-  for (const chunk of chunks) at += chunk.copy(whole, at);
-  return whole;
+  for (const chunk of chunks) at += chunk.copy(body, at);
+  return body;
 }
 
 function limit(name: string, value: number): number {
-  if (!(value >= 0)) throw new RangeError(`${name} must be a number from 0 on, not ${value}`);
+  if (!(value >= 0)) throw new RangeError(`${name} must be 0 or more, not ${value}`);
   return value;
 }

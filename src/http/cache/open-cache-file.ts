@@ -7,27 +7,31 @@ export interface OpenCacheFileOptions extends OpeningOptions {
   readonly maxBytes: number;
 }
 
-/** The file and which one it is: the path may come to lead to another. */
+/** An open file and its identity (inode): the path may later lead to another file. */
 export interface OpenedCacheFile {
   readonly file: CacheFile;
   readonly identity: bigint | undefined;
 }
 
-/** Several processes that create one file at once are done in some milliseconds; more is somebody's stuck shell. */
+/** Processes that create one file at the same time need milliseconds; a longer lock is held by a stuck program. */
 const OPEN_WAIT_MS_MAX = 5000;
 
-/** Undefined when it cannot be had; then trouble was told. */
+/** Undefined when the file cannot be opened; then `onTrouble` has been called. */
 export async function openCacheFile({
   maxBytes,
   ...options
 }: OpenCacheFileOptions): Promise<OpenedCacheFile | undefined> {
   try {
     const { db, identity } = await openWhenFree(options, OPEN_WAIT_MS_MAX);
-    // Bodies make the log grow; it is cut back to this.
+    // Large bodies make the write-ahead log grow; SQLite truncates it to this size.
     db.exec("PRAGMA journal_size_limit = 16777216");
     return { file: new CacheFile(db, maxBytes), identity };
   } catch (error) {
-    options.onTrouble(new StoreError(`nothing is cached: ${messageOf(error)}`, { cause: error }));
+    options.onTrouble(
+      new StoreError(`cache file ${options.path} cannot be opened, so nothing is cached: ${messageOf(error)}`, {
+        cause: error,
+      }),
+    );
     return undefined;
   }
 }

@@ -3,7 +3,8 @@ import { StoreError } from "../../errors.ts";
 import { setAsideAndReport } from "../../stores/sqlite/open-database.ts";
 import { isBusy, isDamage, isMoved } from "../../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../../time/time.ts";
-import { type BodyKey, CACHE_FORMAT, type CacheFile } from "./cache-file.ts";
+import type { BodyKey, CacheFile } from "./cache-file.ts";
+import { CACHE_FORMAT } from "./cache-schema.ts";
 import { type CacheStats, type CacheStore, digest, type FoundResponse, type StoredResponse } from "./cache-store.ts";
 import { foundAfter, freshenWrite, putWrite, removeWrite } from "./cache-write.ts";
 import { CacheWriter } from "./cache-writer.ts";
@@ -11,37 +12,37 @@ import { type OpenCacheFileOptions, type OpenedCacheFile, openCacheFile } from "
 
 export interface SqliteCacheOptions {
   readonly time: Time;
-  /** All bodies and heads together. Kept to by small steps, so it may be exceeded by an eighth. @default 1 GiB */
+  /** Bodies and heads together. Eviction takes small steps, so the file may exceed it by 1/8. @default 1 GiB */
   readonly maxBytes?: number | undefined;
-  /** The largest body that is kept: the event loop waits while it is written. @default 512 KiB */
+  /** The longest body that is stored; writing it blocks the event loop. @default 512 KiB */
   readonly maxEntryBytes?: number | undefined;
-  /** Writes that may wait while others use the file; beyond that the oldest is dropped. @default 1000 */
+  /** Changes queued while another process writes; beyond that the oldest is dropped. @default 1000 */
   readonly maxQueuedWrites?: number | undefined;
-  /** @default 32 MiB */
+  /** Bytes of the queued changes. @default 32 MiB */
   readonly maxQueuedBytes?: number | undefined;
-  /** Hears once of each trouble: the cache goes on, with less in it. @default nobody does */
+  /** Called once for each kind of problem. The cache continues with fewer entries. @default none */
   readonly onTrouble?: ((error: StoreError) => void) | undefined;
-  /** In [0, 1), spreads the attempts of several processes. @default Math.random */
+  /** Random numbers in [0, 1), so that several processes do not retry at the same time. @default Math.random */
   readonly random?: (() => number) | undefined;
 }
 
 export interface SqliteCacheStats extends CacheStats {
-  /** Writes that wait for their turn. */
+  /** Changes that wait to be written. */
   readonly queued: number;
-  /** Writes that were given up. */
+  /** Changes that were dropped. */
   readonly dropped: number;
 }
 
 const MIB = 2 ** 20;
-/** So many uses wait to be noted with the next write, and are then written without one. */
+/** Times of use are written with the next change, or alone when there are this many. */
 const FLUSH_AT_PENDING_USES = 128;
 const NONE: readonly FoundResponse[] = Object.freeze([]);
 
 /**
- * Responses in one file for several processes. Nothing waits inside SQLite: reading never has to, and a write that
- * meets another's is queued and tried again later; whoever reads meanwhile finds what is queued, too.
- * On the disk there are digests of URLs and of selecting fields, which may hold keys; heads and bodies lie in clear,
- * for the owner alone.
+ * Stores responses in one SQLite file for several processes. The event loop never waits for another process: reading
+ * needs no lock, and a change is queued while another process writes. `find` also returns queued changes.
+ * The file holds digests of URLs and of selecting headers, because both may contain keys. Heads and bodies are stored in
+ * clear; only the owner may read the file.
  */
 export class SqliteCache implements CacheStore {
   readonly maxEntryBytes: number;
@@ -55,7 +56,7 @@ export class SqliteCache implements CacheStore {
   #isOpening = true;
   #isClosed = false;
 
-  /** Never rejects: a file that cannot be had makes a cache that keeps nothing, and tells so. */
+  /** Never rejects. A file that cannot be opened makes a cache that stores nothing; `onTrouble` gets the reason. */
   static async open(path: string, options: SqliteCacheOptions): Promise<SqliteCache> {
     const cache = new SqliteCache(path, options);
     await cache.#open();
@@ -69,7 +70,7 @@ export class SqliteCache implements CacheStore {
     this.maxEntryBytes = options.maxEntryBytes ?? MIB / 2;
     this.#onTrouble = onTrouble;
     this.#openOptions = {
-      // Absolute, lest `:memory:` or `file:…` mean something else to SQLite.
+      // Absolute, because SQLite gives `:memory:` and `file:…` a special meaning.
       path: resolve(path),
       format: CACHE_FORMAT,
       maxBytes: this.#maxBytes,
@@ -94,7 +95,7 @@ export class SqliteCache implements CacheStore {
   find(url: string): readonly FoundResponse[] {
     const key = digest(url);
     const opened = this.#opened;
-    // The same number in another file is another's body.
+    // The same id in a file that was opened later is another body.
     const bodyOf = (key: BodyKey) => (this.#opened === opened ? this.#read(file => file.body(key)) : undefined);
     const found = this.#read(file => file.find(key, this.#time.wallMs(), bodyOf)) ?? NONE;
     if ((opened?.file.pendingUses ?? 0) >= FLUSH_AT_PENDING_USES) this.#writer.flushSoon();
@@ -105,7 +106,7 @@ export class SqliteCache implements CacheStore {
     const bodyBytes = body.reduce((sum, { length }) => sum + length, 0);
     if (bodyBytes > this.maxEntryBytes || !this.#isStoring()) return false;
     const write = putWrite(url, response, Buffer.concat(body, bodyBytes));
-    // Room is made in small steps, and may lag behind; then it must not be taken faster than it is made.
+    // Eviction takes small steps: nothing is stored while it is far behind.
     if (write.bytes > this.#maxBytes || this.#writer.surplusBytes > this.#maxBytes / 8) return false;
     this.#writer.add(write);
     return true;
@@ -115,17 +116,17 @@ export class SqliteCache implements CacheStore {
     if (this.#isStoring()) this.#writer.add(freshenWrite(url, old, fresh));
   }
 
-  /** Also while nothing can be written: then this process finds it no more, and it goes when that is over. */
+  /** Also works while writing is suspended: this process no longer finds the URL, and it is removed later. */
   remove(url: string): void {
     if (this.#hasFile()) this.#writer.add(removeWrite(url));
   }
 
-  /** Resolves when nothing waits to be written. Without it, `close` gives up what meets another's write. */
+  /** Resolves when no change is queued. Without waiting for it, `close` drops changes while another process writes. */
   settled(): Promise<void> {
     return this.#writer.settled();
   }
 
-  /** Writes what is queued, as far as that is possible at once. */
+  /** Writes the queued changes if the file is free now, and drops the rest. */
   close(): void {
     if (this.#isClosed) return;
     const file = this.#opened?.file;
@@ -148,12 +149,12 @@ export class SqliteCache implements CacheStore {
     else this.#writer.flushSoon();
   }
 
-  /** The file is gone or damaged: from now on another one, if there can be one. */
+  /** Opens a new file in place of one that was deleted or is damaged. */
   #reopen(opened: OpenedCacheFile, error: unknown): void {
     this.#opened = undefined;
     closeQuietly(opened.file);
     try {
-      // Whoever is quicker sets it aside; the other finds the next one.
+      // The first process renames the damaged file; the others open the new one.
       if (isDamage(error)) setAsideAndReport(this.#openOptions, opened.identity, error);
       void this.#open();
     } catch {
@@ -161,7 +162,7 @@ export class SqliteCache implements CacheStore {
     }
   }
 
-  /** Whether there is a file, or will be. */
+  /** True when a file is open or being opened. */
   #hasFile(): boolean {
     return !this.#isClosed && (this.#opened !== undefined || this.#isOpening);
   }
@@ -175,7 +176,7 @@ export class SqliteCache implements CacheStore {
     try {
       return read(this.#opened.file);
     } catch (error) {
-      // Even a reader is refused now and then, while another process opens the file first or closes it last.
+      // A reader may find the file busy while another process opens it first or closes it last.
       if (!isBusy(error)) this.#onFailure("read", error);
       return undefined;
     }
@@ -192,7 +193,10 @@ export class SqliteCache implements CacheStore {
 
   #error(done: string, cause: unknown): StoreError {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    return new StoreError(`the cache ${this.#openOptions.path} cannot be ${done}: ${reason}`, { cause });
+    return new StoreError(
+      `cache file ${this.#openOptions.path} cannot be ${done}: ${reason}; requests continue without it`,
+      { cause },
+    );
   }
 
   #report(kind: string, error: StoreError): void {
@@ -201,7 +205,7 @@ export class SqliteCache implements CacheStore {
     try {
       this.#onTrouble(error);
     } catch {
-      // A listener that fails must not be what a cache fails of.
+      // An error of the listener must not break the cache.
     }
   }
 }
@@ -210,6 +214,6 @@ function closeQuietly(file: CacheFile | undefined): void {
   try {
     file?.close();
   } catch {
-    // What was written is safe in the log, and what is damaged is left for that reason.
+    // Committed changes are safe in the write-ahead log, and a damaged file is replaced anyway.
   }
 }

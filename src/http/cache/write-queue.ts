@@ -6,9 +6,8 @@ export interface WriteQueueLimits {
 }
 
 /**
- * Writes that wait for their turn at a file, first come first served, and what they are about.
- * Bounded: beyond that the oldest response is dropped. A removal goes last, as it is small, and losing one would let
- * a response be served that the server has made void.
+ * Changes that wait to be written to a cache file, in order, with an index by URL. Beyond the limits the oldest response
+ * is dropped. Removals are dropped last: they are small, and without one an invalid response would be served.
  */
 export class WriteQueue {
   readonly #limits: WriteQueueLimits;
@@ -25,13 +24,13 @@ export class WriteQueue {
     return this.#writes.size;
   }
 
-  /** How many were given up so far. */
+  /** Number of changes dropped so far. */
   get dropped(): number {
     return this.#dropped;
   }
 
   push(write: CacheWrite): void {
-    // What waits for this URL is void with it.
+    // Earlier changes for this URL have no effect after its removal.
     if (write.kind === "remove") for (const former of this.of(write.url)) this.#delete(former);
     this.#writes.add(write);
     this.#bytes += write.bytes;
@@ -41,12 +40,12 @@ export class WriteQueue {
     while (this.#writes.size > this.#limits.maxWrites || this.#bytes > this.#limits.maxBytes) this.#dropOldest();
   }
 
-  /** Those that wait for a URL, in their order. */
+  /** The queued changes of a URL, in order. */
   of(url: string): Iterable<CacheWrite> {
     return this.#byUrl.get(url) ?? NONE;
   }
 
-  /** The next ones: as many as fit into both bounds, and one at least. */
+  /** The next batch: as many as fit into both limits, at least one. */
   next(maxWrites: number, maxBytes: number): readonly CacheWrite[] {
     const batch: CacheWrite[] = [];
     let bytes = 0;
@@ -58,12 +57,12 @@ export class WriteQueue {
     return batch;
   }
 
-  /** They are written. */
+  /** Removes a batch that was written. */
   done(batch: readonly CacheWrite[]): void {
     for (const write of batch) this.#delete(write);
   }
 
-  /** Gives up what cannot be stored, and keeps what must not be served any more. */
+  /** Drops the queued responses and keeps the removals. */
   dropResponses(): void {
     for (const write of this.#writes) if (write.kind !== "remove") this.#drop(write);
   }

@@ -3,8 +3,8 @@ import { withRewrittenHead } from "./rewritten-head.ts";
 import type { ResponseHead, SendRequest } from "./stage.ts";
 
 /**
- * Artifacts are wanted byte for byte: they are asked for as they are, and where a server compresses them all the same,
- * its `content-encoding` is moved to `x-content-encoding`, so that nothing further out decodes them unasked.
+ * Artifacts are delivered byte for byte: they are requested without compression. If the server compresses anyway, its
+ * `content-encoding` is renamed to `x-content-encoding`, so that fetch does not decode the body.
  */
 export function artifactStage(next: SendRequest): SendRequest {
   return (request, sink) => {

@@ -189,7 +189,7 @@ test("only-if-cached and offline never touch the network", async t => {
     {
       status: 504,
       verdict: "docstokg; detail=offline",
-      text: "docstokg: not in the cache, and the network was not to be asked\n",
+      text: "docstokg: not in the cache, and this request may not use the network (offline or only-if-cached)\n",
     },
   );
   await get();

@@ -3,24 +3,24 @@ import type { Identities, IdentityField } from "../../policy/identity.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
-/** What runtimes and clients call themselves when nobody has said anything. */
+/** User-Agents that HTTP clients send by default; they are replaced. */
 const DEFAULT_USER_AGENTS = /^(?:node|undici|axios\/[\w.-]+)$/;
 
-/** More origins than a program calls at a time, few enough that a crawler does not fill the memory with them. */
+/** Bounds the memory for a crawler that calls very many origins. */
 const ORIGINS_MAX = 1024;
 
-/** A shorter secret may well be part of an innocent word, and is looked for as a whole. */
+/** A shorter secret may be part of an ordinary word, so only a value that equals it is removed. */
 const SECRET_SUBSTRING_LENGTH_MIN = 8;
 
 export interface CallerIdentityOptions {
   readonly identities: Identities;
-  /** Of this package, as its package.json says it. */
+  /** The version of docstokg. */
   readonly version: string;
   /** @default `docstokg/<version> (mailto:<address>)`, without the parentheses when no address is known */
   readonly userAgent?: string | undefined;
 }
 
-/** What is told to one origin. */
+/** What is added to requests to one origin. */
 interface OriginIdentity {
   readonly path: string;
   readonly query: readonly QueryField[];
@@ -34,12 +34,13 @@ interface QueryField extends Parameter {
 }
 
 /**
- * Tells each host who calls, and nobody else. It stands next to the wire: what it adds is in no cache, in no event and
- * in no URL that a caller sees, and it is worked out anew for each hop of a redirect.
+ * Adds to each request the identification that its host wants (User-Agent, address, API key), and only for that host.
+ * It is applied after the cache and for each redirect hop anew, so what it adds is in no cache entry, no event and no
+ * URL that the caller sees.
  */
 export class CallerIdentity {
   readonly #identities: Identities;
-  /** What everybody is told. */
+  /** For hosts without an entry of their own: the User-Agent only. */
   readonly #defaultIdentity: OriginIdentity;
   readonly #byOrigin = new Map<string, OriginIdentity>();
 
@@ -49,12 +50,14 @@ export class CallerIdentity {
     this.#identities = identities;
     const agent = userAgent ?? `docstokg/${version}${mailto === undefined ? "" : ` (mailto:${mailto})`}`;
     if (!/^[!-~](?:[ -~]*[!-~])?$/.test(agent)) {
-      throw new RangeError("userAgent must be printable ASCII without blanks at its ends");
+      throw new RangeError(
+        `userAgent must be printable ASCII and must not begin or end with a space, not ${JSON.stringify(agent)}`,
+      );
     }
     this.#defaultIdentity = { path: "/", query: [], headers: ["user-agent", agent], secrets: [] };
   }
 
-  /** The request as it goes out: with all that its host wants to know and its caller has not said himself. */
+  /** The request with the identification of its host. Headers and parameters that the caller has set are kept. */
   apply<Request extends Pick<OutgoingRequest, "origin" | "path" | "headers">>(request: Request): Request {
     const originIdentity = this.#originIdentityFor(request);
     const path = withParameters(request.path, originIdentity.query);
@@ -63,9 +66,9 @@ export class CallerIdentity {
   }
 
   /**
-   * The answer as others may see it. Servers repeat the query of a request in the Location of a redirect; what we had
-   * put there is taken out, or a client that follows it would carry a key to another host, or into a log. Where it
-   * belongs, `applied` puts it back. The request may be the one before or after `applied`.
+   * Removes from the Location of a redirect the parameters that `apply` has added. Servers repeat the query there, and a
+   * client that follows it would send a key to another host or write it to a log. For the right host, `apply` adds them
+   * again. `request` may be the one before or after `apply`.
    */
   scrub(head: ResponseHead, request: Pick<OutgoingRequest, "origin" | "path">): ResponseHead {
     const location = head.headers["location"];
@@ -99,7 +102,7 @@ export class CallerIdentity {
     const identity = this.#identities.of(host, port);
     if (identity === undefined) return this.#defaultIdentity;
 
-    // At another port of the host there may be another service, and it need not be the same people's.
+    // Another port of the host may belong to another service, which must not get the key.
     const isSafe = isLoopback(host) || (isHttps && (port === 443 || identity.namesPort));
     const maySend = (field: IdentityField) => isSafe || !field.isSecret;
     const query = identity.query.filter(maySend).map(field => {
@@ -120,7 +123,7 @@ export class CallerIdentity {
   }
 }
 
-/** What is no address of ours is nobody's: whoever dials it will say what is wrong with it. */
+/** An invalid origin gets no identification; connecting to it will report the error. */
 function hostOf(origin: string): { readonly host: string; readonly port: number; readonly isHttps: boolean } {
   try {
     return { ...urlHost(origin), isHttps: URL.parse(origin)?.protocol === "https:" };
@@ -135,9 +138,9 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether a path is the prefix or lies below it. A request whose path is a whole URL is for a proxy, which would hand
- * it on: it is below nothing. Nor is one with dots or escapes below anything but the root: where such a path leads is
- * the server's to say.
+ * Whether a path is the prefix or lies below it. A path that is a whole URL goes to a proxy, which may pass it to any
+ * host, so it is below nothing. A path with dots or escaped slashes is below nothing but the root, because servers
+ * resolve such a path differently.
  */
 function isBelow(path: string, prefix: string): boolean {
   if (!path.startsWith("/")) return false;
@@ -147,7 +150,7 @@ function isBelow(path: string, prefix: string): boolean {
   return (plain === base || plain.startsWith(`${base}/`)) && !/\/\.|%2e|%2f|\\/i.test(plain);
 }
 
-/** The fields themselves when nothing is missing: this runs for every request. */
+/** Returns the same array when nothing is missing, because this runs for every request. */
 function withFields(fields: readonly string[], wanted: readonly string[]): readonly string[] {
   let changed: string[] | undefined;
   for (let index = 0; index + 1 < wanted.length; index += 2) {
@@ -165,13 +168,13 @@ function withFields(fields: readonly string[], wanted: readonly string[]): reado
   return changed ?? fields;
 }
 
-/** Where a name stands, or -1; values stand between the names. */
+/** The index of a name, or -1. */
 function indexOfName(fields: readonly string[], name: string): number {
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === name) return at;
   return -1;
 }
 
-/** By name and value; a secret in any parameter, because it may come back inside a URL inside the URL. */
+/** True for a parameter that `apply` added, and for any parameter that contains a secret, also in a nested URL. */
 function isOurs(name: string, value: string, { query, secrets }: OriginIdentity): boolean {
   if (query.some(field => field.name === name && field.value === value)) return true;
   const text = `${name}=${value}`;

@@ -7,11 +7,12 @@ import type { Time } from "../../time/time.ts";
 import { fieldLine } from "../headers.ts";
 import type { ResponseHead } from "./stage.ts";
 
-/** What the head of an answer says about its host. */
+/** What the head of a response says about its host. */
 export interface HostFeedback {
   readonly outcome: Outcome;
-  /** How long the host asks to be left alone. */
+  /** Retry-After, in ms. */
   readonly retryAfterMs: number | undefined;
+  /** Rate limits in the headers; undefined when there are none. */
   readonly announced: readonly AnnouncedLimit[] | undefined;
 }
 
@@ -31,7 +32,7 @@ export function hostFeedback({ status, headers }: ResponseHead, breakers: Breake
   return { outcome, retryAfterMs: waitMs, announced };
 }
 
-/** Parsing costs more than looking whether there is anything to parse, and most answers announce nothing. */
+/** Checks the names first, because parsing is expensive and most responses announce no limits. */
 function announcements(headers: HeaderFields, time: Time): readonly AnnouncedLimit[] | undefined {
   for (const name in headers) {
     if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;

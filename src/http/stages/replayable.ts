@@ -2,7 +2,7 @@ import type { OutgoingRequest } from "./stage.ts";
 
 const SAFE_TO_REPEAT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** True when the request may be sent twice, and can be: a stream that has been read is gone. */
+/** True when the request may be sent twice and its body can be read twice; a stream cannot. */
 export function isReplayable({ method, body, call }: OutgoingRequest): boolean {
   const isIdempotent = call.idempotent ?? SAFE_TO_REPEAT.has(method);
   return isIdempotent && isReplayableBody(body);

@@ -1,6 +1,13 @@
 import type { Duplex } from "node:stream";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
-import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
+import {
+  DISCARDED_BYTES_MAX,
+  type OutgoingRequest,
+  type RequestHandle,
+  type ResponseHead,
+  type ResponseSink,
+  type SendRequest,
+} from "./stage.ts";
 
 interface WithheldResponse {
   readonly head: ResponseHead;
@@ -9,12 +16,9 @@ interface WithheldResponse {
   readonly rawTrailers: unknown;
 }
 
-/** Bytes of an answer nobody wants that are read and dropped to keep its connection; a longer one costs the connection. */
-export const DISCARDED_BYTES_MAX = 65_536;
-
 /**
- * A stage that may keep an answer to itself and send another request in its place.
- * What it keeps is read and dropped, not left paused: that would hold a connection and a slot for nobody.
+ * Base of the stages that may withhold a response from the caller and send another request instead (retry, redirect).
+ * A withheld body is read to its end and not left paused: a paused body would keep a connection and a slot.
  */
 export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected readonly sink: ResponseSink;
@@ -22,12 +26,13 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   readonly #next: SendRequest;
   #handle: RequestHandle | undefined;
   #isPaused = false;
-  /** The caller has seen the head of this answer, and nothing can come in its place. */
+  /** The caller has got the head of this response, so it can no longer be replaced. */
   #isDelivered = false;
-  /** How much of an answer that is kept from the caller has come. */
+  /** Bytes received of a withheld response; undefined while none is withheld. */
   #withheldBytes: number | undefined;
-  /** That answer, should nothing come in its place. Undefined unless it has come whole. */
+  /** The withheld response, for `deliverWithheld`; undefined unless it is complete. */
   #withheld: WithheldResponse | undefined;
+  /** The withheld response while it arrives; undefined once it is too long to keep. */
   #withholding: { readonly head: ResponseHead; readonly chunks: Buffer[] } | undefined;
 
   constructor(next: SendRequest, sink: ResponseSink) {
@@ -35,17 +40,18 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     this.sink = sink;
   }
 
-  /** True when the caller is not to see this answer, because another request follows. */
+  /** True when the response is withheld, because another request follows. */
   protected abstract withholds(head: ResponseHead): boolean;
+  /** True when the failure is withheld, because another request follows. */
   protected abstract withholdsFailure(error: unknown): boolean;
-  /** The rest of an answer that was kept has come, or never will. */
+  /** The withheld response has ended, failed, or is too long to be read. */
   protected abstract onWithheldEnd(): void;
 
-  /** In place of whatever went before. */
+  /** Sends a request in place of the previous one. */
   protected dispatch(request: OutgoingRequest): void {
     if (this.#withheldBytes !== undefined) this.#handle?.abort(undefined);
     this.#withheldBytes = undefined;
-    // Whatever brought the first answer has its own asynchronous context.
+    // A later request is sent from the context of a timer or of an earlier response.
     const isFirst = this.#handle === undefined;
     this.#handle = this.#next(
       isFirst || request.needsCallerContext ? request : { ...request, needsCallerContext: true },
@@ -54,7 +60,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     if (this.#isPaused) this.#handle.pause();
   }
 
-  /** The caller gets the answer that was kept from him after all. False when it did not come whole. */
+  /** Delivers the withheld response. False when it is not complete. */
   protected deliverWithheld(): boolean {
     const withheld = this.#withheld;
     if (withheld === undefined) return false;
@@ -66,7 +72,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     return true;
   }
 
-  /** Ends what is under way with an error for the caller. */
+  /** Aborts the current request and fails the call. */
   protected failWith(error: unknown): void {
     this.#handle?.abort(error);
     this.sink.failed(error);

@@ -1,6 +1,6 @@
 import type { ResponseHead, ResponseSink } from "./stage.ts";
 
-/** A sink that sees another head, and everything else as it comes. */
+/** A sink that changes the head of the final response and passes on everything else. */
 export function withRewrittenHead(sink: ResponseSink, rewrite: (head: ResponseHead) => ResponseHead): ResponseSink {
   return {
     interim: head => sink.interim(head),

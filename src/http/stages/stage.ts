@@ -74,3 +74,6 @@ export interface RequestHandle {
 
 /** Never throws, and never calls the sink before it has returned. */
 export type SendRequest = (request: OutgoingRequest, sink: ResponseSink) => RequestHandle;
+
+/** Bytes of an unwanted response that are read to keep its connection; a longer one is aborted. */
+export const DISCARDED_BYTES_MAX = 65_536;

@@ -1,14 +1,14 @@
 import type { Time, Timer } from "../../time/time.ts";
 
-/** A response body whose reader has asked for a pause. */
+/** A response whose body its caller has paused. */
 export interface PausedBody {
-  /** Nobody went on reading. */
+  /** The body was paused for too long: aborts the response. */
   abandon(): void;
 }
 
 /**
- * Looks after bodies that nobody reads: each of them keeps a slot, and the server a connection.
- * One timer for all, armed for the one that has been paused longest: a map keeps the order in which they came.
+ * Aborts responses whose body is not read: each of them holds a slot and a connection. One timer serves all, set for the
+ * body that has been paused longest, which is the first one in the Map.
  */
 export class UnreadBodies {
   readonly #time: Time;
@@ -28,7 +28,7 @@ export class UnreadBodies {
     this.#timer ??= this.#arm(this.#limitMs);
   }
 
-  /** It is read again, or over. */
+  /** The body is read again, or has ended. */
   resumed(body: PausedBody): void {
     this.#sinceUs.delete(body);
     if (this.#sinceUs.size > 0) return;

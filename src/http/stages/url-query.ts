@@ -1,12 +1,12 @@
-/** The query of a URL or a path as text: what is not touched stays as it is, byte for byte, because it may be signed. */
+/** Changes the query of a URL or path as text. Other parameters keep their exact bytes, because the URL may be signed. */
 
 export interface Parameter {
   readonly name: string;
-  /** Name and value as they stand in a URL. */
+  /** Name and value, percent-encoded. */
   readonly text: string;
 }
 
-/** Appends, before a fragment, the parameters whose names are not there yet. */
+/** Appends the parameters whose names the query does not have yet. */
 export function withParameters(url: string, parameters: readonly Parameter[]): string {
   if (parameters.length === 0) return url;
   const { start, end } = queryRange(url);
@@ -18,7 +18,7 @@ export function withParameters(url: string, parameters: readonly Parameter[]): s
   return `${before}${glue}${added.join("&")}${url.slice(end)}`;
 }
 
-/** Takes out the parameters that are unwanted, by what they say when decoded. */
+/** Removes parameters. `isUnwanted` gets them decoded. */
 export function withoutParameters(url: string, isUnwanted: (name: string, value: string) => boolean): string {
   const { start, end } = queryRange(url);
   if (start === undefined) return url;
@@ -32,7 +32,7 @@ export function withoutParameters(url: string, isUnwanted: (name: string, value:
   return `${before}${url.slice(end)}`;
 }
 
-/** Where the query begins, if there is one, and where it ends or would begin. */
+/** `start` is undefined without a query; `end` is where the query ends or would be inserted. */
 function queryRange(url: string): { readonly start: number | undefined; readonly end: number } {
   const hash = url.indexOf("#");
   const end = hash === -1 ? url.length : hash;
@@ -40,7 +40,7 @@ function queryRange(url: string): { readonly start: number | undefined; readonly
   return { start: mark === -1 || mark > end ? undefined : mark + 1, end };
 }
 
-/** The parser drops a question mark in front, which is part of the first name here: `/a??b=1`. */
+/** URLSearchParams drops a leading question mark, but here it is part of the first name: `/a??b=1`. */
 function parsed(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
 }

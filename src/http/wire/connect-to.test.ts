@@ -46,12 +46,12 @@ test("without entries nobody is sent elsewhere", () => {
 });
 
 const mistakes: readonly (readonly [entry: string, why: RegExp])[] = [
-  ["", /it has not four parts/],
-  ["example.org", /it has not four parts/],
-  ["example.org:80:127.0.0.1", /it has not four parts/],
-  ["example.org:80:127.0.0.1:80:1", /it has not four parts/],
-  ["example.org:80:::1:8080", /it has not four parts/],
-  ["[::1:80:127.0.0.1:80", /it has not four parts/],
+  ["", /it does not have four parts/],
+  ["example.org", /it does not have four parts/],
+  ["example.org:80:127.0.0.1", /it does not have four parts/],
+  ["example.org:80:127.0.0.1:80:1", /it does not have four parts/],
+  ["example.org:80:::1:8080", /it does not have four parts/],
+  ["[::1:80:127.0.0.1:80", /it does not have four parts/],
   ["example.org:http:127.0.0.1:80", /"http" is not a port/],
   ["example.org:0:127.0.0.1:80", /"0" is not a port/],
   ["example.org:80:127.0.0.1:65536", /"65536" is not a port/],
@@ -59,7 +59,7 @@ const mistakes: readonly (readonly [entry: string, why: RegExp])[] = [
   ["*.example.org:80:127.0.0.1:80", /"\*\.example\.org" is not a host/],
   ["example.org:80:[127.0.0.1]:80", /"\[127\.0\.0\.1\]" is not a host/],
   ["example.org:80:256.0.0.1:80", /"256\.0\.0\.1" is not a host/],
-  ["https://example.org:80:127.0.0.1:80", /it has not four parts/],
+  ["https://example.org:80:127.0.0.1:80", /it does not have four parts/],
 ];
 
 for (const [entry, why] of mistakes) {

@@ -1,18 +1,18 @@
 /**
- * "Who wants that host gets this one": curl's `--connect-to`, for staging servers, mirrors and tests. Only the
- * connection goes elsewhere; the URL, the Host header, the TLS name and the policy stay those of the host asked for.
+ * curl's `--connect-to`: connects to another server for a host, for staging servers, mirrors and tests. Only the
+ * connection changes; the URL, the Host header, the TLS name and the policy stay those of the requested host.
  */
 import { canonicalHost } from "../../core/text/host.ts";
 
-/** Where to dial. An IPv6 address has no brackets here, as `net.connect` wants it. */
+/** Where to connect. An IPv6 address has no brackets, as `net.connect` expects. */
 export interface DialTarget {
   readonly hostname: string;
   readonly port: number;
-  /** The entry says whom to dial; one that changes the port alone does not vouch for the host. */
+  /** True when the entry names the address. Only then may it be private; an entry that changes just the port may not. */
   readonly isNamed: boolean;
 }
 
-/** What is undefined matches all on the left side, and stays as it is on the right. */
+/** An undefined `host` or `port` matches any; an undefined `toHostname` or `toPort` keeps the requested one. */
 interface Mapping {
   readonly host: string | undefined;
   readonly port: number | undefined;
@@ -27,14 +27,14 @@ export class ConnectTo {
 
   /**
    * @param entries `host:port:address:port`, IPv6 in brackets. An empty host or port matches any; an empty address or
-   * second port stays as it was.
+   * second port keeps the requested one.
    * @throws RangeError that names the entry.
    */
   constructor(entries: readonly string[]) {
     this.#mappings = entries.map(parseMapping);
   }
 
-  /** By the first entry that matches; undefined when none does. */
+  /** The target of the first entry that matches; undefined when none does. */
   target(hostname: string, port: number): DialTarget | undefined {
     if (this.#mappings.length === 0) return undefined;
     const host = canonicalHost(hostname);
@@ -49,8 +49,8 @@ export class ConnectTo {
 }
 
 function parseMapping(text: string): Mapping {
-  const [whole, host = "", port = "", toHost = "", toPort = ""] = FORM.exec(text) ?? [];
-  if (whole === undefined) throw notAMapping(text, "it has not four parts");
+  const [match, host = "", port = "", toHost = "", toPort = ""] = FORM.exec(text) ?? [];
+  if (match === undefined) throw notAMapping(text, "it does not have four parts");
   return {
     host: parseHost(text, host),
     port: parsePort(text, port),

@@ -1,7 +1,7 @@
 /**
- * Which addresses are not of the public internet, by IANA's registries of special-purpose addresses
+ * Addresses outside the public internet, from IANA's registries of special-purpose addresses
  * (https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry).
- * What is not certainly public counts as private.
+ * An address that is not certainly public counts as private.
  */
 import { BlockList, isIP } from "node:net";
 
@@ -10,46 +10,46 @@ const SPECIAL_IPV4 = [
   ["10.0.0.0", 8], // private use
   ["100.64.0.0", 10], // shared by carriers
   ["127.0.0.0", 8], // loopback
-  ["169.254.0.0", 16], // link local, where clouds answer with credentials
+  ["169.254.0.0", 16], // link local; clouds serve credentials there
   ["172.16.0.0", 12], // private use
   ["192.0.0.0", 24], // protocol assignments
   ["192.0.2.0", 24], // documentation
-  ["192.88.99.0", 24], // the relays of 6to4, withdrawn
+  ["192.88.99.0", 24], // 6to4 relays, withdrawn
   ["192.168.0.0", 16], // private use
   ["198.18.0.0", 15], // benchmarks
   ["198.51.100.0", 24], // documentation
   ["203.0.113.0", 24], // documentation
   ["224.0.0.0", 4], // multicast
-  ["240.0.0.0", 4], // reserved, and broadcast
+  ["240.0.0.0", 4], // reserved; broadcast
 ] as const;
 
 /** The exceptions within 2000::/3. */
 const SPECIAL_IPV6 = [
-  ["2001::", 23], // protocol assignments; Teredo, which embeds an IPv4 address in disguise, is one of them
+  ["2001::", 23], // protocol assignments, among them Teredo, which embeds an obfuscated IPv4 address
   ["2001:db8::", 32], // documentation
-  ["2002::", 16], // 6to4 embeds an IPv4 address too; it is withdrawn, so nothing public is lost
+  ["2002::", 16], // 6to4 embeds an IPv4 address; withdrawn, so no public host is lost
   ["3fff::", 20], // documentation
 ] as const;
 
 /**
- * The only places where public addresses are. The last two embed an IPv4 address and are judged by it: Node writes
- * ::ffff:a.b.c.d for a.b.c.d, and behind NAT64 every IPv4 site of the world is at 64:ff9b::a.b.c.d.
- * A rule for ::ffff:0:0/96 also matches plain IPv4 addresses; here that is wanted.
+ * The only ranges with public addresses. The last two embed an IPv4 address, which decides: Node writes ::ffff:a.b.c.d
+ * for a.b.c.d, and behind NAT64 every IPv4 host has the address 64:ff9b::a.b.c.d. BlockList applies ::ffff:0:0/96 to
+ * plain IPv4 addresses too, which is intended here.
  */
-const PUBLIC_REALM = blockList([
+const PUBLIC_RANGES = blockList([
   ["2000::", 3],
   ["::ffff:0:0", 96],
   ["64:ff9b::", 96],
 ]);
 
-/** BlockList judges ::ffff:a.b.c.d by the rules for a.b.c.d, but knows nothing of NAT64. */
+/** BlockList applies IPv4 rules to ::ffff:a.b.c.d, but not to NAT64 addresses; those need their own rules. */
 const SPECIAL = blockList([
   ...SPECIAL_IPV4,
   ...SPECIAL_IPV4.map(([address, bits]) => [`64:ff9b::${address}`, 96 + bits] as const),
   ...SPECIAL_IPV6,
 ]);
 
-/** True for everything that is not a public address in its bare form, without brackets; for what is no address, too. */
+/** True unless the text is a public address without brackets. */
 export function isPrivateAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return true;
@@ -57,7 +57,7 @@ export function isPrivateAddress(address: string): boolean {
   // The zone names an interface of this machine: fe80::1%eth0.
   const zone = address.indexOf("%");
   const bare = zone === -1 ? address : address.slice(0, zone);
-  return !PUBLIC_REALM.check(bare, family) || SPECIAL.check(bare, family);
+  return !PUBLIC_RANGES.check(bare, family) || SPECIAL.check(bare, family);
 }
 
 function blockList(subnets: readonly (readonly [address: string, bits: number])[]): BlockList {

@@ -1,6 +1,6 @@
 /**
- * The bottom of the hub: the connections themselves. Who may be dialled is decided here and nowhere above, because
- * only here is it known which address a name, a redirect or a mapping has led to.
+ * The connections of the hub. Private addresses are refused here and not in an outer stage, because only here the
+ * address is known that a name, a redirect or a `connectTo` entry leads to.
  */
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
@@ -11,26 +11,26 @@ import { ConnectTo } from "./connect-to.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
 
 export interface WireOptions {
-  /** False refuses hosts of private networks with a PrivateAddressError. Required, so that nobody allows them unawares. */
+  /** False refuses private addresses with a PrivateAddressError. Required, so that no caller allows them by omission. */
   readonly allowPrivate: boolean;
-  /** `host:port:address:port`, as for curl. A host named as the target may be private. @default none */
+  /** `host:port:address:port`, as for curl. An address that an entry names may be private. @default none */
   readonly connectTo?: readonly string[] | undefined;
-  /** Turns names into addresses. @default `dns.lookup` */
+  /** Resolves host names. @default `dns.lookup` */
   readonly lookup?: LookupFunction | undefined;
-  /** `ca`: whom to trust, instead of Node's list. */
+  /** `ca`: trusted certificates in PEM, instead of Node's own. */
   readonly tls?: { readonly ca?: string | Buffer } | undefined;
-  /** From the request to the end of the headers; 0 waits for ever. @default 60_000 */
+  /** From the request to the end of the response headers, in ms; 0 for no limit. @default 60_000 */
   readonly headersTimeoutMs?: number | undefined;
-  /** Between two pieces of a body; 0 waits for ever. @default 120_000 */
+  /** Between two chunks of a body, in ms; 0 for no limit. @default 120_000 */
   readonly bodyTimeoutMs?: number | undefined;
-  /** From the lookup to the end of the TLS handshake; 0 waits for ever. @default 10_000 */
+  /** From the lookup to the end of the TLS handshake, in ms; 0 for no limit. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined;
 }
 
 /**
- * No cap on connections: the gate caps what is in flight, and over HTTP/2 connections say nothing about it.
- * No cap on origins: the agent forgets one when its last connection is closed. An idle one is closed after four
- * seconds, or when the server's Keep-Alive says.
+ * The agent has no limit on connections: the gate limits the requests in flight, and with HTTP/2 they share connections.
+ * It has no limit on origins: it forgets an origin when its last connection is closed. An idle connection is closed after
+ * four seconds, or when the server's Keep-Alive says.
  * @throws RangeError for an entry of `connectTo` that is not a mapping.
  */
 export function makeWire(options: WireOptions): Agent {
@@ -40,7 +40,7 @@ export function makeWire(options: WireOptions): Agent {
     pipelining: 1,
     headersTimeout: headersTimeoutMs,
     bodyTimeout: bodyTimeoutMs,
-    // undici grants a server's Keep-Alive up to ten minutes: a harvest of thousands of hosts would run out of sockets.
+    // undici's own limit is ten minutes: a run over thousands of hosts would run out of sockets.
     keepAliveMaxTimeout: 60_000,
     connect: sharingTimeouts(makeConnector(options)),
   });
@@ -48,7 +48,7 @@ export function makeWire(options: WireOptions): Agent {
 
 type Connector = buildConnector.connector;
 type Dial = Parameters<Connector>[0] & {
-  /** Missing from undici's types: false when a caller of the agent, such as Node's own fetch, knows HTTP/1.1 only. */
+  /** Missing in undici's types. False when the caller of the agent, such as Node's own fetch, supports only HTTP/1.1. */
   readonly allowH2?: boolean;
 };
 
@@ -73,9 +73,9 @@ function makeConnector(options: WireOptions): Connector {
 }
 
 /**
- * Until undici knows whether an https origin speaks HTTP/2 it connects for one waiting request after the other, so that
- * fifty requests to a host that does not answer would time out one by one, for over eight minutes. The next attempt
- * begins inside the callback that reports the last: within it, they all hear of the same time-out.
+ * Until undici knows whether an https origin supports HTTP/2, it connects for one queued request after the other. Fifty
+ * requests to a silent host would time out one by one, over eight minutes. undici starts the next connection inside the
+ * callback that reports the time-out, so every connection that is started there fails with the same time-out.
  */
 function sharingTimeouts(connector: Connector): Connector {
   const timedOut = new Map<string, Error>();
@@ -101,14 +101,14 @@ function sharingTimeouts(connector: Connector): Connector {
   };
 }
 
-/** HTTP/2 comes first in the offer, for servers that choose by the client's order. */
+/** Offers HTTP/2 first, for servers that choose by the client's order. */
 function bothProtocols(settings: buildConnector.BuildOptions): Connector {
   const h2 = buildConnector({ ...settings, allowH2: true, preferH2: true });
   const h1 = buildConnector({ ...settings, allowH2: false });
   return (dial: Dial, callback) => (dial.allowH2 === false ? h1 : h2)(dial, callback);
 }
 
-/** A literal address is dialled without a lookup, so it is looked at before. */
+/** An address instead of a name needs no lookup, so it is checked before connecting. */
 function refusingLiterals(connector: Connector): Connector {
   return (dial, callback) => {
     const { hostname } = dial;
@@ -116,15 +116,15 @@ function refusingLiterals(connector: Connector): Connector {
       connector(dial, callback);
       return;
     }
-    // Later, as a socket would: undici is still busy dispatching the request that would fail.
+    // Not synchronously: undici is still dispatching the request that fails.
     queueMicrotask(() => callback(new PrivateAddressError({ host: hostname, address: hostname }), null));
   };
 }
 
 /**
- * Judges the very addresses that will be dialled; a second resolution could get other answers (DNS rebinding).
- * It always asks for all of them, also where one is wanted, and one private address condemns the name: a public host
- * has no reason to list one, and which of them is dialled is a matter of luck.
+ * Checks the addresses that are connected to; a second lookup could return others (DNS rebinding). It always requests all
+ * addresses, and one private address refuses the name: a public host has no reason to list one, and the address that
+ * gets connected is not predictable.
  */
 function guardedLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
@@ -133,7 +133,7 @@ function guardedLookup(lookup: LookupFunction): LookupFunction {
         callback(error, []);
         return;
       }
-      // A lookup that does not know `all` answers with a single address.
+      // A custom lookup may ignore `all` and return one address.
       const found = typeof answer === "string" ? [{ address: answer, family: family ?? isIP(answer) }] : answer;
       const refused = found.find(({ address }) => isPrivateAddress(address));
       const [first] = found;
@@ -149,12 +149,12 @@ function portOf({ protocol, port }: Dial): number {
   return protocol === "https:" ? 443 : 80;
 }
 
-/** True where the name of the certificate is settled, whichever address is dialled. */
+/** True when the name to check in the certificate does not depend on the address that is connected to. */
 function hasTlsName({ protocol, servername, hostname }: Dial): boolean {
   return protocol !== "https:" || Boolean(servername) || isIP(hostname) === 0;
 }
 
-/** An address has no servername, and Node would compare the certificate with the address dialled instead. */
+/** An address has no servername, and Node would check the certificate against the connected address instead. */
 function identityOf(hostname: string): Pick<ConnectionOptions, "checkServerIdentity"> {
   return { checkServerIdentity: (_dialled, certificate) => checkServerIdentity(hostname, certificate) };
 }
