@@ -1,10 +1,14 @@
-/** `docstokg/telemetry`: what a hub tells, kept, counted and added up. */
+/** `docstokg/telemetry`: writes the events of a hub to sinks, and summarizes them. */
 
 export type { HubEvent } from "./http/hub-options.ts";
 export type { Listener } from "./listeners.ts";
+export type { OpenReasonKind } from "./telemetry/breaker-openings.ts";
+export type { CallOutcome } from "./telemetry/call-outcome.ts";
 export type { Envelope, EventOf, EventType, TelemetryEvent } from "./telemetry/events.ts";
 export { type MetricsServer, type ServeMetricsOptions, serveMetrics } from "./telemetry/metrics-server.ts";
+export type { SkippedEvents } from "./telemetry/reading/skipped-events.ts";
 export { type ListedRun, openTelemetryFile, type TelemetryFile } from "./telemetry/reading/telemetry-file.ts";
+export type { SkippedCounts } from "./telemetry/report/report-page.ts";
 export { type RunReport, reportOn } from "./telemetry/report/run-report.ts";
 export { openRunTelemetry, type RunTelemetry, type RunTelemetryOptions } from "./telemetry/run-telemetry.ts";
 export type { GaugeSource, Sink } from "./telemetry/sink.ts";

@@ -1,12 +1,10 @@
-import { createRequire } from "node:module";
 import { configHash } from "../policy/config-hash.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { loadIdentities } from "../policy/load-identities.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
+import { PACKAGE_VERSION } from "./package-version.ts";
 import { CallerIdentity } from "./stages/caller-identity.ts";
-
-const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string };
 
 type Sources = Pick<HubOptions, "policy" | "env" | "overrides" | "mailto" | "userAgent">;
 
@@ -68,7 +66,7 @@ async function load({
     hostNames: new HostNames(loaded),
     callerIdentity: new CallerIdentity({
       identities: await loadIdentities({ identities, env, mailto }),
-      version,
+      version: PACKAGE_VERSION,
       userAgent,
     }),
   };

@@ -1,28 +1,25 @@
 import type { OpenReason } from "../errors.ts";
 import type { TelemetryEvent } from "./events.ts";
 
-/** A host, a role of it or a resolver was cut off. */
+/** A circuit opened, or a cooldown of a host began. */
 export interface BreakerOpening {
   /** `resolver <name>` for the circuit of a resolver. */
   readonly host: string;
   readonly reason: OpenReasonKind;
-  /** Epoch milliseconds until which it lasts, unless it ends early. */
+  /** When it ends, in epoch ms, unless it ends earlier. */
   readonly untilMs: number;
 }
 
-/** An operator's own words are left out. */
+/** Why a circuit opened or a cooldown began, without the text that an operator has given. */
 export type OpenReasonKind = "failures" | "retry-after" | "rolling-window" | "cli-open";
 export const REASONS: readonly OpenReasonKind[] = ["failures", "retry-after", "rolling-window", "cli-open"];
 
-/** More hosts than this that are cut off at once are not told apart from those that come again. */
+/** Bounds the memory. Beyond this, a cooldown that is extended may be counted as a new one. */
 const HOSTS_MAX = 100_000;
 
-/**
- * Which events are openings. A circuit that opens is one, and so is a cooldown; one that only lengthens a cooldown that
- * runs is not.
- */
+/** Finds the openings among the events. A cooldown that extends a running one is not an opening. */
 export class BreakerOpenings {
-  readonly #cooledUntilMs = new Map<string, number>();
+  readonly #cooldownEndMs = new Map<string, number>();
 
   of(event: TelemetryEvent): BreakerOpening | undefined {
     if (event.event_type === "breaker_state_change") {
@@ -30,22 +27,22 @@ export class BreakerOpenings {
       const host = event.host ?? `resolver ${event.resolver ?? ""}`;
       return { host, reason: "failures", untilMs: event.ts + event.reset_timeout_s * 1000 };
     }
-    if (event.event_type === "breaker_cooldown_ended") this.#cooledUntilMs.delete(event.host);
+    if (event.event_type === "breaker_cooldown_ended") this.#cooldownEndMs.delete(event.host);
     if (event.event_type !== "breaker_cooldown_set") return undefined;
     const { host, ts, until, reason } = event;
-    const isRunning = (this.#cooledUntilMs.get(host) ?? 0) > ts;
-    if (this.#cooledUntilMs.size >= HOSTS_MAX) this.#forget(ts);
-    this.#cooledUntilMs.set(host, until);
+    const isRunning = (this.#cooldownEndMs.get(host) ?? 0) > ts;
+    if (this.#cooldownEndMs.size >= HOSTS_MAX) this.#forget(ts);
+    this.#cooldownEndMs.set(host, until);
     return isRunning ? undefined : { host, reason: reasonKind(reason), untilMs: until };
   }
 
   #forget(nowMs: number): void {
-    for (const [host, untilMs] of this.#cooledUntilMs) if (untilMs <= nowMs) this.#cooledUntilMs.delete(host);
-    if (this.#cooledUntilMs.size >= HOSTS_MAX) this.#cooledUntilMs.clear();
+    for (const [host, untilMs] of this.#cooldownEndMs) if (untilMs <= nowMs) this.#cooldownEndMs.delete(host);
+    if (this.#cooldownEndMs.size >= HOSTS_MAX) this.#cooldownEndMs.clear();
   }
 }
 
-/** `cli-open:maintenance` is one of a kind. What a newer version may call it counts as failures. */
+/** `cli-open:maintenance` becomes `cli-open`. An unknown reason of a newer version counts as `failures`. */
 function reasonKind(reason: OpenReason | string | undefined): OpenReasonKind {
   const kind = reason?.replace(/:.*/s, "");
   return REASONS.find(known => known === kind) ?? "failures";

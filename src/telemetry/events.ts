@@ -1,37 +1,40 @@
 import type { HubEvent } from "../http/hub-options.ts";
 
-/** What telemetry says of itself, beside what it hears from a hub. */
+/** The events of telemetry itself. */
 export type RunEvent =
   | { readonly event_type: "run_started"; readonly program: string; readonly version: string }
   | { readonly event_type: "run_ended" }
-  /** A sink was slower than the events came. */
+  /** A sink was slower than the events, and dropped some. */
   | { readonly event_type: "telemetry_dropped"; readonly sink: string; readonly dropped: number };
 
-/** Of an event that stands for others, what share of its kind was kept. */
 interface Sampled {
+  /** The share of these events that is recorded, above 0 to 1; absent when all are. */
   readonly sample_rate?: number;
 }
 
-/** Everything that can happen, without its envelope. */
+/** Every event, without its envelope. */
 export type EventBody = Exclude<HubEvent, { readonly event_type: "breaker_before_call" }> | SampledEventBody | RunEvent;
 type SampledEventBody = Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & Sampled;
 
-/** What every event carries. */
+/** The fields of every event. */
 export interface Envelope {
-  /** Epoch milliseconds. */
+  /** When the event happened, in epoch ms. */
   readonly ts: number;
+  /** The `runId` of the telemetry. */
   readonly run_id: string;
-  /** The policy that held; empty before one was loaded, and for a limiter or breaker without a hub. */
+  /** A hash of the policy in force; empty before it is loaded, and for a limiter or breaker without a hub. */
   readonly config_hash: string;
 }
 
-/** The one closed union that sinks and reports know. */
+/** An event as sinks and readers get it: a union by `event_type`. */
 export type TelemetryEvent = EventBody & Envelope;
+/** The name of an event. */
 export type EventType = EventBody["event_type"];
-/** Those members of the union that may be of this type: one of them goes by three names. */
+/** The members of the union with this type; one member has three types. */
 export type EventBodyOf<Type extends EventType, Union = EventBody> = Union extends { readonly event_type: infer Types }
   ? Type extends Types
     ? Union
     : never
   : never;
+/** The events of one type. */
 export type EventOf<Type extends EventType> = EventBodyOf<Type> & Envelope & { readonly event_type: Type };

@@ -4,28 +4,33 @@ import type { AddressInfo } from "node:net";
 import { ConfigError } from "../errors.ts";
 import type { MetricsRegistry } from "./sinks/prometheus-sink.ts";
 
+/** Options of `serveMetrics`. */
 export interface ServeMetricsOptions {
-  /** A sink made by `prometheusSink`, or whatever else has a registry. */
+  /** A sink made by `prometheusSink`, or any object with a registry. */
   readonly from: { readonly registry: MetricsRegistry };
-  /** 0 for any that is free. */
+  /** 0 to 65535; 0 for any free port. */
   readonly port: number;
-  /** An address of this machine alone. @default "127.0.0.1" */
+  /** The loopback address to listen on. @default "127.0.0.1" */
   readonly host?: "127.0.0.1" | "::1" | undefined;
 }
 
+/** A running metrics server. */
 export interface MetricsServer {
+  /** The port that it listens on. */
   readonly port: number;
+  /** The URL of `/metrics`. */
   readonly url: string;
+  /** Closes the server and its connections. */
   close(): Promise<void>;
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "::1"]);
-/** A page in a browser may reach loopback by a name of its own; it is told nothing. */
+/** A web page can make a browser connect to loopback under another host name (DNS rebinding); such requests get 403. */
 const OWN_NAMES = /^(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?$/i;
 
 /**
- * The metrics as text on `/metrics`, for this machine alone. It does not keep a process alive.
- * Rejects with a ConfigError when the port cannot be had.
+ * Serves the metrics on `/metrics`, to this machine only. The server does not keep the process alive.
+ * Rejects with a ConfigError when it cannot listen on the port.
  */
 export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetricsOptions): Promise<MetricsServer> {
   if (!LOOPBACK.has(host)) throw new RangeError(`host must be 127.0.0.1 or ::1, not ${JSON.stringify(host)}`);
@@ -40,10 +45,10 @@ export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetr
     const message = `metrics cannot be served on ${host}:${port}: ${cause instanceof Error ? cause.message : cause}`;
     throw new ConfigError([{ where: "port", path: "", message }], { cause });
   }
-  const { port: taken } = server.address() as AddressInfo;
+  const { port: actualPort } = server.address() as AddressInfo;
   return {
-    port: taken,
-    url: `http://${host === "::1" ? "[::1]" : host}:${taken}/metrics`,
+    port: actualPort,
+    url: `http://${host === "::1" ? "[::1]" : host}:${actualPort}/metrics`,
     close: async () => {
       server.closeAllConnections();
       if (!server.listening) return;
@@ -61,13 +66,15 @@ async function handleRequest(
   const respond = (status: number, text: string) =>
     response.writeHead(status, { "content-type": "text/plain" }).end(text);
   request.resume();
-  if (!OWN_NAMES.test(request.headers.host ?? "")) return void respond(403, "for this machine only\n");
-  if (request.method !== "GET" && request.method !== "HEAD") return void respond(405, "GET only\n");
-  if (request.url?.replace(/\?.*/, "") !== "/metrics") return void respond(404, "there is /metrics\n");
+  if (!OWN_NAMES.test(request.headers.host ?? ""))
+    return void respond(403, "403: only requests to 127.0.0.1, [::1] or localhost are served\n");
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return void respond(405, "405: only GET and HEAD are served\n");
+  if (request.url?.replace(/\?.*/, "") !== "/metrics") return void respond(404, "404: the only path is /metrics\n");
   try {
     const text = await registry.metrics();
     response.writeHead(200, { "content-type": registry.contentType }).end(text);
   } catch {
-    respond(500, "the metrics cannot be gathered\n");
+    respond(500, "500: collecting the metrics failed\n");
   }
 }

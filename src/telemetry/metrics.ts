@@ -1,4 +1,4 @@
-/** Every metric, and which events feed it. Prometheus and OpenTelemetry show the same ones. */
+/** Every metric, and the events that it is counted from. The Prometheus and OpenTelemetry sinks have the same metrics. */
 
 import { BreakerOpenings } from "./breaker-openings.ts";
 import { CALL_OUTCOMES, callOutcomeOf } from "./call-outcome.ts";
@@ -14,32 +14,36 @@ export const METRICS = {
   rate_delay_ms: {
     kind: "histogram",
     labels: ["host", "role"],
-    about: "milliseconds that a call waited at the gate, over all its attempts; calls that were sent",
+    about: "time a call waited before it was sent, over all attempts, in ms; sent calls only",
   },
   rate_concurrency_wait_ms: {
     kind: "histogram",
     labels: ["host", "role"],
-    about: "how much of that was for a slot or a turn, and not for a rate",
+    about: "part of rate_delay_ms spent waiting for a concurrency slot, in ms",
   },
-  rate_acquired_total: { kind: "counter", labels: ["host", "role"], about: "grants that cost a unit" },
+  rate_acquired_total: { kind: "counter", labels: ["host", "role"], about: "grants that used a unit of a rate limit" },
   rate_blocked_total: { kind: "counter", labels: ["host", "role"], about: "requests that the limiter refused" },
-  rate_head_skipped_total: { kind: "counter", labels: ["host"], about: "HEADs that cost no unit" },
+  rate_head_skipped_total: {
+    kind: "counter",
+    labels: ["host"],
+    about: "HEAD requests that the rate limit does not count",
+  },
   http_requests_total: {
     kind: "counter",
     labels: ["host", "role", "outcome"],
-    about: `calls that are over: ${CALL_OUTCOMES.join(", ")}`,
+    about: `finished calls by outcome: ${CALL_OUTCOMES.join(", ")}`,
   },
-  http_429_total: { kind: "counter", labels: ["host"], about: "answers with status 429, of every attempt" },
-  http_503_total: { kind: "counter", labels: ["host"], about: "answers with status 503, of every attempt" },
+  http_429_total: { kind: "counter", labels: ["host"], about: "responses with status 429, every attempt counted" },
+  http_503_total: { kind: "counter", labels: ["host"], about: "responses with status 503, every attempt counted" },
   breaker_open_total: {
     kind: "counter",
     labels: ["host", "reason"],
-    about: "openings: of circuits (failures), and of hosts (retry-after, rolling-window, cli-open)",
+    about: "openings: circuits (failures) and host cooldowns (retry-after, rolling-window, cli-open)",
   },
   breaker_denied_total: { kind: "counter", labels: ["host"], about: "calls that a breaker refused" },
-  telemetry_dropped_total: { kind: "counter", labels: ["sink"], about: "events that a sink gave up" },
-  http_in_flight: { kind: "gauge", labels: [], about: "requests that hold a slot, of the hub that is watched" },
-  http_waiting: { kind: "gauge", labels: [], about: "requests in line, of the hub that is watched" },
+  telemetry_dropped_total: { kind: "counter", labels: ["sink"], about: "events that a sink dropped" },
+  http_in_flight: { kind: "gauge", labels: [], about: "requests in flight, of the watched hub" },
+  http_waiting: { kind: "gauge", labels: [], about: "queued requests, of the watched hub" },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 
 export type MetricName = keyof typeof METRICS;
@@ -48,7 +52,7 @@ type Of<Kind extends MetricSpec["kind"]> = {
 }[MetricName];
 type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]["labels"][number], string>>;
 
-/** Upper bounds in milliseconds, from a timer's grain to an hour at 1 per minute. */
+/** Upper bounds of the histograms, in ms. */
 export const DELAY_BUCKETS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
 
 export interface MetricRecorder {
@@ -56,11 +60,11 @@ export interface MetricRecorder {
   observe<Name extends Of<"histogram">>(name: Name, value: number, labels: Labels<Name>): void;
 }
 
-/** A crawler meets hosts without end, and a time series for each would fill anybody's database. */
+/** Further hosts are counted as `(other)`: a crawler would make a time series for each of very many hosts. */
 const HOSTS_MAX = 1000;
 const OTHER = "(other)";
 
-/** Turns events into what meters count. */
+/** Counts events as metrics. */
 export class MetricCollector {
   readonly #recorder: MetricRecorder;
   readonly #hosts = new Set<string>();
@@ -83,7 +87,7 @@ export class MetricCollector {
         if (event.attempts > 0) {
           recorder.observe("rate_delay_ms", event.rate_delay_ms, labels);
           recorder.observe("rate_concurrency_wait_ms", event.rate_concurrency_wait_ms, labels);
-          // Those that a breaker counts as failures are told by it, for each attempt.
+          // A response that is a failure is counted from its breaker_failure event, one per attempt.
           if (event.breaker_recorded !== "failure" && !event.from_cache) this.#throttle(event.status, labels.host);
         }
         return;

@@ -1,6 +1,6 @@
 /**
- * Events carry no URL and no header field. Their free texts, the messages of drivers and the words of operators, may
- * quote either; so every text that could be one is looked through.
+ * Removes secrets from the text fields of events. Events have no URL and no header, but error messages and the texts of
+ * operators may quote them.
  */
 import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
 import type { EventType } from "./events.ts";
@@ -9,13 +9,13 @@ const SUSPICIOUS = /[=@]|authorization|bearer|basic\s|key|token|secret|passw|mai
 const CREDENTIALS = /\/\/[^\s/?#]*@/g;
 const SECRETS =
   /\b((?:x-)?api[_-]?key|apikey|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|e?-?mail|mailto)(["']?\s*[:=]\s*|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
-/** Too short to mean the same in prose. */
+/** Only with `=`: in prose these short words have other meanings. */
 const SHORT_SECRETS = /\b(key|sig)(=|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
 const AUTHORIZATION =
   /\b(proxy-)?authorization(["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|digest|apikey|token)\s+)?[^\s"']+/gi;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
 
-/** The text without what gives access, or names a person. */
+/** The text without credentials, keys and mail addresses. */
 export function redactedText(text: string): string {
   if (!SUSPICIOUS.test(text)) return text;
   return text
@@ -26,13 +26,13 @@ export function redactedText(text: string): string {
     .replace(SCHEME, "$1 …");
 }
 
-/** Texts that can hold nothing but what we put there: names of hosts, words of ours, numbers as text. */
+/** Fields that hold only host names, hashes, rates or fixed words. */
 const SAFE_FIELDS: ReadonlySet<string> = new Set([
   ...["host", "key", "role", "method", "mode", "outcome", "rates", "state", "what", "by", "sink", "url_hash"],
   ...["breaker_host_state", "breaker_resolver_state", "breaker_recorded", "config_hash"],
 ]);
 
-/** What has to be looked through in an event of each type: every text, but for the safe ones. */
+/** The text fields of each event type that need redaction. */
 const REDACTED_FIELDS = new Map<string, readonly string[]>(
   Object.entries(EVENT_SPECS).map(([type, { fields }]) => [
     type,
@@ -42,7 +42,7 @@ const REDACTED_FIELDS = new Map<string, readonly string[]>(
   ]),
 );
 
-/** Redacts the texts of an event that was made for this purpose, in place. */
+/** Redacts the text fields of an event in place. `fields` must not be shared with other listeners. */
 export function redact(type: EventType, fields: Record<string, unknown>): void {
   for (const name of REDACTED_FIELDS.get(type) ?? []) {
     const value = fields[name];

@@ -2,12 +2,12 @@ import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { stampedId } from "./stamped-id.ts";
 
-/** A name for a file that is put aside, sortable by time: `telemetry.jsonl.20261116T020657.123Z-3f9c1a`. */
+/** The new name of a file that is rotated; sorts by time: `telemetry.jsonl.20261116T020657.123Z-3f9c1a`. */
 export function rotatedName(file: string, wallMs: number): string {
   return `${file}.${stampedId(wallMs)}`;
 }
 
-/** Those that were put aside for a file, oldest first. */
+/** The rotated files of a file, oldest first. */
 export async function rotatedFiles(file: string): Promise<readonly string[]> {
   const prefix = `${basename(file)}.`;
   const names = await readdir(dirname(file));

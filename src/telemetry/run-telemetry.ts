@@ -8,43 +8,47 @@ import { prometheusSink } from "./sinks/prometheus-sink.ts";
 import { sqliteSink } from "./sinks/sqlite-sink.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 
+/** Options of `openRunTelemetry`. */
 export interface RunTelemetryOptions {
-  /** Whose run it is: `docstokg run`. */
+  /** The name of the program, such as `docstokg run`. */
   readonly program: string;
-  /** `telemetry.jsonl` or `telemetry.db` in the run's folder. @default "jsonl" */
+  /** `jsonl` writes `telemetry.jsonl`, `sqlite` writes `telemetry.db`. @default "jsonl" */
   readonly format?: keyof typeof RUN_FILES | undefined;
-  /** Serves metrics for Prometheus on this port of loopback, 0 for any. @default none */
+  /** Serves Prometheus metrics on this port of 127.0.0.1; 0 for any free port. @default no server */
   readonly metricsPort?: number | undefined;
-  /** Beside those of the folder. */
+  /** Further sinks. @default none */
   readonly sinks?: readonly Sink[] | undefined;
+  /** 1 to 128 letters, digits, `.`, `_`, `:` and `-`. @default the time and random digits */
   readonly runId?: string | undefined;
+  /** The clock and the timers, for tests. @default systemTime */
   readonly time?: Time | undefined;
 }
 
 /** The telemetry of one run of a program. */
 export interface RunTelemetry {
+  /** Pass `telemetry.listener` to the hub. */
   readonly telemetry: Telemetry;
-  /** What `docstokg report` reads. */
+  /** The path of the file, for `docstokg report`. */
   readonly file: string;
-  /** Where the metrics are served, if they are. */
+  /** The URL of the metrics; undefined without `metricsPort`. */
   readonly metricsUrl: string | undefined;
-  /** Writes what is left and closes everything. Call it when the hub is closed. */
+  /** Writes the queued events and closes the sinks and the server. Call it after `hub.close()`. */
   close(): Promise<void>;
 }
 
 /**
- * Keeps the telemetry of a run in a folder, where `docstokg report <folder>` finds it. Runs may share one. Hand
- * `telemetry.listener` to the hub, and the hub to `telemetry.watch`.
+ * Writes the telemetry of a run to a file in a folder, where `docstokg report <folder>` finds it. Several runs may use one
+ * folder. Pass `telemetry.listener` to the hub, and the hub to `telemetry.watch`.
  */
 export async function openRunTelemetry(folder: string, options: RunTelemetryOptions): Promise<RunTelemetry> {
   const { program, format = "jsonl", metricsPort, sinks = [], runId, time } = options;
   const file = join(folder, RUN_FILES[format]);
-  const kept = await (format === "sqlite" ? sqliteSink(file, { time }) : jsonlSink(file, { time }));
+  const fileSink = await (format === "sqlite" ? sqliteSink(file, { time }) : jsonlSink(file, { time }));
   try {
     const prometheus = metricsPort === undefined ? undefined : await prometheusSink();
     const server =
       prometheus && metricsPort !== undefined ? await serveMetrics({ from: prometheus, port: metricsPort }) : undefined;
-    const all = [kept, ...(prometheus === undefined ? [] : [prometheus]), ...sinks];
+    const all = [fileSink, ...(prometheus === undefined ? [] : [prometheus]), ...sinks];
     const telemetry = createTelemetry({ sinks: all, program, runId, time });
     return {
       telemetry,
@@ -56,7 +60,7 @@ export async function openRunTelemetry(folder: string, options: RunTelemetryOpti
       },
     };
   } catch (error) {
-    await kept.close?.();
+    await fileSink.close?.();
     throw error;
   }
 }

@@ -1,22 +1,25 @@
 import type { TelemetryEvent } from "./events.ts";
 
-/** What gauges are read from, when somebody asks for them. A hub is one. */
+/** Where gauges are read from when metrics are collected. A hub is one. */
 export interface GaugeSource {
+  /** `inFlight` and `waiting` are numbers of requests. */
   snapshot(): { readonly inFlight: number; readonly waiting: number };
 }
 
-/** Where events go. One that throws breaks nothing; what it did not take is counted. */
+/** Receives events. A sink that throws does not affect requests; the events it did not take are counted. */
 export interface Sink {
   /** For messages and counts: `jsonl`, `sqlite`. */
   readonly name: string;
-  /** False while nobody would hear of an event; absent for always true. Asked before each one is built. */
+  /** False while events would be ignored; then they are not built. Read before each event. @default true */
   readonly isListening?: boolean;
-  /** Events that were given up, because they came faster than they could be written, or could not be. */
+  /** Number of events that were dropped because the queue was full or a write failed. @default 0 */
   readonly dropped?: number;
-  /** Called for every event, in the middle of a request: it must return at once. */
+  /** Called for every event, within a request: it must return at once. */
   take(event: TelemetryEvent): void;
+  /** Sets the hub that gauges are read from. */
   watch?(hub: GaugeSource): void;
-  /** Resolves when what was taken so far is where it belongs. */
+  /** Resolves when the events taken so far are written or dropped. */
   flush?(): Promise<void>;
+  /** Writes the queued events and closes files. Called once, after the last event. */
   close?(): Promise<void>;
 }

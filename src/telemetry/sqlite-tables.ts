@@ -1,11 +1,11 @@
-/** The tables of telemetry in SQLite: which event lies where, and what its columns are. */
+/** The tables of telemetry in SQLite: their columns, and the table of each event type. */
 import type { DatabaseFormat } from "../stores/sqlite/database-file.ts";
 import type { EventType } from "./events.ts";
 
 const ENVELOPE =
   "seq INTEGER PRIMARY KEY, ts INTEGER NOT NULL, event_type TEXT NOT NULL, run_id TEXT NOT NULL, config_hash TEXT NOT NULL";
 
-/** Whoever adds a field to an event adds a migration, and never alters one; a test sees to it. */
+/** A new field of an event needs a new migration. Existing migrations must not change; a test checks the columns. */
 export const TELEMETRY_FORMAT: DatabaseFormat = {
   // "dtkt".
   applicationId: 0x64_74_6b_74,

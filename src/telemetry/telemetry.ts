@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
 import type { HubEvent } from "../http/hub-options.ts";
+import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { Listener } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -8,43 +8,46 @@ import { redact } from "./redaction.ts";
 import type { GaugeSource, Sink } from "./sink.ts";
 import { stampedId } from "./stamped-id.ts";
 
+/** Options of `createTelemetry`. */
 export interface TelemetryOptions {
+  /** Where events go. The telemetry closes them. */
   readonly sinks: readonly Sink[];
-  /** Letters, digits, `.`, `_`, `:` and `-`. @default the time and some random digits */
+  /** 1 to 128 letters, digits, `.`, `_`, `:` and `-`. @default the time and random digits */
   readonly runId?: string | undefined;
-  /** Whose run it is. @default "node" */
+  /** The name of the program, for reports. @default "node" */
   readonly program?: string | undefined;
   /**
-   * Which share of `breaker_before_call` is kept, from 0 to 1. Those that were denied are always kept, and nothing else
-   * is ever sampled. @default 0.01
+   * The share of `breaker_before_call` events that is recorded, 0 to 1. Refusals are always recorded, and no other event
+   * is sampled. @default 0.01
    */
   readonly sampleBeforeCall?: number | undefined;
+  /** The clock, for tests. @default systemTime */
   readonly time?: Time | undefined;
 }
 
-const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string };
 const SAMPLE_RATE = 0.01;
 
-/** Throws a RangeError for an option that makes no sense. */
+/** Throws a RangeError that names an invalid option. */
 export function createTelemetry(options: TelemetryOptions): Telemetry {
   return new Telemetry(options);
 }
 
 /**
- * Hears what hubs tell, puts each event into its envelope once, and hands it to every sink. Nobody waits for it: what a
- * sink cannot take at once it queues, within bounds, and what it drops is counted.
+ * Adds time, run id and policy hash to the events of hubs and passes them to every sink. Requests never wait for it: sinks
+ * queue events up to a limit, and count those that they drop.
  */
 export class Telemetry implements AsyncDisposable {
+  /** The id of the run, in every event. */
   readonly runId: string;
-  /** For `createHub({ telemetry: [telemetry.listener] })`, `hub.listen`, and whoever else tells of events. */
+  /** Pass it to `createHub({ telemetry: [telemetry.listener] })` or to `listen` of a hub, limiter or breaker. */
   readonly listener: Listener<HubEvent> = event => this.#receive(event);
   readonly #sinks: readonly Sink[];
   readonly #time: Time;
   readonly #sampleRate: number;
   readonly #failures = new Map<Sink, number>();
   #configHash = "";
-  /** Whole numbers of it are events to keep: a share of exactly the size that was asked for. */
-  #sampled = 0;
+  /** Grows by the sampling rate for each event; an event is recorded when it reaches 1, so the share is exact. */
+  #sampledShare = 0;
   #closing: Promise<void> | undefined;
 
   constructor(options: TelemetryOptions) {
@@ -62,27 +65,27 @@ export class Telemetry implements AsyncDisposable {
     this.#sinks = sinks;
     this.#time = time;
     this.#sampleRate = sampleBeforeCall;
-    this.#emit({ event_type: "run_started", program, version });
+    this.#emit({ event_type: "run_started", program, version: PACKAGE_VERSION });
   }
 
-  /** Events that did not reach a sink, by its name. */
+  /** Number of events that were dropped, by the name of the sink. */
   get dropped(): Readonly<Record<string, number>> {
     return Object.fromEntries(
       this.#sinks.map(sink => [sink.name, (sink.dropped ?? 0) + (this.#failures.get(sink) ?? 0)]),
     );
   }
 
-  /** Gauges show this hub from now on. */
+  /** Sets the hub that the gauges of the sinks are read from. */
   watch(hub: GaugeSource): void {
     for (const sink of this.#sinks) sink.watch?.(hub);
   }
 
-  /** Resolves when everything heard so far is where it belongs, or was given up. */
+  /** Resolves when the events so far are written or dropped. */
   async flush(): Promise<void> {
     await Promise.all(this.#sinks.map(sink => this.#settle(sink, () => sink.flush?.())));
   }
 
-  /** The run is over: what was heard is written, and the sinks are closed. What comes later is not heard. */
+  /** Emits `run_ended`, writes the queued events and closes the sinks. Later events are ignored. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#emit({ event_type: "run_ended" });
@@ -100,13 +103,13 @@ export class Telemetry implements AsyncDisposable {
   #receive(event: HubEvent): void {
     if (event.event_type === "policy_loaded") this.#configHash = event.config_hash;
     if (event.event_type !== "breaker_before_call" || !event.allowed || this.#sampleRate === 1) this.#emit(event);
-    else if (this.#isKept()) this.#emit({ ...event, sample_rate: this.#sampleRate });
+    else if (this.#isSampled()) this.#emit({ ...event, sample_rate: this.#sampleRate });
   }
 
-  #isKept(): boolean {
-    this.#sampled += this.#sampleRate;
-    if (this.#sampled < 1) return false;
-    this.#sampled -= 1;
+  #isSampled(): boolean {
+    this.#sampledShare += this.#sampleRate;
+    if (this.#sampledShare < 1) return false;
+    this.#sampledShare -= 1;
     return true;
   }
 
@@ -114,7 +117,7 @@ export class Telemetry implements AsyncDisposable {
     if (this.#closing !== undefined || this.#sinks.every(sink => sink.isListening === false)) return;
     const { event_type } = body;
     const ts = this.#time.wallMs();
-    // A literal: several times as fast as Object.assign.
+    // An object literal is several times faster than Object.assign.
     const event = { ts, event_type, run_id: this.runId, config_hash: this.#configHash, ...(body as object) };
     redact(event_type, event);
     for (const sink of this.#sinks) {
@@ -135,12 +138,15 @@ export class Telemetry implements AsyncDisposable {
     }
   }
 
-  /** Its first error is a warning of the process; the others are counted. */
+  /** The first error of a sink becomes a process warning; further ones are only counted. */
   #failed(sink: Sink, error: unknown): void {
     const failures = this.#failures.get(sink) ?? 0;
     this.#failures.set(sink, failures + 1);
     if (failures === 0)
-      process.emitWarning(`the telemetry sink ${sink.name} has failed: ${messageOf(error)}`, "DocstokgWarning");
+      process.emitWarning(
+        `telemetry sink ${sink.name} failed: ${messageOf(error)}; further errors are only counted`,
+        "DocstokgWarning",
+      );
   }
 }
 

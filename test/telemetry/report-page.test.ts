@@ -181,7 +181,7 @@ test("a hundred thousand events and five hundred hosts make a page of a few mega
 test("a run without a single call has a page, too", { skip }, async t => {
   const { page, trouble } = await openPage(t, pageOf([at(0, "run_started", { program: "idle", version: "1" })]));
   assert.match((await page.locator("h1").textContent()) ?? "", /^idle for 0 ms$/);
-  assert.match((await page.locator(".warn").textContent()) ?? "", /has not come to its end/);
+  assert.match((await page.locator(".warn").textContent()) ?? "", /This run has no end event/);
   assert.deepEqual(trouble, []);
 });
 

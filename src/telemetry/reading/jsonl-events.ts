@@ -4,7 +4,7 @@ import { fieldProblem, withCurrentNames } from "../event-check.ts";
 import { isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles } from "../rotated-files.ts";
-import { SkippedEvents } from "./skipped-events.ts";
+import { SkippedEventCounter } from "./skipped-events.ts";
 
 /** An event that docstokg wrote has a few hundred bytes; a longer line is skipped without being held in memory. */
 const LINE_BYTES_MAX = 2 ** 20;
@@ -19,7 +19,7 @@ export async function jsonlFiles(file: string): Promise<readonly string[]> {
 /** Every event of the files in the order of the lines; only those of one run when `runId` is given. */
 export async function* jsonlEvents(
   files: readonly string[],
-  skipped: SkippedEvents,
+  skipped: SkippedEventCounter,
   runId?: string,
 ): AsyncGenerator<TelemetryEvent> {
   for (const file of files) {
@@ -37,7 +37,7 @@ const ENVELOPE = /^\{"ts":(\d{1,15}(?:\.\d+)?),"event_type":"[^"\\]*","run_id":"
 export async function* jsonlEnvelopes(
   files: readonly string[],
 ): AsyncGenerator<{ readonly runId: string; readonly ts: number }> {
-  const skipped = new SkippedEvents();
+  const skipped = new SkippedEventCounter();
   for (const file of files) {
     for await (const line of linesOf(file, skipped)) {
       const [, ts, runId] = ENVELOPE.exec(line) ?? [];
@@ -51,7 +51,7 @@ export async function* jsonlEnvelopes(
   }
 }
 
-function eventOf(line: string, skipped: SkippedEvents, runId: string | undefined): TelemetryEvent | undefined {
+function eventOf(line: string, skipped: SkippedEventCounter, runId: string | undefined): TelemetryEvent | undefined {
   const written = parsedObject(line);
   const { ts, event_type: type, run_id, config_hash } = written ?? {};
   const hasEnvelope =
@@ -81,7 +81,7 @@ function parsedObject(line: string): Readonly<Record<string, unknown>> | undefin
 }
 
 /** The lines without their newline. */
-async function* linesOf(file: string, skipped: SkippedEvents): AsyncGenerator<string> {
+async function* linesOf(file: string, skipped: SkippedEventCounter): AsyncGenerator<string> {
   let carried: Buffer[] = [];
   let carriedBytes = 0;
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {

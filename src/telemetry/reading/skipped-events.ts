@@ -1,15 +1,20 @@
-/** So many types are told apart. */
-const UNKNOWN_MAX = 100;
+/** What a reader of telemetry has skipped. */
+export interface SkippedEvents {
+  /** Lines or rows that are not valid events: mostly lines that a kill or a full disk has cut. */
+  readonly unreadable: number;
+  /** Number of events by type, of types that this version does not know. */
+  readonly unknown: ReadonlyMap<string, number>;
+}
 
-/** What was met on the way that is no event of ours. */
-export class SkippedEvents {
-  /** Lines that are no event: torn ones, mostly, after a kill or on a full disk. */
+/** Further unknown types are counted together. */
+const UNKNOWN_TYPES_MAX = 100;
+
+export class SkippedEventCounter implements SkippedEvents {
   unreadable = 0;
-  /** Events of types that this version does not know. */
   readonly unknown = new Map<string, number>();
 
   countUnknown(type: string): void {
-    const name = this.unknown.has(type) || this.unknown.size < UNKNOWN_MAX ? type.slice(0, 100) : "(others)";
+    const name = this.unknown.has(type) || this.unknown.size < UNKNOWN_TYPES_MAX ? type.slice(0, 100) : "(others)";
     this.unknown.set(name, (this.unknown.get(name) ?? 0) + 1);
   }
 }

@@ -4,7 +4,7 @@ import { fieldProblem, withCurrentNames } from "../event-check.ts";
 import { EVENT_SPECS, type FieldSpec, isEventType } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES } from "../sqlite-tables.ts";
-import { SkippedEvents } from "./skipped-events.ts";
+import { SkippedEventCounter } from "./skipped-events.ts";
 
 type EventRow = Readonly<Record<string, unknown>>;
 
@@ -15,7 +15,7 @@ const ROWS_PER_TURN = 500;
 export async function* eventsOf(
   db: DatabaseSync,
   runId: string,
-  skipped = new SkippedEvents(),
+  skipped = new SkippedEventCounter(),
 ): AsyncGenerator<TelemetryEvent> {
   const heads = EVENT_TABLES.map(table => {
     const rows = db.prepare(`SELECT * FROM ${table} WHERE run_id = ? ORDER BY ts, seq`).iterate(runId);
@@ -43,7 +43,7 @@ function isBefore(one: EventRow | undefined, two: EventRow | undefined): boolean
 }
 
 /** Undefined for an event type of a newer version, and for a row that is not a valid event. */
-function eventOf(row: EventRow, skipped: SkippedEvents): TelemetryEvent | undefined {
+function eventOf(row: EventRow, skipped: SkippedEventCounter): TelemetryEvent | undefined {
   const type = String(row["event_type"]);
   if (!isEventType(type)) {
     skipped.countUnknown(type);

@@ -1,113 +1,58 @@
 import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "../../errors.ts";
-import { messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 import type { TelemetryEvent } from "../events.ts";
-import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
-import { jsonlEnvelopes, jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
-import { SkippedEvents } from "./skipped-events.ts";
-import { eventsOf } from "./sqlite-events.ts";
+import { jsonlFiles } from "./jsonl-events.ts";
+import { JsonlTelemetry } from "./jsonl-telemetry.ts";
+import type { SkippedEvents } from "./skipped-events.ts";
+import { openSqliteTelemetry } from "./sqlite-telemetry.ts";
 
-/** What a run's folder holds: one of these. */
+/** The names of the telemetry file in the folder of a run. */
 export const RUN_FILES = { jsonl: "telemetry.jsonl", sqlite: "telemetry.db" } as const;
 
+/** A run whose events are in a telemetry file. */
 export interface ListedRun {
   readonly runId: string;
+  /** The time of its first event, in epoch ms. */
   readonly firstMs: number;
+  /** The time of its last event, in epoch ms. */
   readonly lastMs: number;
-  /** Those that this version does not know included. */
+  /** Number of its events, including types that this version does not know. */
   readonly events: number;
 }
 
-/** A file of telemetry, whichever sink has written it. */
+/** A telemetry file that `jsonlSink` or `sqliteSink` has written. */
 export interface TelemetryFile {
+  /** The path of the file; for a folder, of the file in it. */
   readonly path: string;
+  /** What the last call of `events` has skipped. */
   readonly skipped: SkippedEvents;
-  /** In the order in which they began. */
+  /** All runs in the file, in the order of their first event. */
   runs(): Promise<readonly ListedRun[]>;
+  /** The events of a run. */
   events(runId: string): AsyncIterable<TelemetryEvent>;
+  /** Closes the database. Has no effect for JSONL. */
   close(): void;
 }
 
-/** A file, or the folder of a run. Rejects with a ConfigError that says what would be valid. */
+/**
+ * Opens a telemetry file, or the one in the folder of a run. JSONL and SQLite are told apart by their content.
+ * Rejects with a ConfigError when there is no file, or when it is another program's database.
+ */
 export async function openTelemetryFile(path: string): Promise<TelemetryFile> {
-  const there = await stat(path).catch(() => undefined);
-  if (there?.isDirectory()) {
+  const stats = await stat(path).catch(() => undefined);
+  if (stats?.isDirectory()) {
     const files = Object.values(RUN_FILES);
     for (const name of files) {
       const inside = join(path, name);
       if ((await stat(inside).catch(() => undefined)) !== undefined) return openTelemetryFile(inside);
     }
-    throw notReadable(path, `there is no telemetry in this folder: neither ${files.join(" nor ")}`);
+    throw notFound(path, `no telemetry in this folder: expected ${files.join(" or ")}`);
   }
-  // The file itself may just have been put aside for a new one.
-  if (there === undefined && (await jsonlFiles(path).catch(() => [])).length === 0)
-    throw notReadable(path, "there is no such file");
-  return there !== undefined && (await isDatabase(path)) ? openDatabase(path) : new JsonlTelemetry(path);
-}
-
-class JsonlTelemetry implements TelemetryFile {
-  readonly path: string;
-  skipped = new SkippedEvents();
-
-  constructor(path: string) {
-    this.path = path;
-  }
-
-  async runs(): Promise<readonly ListedRun[]> {
-    const runs = new Map<string, ListedRun>();
-    for await (const { runId, ts } of jsonlEnvelopes(await jsonlFiles(this.path))) {
-      const { firstMs = ts, lastMs = ts, events = 0 } = runs.get(runId) ?? {};
-      runs.set(runId, {
-        runId,
-        firstMs: Math.min(firstMs, ts),
-        lastMs: Math.max(lastMs, ts),
-        events: events + 1,
-      });
-    }
-    return [...runs.values()].sort((a, b) => a.firstMs - b.firstMs);
-  }
-
-  async *events(runId: string): AsyncGenerator<TelemetryEvent> {
-    this.skipped = new SkippedEvents();
-    yield* jsonlEvents(await jsonlFiles(this.path), this.skipped, runId);
-  }
-
-  close(): void {
-    // Its files are closed when they are read.
-  }
-}
-
-class SqliteTelemetry implements TelemetryFile {
-  readonly path: string;
-  skipped = new SkippedEvents();
-  readonly #db: DatabaseSync;
-
-  constructor(path: string, db: DatabaseSync) {
-    this.path = path;
-    this.#db = db;
-  }
-
-  async runs(): Promise<readonly ListedRun[]> {
-    const all = EVENT_TABLES.map(table => `SELECT run_id, ts FROM ${table}`).join(" UNION ALL ");
-    const rows = this.#db
-      .prepare(
-        `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events
-         FROM (${all}) GROUP BY run_id ORDER BY firstMs`,
-      )
-      .all();
-    return rows as unknown as ListedRun[];
-  }
-
-  events(runId: string): AsyncIterable<TelemetryEvent> {
-    this.skipped = new SkippedEvents();
-    return eventsOf(this.#db, runId, this.skipped);
-  }
-
-  close(): void {
-    this.#db.close();
-  }
+  // A file that has just been rotated does not exist until the next event is written.
+  if (stats === undefined && (await jsonlFiles(path).catch(() => [])).length === 0)
+    throw notFound(path, "no such file");
+  return stats !== undefined && (await isDatabase(path)) ? openSqliteTelemetry(path) : new JsonlTelemetry(path);
 }
 
 async function isDatabase(path: string): Promise<boolean> {
@@ -120,21 +65,6 @@ async function isDatabase(path: string): Promise<boolean> {
   }
 }
 
-/** Opened to be read only: a report never changes what it reports on. */
-async function openDatabase(path: string): Promise<TelemetryFile> {
-  const { DatabaseSync } = await import("node:sqlite");
-  let db: DatabaseSync | undefined;
-  try {
-    db = new DatabaseSync(path, { readOnly: true });
-    const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
-    if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it belongs to another program");
-    return new SqliteTelemetry(path, db);
-  } catch (cause) {
-    db?.close();
-    throw notReadable(path, `no telemetry can be read from this database: ${messageOf(cause)}`, cause);
-  }
-}
-
-function notReadable(where: string, message: string, cause?: unknown): ConfigError {
-  return new ConfigError([{ where, path: "", message }], { cause });
+function notFound(where: string, message: string): ConfigError {
+  return new ConfigError([{ where, path: "", message }]);
 }

@@ -6,13 +6,13 @@ import { round } from "./steps-chart.ts";
 const ROWS_MAX = 20;
 const WIDTH = 1000;
 
-/** For each host and role a bar from the median to p95, and a thin line to the longest; on a scale that has room for all. */
+/** A bar from the median to p95 and a thin line to the longest wait, per host and role, on a logarithmic scale. */
 export function delayChart(hosts: readonly HostSummary[]): Markup {
   const rows = hosts
     .filter(({ delayMs }) => delayMs.max > 0)
     .toSorted((a, b) => b.delayMs.p95 - a.delayMs.p95 || b.delayMs.max - a.delayMs.max)
     .slice(0, ROWS_MAX);
-  if (rows.length === 0) return html`<p class="soft">Nobody had to wait.</p>`;
+  if (rows.length === 0) return html`<p class="soft">No call had to wait.</p>`;
   const longest = Math.max(...rows.map(({ delayMs }) => delayMs.max));
   const x = (ms: number) => round((Math.log10(1 + ms) / Math.log10(1 + longest)) * WIDTH);
   const marks = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000].filter(ms => ms < longest);

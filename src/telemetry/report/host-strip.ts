@@ -1,5 +1,6 @@
+import type { BreakerPeriod } from "../summary/host-track.ts";
 import type { RunSummary } from "../summary/run-summary.ts";
-import type { BreakerPeriod, HostTimeline } from "../summary/timeline.ts";
+import type { HostTimeline } from "../summary/timeline.ts";
 import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf } from "./number-text.ts";
 import { type Axis, bars, round } from "./steps-chart.ts";
@@ -12,11 +13,11 @@ const HEIGHT = BARS + GAP + WAITS + GAP + BAND;
 
 const PERIOD_LABELS: Readonly<Record<BreakerPeriod["kind"], string>> = {
   open: "circuit open",
-  half_open: "on trial",
-  cooldown: "cooling down",
+  half_open: "half-open",
+  cooldown: "in cooldown",
 };
 
-/** One host: its calls, its longest waits, and when it was cut off; all on the page's one time axis. */
+/** The chart of one host: calls, longest waits, and periods with an open circuit or a cooldown. */
 export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): Markup {
   const longestMs = Math.max(...host.waitMs, 0);
   const openMs = host.periods.reduce(
@@ -30,7 +31,7 @@ export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): 
     `${countOf(host.calls)} ${host.calls === 1 ? "call" : "calls"}`,
     throttled > 0 ? `${countOf(throttled)} × 429 or 503` : "",
     longestMs > 0 ? `longest wait ${durationOf(longestMs)}` : "no waits",
-    openMs > 0 ? `cut off for ${durationOf(openMs)}` : "",
+    openMs > 0 ? `open or in cooldown for ${durationOf(openMs)}` : "",
   ].filter(fact => fact !== "");
   return html`<div class="host"><div><h3>${host.host}</h3>${facts.map(fact => html`<p>${fact}</p>`)}</div>
 <svg role="img" aria-label="${host.host} over time: ${facts.join(", ")}" viewBox="0 0 ${axis.steps} ${HEIGHT}" height="${HEIGHT}" preserveAspectRatio="none">
@@ -38,7 +39,7 @@ export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): 
 <rect class="well" x="0" y="${HEIGHT - BAND}" width="${axis.steps}" height="${BAND}"/>${host.periods.map(period => band(period, axis))}${bars(host.outcomes, axis, BARS, host.waitMs)}</svg></div>`;
 }
 
-/** Relative to the host's own longest: what matters is when it had to wait. */
+/** Scaled to the longest wait of the host. */
 function waits(waitMs: readonly number[], longestMs: number, { steps }: Axis): Markup | undefined {
   if (longestMs === 0) return undefined;
   const foot = BARS + GAP + WAITS;
@@ -56,7 +57,7 @@ function band(
   { fromMs: startMs, stepMs, steps }: Axis,
 ): Markup | undefined {
   const x = Math.max(0, (fromMs - startMs) / stepMs);
-  // The shortest break can still be seen.
+  // At least wide enough to be seen.
   const width = Math.max(Math.min(steps, (toMs - startMs) / stepMs) - x, steps / 400);
   const tip = `${PERIOD_LABELS[kind]} (${about})\n${clockOf(fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
   return html`<g class="step"><title>${tip}</title><rect class="${kind}" x="${round(x)}" y="${HEIGHT - BAND}" width="${round(width)}" height="${BAND}"/></g>`;

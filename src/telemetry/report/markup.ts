@@ -1,4 +1,4 @@
-/** HTML that was escaped where it had to be. Only `html` makes one. */
+/** Escaped HTML. Made by `html`. */
 export class Markup {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Markup {
 
 export type Content = Markup | string | number | undefined | readonly Content[];
 
-/** A template whose texts are escaped, and whose markup is not. */
+/** A template tag that escapes strings and inserts `Markup` as it is. */
 export function html(strings: TemplateStringsArray, ...contents: readonly Content[]): Markup {
   return new Markup(strings.reduce((text, piece, index) => `${text}${rendered(contents[index - 1])}${piece}`));
 }
@@ -29,7 +29,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** What turns text around, or hides in it, could show one host as another. */
+/** Replaces control and direction characters too: they could make one host name look like another. */
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, character => ENTITIES[character] ?? "").replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu, "·");
 }

@@ -1,4 +1,4 @@
-/** Numbers as people read them, the same in the table of the terminal and on the page. */
+/** Formats numbers for the terminal and for the HTML report. */
 
 export function countOf(value: number): string {
   return Math.round(value).toLocaleString("en-US");
@@ -31,7 +31,7 @@ export function momentOf(ms: number): string {
   return isoOf(ms).slice(0, 19).replace("T", " ");
 }
 
-/** Only as exact as steps of this length are. */
+/** A UTC time with the precision that steps of this length need. */
 export function clockOf(ms: number, stepMs: number): string {
   const iso = isoOf(ms);
   if (stepMs >= 86_400_000) return iso.slice(0, 10);
@@ -39,12 +39,12 @@ export function clockOf(ms: number, stepMs: number): string {
   return stepMs >= 1000 ? iso.slice(11, 19) : iso.slice(11, 23);
 }
 
-/** A file may say anything of its times. */
+/** Clamped, because a file may contain any number and toISOString throws for one out of range. */
 function isoOf(ms: number): string {
   return new Date(Math.min(8.64e15, Math.max(-8.64e15, ms))).toISOString();
 }
 
-/** What was read from a file, safe for a terminal: a host named by an attacker moves no cursor. */
+/** Replaces control characters in text from a file: a host name could otherwise contain terminal commands. */
 export function plainText(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "·");
 }

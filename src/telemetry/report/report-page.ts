@@ -10,23 +10,25 @@ import { type Axis, type Counts, clock, OUTCOME_LABELS, stepsChart } from "./ste
 import { STYLE } from "./style.ts";
 import { hostsTable, keysTable, stepsTable } from "./tables.ts";
 
-/** What else a reader should know: of the file, not of the run. */
+/** What could not be read from the telemetry file. */
 export interface SkippedCounts {
+  /** Lines or rows that are not valid events. */
   readonly unreadable: number;
+  /** Events of types that this version does not know. */
   readonly unknown: number;
 }
 
-/** Hosts beyond these are in the table only. */
+/** Further hosts are only in the table. */
 const STRIPS_MAX = 16;
 
 const REASON_LABELS: Readonly<Record<OpenReasonKind, string>> = {
-  failures: "failures in a row",
-  "retry-after": "the server asked for a pause",
-  "rolling-window": "failures within a window",
-  "cli-open": "an operator",
+  failures: "consecutive failures",
+  "retry-after": "Retry-After from the server",
+  "rolling-window": "failures in the rolling window",
+  "cli-open": "operator command",
 };
 
-/** One page that needs nothing else: no script, no network. Everything that was read is escaped. */
+/** One HTML page without scripts and without references to other files. All texts from the file are escaped. */
 export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: SkippedCounts): string {
   const { fromMs, stepMs } = timeline;
   const axis: Axis = { fromMs, stepMs, steps: Math.max(1, timeline.hosts[0]?.waitMs.length ?? 1) };
@@ -38,17 +40,17 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="referrer" content="no-referrer"><title>Run ${summary.runId}</title><style>${new Markup(STYLE)}</style></head>
 <body>${head(summary, skipped)}<main>${tiles(summary)}
-<section><h2>Calls over time</h2><p class="note">How they ended, in steps of ${durationOf(stepMs)}. Times are UTC.</p>${legend()}${stepsChart(overall, axis)}
+<section><h2>Calls over time</h2><p class="note">Calls by outcome, one bar per ${durationOf(stepMs)}. Times are UTC.</p>${legend()}${stepsChart(overall, axis)}
 <details><summary>The same as a table</summary>${stepsTable(overall, axis)}</details></section>
-<section><h2>Hosts over time</h2><p class="note">Calls, the longest waits at the gate (to the scale of each host), and when a host was cut off. ${
-    more > 0 ? `The ${STRIPS_MAX} with the most calls; ${countOf(more)} more in the table below.` : ""
+<section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${
+    more > 0 ? `Showing the ${STRIPS_MAX} hosts with the most calls; ${countOf(more)} more in the table below.` : ""
   }</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis, summary))}<div class="host"><div></div>${clock(axis)}</div></section>
-<section><h2>Waits at the gate</h2><p class="note">Of calls that were sent, for rates and slots together. ${
-    summary.delayMs.isExact ? "" : "Percentiles are within one per cent."
+<section><h2>Wait times</h2><p class="note">Calls that were sent; waits for rate limits and for concurrency slots together. ${
+    summary.delayMs.isExact ? "" : "Percentiles are accurate to 1 %."
   }</p>${delayChart(summary.hosts)}</section>
 <div class="pair">${openings(summary)}${refusals(summary)}</div>
 <section><h2>Hosts and roles</h2>${hostsTable(summary.hosts)}</section>
-<section><h2>Budgets</h2>${keysTable(summary.keys)}</section></main>
+<section><h2>Rate limits</h2>${keysTable(summary.keys)}</section></main>
 <footer>${summary.program ?? "A program"} with docstokg ${summary.version ?? ""} · policy ${
     summary.configHashes.length === 0 ? "unknown" : summary.configHashes.join(", ")
   } · ${countOf(summary.events)} events</footer></body></html>
@@ -60,9 +62,9 @@ function head(summary: RunSummary, skipped: SkippedCounts): Markup {
   const { runId, program, startedMs, endedMs, durationMs, hasEnded, dropped } = summary;
   const warnings = [
     dropped > 0
-      ? `${countOf(dropped)} events were dropped because they came faster than they could be written: what is counted here is less than what happened.`
+      ? `${countOf(dropped)} events were dropped because the sink was slower than the events: all counts below are too low.`
       : "",
-    hasEnded ? "" : "The run has not come to its end: it is still going on, or was stopped in the middle.",
+    hasEnded ? "" : "This run has no end event: it is still running, or it was killed.",
     skipped.unreadable > 0 ? `${countOf(skipped.unreadable)} lines of the file could not be read.` : "",
     skipped.unknown > 0 ? `${countOf(skipped.unknown)} events are of types that this version does not know.` : "",
   ].filter(text => text !== "");
@@ -76,12 +78,9 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
   const perMinute = durationMs > 0 ? (calls * 60_000) / durationMs : 0;
   const tried = breaker.afterOpen.succeeded + breaker.afterOpen.failed;
   const figures: readonly (readonly [string, string])[] = [
-    [countOf(calls), `calls, ${countOf(perMinute)} a minute`],
+    [countOf(calls), `calls, ${countOf(perMinute)} per minute`],
     [percentOf(cache.hitRate), `from the cache, ${countOf(cache.revalidated)} revalidated`],
-    [
-      durationOf(delayMs.p95),
-      `is the longest wait of 95 % of the calls; half of them waited ${durationOf(delayMs.p50)} at most`,
-    ],
+    [durationOf(delayMs.p95), `p95 wait (median ${durationOf(delayMs.p50)})`],
     [
       percentOf(throttles.rate),
       `of ${countOf(throttles.attempts)} attempts got a 429 (${countOf(throttles.answers429)}) or 503 (${countOf(throttles.answers503)})`,
@@ -89,13 +88,13 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
     [countOf(outcomes.failed), "calls failed"],
     [
       countOf(breaker.denied + limiter.blocked),
-      `refused by us: ${countOf(breaker.denied)} by breakers, ${countOf(limiter.blocked)} by limits`,
+      `refused locally: ${countOf(breaker.denied)} by circuit breakers, ${countOf(limiter.blocked)} by rate limits`,
     ],
     [
       countOf(breaker.opens),
-      `breaks, ${breaker.opensPerHour.toFixed(breaker.opensPerHour < 10 ? 1 : 0)} an hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} well afterwards` : ""}`,
+      `openings, ${breaker.opensPerHour.toFixed(breaker.opensPerHour < 10 ? 1 : 0)} per hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} of first calls afterwards succeeded` : ""}`,
     ],
-    [durationOf(breaker.timeSavedMs), "saved by not calling what was down"],
+    [durationOf(breaker.timeSavedMs), "saved by not calling hosts with an open circuit"],
   ];
   return html`<ul class="tiles">${figures.map(([figure, label]) => html`<li><b>${figure}</b><span>${label}</span></li>`)}</ul>`;
 }
@@ -106,23 +105,27 @@ function openings({ breaker: { opens, opensByReason, afterOpen } }: RunSummary):
     reason =>
       html`<div>${REASON_LABELS[reason]}</div><div class="track"><div class="${reason === "failures" ? "open" : "cooldown"}" style="width:${(opensByReason[reason] / most) * 100}%"></div></div><div>${countOf(opensByReason[reason])}</div>`,
   );
-  const after = `The first call afterwards went well ${countOf(afterOpen.succeeded)} times, and failed ${countOf(afterOpen.failed)} times.`;
-  return html`<section><h2>Why hosts were cut off</h2><p class="note">${
-    opens === 0 ? "None was." : afterOpen.succeeded + afterOpen.failed > 0 ? after : "None was tried again yet."
+  const after = `First call after an opening: ${countOf(afterOpen.succeeded)} succeeded, ${countOf(afterOpen.failed)} failed.`;
+  return html`<section><h2>Why circuits opened</h2><p class="note">${
+    opens === 0
+      ? "No circuit opened."
+      : afterOpen.succeeded + afterOpen.failed > 0
+        ? after
+        : "No call was made after an opening yet."
   }</p><div class="rows">${rows}</div></section>`;
 }
 
 function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
   const all = breaker.denied + limiter.blocked;
   const most = Math.max(1, ...topByBlocks.map(({ value }) => value));
-  return html`<section><h2>What we refused ourselves</h2><p class="note">${
+  return html`<section><h2>Calls refused locally</h2><p class="note">${
     all === 0
-      ? "Nothing."
-      : `${countOf(breaker.denied)} calls because their host was cut off, ${countOf(limiter.blocked)} because their turn would have come too late.`
+      ? "None."
+      : `${countOf(breaker.denied)} calls because the circuit was open, ${countOf(limiter.blocked)} because they would have waited longer than max_delay_ms or maxWaitMs.`
   }</p>${
     topByBlocks.length === 0
       ? undefined
-      : html`<h3>By limits</h3><div class="rows">${topByBlocks.map(({ host, value }) => html`<div>${host}</div><div class="track"><div class="refused" style="width:${(value / most) * 100}%"></div></div><div>${countOf(value)}</div>`)}</div>`
+      : html`<h3>By rate limits</h3><div class="rows">${topByBlocks.map(({ host, value }) => html`<div>${host}</div><div class="track"><div class="refused" style="width:${(value / most) * 100}%"></div></div><div>${countOf(value)}</div>`)}</div>`
   }</section>`;
 }
 
@@ -133,8 +136,8 @@ function legend(): Markup {
 function bandLegend(): Markup {
   const kinds = [
     ["open", "circuit open"],
-    ["half_open", "on trial"],
-    ["cooldown", "whole host cooling down"],
+    ["half_open", "half-open"],
+    ["cooldown", "host in cooldown"],
   ] as const;
   return html`<ul class="legend">${kinds.map(([kind, label]) => html`<li><span class="key band ${kind}"></span>${label}</li>`)}</ul>`;
 }

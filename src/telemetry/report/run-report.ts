@@ -3,14 +3,17 @@ import type { RunSummary } from "../summary/run-summary.ts";
 import { RunTally } from "../summary/run-tally.ts";
 import { reportPage, type SkippedCounts } from "./report-page.ts";
 
-/** What one run came to, in numbers and as a page. */
+/** The report on one run. */
 export interface RunReport {
+  /** All numbers of the report. */
   readonly summary: RunSummary;
+  /** What could not be read. */
   readonly skipped: SkippedCounts;
+  /** The report as one HTML page without scripts. */
   page(): string;
 }
 
-/** Reads all events of a run once. */
+/** Reads all events of a run and summarizes them. */
 export async function reportOn(file: TelemetryFile, runId: string): Promise<RunReport> {
   const tally = new RunTally(runId);
   for await (const event of file.events(runId)) tally.take(event);

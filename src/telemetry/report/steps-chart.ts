@@ -4,7 +4,7 @@ import { clockOf, countOf, durationOf } from "./number-text.ts";
 
 export type Counts = Readonly<Record<CallOutcome, readonly number[]>>;
 
-/** One time axis for everything on the page. */
+/** The time axis that all charts of the page share. */
 export interface Axis {
   readonly fromMs: number;
   readonly stepMs: number;
@@ -16,7 +16,7 @@ export const OUTCOME_LABELS: Readonly<Record<CallOutcome, string>> = {
   cached: "from the cache",
   throttled: "429 or 503",
   failed: "failed",
-  refused: "refused by us",
+  refused: "refused locally",
 };
 
 function totalAt(counts: Counts, step: number): number {
@@ -29,7 +29,7 @@ function peakOf(counts: Counts, { steps }: Axis): number {
   return peak;
 }
 
-/** Bars of calls by outcome, in units of one step and `height`; text is not for the drawing, which is stretched. */
+/** Bars of calls by outcome, one unit wide per step. They contain no text, because the drawing is stretched. */
 export function bars(counts: Counts, axis: Axis, height: number, waitMs?: readonly number[]): readonly Markup[] {
   const peak = Math.max(1, peakOf(counts, axis));
   const drawn: Markup[] = [];
@@ -58,7 +58,7 @@ function tip(counts: Counts, { fromMs, stepMs }: Axis, step: number, waitMs: rea
   return [`${clockOf(fromMs + step * stepMs, stepMs)} UTC, ${durationOf(stepMs)}`, ...lines].join("\n");
 }
 
-/** All calls over time. */
+/** The chart of all calls over time. */
 export function stepsChart(counts: Counts, axis: Axis): Markup {
   const height = 150;
   const peak = peakOf(counts, axis);
@@ -71,7 +71,7 @@ export function stepsChart(counts: Counts, axis: Axis): Markup {
 export function clock({ fromMs, stepMs, steps }: Axis): Markup {
   const marks = [0, 0.25, 0.5, 0.75, 1].map(share => fromMs + share * steps * stepMs);
   const spanMs = steps * stepMs;
-  // As fine as needed to tell the marks apart.
+  // The precision that makes all marks different.
   const grainMs = spanMs > 4 * 86_400_000 ? 86_400_000 : spanMs > 20 * 60_000 ? 60_000 : spanMs > 8000 ? 1000 : 1;
   return html`<div class="clock" aria-hidden="true">${marks.map(mark => html`<span>${clockOf(mark, grainMs)}</span>`)}</div>`;
 }

@@ -4,13 +4,22 @@ import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, percentOf } from "./number-text.ts";
 import { type Axis, type Counts, OUTCOME_LABELS } from "./steps-chart.ts";
 
-/** Rows beyond these are for `--json`. */
+/** Further rows are only in `--json`. */
 const ROWS_MAX = 200;
 const STEP_ROWS_MAX = 40;
 
 export function hostsTable(rows: readonly HostSummary[]): Markup {
   const outcomes = ["answered", "cached", "429/503", "failed", "refused"];
-  const head = ["host", "role", "calls", ...outcomes, "429/503 of all attempts", "wait p50", "p95", "longest"];
+  const head = [
+    "host",
+    "role",
+    "calls",
+    ...outcomes,
+    "429/503 of all attempts",
+    "wait p50",
+    "wait p95",
+    "longest wait",
+  ];
   const cells = rows.map(({ host, role, calls, outcomes: ended, attempts, answers429, answers503, delayMs }) => [
     host,
     role,
@@ -21,11 +30,11 @@ export function hostsTable(rows: readonly HostSummary[]): Markup {
     durationOf(delayMs.p95),
     durationOf(delayMs.max),
   ]);
-  return table("Calls that are over, by host and role", head, cells);
+  return table("Finished calls by host and role", head, cells);
 }
 
 export function keysTable(rows: readonly KeySummary[]): Markup {
-  const head = ["budget", "role", "acquired", "blocked", "aborted", "free HEADs", "AIMD multiplier", "least"];
+  const head = ["key", "role", "acquired", "refused", "aborted", "HEAD not counted", "AIMD multiplier", "lowest"];
   const cells = rows.map(({ key, role, acquired, blocked, aborted, headSkipped, multiplier, leastMultiplier }) => [
     key,
     role,
@@ -33,10 +42,10 @@ export function keysTable(rows: readonly KeySummary[]): Markup {
     multiplier.toFixed(2),
     leastMultiplier.toFixed(2),
   ]);
-  return table("What the limiter granted and refused, by host or group", head, cells);
+  return table("Requests granted and refused by the limiter, by host or group", head, cells);
 }
 
-/** The chart's steps, several to a row where there are many. */
+/** The steps of the chart; several steps per row when there are many. */
 export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Markup {
   const each = Math.ceil(steps / STEP_ROWS_MAX);
   const cells = Array.from({ length: Math.ceil(steps / each) }, (_, row) => {
@@ -45,7 +54,7 @@ export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Mar
     return [clockOf(fromMs + from * stepMs, stepMs), ...sums.map(countOf)];
   });
   return table(
-    `Calls in steps of ${durationOf(each * stepMs)}`,
+    `Calls per ${durationOf(each * stepMs)}`,
     ["from", ...CALL_OUTCOMES.map(outcome => OUTCOME_LABELS[outcome])],
     cells,
   );
@@ -53,7 +62,7 @@ export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Mar
 
 function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): Markup {
   const left = rows.length - ROWS_MAX;
-  return html`<div class="wide"><table class="${head[1] === "role" ? "roles" : ""}"><caption>${caption}${left > 0 ? `; ${countOf(left)} more are left out` : ""}</caption><thead><tr>${head.map(cell => html`<th scope="col">${cell}</th>`)}</tr></thead><tbody>${rows
+  return html`<div class="wide"><table class="${head[1] === "role" ? "roles" : ""}"><caption>${caption}${left > 0 ? `; ${countOf(left)} more rows in --json` : ""}</caption><thead><tr>${head.map(cell => html`<th scope="col">${cell}</th>`)}</tr></thead><tbody>${rows
     .slice(0, ROWS_MAX)
     .map(
       ([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map(cell => html`<td>${cell}</td>`)}</tr>`,

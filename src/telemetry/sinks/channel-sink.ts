@@ -3,7 +3,10 @@ import { EVENT_SPECS } from "../event-fields.ts";
 import type { EventType } from "../events.ts";
 import type { Sink } from "../sink.ts";
 
-/** Each event on `node:diagnostics_channel`, on a channel of its type: `docstokg:http_request`. Free when nobody listens. */
+/**
+ * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. Without subscribers
+ * no event is built.
+ */
 export function channelSink(): Sink {
   const channels = new Map<EventType, Channel>();
   for (const type of Object.keys(EVENT_SPECS) as EventType[]) channels.set(type, channel(`docstokg:${type}`));

@@ -7,12 +7,12 @@ import { test } from "node:test";
 import { acquire, allOf, at, call, folderFor, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { StoreError } from "../../errors.ts";
 import { jsonlEvents, jsonlFiles } from "../reading/jsonl-events.ts";
-import { SkippedEvents } from "../reading/skipped-events.ts";
+import { SkippedEventCounter } from "../reading/skipped-events.ts";
 import { openTelemetryFile } from "../reading/telemetry-file.ts";
 import { jsonlSink } from "./jsonl-sink.ts";
 
 async function readAll(file: string, runId?: string) {
-  const skipped = new SkippedEvents();
+  const skipped = new SkippedEventCounter();
   const events = await allOf(jsonlEvents(await jsonlFiles(file), skipped, runId));
   return { events, skipped };
 }

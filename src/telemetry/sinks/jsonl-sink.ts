@@ -8,17 +8,18 @@ import { rotatedFiles, rotatedName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 
+/** Options of `jsonlSink`. */
 export interface JsonlSinkOptions extends QueueOptions {
-  /** Beyond this a file is put aside as `<file>.<time>-<digits>`, and a new one begun. @default 64 MiB */
+  /** A larger file is renamed to `<file>.<time>-<digits>`: a whole number of bytes from 1024. @default 67_108_864 */
   readonly maxBytes?: number | undefined;
-  /** How many files that were put aside are kept. @default 8 */
+  /** Renamed files that are kept, the newest ones: 1 to 1000. @default 8 */
   readonly keep?: number | undefined;
 }
 
 const MAX_BYTES = 64 * 2 ** 20;
 const KEEP = 8;
 
-/** One event on a line. Rejects with a StoreError when the file cannot be had. */
+/** Writes one event per line as JSON. Rejects with a StoreError when the file cannot be opened. */
 export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): Promise<Sink> {
   const { maxBytes = MAX_BYTES, keep = KEEP, time = systemTime } = options;
   if (!(Number.isInteger(maxBytes) && maxBytes >= 1024))
@@ -29,8 +30,8 @@ export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): P
   try {
     await writer.open();
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new StoreError(`telemetry cannot be written to ${file}: ${why}`, { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError(`telemetry cannot be written to ${file}: ${reason}`, { cause });
   }
   return new QueuedSink("jsonl", writer, options);
 }
@@ -41,10 +42,10 @@ class JsonlWriter implements BatchWriter {
   readonly #keep: number;
   readonly #time: Time;
   #file: FileHandle | undefined;
-  /** Which file that is: the path may come to lead to another. */
+  /** The inode of the open file: the path may later lead to another file. */
   #identity: bigint | undefined;
   #bytes = 0;
-  /** The file ends in the middle of a line: a process was killed, or a disk was full. */
+  /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
@@ -56,7 +57,7 @@ class JsonlWriter implements BatchWriter {
 
   async open(): Promise<void> {
     await mkdir(dirname(this.#path), { recursive: true });
-    // Readable to end a torn line, and only to its owner: hosts tell what somebody is working on.
+    // Opened for reading too, to find a torn last line. Only for the owner: host names show what a user works on.
     const file = await open(this.#path, "a+", 0o600);
     this.#file = file;
     const { size: bigSize, ino } = await file.stat({ bigint: true });
@@ -71,7 +72,7 @@ class JsonlWriter implements BatchWriter {
   async write(events: readonly TelemetryEvent[]): Promise<void> {
     const lines = events.map(event => `${JSON.stringify(event)}\n`).join("");
     const bytes = Buffer.from(this.#isTorn ? `\n${lines}` : lines);
-    // Another process, or an operator, may have put it aside or deleted it.
+    // Another process may have rotated the file, or a user deleted it.
     if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
     if (this.#file === undefined) await this.open();
     if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) await this.#rotate();
@@ -87,12 +88,12 @@ class JsonlWriter implements BatchWriter {
     await file?.close();
   }
 
-  /** Puts the file aside under a name that nobody else comes to: processes that do so at once lose nothing. */
+  /** Renames the file. The new name is unique, so several processes can rotate at once without losing events. */
   async #rotate(): Promise<void> {
     await this.close();
-    await ifThere(rename(this.#path, rotatedName(this.#path, this.#time.wallMs())));
+    await ifExists(rename(this.#path, rotatedName(this.#path, this.#time.wallMs())));
     const rotated = await rotatedFiles(this.#path);
-    for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifThere(unlink(old));
+    for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
     await this.open();
   }
 }
@@ -106,7 +107,7 @@ async function identity(path: string): Promise<bigint | undefined> {
   }
 }
 
-async function ifThere(done: Promise<void>): Promise<void> {
+async function ifExists(done: Promise<void>): Promise<void> {
   try {
     await done;
   } catch (error) {

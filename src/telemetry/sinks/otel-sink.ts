@@ -1,4 +1,4 @@
-/** The one file that knows `@opentelemetry/api`, which is loaded when a sink is made, and never before. */
+/** The only file that uses `@opentelemetry/api`, an optional package that is loaded when a sink is made. */
 import type { Attributes } from "@opentelemetry/api";
 import { ConfigError } from "../../errors.ts";
 import { callOutcomeOf } from "../call-outcome.ts";
@@ -14,8 +14,8 @@ import {
 import type { GaugeSource, Sink } from "../sink.ts";
 
 /**
- * The same metrics, and a span for each call, to whichever SDK the program has registered; to nobody when it has none.
- * Rejects with a ConfigError when `@opentelemetry/api` is not installed.
+ * Sends the metrics, and a span for each call, to the OpenTelemetry SDK that the program has registered. Without an SDK
+ * it does nothing. Rejects with a ConfigError when `@opentelemetry/api` is not installed.
  */
 export async function otelSink(): Promise<Sink> {
   const { context, metrics, SpanKind, SpanStatusCode, trace } = await loadApi();
@@ -50,7 +50,7 @@ export async function otelSink(): Promise<Sink> {
 
   const span = (event: EventOf<"http_request">) => {
     const outcome = callOutcomeOf(event);
-    // The call is over, so that both its ends are known.
+    // The span is created when the call has ended.
     const startTime = event.ts - event.elapsed_ms;
     const options = { kind: SpanKind.CLIENT, startTime, attributes: attributesOf(event, outcome) };
     const made = tracer.startSpan(event.method, options, context.active());
@@ -73,7 +73,7 @@ export async function otelSink(): Promise<Sink> {
   };
 }
 
-/** OpenTelemetry's own names where it has them. */
+/** Names of OpenTelemetry's semantic conventions where they exist. */
 function attributesOf(event: EventOf<"http_request">, outcome: string): Attributes {
   const { host, method, status, error, role, resolver, attempts, run_id, config_hash } = event;
   return {
@@ -97,7 +97,7 @@ async function loadApi() {
   try {
     return await import("@opentelemetry/api");
   } catch (cause) {
-    const message = "OpenTelemetry needs its interface: npm install @opentelemetry/api";
+    const message = "needs the package @opentelemetry/api: npm install @opentelemetry/api";
     throw new ConfigError([{ where: "otelSink", path: "", message }], { cause });
   }
 }

@@ -1,4 +1,4 @@
-/** The one file that knows `prom-client`, which is loaded when a sink is made, and never before. */
+/** The only file that uses `prom-client`, an optional package that is loaded when a sink is made. */
 import { ConfigError } from "../../errors.ts";
 import {
   DELAY_BUCKETS_MS,
@@ -10,22 +10,27 @@ import {
 } from "../metrics.ts";
 import type { GaugeSource, Sink } from "../sink.ts";
 
-/** A registry of `prom-client`, as far as we use one. */
+/** The part of a `prom-client` Registry that is used here. */
 export interface MetricsRegistry {
+  /** The content type of `metrics()`. */
   readonly contentType: string;
+  /** All metrics in the text format of Prometheus. */
   metrics(): Promise<string>;
 }
 
+/** Options of `prometheusSink`. */
 export interface PrometheusSinkOptions {
-  /** One of `prom-client`'s. @default a new one */
+  /** The `prom-client` Registry that the metrics are added to. @default a new one */
   readonly registry?: MetricsRegistry | undefined;
 }
 
+/** A sink and the registry that its metrics are in. */
 export interface PrometheusSink extends Sink {
+  /** For `serveMetrics`, or for a server of your own. */
   readonly registry: MetricsRegistry;
 }
 
-/** Counts for Prometheus. Rejects with a ConfigError when `prom-client` is not installed. */
+/** Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed. */
 export async function prometheusSink(options: PrometheusSinkOptions = {}): Promise<PrometheusSink> {
   const { Counter, Gauge, Histogram, Registry } = await loadClient();
   const registry = (options.registry ?? new Registry()) as InstanceType<typeof Registry>;
@@ -69,7 +74,7 @@ async function loadClient() {
   try {
     return await import("prom-client");
   } catch (cause) {
-    const message = "metrics for Prometheus need their library: npm install prom-client";
+    const message = "needs the package prom-client: npm install prom-client";
     throw new ConfigError([{ where: "prometheusSink", path: "", message }], { cause });
   }
 }

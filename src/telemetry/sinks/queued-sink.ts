@@ -4,23 +4,25 @@ import type { Time, Timer } from "../../time/time.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import type { Sink } from "../sink.ts";
 
-/** Writes some events where they belong. Called for one batch after the other, never for two at once. */
+/** Writes batches of events. `write` is never called before the previous call has ended. */
 export interface BatchWriter {
   write(events: readonly TelemetryEvent[]): Promise<void>;
   close(): Promise<void>;
 }
 
+/** Options of sinks that write to a file. */
 export interface QueueOptions {
-  /** So many events wait at the most; what comes on top is dropped, and counted. @default 10_000 */
+  /** Events that may be queued, a whole number from 1; further ones are dropped and counted. @default 10_000 */
   readonly maxQueued?: number | undefined;
-  /** How long the first event waits for company. @default 50 */
+  /** How long the first event of a batch waits for others, in ms, 0 to 60_000. @default 50 */
   readonly delayMs?: number | undefined;
+  /** The clock and the timers, for tests. @default systemTime */
   readonly time?: Time | undefined;
 }
 
-/** What is written between two turns of the event loop: about a millisecond's work for JSON. */
+/** Events written in one turn of the event loop: about 1 ms of work for JSON. */
 const BATCH_EVENTS = 256;
-/** Places kept free for the few events that a report cannot do without. */
+/** Extra capacity of the queue for the events that a report needs. */
 const RESERVED_SLOTS = 1000;
 const REQUIRED_EVENTS: ReadonlySet<EventType> = new Set([
   "run_started",
@@ -31,10 +33,10 @@ const REQUIRED_EVENTS: ReadonlySet<EventType> = new Set([
   "breaker_cooldown_ended",
   "aimd_adjust",
 ]);
-/** A disk that hangs does not keep a program from ending. */
+/** `close` waits no longer: a disk that hangs must not keep the program from ending. */
 const CLOSING_MS_MAX = 10_000;
 
-/** A sink that writes later, in batches, off the request's way. */
+/** A sink that queues events and writes them in batches, so that no request waits for a write. */
 export class QueuedSink implements Sink {
   readonly name: string;
   readonly #writer: BatchWriter;
@@ -83,7 +85,7 @@ export class QueuedSink implements Sink {
     while (this.#queue.length > 0);
   }
 
-  /** Writes what is queued, unless that takes too long. */
+  /** Writes the queued events. After CLOSING_MS_MAX the rest is dropped. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -93,8 +95,9 @@ export class QueuedSink implements Sink {
     try {
       if ((await Promise.race([closed, tooLong])) !== "too long") return;
       closed.catch(error => this.#warn(error));
-      this.#drop(this.#queue.splice(0));
-      this.#warn(new Error(`it did not come to an end within ${CLOSING_MS_MAX} ms`));
+      const rest = this.#queue.splice(0);
+      this.#drop(rest);
+      this.#warn(new Error(`closing took longer than ${CLOSING_MS_MAX} ms; ${rest.length} queued events were dropped`));
     } finally {
       timer.cancel();
     }
@@ -105,7 +108,7 @@ export class QueuedSink implements Sink {
     this.#timer = undefined;
     this.#draining ??= this.#drain().finally(() => {
       this.#draining = undefined;
-      // One may have come between the last look and here.
+      // An event may have been queued since the last batch was taken.
       if (this.#queue.length > 0) this.#arm();
     });
     return this.#draining;
@@ -123,14 +126,14 @@ export class QueuedSink implements Sink {
       } catch (error) {
         this.#drop(batch);
         this.#warn(error);
-        // Were the notice of a loss lost and told again, a full disk would keep this going round.
+        // Otherwise a full disk would cause an endless loop: a lost telemetry_dropped event makes another one.
         if (this.#queue.length === 0) return;
       }
       await nextTurn();
     }
   }
 
-  /** What was dropped is told behind what was kept before it. */
+  /** The next batch. A telemetry_dropped event is added once the events before it have been written. */
   #next(): readonly TelemetryEvent[] {
     const batch = this.#queue.splice(0, this.#batch);
     if (this.#unreportedDrops === 0 || this.#lastDropped === undefined || this.#queue.length > 0) return batch;
@@ -142,7 +145,7 @@ export class QueuedSink implements Sink {
 
   #drop(events: readonly TelemetryEvent[]): void {
     for (const event of events) {
-      // A notice that is lost itself stands for as many as it told of.
+      // A lost telemetry_dropped event counts for the events that it reported.
       if (event.event_type === "telemetry_dropped") this.#unreportedDrops += event.dropped;
       else {
         this.#dropped += 1;
@@ -156,6 +159,6 @@ export class QueuedSink implements Sink {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const message = error instanceof Error ? error.message : String(error);
-    process.emitWarning(`the telemetry sink ${this.name} loses events: ${message}`, "DocstokgWarning");
+    process.emitWarning(`telemetry sink ${this.name} drops events: ${message}`, "DocstokgWarning");
   }
 }

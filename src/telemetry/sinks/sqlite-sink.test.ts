@@ -114,7 +114,7 @@ test("a database of another program is left alone, by the sink and by the report
   await assert.rejects(sqliteSink(file), /the file is a database of another program/);
   await assert.rejects(
     openTelemetryFile(file),
-    /no telemetry can be read from this database: it belongs to another program/,
+    /cannot read telemetry from this database: it was not written by docstokg telemetry/,
   );
 });
 
@@ -136,8 +136,11 @@ test("rows that a newer version or somebody else has written are skipped and cou
 
 test("a folder without telemetry, and a file that is not there, are errors that say what would be valid", async t => {
   const folder = folderFor(t);
-  await assert.rejects(openTelemetryFile(folder), /neither telemetry\.jsonl nor telemetry\.db/);
-  await assert.rejects(openTelemetryFile(join(folder, "nothing.jsonl")), /there is no such file/);
+  await assert.rejects(
+    openTelemetryFile(folder),
+    /no telemetry in this folder: expected telemetry\.jsonl or telemetry\.db/,
+  );
+  await assert.rejects(openTelemetryFile(join(folder, "nothing.jsonl")), /nothing\.jsonl: no such file/);
   writeFileSync(join(folder, "telemetry.jsonl"), "");
   assert.deepEqual(await (await openTelemetryFile(folder)).runs(), []);
 });

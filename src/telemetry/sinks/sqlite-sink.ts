@@ -10,22 +10,22 @@ import type { EventType, TelemetryEvent } from "../events.ts";
 import { eventsOf } from "../reading/sqlite-events.ts";
 import type { Sink } from "../sink.ts";
 import { EVENT_TABLES, TABLE_OF, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
-import type { RunSummary } from "../summary/run-summary.ts";
 import { summarize } from "../summary/run-tally.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
+import { saveSummary } from "./run-summary-row.ts";
 
-/** Several processes that create one file at once are done in some milliseconds. */
+/** Processes that create one file at the same time need milliseconds. */
 const OPENING_MS_MAX = 5000;
-/** One transaction writes no more, so that catching up does not stall the event loop: about a millisecond's work. */
+/** Events per transaction: about 1 ms of work, so that the event loop is not blocked for long. */
 const BATCH_EVENTS = 64;
-/** Another's write lasts a millisecond or two. */
+/** The write of another process takes one or two milliseconds. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
-/** Then nobody is writing: somebody has forgotten a lock, and events are dropped. */
+/** A file that is locked for longer is not being written: another program holds a lock, and events are dropped. */
 const BUSY_MS_MAX = 30_000;
 
 /**
- * Tables of a database, for those who would rather ask than read; several processes may share one. Rejects with a
- * StoreError when the file cannot be had.
+ * Writes events to the tables of a SQLite database, to be read with SQL. Several processes may use one file. Rejects with
+ * a StoreError when the file cannot be opened.
  */
 export async function sqliteSink(file: string, options: QueueOptions = {}): Promise<Sink> {
   const { time = systemTime } = options;
@@ -40,19 +40,19 @@ class SqliteWriter implements BatchWriter {
   readonly #time: Time;
   readonly #inserts = new Map<EventType, Insert>();
   readonly #runs = new Set<string>();
-  /** The number of an event is one among those of all tables, so that their order can be told. */
-  readonly #last: StatementSync;
+  /** The last `seq`. Events are numbered across all tables, so that events of the same ms keep their order. */
+  readonly #lastSeq: StatementSync;
 
   constructor(db: DatabaseSync, time: Time) {
     this.#db = db;
     this.#time = time;
     const lasts = EVENT_TABLES.map(table => `(SELECT coalesce(max(seq), 0) FROM ${table})`);
-    this.#last = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
+    this.#lastSeq = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
   }
 
   write(events: readonly TelemetryEvent[]): Promise<void> {
     return this.#whenFree(() => {
-      let seq = Number(this.#last.get()?.["seq"] ?? 0);
+      let seq = Number(this.#lastSeq.get()?.["seq"] ?? 0);
       for (const event of events) {
         seq += 1;
         this.#runs.add(event.run_id);
@@ -61,7 +61,7 @@ class SqliteWriter implements BatchWriter {
     });
   }
 
-  /** The runs that were written here are added up once more, from what is in the file. */
+  /** Writes the summary of each run that was written here, from all its events in the file. */
   async close(): Promise<void> {
     try {
       for (const runId of this.#runs) {
@@ -73,7 +73,7 @@ class SqliteWriter implements BatchWriter {
     }
   }
 
-  /** One transaction. While another process writes nobody sleeps inside SQLite: it is tried again later. */
+  /** One transaction. It is retried while another process writes; SQLite's busy timeout would block the event loop. */
   async #whenFree(work: () => void): Promise<void> {
     const deadlineUs = this.#time.monotonicUs() + BUSY_MS_MAX * 1000;
     for (let attempt = 1; ; attempt += 1) {
@@ -94,7 +94,7 @@ class SqliteWriter implements BatchWriter {
   }
 }
 
-/** Puts events of one type into their table. */
+/** The INSERT statement of one event type. */
 class Insert {
   readonly #columns: readonly string[];
   readonly #statement: StatementSync;
@@ -117,27 +117,4 @@ class Insert {
       }),
     );
   }
-}
-
-function saveSummary(db: DatabaseSync, summary: RunSummary): void {
-  const { runId, configHashes, program, startedMs, endedMs, calls, cache, throttles, delayMs, limiter, breaker } =
-    summary;
-  db.prepare(`INSERT OR REPLACE INTO run_summary VALUES (${Array.from({ length: 16 }, () => "?").join(", ")})`).run(
-    runId,
-    configHashes.at(-1) ?? "",
-    program ?? null,
-    startedMs,
-    endedMs,
-    calls,
-    cache.hitRate,
-    throttles.rate,
-    delayMs.p50,
-    delayMs.p95,
-    limiter.acquired,
-    limiter.blocked,
-    breaker.opens,
-    breaker.denied,
-    breaker.timeSavedMs,
-    JSON.stringify(summary),
-  );
 }

@@ -1,45 +1,26 @@
 import { type BreakerOpening, BreakerOpenings, type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import { Distribution } from "./distribution.ts";
+import { Latency } from "./latency.ts";
+import { OTHER_HOSTS } from "./other-hosts.ts";
 import type { RunSummary } from "./run-summary.ts";
 
-/** What calls to a host take, without their waits. */
-class Latency {
-  #totalMs = 0;
-  #attempts = 0;
-
-  ended({ elapsed_ms, rate_delay_ms, attempts }: EventOf<"http_request">): void {
-    this.#totalMs += elapsed_ms - rate_delay_ms;
-    this.#attempts += attempts;
-  }
-
-  paused(delayMs: number): void {
-    this.#totalMs -= delayMs;
-  }
-
-  /** Of one attempt; undefined when there was none. */
-  get meanMs(): number | undefined {
-    return this.#attempts === 0 ? undefined : Math.max(0, this.#totalMs / this.#attempts);
-  }
-}
-
-/** Hosts beyond these are taken together. */
+/** Bounds the memory; further hosts are counted together. */
 const HOSTS_MAX = 20_000;
-const OTHERS = "(other hosts)";
 
-/** Openings, refusals by breakers, and what they were good for. */
+/** Counts openings, refusals by breakers, and the first calls after an opening. */
 export class BreakerTally {
   readonly #openings = new BreakerOpenings();
   readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<OpenReasonKind, number>;
   readonly #latencies = new Map<string, Latency>();
   readonly #overall = new Latency();
-  /** How much longer the break would have lasted, of each call that it refused. */
+  /** Remaining open time at each call that a breaker refused, by host. */
   readonly #deniedCalls = new Map<string, Distribution>();
-  /** The same of breakers that were asked without a hub, where there are no calls to go by. */
+  /** The same from `breaker_before_call`, used when breakers run without a hub and there are no calls. */
   readonly #deniedChecks = new Map<string, Distribution>();
   #hasCalls = false;
-  /** Cooldowns whose end nobody has tried yet, by host. */
-  readonly #endedCooldowns = new Map<string, number>();
+  /** End of the last cooldown in epoch ms, by host, until the first call after it. */
+  readonly #cooldownEnds = new Map<string, number>();
   #succeeded = 0;
   #failed = 0;
 
@@ -51,7 +32,7 @@ export class BreakerTally {
         this.#call(event);
         break;
       case "http_retry":
-        for (const latency of this.#latenciesOf(event.host)) latency.paused(event.delay_ms);
+        for (const latency of this.#latenciesOf(event.host)) latency.addRetryDelay(event.delay_ms);
         break;
       case "breaker_before_call":
         if (!event.allowed) deniedAt(this.#deniedChecks, event.host).add(event.remaining_ms);
@@ -60,11 +41,11 @@ export class BreakerTally {
         if (event.old === "half_open") this.#countTrial(event.new === "closed");
         break;
       case "breaker_cooldown_set":
-        if (this.#endedCooldowns.size < HOSTS_MAX || this.#endedCooldowns.has(event.host))
-          this.#endedCooldowns.set(event.host, event.until);
+        if (this.#cooldownEnds.size < HOSTS_MAX || this.#cooldownEnds.has(event.host))
+          this.#cooldownEnds.set(event.host, event.until);
         break;
       case "breaker_cooldown_ended":
-        if (this.#endedCooldowns.delete(event.host) && event.by === "success") this.#countTrial(true);
+        if (this.#cooldownEnds.delete(event.host) && event.by === "success") this.#countTrial(true);
         break;
       case "breaker_success":
       case "breaker_failure":
@@ -99,16 +80,16 @@ export class BreakerTally {
 
   #call(event: EventOf<"http_request">): void {
     this.#hasCalls = true;
-    if (event.attempts > 0) for (const latency of this.#latenciesOf(event.host)) latency.ended(event);
+    if (event.attempts > 0) for (const latency of this.#latenciesOf(event.host)) latency.addCall(event);
     if (event.error === "DOCSTOKG_BREAKER_OPEN")
       deniedAt(this.#deniedCalls, event.host).add(event.breaker_open_remaining_ms);
   }
 
   #firstAfterCooldown({ event_type, host, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
-    const untilMs = this.#endedCooldowns.get(host);
-    // What was under way when it was set says nothing of how it ended.
+    const untilMs = this.#cooldownEnds.get(host);
+    // A request that was in flight when the cooldown began is not the first call after it.
     if (untilMs === undefined || ts < untilMs) return;
-    this.#endedCooldowns.delete(host);
+    this.#cooldownEnds.delete(host);
     this.#countTrial(event_type === "breaker_success");
   }
 
@@ -128,7 +109,7 @@ export class BreakerTally {
 }
 
 function deniedAt(refused: Map<string, Distribution>, host: string): Distribution {
-  const name = refused.has(host) || refused.size < HOSTS_MAX ? host : OTHERS;
+  const name = refused.has(host) || refused.size < HOSTS_MAX ? host : OTHER_HOSTS;
   const known = refused.get(name) ?? new Distribution();
   refused.set(name, known);
   return known;

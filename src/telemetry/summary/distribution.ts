@@ -1,17 +1,17 @@
-/** So many different values are kept as they are. */
+/** Number of values above 0 that are stored exactly. */
 const EXACT_MAX = 65_536;
-/** Beyond that each stands for those within a hundredth of it: 2 % from one bin to the next. */
+/** Beyond that values are counted in bins that grow by 2 %, which makes percentiles accurate to 1 %. */
 const GROWTH = Math.log(1.02);
-/** Nothing that is measured here is shorter. */
+/** Smaller values are counted as this one. */
 const LEAST = 1e-3;
 
 /**
- * Numbers from 0 on, of which percentiles are wanted. Exact for up to 65,536 values other than 0, whose number does not
- * matter; beyond that within one per cent, in a few hundred bins. Count, sum and extremes are exact always.
+ * Percentiles of numbers from 0. They are exact for up to 65,536 values above 0, and any number of zeros; beyond that they
+ * are accurate to 1 %, from a few hundred bins. Count, sum and maximum are always exact.
  */
 export class Distribution {
   #zeros = 0;
-  /** Until there are too many. */
+  /** The exact values above 0; undefined once they are counted in bins. */
   #values: number[] | undefined = [];
   #isSorted = true;
   #bins: Map<number, number> | undefined;
@@ -40,7 +40,7 @@ export class Distribution {
     return this.#values !== undefined;
   }
 
-  /** By nearest rank: the least value that at least this share of all values does not exceed. 0 when there are none. */
+  /** By nearest rank: the smallest value that is not exceeded by this share of all values. 0 without values. */
   percentile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.count));
     if (rank <= this.#zeros || this.count === 0) return 0;
@@ -53,7 +53,7 @@ export class Distribution {
     return this.max;
   }
 
-  /** The sum of all values, each counted for no more than `bound`. */
+  /** The sum of min(value, bound) over all values. */
   sumUpTo(bound: number): number {
     let sum = 0;
     if (this.#values !== undefined) for (const value of this.#values) sum += Math.min(value, bound);
@@ -83,7 +83,7 @@ export class Distribution {
   }
 }
 
-/** As far, in proportion, from one end of its bin as from the other. */
+/** The value with the same relative distance to both ends of its bin. */
 function middleOf(bin: number): number {
   return (2 * Math.exp(bin * GROWTH)) / (1 + Math.exp(GROWTH));
 }

@@ -1,15 +1,20 @@
-/** What `docstokg report` says of a run, as numbers. Everything in milliseconds, shares from 0 to 1. */
+/** The numbers of `docstokg report`. Times are in ms, shares are from 0 to 1. */
 import type { OpenReasonKind } from "../breaker-openings.ts";
 import type { CallOutcome } from "../call-outcome.ts";
 
+/** Waits before sending (`rate_delay_ms`), in ms. */
 export interface DelaySummary {
-  /** Calls that were sent. */
+  /** Number of calls that were sent. */
   readonly count: number;
+  /** Half of the calls waited no longer. */
   readonly p50: number;
+  /** 95 % of the calls waited no longer. */
   readonly p95: number;
+  /** The longest wait. */
   readonly max: number;
+  /** The sum of all waits. */
   readonly total: number;
-  /** False when there were so many that percentiles are within one per cent only. */
+  /** False when there are more than 65,536 waits above 0: then percentiles are accurate to 1 %. */
   readonly isExact: boolean;
 }
 
@@ -17,84 +22,117 @@ export interface DelaySummary {
 export interface HostSummary {
   readonly host: string;
   readonly role: string;
+  /** Finished calls. */
   readonly calls: number;
+  /** Finished calls by outcome. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
+  /** Requests sent. */
   readonly attempts: number;
+  /** Responses with status 429, every attempt counted. */
   readonly answers429: number;
+  /** Responses with status 503, every attempt counted. */
   readonly answers503: number;
+  /** Waits before sending. */
   readonly delayMs: DelaySummary;
-  /** How much of the delay was for slots and turns. */
+  /** The part of `delayMs.total` spent waiting for concurrency slots. */
   readonly slotWaitMs: number;
 }
 
-/** The budget of one role at one host or group. */
+/** The rate limits of one role of a host or group. */
 export interface KeySummary {
+  /** The host or group. */
   readonly key: string;
   readonly role: string;
-  /** Grants that cost a unit. */
+  /** Grants that used a unit of a rate limit. */
   readonly acquired: number;
-  /** Refused by the limiter. */
+  /** Requests that the limiter refused. */
   readonly blocked: number;
+  /** Requests that their callers aborted in the queue. */
   readonly aborted: number;
+  /** HEAD requests that the rate limit does not count. */
   readonly headSkipped: number;
-  /** Where AIMD left it, and the least it was; 1 where it changed nothing. */
+  /** The AIMD multiplier at the end; 1 when AIMD changed nothing. */
   readonly multiplier: number;
+  /** The lowest AIMD multiplier. */
   readonly leastMultiplier: number;
 }
 
+/** A host and the number that it is ranked by. */
 export interface Ranked {
   readonly host: string;
+  /** Total wait in ms, or refused requests. */
   readonly value: number;
 }
 
+/** The summary of one run. */
 export interface RunSummary {
   readonly runId: string;
+  /** The name of the program; undefined when the start of the run is not in the file. */
   readonly program: string | undefined;
+  /** The version of docstokg; undefined when the start of the run is not in the file. */
   readonly version: string | undefined;
-  /** More than one when the policy was reloaded. */
+  /** Hashes of the policies; more than one when the policy was reloaded. */
   readonly configHashes: readonly string[];
-  /** Epoch milliseconds of the first and the last event. */
+  /** The time of the first event, in epoch ms. */
   readonly startedMs: number;
+  /** The time of the last event, in epoch ms. */
   readonly endedMs: number;
+  /** From the first to the last event, in ms. */
   readonly durationMs: number;
-  /** False while it runs, and when it was killed. */
+  /** False while the run goes on, and when it was killed. */
   readonly hasEnded: boolean;
+  /** Number of events. */
   readonly events: number;
-  /** Events that a sink gave up: with any, the numbers below are too small. */
+  /** Events that a sink dropped. Above 0 all counts are too low. */
   readonly dropped: number;
+  /** Finished calls. */
   readonly calls: number;
+  /** Finished calls by outcome. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
   readonly cache: {
-    /** Answered without the network, fresh or stale. */
+    /** Calls answered from the cache without a request, fresh or stale. */
     readonly hits: number;
+    /** The hits that were stale. */
     readonly stale: number;
+    /** Stored responses that the server confirmed (304). */
     readonly revalidated: number;
+    /** Calls answered by another identical request in flight. */
     readonly coalesced: number;
-    /** Hits out of all calls. */
+    /** `hits` as a share of all calls. */
     readonly hitRate: number;
   };
   readonly throttles: {
+    /** Requests sent. */
     readonly attempts: number;
+    /** Responses with status 429. */
     readonly answers429: number;
+    /** Responses with status 503. */
     readonly answers503: number;
-    /** Both out of all attempts. */
+    /** Both as a share of all attempts. */
     readonly rate: number;
   };
+  /** Waits before sending. */
   readonly delayMs: DelaySummary;
+  /** Sums over `keys`. */
   readonly limiter: { readonly acquired: number; readonly blocked: number; readonly headSkipped: number };
   readonly breaker: {
+    /** Circuits that opened, and cooldowns that began. */
     readonly opens: number;
     readonly opensPerHour: number;
     readonly opensByReason: Readonly<Record<OpenReasonKind, number>>;
-    /** Calls that a breaker refused; beside `limiter.blocked`. */
+    /** Calls that a breaker refused. `limiter.blocked` does not include them. */
     readonly denied: number;
-    /** For each of them what a call to its host takes, or what was left of the break if that is less. */
+    /** The sum over the refused calls of the mean duration of an attempt at the host, or the remaining open time if less. */
     readonly timeSavedMs: number;
-    /** How the first call after an opening went. */
+    /** Results of the first calls after an opening. */
     readonly afterOpen: { readonly succeeded: number; readonly failed: number; readonly successRate: number };
   };
+  /** Calls by host and role, most calls first. */
   readonly hosts: readonly HostSummary[];
+  /** Rate limits by host or group and role, most requests first. */
   readonly keys: readonly KeySummary[];
+  /** The ten hosts with the longest total wait. */
   readonly topByDelay: readonly Ranked[];
+  /** The ten hosts or groups with the most requests refused by the limiter. */
   readonly topByBlocks: readonly Ranked[];
 }

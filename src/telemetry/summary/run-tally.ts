@@ -2,7 +2,8 @@ import { CALL_OUTCOMES } from "../call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import { BreakerTally } from "./breaker-tally.ts";
 import { Distribution } from "./distribution.ts";
-import { delaySummary, type HostRow, HostTally, noOutcomes } from "./host-tally.ts";
+import { delaySummary, type HostRow, noOutcomes } from "./host-row.ts";
+import { HostTally } from "./host-tally.ts";
 import type { Ranked, RunSummary } from "./run-summary.ts";
 import { type RunTimeline, TimelineTally } from "./timeline.ts";
 
@@ -10,8 +11,8 @@ const TOP = 10;
 const HASHES_MAX = 100;
 
 /**
- * Adds up the events of one run, in the order of their times, however many there are: what it keeps grows with hosts and
- * not with events, but for the delays (see `Distribution`). Everything beyond some ten thousand hosts is one row.
+ * Summarizes the events of one run, which must come in the order of their times. The memory grows with the number of hosts
+ * and not with the number of events; hosts beyond 20,000 share one row, and waits are bounded by `Distribution`.
  */
 export class RunTally {
   readonly #runId: string;
@@ -101,7 +102,7 @@ export class RunTally {
   }
 }
 
-/** Adds up the events of one run. */
+/** Summarizes the events of one run, in the order of their times. Other runs must be filtered out before. */
 export async function summarize(
   events: Iterable<TelemetryEvent> | AsyncIterable<TelemetryEvent>,
   runId: string,
@@ -115,7 +116,7 @@ function topDelays(hosts: readonly HostRow[]): readonly Ranked[] {
   return ranked(hosts, row => [row.host, row.delay.sum]);
 }
 
-/** Over all roles of a host; those with nothing are left out. */
+/** The ten highest sums over all roles of a host; 0 is left out. */
 function ranked<Row>(rows: readonly Row[], read: (row: Row) => readonly [string, number]): readonly Ranked[] {
   const sums = new Map<string, number>();
   for (const row of rows) {
@@ -132,8 +133,8 @@ function total<Row>(rows: readonly Row[], read: (row: Row) => number): number {
   return rows.reduce((sum, row) => sum + read(row), 0);
 }
 
-function share(part: number, whole: number): number {
-  return whole === 0 ? 0 : part / whole;
+function share(part: number, total: number): number {
+  return total === 0 ? 0 : part / total;
 }
 
 function compare(a: string, b: string): number {

@@ -2,15 +2,8 @@ import type { CircuitState } from "../../breaker/breaker-events.ts";
 import type { BreakerOpening } from "../breaker-openings.ts";
 import { CALL_OUTCOMES, type CallOutcome, callOutcomeOf } from "../call-outcome.ts";
 import type { TelemetryEvent } from "../events.ts";
-
-/** For how long something was not as it should be. */
-export interface BreakerPeriod {
-  readonly kind: "open" | "cooldown" | "half_open";
-  readonly fromMs: number;
-  toMs: number;
-  /** Whose circuit, or why. */
-  readonly about: string;
-}
+import { type BreakerPeriod, HostTrack, STEPS } from "./host-track.ts";
+import { OTHER_HOSTS } from "./other-hosts.ts";
 
 /** One host over time, in equal steps. */
 export interface HostTimeline {
@@ -22,51 +15,18 @@ export interface HostTimeline {
   readonly periods: readonly BreakerPeriod[];
 }
 
+/** All hosts on one time axis. */
 export interface RunTimeline {
   readonly fromMs: number;
   readonly stepMs: number;
   readonly hosts: readonly HostTimeline[];
 }
 
-const STEPS = 240;
 const FIRST_STEP_MS = 50;
-/** Hosts beyond these are charted together. */
+/** Further hosts are charted together. */
 const HOSTS_MAX = 256;
-const PERIODS_MAX = 1000;
-const OTHERS = "(other hosts)";
 
-/** A host's counts and waits. When the run outgrows its steps, each two become one. */
-class HostTrack {
-  readonly host: string;
-  calls = 0;
-  readonly outcomes = Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, new Float64Array(STEPS)])) as Record<
-    CallOutcome,
-    Float64Array
-  >;
-  readonly waitMs = new Float64Array(STEPS);
-  readonly periods: BreakerPeriod[] = [];
-
-  constructor(host: string) {
-    this.host = host;
-  }
-
-  halve(): void {
-    for (const outcome of CALL_OUTCOMES) fold(this.outcomes[outcome], (one, two) => one + two);
-    fold(this.waitMs, Math.max);
-  }
-
-  /** Something began; what went on under the same name has ended. */
-  period(period: BreakerPeriod): void {
-    this.end(period.about, period.fromMs);
-    if (this.periods.length < PERIODS_MAX) this.periods.push(period);
-  }
-
-  end(about: string, atMs: number): void {
-    const last = this.periods.findLast(period => period.about === about);
-    if (last !== undefined && last.toMs > atMs) last.toMs = Math.max(last.fromMs, atMs);
-  }
-}
-
+/** Collects the timelines of all hosts. The steps double when a run gets too long for them. */
 export class TimelineTally {
   readonly #tracks = new Map<string, HostTrack>();
   #fromMs: number | undefined;
@@ -83,7 +43,7 @@ export class TimelineTally {
     }
     if (opening !== undefined && event.event_type === "breaker_cooldown_set") {
       const { host, reason, untilMs } = opening;
-      this.#track(host).period({ kind: "cooldown", fromMs: ts, toMs: untilMs, about: reason });
+      this.#track(host).addPeriod({ kind: "cooldown", fromMs: ts, toMs: untilMs, about: reason });
     }
     switch (event.event_type) {
       case "http_request": {
@@ -106,7 +66,7 @@ export class TimelineTally {
     }
   }
 
-  /** Those with the most calls or breaks first. */
+  /** Hosts with the most calls first. */
   timeline(): RunTimeline {
     const fromMs = this.#fromMs ?? 0;
     const steps = Math.min(STEPS, Math.floor((this.#lastMs - fromMs) / this.#stepMs) + 1);
@@ -123,13 +83,13 @@ export class TimelineTally {
     return { fromMs, stepMs: this.#stepMs, hosts };
   }
 
-  /** What waits for its reset is open until somebody looks; for a chart, until its time. */
+  /** An open circuit changes its state only at the next call; the chart shows it as open until its reset time. */
   #changed(host: string, role: string, state: CircuitState, ts: number, resetS: number): void {
     const track = this.#track(host);
     if (state === "closed") track.end(role, ts);
     else {
       const toMs = state === "open" ? ts + resetS * 1000 : Number.POSITIVE_INFINITY;
-      track.period({ kind: state, fromMs: ts, toMs, about: role });
+      track.addPeriod({ kind: state, fromMs: ts, toMs, about: role });
     }
   }
 
@@ -138,7 +98,7 @@ export class TimelineTally {
     if (last !== undefined) last.toMs = Math.max(last.toMs, untilMs);
   }
 
-  /** An event that comes late, from before the first one, counts for the first step. */
+  /** An event from before the first one counts in the first step. */
   #stepOf(ts: number): number {
     return Math.max(0, Math.floor((ts - (this.#fromMs ?? ts)) / this.#stepMs));
   }
@@ -146,14 +106,9 @@ export class TimelineTally {
   #track(host: string): HostTrack {
     const known = this.#tracks.get(host);
     if (known !== undefined) return known;
-    if (this.#tracks.size >= HOSTS_MAX && host !== OTHERS) return this.#track(OTHERS);
+    if (this.#tracks.size >= HOSTS_MAX && host !== OTHER_HOSTS) return this.#track(OTHER_HOSTS);
     const made = new HostTrack(host);
     this.#tracks.set(host, made);
     return made;
   }
-}
-
-function fold(values: Float64Array, join: (one: number, two: number) => number): void {
-  for (let step = 0; step < STEPS / 2; step += 1) values[step] = join(values[2 * step] ?? 0, values[2 * step + 1] ?? 0);
-  values.fill(0, STEPS / 2);
 }

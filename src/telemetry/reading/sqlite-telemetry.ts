@@ -1,0 +1,56 @@
+import type { DatabaseSync } from "node:sqlite";
+import { ConfigError } from "../../errors.ts";
+import { messageOf } from "../../stores/sqlite/sqlite-errors.ts";
+import type { TelemetryEvent } from "../events.ts";
+import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
+import { SkippedEventCounter } from "./skipped-events.ts";
+import { eventsOf } from "./sqlite-events.ts";
+import type { ListedRun, TelemetryFile } from "./telemetry-file.ts";
+
+/** Telemetry that `sqliteSink` has written. */
+class SqliteTelemetry implements TelemetryFile {
+  readonly path: string;
+  skipped = new SkippedEventCounter();
+  readonly #db: DatabaseSync;
+
+  constructor(path: string, db: DatabaseSync) {
+    this.path = path;
+    this.#db = db;
+  }
+
+  async runs(): Promise<readonly ListedRun[]> {
+    const all = EVENT_TABLES.map(table => `SELECT run_id, ts FROM ${table}`).join(" UNION ALL ");
+    const rows = this.#db
+      .prepare(
+        `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events
+         FROM (${all}) GROUP BY run_id ORDER BY firstMs`,
+      )
+      .all();
+    return rows as unknown as ListedRun[];
+  }
+
+  events(runId: string): AsyncIterable<TelemetryEvent> {
+    this.skipped = new SkippedEventCounter();
+    return eventsOf(this.#db, runId, this.skipped);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+/** Opens the file read-only. Rejects with a ConfigError when it is not a telemetry database. */
+export async function openSqliteTelemetry(path: string): Promise<TelemetryFile> {
+  const { DatabaseSync } = await import("node:sqlite");
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { readOnly: true });
+    const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
+    if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it was not written by docstokg telemetry");
+    return new SqliteTelemetry(path, db);
+  } catch (cause) {
+    db?.close();
+    const message = `cannot read telemetry from this database: ${messageOf(cause)}`;
+    throw new ConfigError([{ where: path, path: "", message }], { cause });
+  }
+}

@@ -1,0 +1,53 @@
+import { CALL_OUTCOMES, type CallOutcome } from "../call-outcome.ts";
+
+/** A period in which a circuit was open or half-open, or a host was in cooldown. */
+export interface BreakerPeriod {
+  readonly kind: "open" | "cooldown" | "half_open";
+  readonly fromMs: number;
+  toMs: number;
+  /** The role of the circuit, or the reason of the cooldown. */
+  readonly about: string;
+}
+
+/** Steps of a timeline. */
+export const STEPS = 240;
+const PERIODS_MAX = 1000;
+
+/** The calls, waits and breaker periods of one host, in equal steps of time. */
+export class HostTrack {
+  readonly host: string;
+  calls = 0;
+  readonly outcomes = Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, new Float64Array(STEPS)])) as Record<
+    CallOutcome,
+    Float64Array
+  >;
+  readonly waitMs = new Float64Array(STEPS);
+  readonly periods: BreakerPeriod[] = [];
+
+  constructor(host: string) {
+    this.host = host;
+  }
+
+  /** Merges each two steps into one, so that a timeline can cover twice the time. */
+  halve(): void {
+    for (const outcome of CALL_OUTCOMES) fold(this.outcomes[outcome], (first, second) => first + second);
+    fold(this.waitMs, Math.max);
+  }
+
+  /** Adds a period, and ends the current one with the same `about`. */
+  addPeriod(period: BreakerPeriod): void {
+    this.end(period.about, period.fromMs);
+    if (this.periods.length < PERIODS_MAX) this.periods.push(period);
+  }
+
+  end(about: string, atMs: number): void {
+    const last = this.periods.findLast(period => period.about === about);
+    if (last !== undefined && last.toMs > atMs) last.toMs = Math.max(last.fromMs, atMs);
+  }
+}
+
+function fold(values: Float64Array, merge: (first: number, second: number) => number): void {
+  for (let step = 0; step < STEPS / 2; step += 1)
+    values[step] = merge(values[2 * step] ?? 0, values[2 * step + 1] ?? 0);
+  values.fill(0, STEPS / 2);
+}
