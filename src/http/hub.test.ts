@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { test } from "node:test";
-import { hubFor, only, recordEvents, serve, until } from "../../test/http/kit.ts";
+import { assertNothingLeft, hubFor, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
+import { exampleAt, silentTlsServer } from "../../test/http/tls-servers.ts";
+import { ConfigError } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
 test("hub.fetch answers as fetch does, with Node's own Response", async t => {
@@ -120,4 +124,153 @@ test("a request over a connection that is there counts from when it was sent", a
   await Promise.all(others);
   await hub.destroy();
   await silent;
+});
+
+test("destroy does not wait for connections that are being opened", async t => {
+  const server = await silentTlsServer(t);
+  const hub = await hubFor(t, { network: exampleAt(server.port) });
+  const refused = assert.rejects(hub.request("https://example.org/"), /power cut/);
+  await until(() => server.sockets.length === 1);
+  await settles(hub.destroy(new Error("power cut")));
+  await refused;
+  assertNothingLeft(hub);
+});
+
+test("destroy after close does not wait for a connection that is being opened", async t => {
+  const silent = createNetServer();
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const sockets: Socket[] = [];
+  silent.on("connection", socket => {
+    sockets.push(socket.on("error", () => undefined));
+  });
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const { port } = silent.address() as AddressInfo;
+  const hub = await hubFor(t, { network: { connectTimeoutMs: 0 } });
+  const controller = new AbortController();
+  const call = hub.request(`https://127.0.0.1:${port}/`, { signal: controller.signal });
+  await until(() => sockets.length === 1);
+  controller.abort();
+  await assert.rejects(call);
+  const closed = hub.close();
+  await hub.destroy();
+  for (const socket of sockets) socket.destroy();
+  await closed;
+});
+
+test("requests inside hub.with get its options, and inner options win over outer ones", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t);
+  const events = recordEvents(hub);
+  t.after(hub.install());
+  const sdk = async () => {
+    await new Promise(resolve => setImmediate(resolve));
+    return (await fetch(server.origin)).text();
+  };
+  await hub.with({ role: "landing", resolver: "one" }, async () => {
+    await sdk();
+    await hub.with({ role: "artifact" }, sdk);
+    await (await hub.fetch(server.origin, { role: "metadata" })).text();
+  });
+  await sdk();
+  assert.deepEqual(
+    only(events, "http_request").map(({ role }) => role),
+    ["landing", "artifact", "metadata", "metadata"],
+  );
+  assert.deepEqual(
+    only(events, "breaker_before_call").map(({ resolver }) => resolver),
+    ["one", "one", "one", undefined],
+  );
+});
+
+test("close waits for queued requests and for bodies, refuses new requests, and then resolves", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 9000 } } },
+  });
+  const answers = Array.from({ length: 3 }, async () => (await hub.fetch(server.origin)).text());
+  await until(() => hub.snapshot().waiting === 2);
+  let isClosed = false;
+  const closed = hub.close().then(() => {
+    isClosed = true;
+  });
+  await assert.rejects(hub.request(server.origin), { code: "DOCSTOKG_CLOSED" });
+  for (const sent of [2, 3]) {
+    await until(() => hub.snapshot().inFlight === 0);
+    assert.equal(isClosed, false);
+    await time.advance(1000);
+    await until(() => server.requests.length === sent);
+  }
+  assert.deepEqual(await Promise.all(answers), ["ok", "ok", "ok"]);
+  await closed;
+  assert.equal(time.armedTimers, 0);
+  await hub.close();
+});
+
+test("destroy fails queued requests and requests in flight, and leaves nothing behind", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, () => undefined);
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 9000 } } },
+  });
+  const answers = Promise.allSettled([hub.request(server.origin), hub.request(server.origin)]);
+  await until(() => server.requests.length === 1);
+  await hub.destroy(new Error("power cut"));
+  for (const { reason } of (await answers) as PromiseRejectedResult[]) assert.match(reason.message, /power cut/);
+  const { calls, inFlight, waiting } = hub.snapshot();
+  assert.deepEqual(
+    { calls, inFlight, waiting, timers: time.armedTimers },
+    { calls: 0, inFlight: 0, waiting: 0, timers: 0 },
+  );
+});
+
+test("a reload changes the limits of queued requests, and an invalid one changes nothing", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { hosts: { "127.0.0.1": { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 120_000 } } } },
+  });
+  assert.equal(hub.policyFor("127.0.0.1").rates, "1/MINUTE");
+  await (await hub.fetch(server.origin)).text();
+  const waiting = hub.fetch(server.origin);
+  await until(() => hub.snapshot().waiting === 1);
+  await assert.rejects(
+    hub.reload({ ratelimits: { hosts: { "127.0.0.1": { metadata: { rates: "fast" } } } } }),
+    ConfigError,
+  );
+  assert.equal(hub.policyFor("127.0.0.1").rates, "1/MINUTE");
+  const rates = "1/SECOND";
+  await hub.reload({
+    ratelimits: { extends: "none", hosts: { "127.0.0.1": { metadata: { rates, guard_ms: 0, max_delay_ms: 9000 } } } },
+    breakers: { extends: "none" },
+  });
+  await time.advance(1000);
+  assert.equal(await (await waiting).text(), "ok");
+  assert.equal(hub.policyFor("127.0.0.1").rates, "1/SECOND");
+});
+
+test("a call with service uses the limits of that group, whatever the host", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    cache: false,
+    limits: {
+      groups: {
+        mirror: { members: ["mirror.example"], metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 0 } },
+      },
+    },
+  });
+  await (await hub.request(server.origin, { service: "mirror" })).body.text();
+  await assert.rejects(hub.request(`http://localhost:${server.port}`, { service: "mirror" }), /1\/MINUTE of/);
+  await (await hub.request(server.origin)).body.text();
+  await assert.rejects(hub.request(server.origin, { service: "nobody" }), RangeError);
 });

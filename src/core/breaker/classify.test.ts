@@ -260,3 +260,10 @@ test("any status has exactly one outcome, and only a listed one is a failure", (
 function coded(code: string, options?: ErrorOptions): Error {
   return Object.assign(new Error(code, options), { code });
 }
+
+test("a server that ends an HTTP/2 session normally has not failed, also when the request cannot be sent again", () => {
+  const goaway = (code: number) =>
+    Object.assign(new Error(`HTTP/2: "GOAWAY" frame received with code ${code}`), { code: "UND_ERR_INFO" });
+  assert.equal(outcomeOfError(goaway(0)).kind, "neutral");
+  assert.equal(outcomeOfError(goaway(2)).kind, "failure");
+});

@@ -1,25 +1,29 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
+import {
+  assertNothingLeft,
+  heldServer,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  settles,
+  until,
+} from "../../../test/http/kit.ts";
+import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 const CHUNK = Buffer.alloc(65_536, "x");
 
-/** A server whose answers the test gives by hand. */
-async function slow(t: Parameters<typeof serve>[0], options: Parameters<typeof hubFor>[1] = {}) {
-  const held: ServerResponse[] = [];
-  const server = await serve(t, (_, response) => void held.push(response));
-  const hub = await hubFor(t, { retry: false, ...options });
-  const events = recordEvents(hub);
-  const get = async (init: Parameters<typeof hub.fetch>[1] = {}) => (await hub.fetch(server.origin, init)).text();
-  const arrived = (count: number) => until(() => held.length === count);
-  return { held, server, hub, events, get, arrived };
-}
+/** One request per minute; further ones are queued. */
+const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
 
 test("identical requests under way are one request, and cost one token", async t => {
-  const { held, server, get, arrived, events, hub } = await slow(t);
+  const { held, server, get, arrived, events, hub } = await heldServer(t);
   const answers = Array.from({ length: 20 }, () => get());
   await arrived(1);
   await until(() => hub.snapshot().calls >= 20);
@@ -32,7 +36,7 @@ test("identical requests under way are one request, and cost one token", async t
 });
 
 test("requests that differ in a field are different requests", async t => {
-  const { held, get, arrived } = await slow(t);
+  const { held, get, arrived } = await heldServer(t);
   const answers = [get({ headers: { accept: "a/b" } }), get({ headers: { accept: "c/d" } })];
   await arrived(2);
   for (const [number, response] of held.entries()) response.end(`${number}`);
@@ -40,7 +44,7 @@ test("requests that differ in a field are different requests", async t => {
 });
 
 test("the abort of the first one is nobody else's", async t => {
-  const { held, get, arrived, server } = await slow(t);
+  const { held, get, arrived, server } = await heldServer(t);
   const controller = new AbortController();
   const first = get({ signal: controller.signal });
   await arrived(1);
@@ -54,7 +58,7 @@ test("the abort of the first one is nobody else's", async t => {
 });
 
 test("when all have gone, the request is ended too", async t => {
-  const { held, get, arrived, hub } = await slow(t);
+  const { held, get, arrived, hub } = await heldServer(t);
   const controller = new AbortController();
   const answers = [get({ signal: controller.signal }), get({ signal: controller.signal })];
   await arrived(1);
@@ -67,7 +71,7 @@ test("when all have gone, the request is ended too", async t => {
 });
 
 test("an answer that must not be stored is the first one's alone; the others ask for themselves, all at once", async t => {
-  const { held, get, arrived } = await slow(t);
+  const { held, get, arrived } = await heldServer(t);
   const answers = [get(), get(), get()];
   await arrived(1);
   await new Promise(resolve => setImmediate(resolve));
@@ -85,7 +89,7 @@ test("an answer that must not be stored is the first one's alone; the others ask
 });
 
 test("a failure is shared: a host in trouble is asked once, not once for each", async t => {
-  const { held, get, arrived, server } = await slow(t);
+  const { held, get, arrived, server } = await heldServer(t);
   const answers = [get(), get(), get()];
   await arrived(1);
   await new Promise(resolve => setImmediate(resolve));
@@ -95,7 +99,7 @@ test("a failure is shared: a host in trouble is asked once, not once for each", 
 });
 
 test("a connection that breaks fails everybody who waited for it", async t => {
-  const { held, get, arrived, server } = await slow(t);
+  const { held, get, arrived, server } = await heldServer(t);
   const answers = [get(), get()];
   await arrived(1);
   await new Promise(resolve => setImmediate(resolve));
@@ -106,7 +110,7 @@ test("a connection that breaks fails everybody who waited for it", async t => {
 
 test("a refusal is one's own: who may wait longer asks again", async t => {
   const time = new FakeTime();
-  const { held, server, hub, arrived } = await slow(t, {
+  const { held, server, hub, arrived } = await heldServer(t, {
     time,
     limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
   });
@@ -125,7 +129,7 @@ test("a refusal is one's own: who may wait longer asks again", async t => {
 
 test("who has waited in line with another has that much less of his own bound left", async t => {
   const time = new FakeTime();
-  const { server, hub, arrived } = await slow(t, {
+  const { server, hub, arrived } = await heldServer(t, {
     time,
     limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
   });
@@ -145,7 +149,7 @@ test("who has waited in line with another has that much less of his own bound le
 });
 
 test("nobody waits in line with one whose deadline makes it more patient", async t => {
-  const { held, server, hub, arrived } = await slow(t, {
+  const { held, server, hub, arrived } = await heldServer(t, {
     limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
   });
   const answers = [hub.request(`${server.origin}/slow`)];
@@ -161,7 +165,7 @@ test("nobody waits in line with one whose deadline makes it more patient", async
 });
 
 test("one who does not read holds up nobody", async t => {
-  const { held, hub, server, arrived } = await slow(t);
+  const { held, hub, server, arrived } = await heldServer(t);
   const unread = hub.fetch(server.origin);
   const reader = hub.fetch(server.origin);
   await arrived(1);
@@ -174,7 +178,7 @@ test("one who does not read holds up nobody", async t => {
 });
 
 test("an answer that grows too long to keep streams on to the first one, and the others ask for themselves", async t => {
-  const { held, hub, server, arrived } = await slow(t);
+  const { held, hub, server, arrived } = await heldServer(t);
   const answers = [hub.fetch(server.origin), hub.fetch(server.origin)];
   await arrived(1);
   await new Promise(resolve => setImmediate(resolve));
@@ -193,3 +197,188 @@ test("an answer that grows too long to keep streams on to the first one, and the
     [100 * CHUNK.length, 100 * CHUNK.length],
   );
 });
+
+test("a response too long to store ends when its reader aborts, and the followers are sent again", async t => {
+  const responses: ServerResponse[] = [];
+  let isClosed = false;
+  const server = await serve(t, (_, response, number) => {
+    response.setHeader("cache-control", "max-age=60");
+    if (number > 1) {
+      response.end("mine");
+      return;
+    }
+    responses.push(response);
+    response.on("close", () => {
+      isClosed = true;
+    });
+    response.flushHeaders();
+  });
+  const time = new FakeTime();
+  const hub = await hubFor(t, { time });
+  const controller = new AbortController();
+  const first = await hub.request(server.origin, { signal: controller.signal });
+  const other = hub.request(server.origin);
+  // The two of them, and what is on its way for both.
+  await until(() => hub.snapshot().calls === 3);
+  const reading = assert.rejects(first.body.text(), /enough/);
+  controller.abort(new Error("enough"));
+  await reading;
+  assert.equal(isClosed, false, "somebody still waits for it");
+  // More than a cache keeps, and no end.
+  for (const response of responses) response.write(Buffer.alloc(8_388_608));
+  assert.equal(await (await settles(other)).body.text(), "mine");
+  await until(() => isClosed);
+  assertNothingLeft(hub, time);
+});
+
+test("a call that may not wait is refused at once, also while an identical call waits in the queue", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, { time, limits: ONE_A_MINUTE });
+  await (await hub.request(`${server.origin}/other`)).body.text();
+  const patient = hub.request(server.origin);
+  await until(() => hub.snapshot().waiting === 1);
+  await assert.rejects(settles(hub.request(server.origin, { maxWaitMs: 0 })), RateLimitExceeded);
+  await time.advance(60_000);
+  assert.equal(await (await patient).body.text(), "ok");
+  assert.equal(server.requests.length, 2);
+});
+
+test("a call that may not wait shares the response of an identical request that was already sent", async t => {
+  const responses: ServerResponse[] = [];
+  const server = await serve(t, (_, response) => {
+    responses.push(response.setHeader("cache-control", "max-age=60"));
+  });
+  const hub = await hubFor(t, { time: new FakeTime(), limits: ONE_A_MINUTE });
+  const patient = hub.request(server.origin);
+  await until(() => responses.length === 1);
+  const other = hub.request(server.origin, { maxWaitMs: 0 });
+  await until(() => hub.snapshot().calls === 3);
+  for (const response of responses) response.end("shared");
+  for (const answer of [patient, other]) assert.equal(await (await answer).body.text(), "shared");
+  assert.equal(server.requests.length, 1);
+});
+
+test("a follower that is sent again is dispatched in the asynchronous context of its own caller", async t => {
+  const responses: ServerResponse[] = [];
+  const server = await serve(t, (_, response) => {
+    responses.push(response.setHeader("cache-control", "no-store"));
+  });
+  const context = new AsyncLocalStorage<string>();
+  const { wire, seen } = contextRecordingWire(t, context);
+  const hub = await hubFor(t, { dispatcher: wire });
+  const answers = ["one", "two"].map(name =>
+    context.run(name, async () => (await hub.request(server.origin)).body.text()),
+  );
+  for (const number of [1, 2]) {
+    await until(() => responses.length === number);
+    responses[number - 1]?.end("ok");
+  }
+  await Promise.all(answers);
+  assert.deepEqual(seen, ["one", "two"]);
+});
+
+test("a paused follower that is sent again stays paused", async t => {
+  const { held, server, hub, arrived } = await heldServer(t);
+  const first = dispatchTo(hub, server.origin, new RecordingHandler());
+  const second = dispatchTo(hub, server.origin, new RecordingHandler(true));
+  await arrived(1);
+  held[0]?.setHeader("cache-control", "no-store").end("not for sharing");
+  await first.waitFor("end");
+  await arrived(2);
+  held[1]?.setHeader("cache-control", "no-store").end("his own");
+  await second.waitFor("head 200");
+  // Whole, from the same server, and asked for later: what was not held back would be here by now.
+  const other = dispatchTo(hub, `${server.origin}/other`, new RecordingHandler());
+  await arrived(3);
+  held[2]?.end("other");
+  await other.waitFor("end");
+  assert.deepEqual({ lines: second.lines, bytes: second.bytes }, { lines: ["head 200"], bytes: 0 });
+  second.controller.resume();
+  await second.waitFor("end");
+  assert.equal(second.bytes, "his own".length);
+});
+
+test("a failed response whose body breaks off is for the leader alone, and the followers are sent again", async t => {
+  const { held, server, hub, arrived } = await heldServer(t);
+  const first = dispatchTo(hub, server.origin, new RecordingHandler());
+  const second = dispatchTo(hub, server.origin, new RecordingHandler());
+  await arrived(1);
+  held[0]?.writeHead(500, { "content-length": "100" }).write("we are sor");
+  await first.waitFor("head 500");
+  held[0]?.destroy();
+  await arrived(2);
+  held[1]?.end("well again");
+  await second.waitFor("end");
+  assert.deepEqual(second.lines, ["head 200", "end"]);
+  assert.equal(first.lines.length, 2);
+  assert.match(first.lines[1] ?? "", /^error /);
+});
+
+test("when the leader aborts, the next follower gets the response while it arrives, and nothing is sent again", async t => {
+  const { held, server, hub, arrived } = await heldServer(t);
+  const events = recordEvents(hub);
+  const first = dispatchTo(hub, server.origin, new RecordingHandler());
+  const second = dispatchTo(hub, server.origin, new RecordingHandler());
+  await arrived(1);
+  first.controller.abort(new Error("enough"));
+  held[0]?.setHeader("cache-control", "no-store").end("not for sharing");
+  await second.waitFor("end");
+  assert.equal(second.bytes, "not for sharing".length);
+  assert.deepEqual(first.lines, ["error enough"]);
+  assert.equal(only(events, "ratelimit.acquire").length, 1);
+});
+
+test("a follower that was sent again can be aborted, and its request ends", async t => {
+  const { held, server, hub, arrived } = await heldServer(t);
+  const first = dispatchTo(hub, server.origin, new RecordingHandler());
+  const second = dispatchTo(hub, server.origin, new RecordingHandler());
+  await arrived(1);
+  held[0]?.setHeader("cache-control", "no-store").end("not for sharing");
+  await first.waitFor("end");
+  await arrived(2);
+  let isClosed = false;
+  held[1]?.on("close", () => {
+    isClosed = true;
+  });
+  second.controller.abort(new Error("enough"));
+  await until(() => isClosed);
+  await until(() => hub.snapshot().inFlight === 0);
+  assert.deepEqual(second.lines, ["error enough"]);
+});
+
+test("a follower that aborts while the response arrives does not affect the other callers", async t => {
+  const { held, server, hub, arrived } = await heldServer(t);
+  const first = dispatchTo(hub, server.origin, new RecordingHandler());
+  const second = dispatchTo(hub, server.origin, new RecordingHandler());
+  await arrived(1);
+  second.controller.abort(new Error("enough"));
+  held[0]?.end("whole");
+  await first.waitFor("end");
+  assert.equal(first.bytes, "whole".length);
+  assert.deepEqual(second.lines, ["error enough"]);
+  assert.equal(server.requests.length, 1);
+});
+
+for (const [how, status] of [
+  ["confirmed", 304],
+  ["served for want of a better one", 503],
+] as const) {
+  test(`a stored response that is ${how} is served to all waiting callers`, async t => {
+    const time = new FakeTime();
+    const { held, server, hub, arrived } = await heldServer(t, { time });
+    const before = dispatchTo(hub, server.origin, new RecordingHandler());
+    await arrived(1);
+    held[0]?.writeHead(200, { etag: '"one"', "cache-control": "max-age=60, stale-if-error=600" }).end("older");
+    await before.waitFor("end");
+    await time.advance(60_000);
+    const waiting = Array.from({ length: 3 }, () => dispatchTo(hub, server.origin, new RecordingHandler()));
+    await arrived(2);
+    held[1]?.writeHead(status).end();
+    for (const handler of waiting) {
+      await handler.waitFor("end");
+      assert.deepEqual({ lines: handler.lines, bytes: handler.bytes }, { lines: ["head 200", "end"], bytes: 5 });
+    }
+    assert.equal(server.requests.length, 2);
+  });
+}

@@ -1,9 +1,25 @@
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
-import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
+import { type Dispatcher, upgrade } from "undici";
+import { dispatchRecorded, dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
+import {
+  assertNothingLeft,
+  heldServer,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  settles,
+  until,
+} from "../../../test/http/kit.ts";
+import { exampleAt, goingAwayServer, silentTlsServer } from "../../../test/http/tls-servers.ts";
+import { BareWire, FakeWire } from "../../../test/http/wires.ts";
+import { BodyUnreadError, DeadlineExceededError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 const CHUNK = Buffer.alloc(65_536, "x");
@@ -12,6 +28,12 @@ const CHUNK = Buffer.alloc(65_536, "x");
 function large(response: ServerResponse): void {
   Readable.from(Array.from({ length: 400 }, () => CHUNK)).pipe(response);
 }
+
+/** One request per second; further ones are refused. */
+const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
+
+/** One request per second; further ones are queued. */
+const QUEUED = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 } } };
 
 test("a host that allows one request at a time is called over one connection", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
@@ -219,4 +241,234 @@ test("a stream that breaks while its request is in line fails that request and n
   await assert.rejects(waiting, /the disk is gone/);
   assert.equal(hub.snapshot().waiting, 0);
   assert.equal(server.requests.length, 1);
+});
+
+test("requests that a closing HTTP/2 session did not process are sent again, each with its own grant, and count as no failure", async t => {
+  const time = new FakeTime();
+  const server = await goingAwayServer(t);
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    // It is no failure that would need one.
+    retry: false,
+    network: exampleAt(server.port),
+    // Nothing is left for what is sent again: it waits for the next minute, where a newcomer would be refused.
+    limits: { defaults: { metadata: { rates: "21/MINUTE", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  const events = recordEvents(hub);
+  const ask = async (path: string) => (await hub.request(`https://example.org${path}`)).body.text();
+  // The session is there before the others come, so that all of them are under way in it.
+  await ask("/");
+  const answers = Promise.all(Array.from({ length: 20 }, (_, at) => ask(`/${at}`)));
+  await Promise.race([answers, until(() => hub.snapshot().waiting > 0 && hub.snapshot().inFlight === 0)]);
+  assert.ok(server.requests < 21);
+  await time.advance(60_000);
+  assert.deepEqual(await settles(answers), Array(20).fill("ok"));
+  assert.equal(server.requests, 21);
+  const granted = only(events, "ratelimit.acquire").filter(({ outcome }) => outcome === "granted");
+  assert.ok(granted.length > server.requests, "what was sent in vain had its grant too");
+  assert.equal(only(events, "breaker_failure").length, 0);
+  await until(() => hub.snapshot().inFlight === 0);
+  assertNothingLeft(hub, time);
+});
+
+test("an abort while connecting returns slot and grant at once, and the request is never sent", async t => {
+  const time = new FakeTime();
+  const server = await silentTlsServer(t);
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    network: exampleAt(server.port),
+    limits: {
+      global: { max_inflight: 1 },
+      defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 0 } },
+    },
+  });
+  const controller = new AbortController();
+  const aborted = hub.request("https://example.org/aborted", { signal: controller.signal });
+  await until(() => server.sockets.length === 1);
+  controller.abort(new Error("enough"));
+  await assert.rejects(settles(aborted), /enough/);
+  assertNothingLeft(hub, time);
+  // The one slot, and the one request of this minute.
+  const later = hub.request("https://example.org/later");
+  await until(() => hub.snapshot().inFlight === 1);
+  server.speak();
+  assert.equal(await (await settles(later)).body.text(), "ok");
+  // Connections are closed when everything handed to them is over, the aborted one too.
+  await settles(hub.close());
+  assert.deepEqual(server.paths, ["/later"]);
+});
+
+test("a 500 is reported as a failure although its body is not read", async t => {
+  const server = await serve(t, (_, response) => {
+    response.writeHead(500).write("we are sor");
+  });
+  const hub = await hubFor(t, { cache: false, retry: false });
+  const events = recordEvents(hub);
+  const answer = await hub.fetch(server.origin);
+  await answer.body?.cancel();
+  await until(() => only(events, "http_request").length === 1);
+  assert.deepEqual(
+    only(events, "http_request").map(({ status, breaker_recorded }) => ({ status, breaker_recorded })),
+    [{ status: 500, breaker_recorded: "failure" }],
+  );
+});
+
+test("a dispatcher that throws fails only that request, after dispatch has returned", async t => {
+  const time = new FakeTime();
+  const wire = new BareWire(() => {
+    throw new Error("out of order");
+  });
+  const hub = await hubFor(t, { time, dispatcher: wire });
+  assert.deepEqual(await dispatchRecorded(hub.dispatcher(), "http://example.org"), ["start", "error out of order"]);
+  await assert.rejects(hub.request("http://example.org/"), /out of order/);
+  await assert.rejects(hub.fetch("http://example.org/"), ({ cause }: Error) => /out of order/.test(String(cause)));
+  assertNothingLeft(hub, time);
+});
+
+test("a dispatcher may fail a request before it has called onRequestStart", async t => {
+  const time = new FakeTime();
+  const wire = new BareWire(handler => {
+    const failure = Object.assign(new Error("nobody there"), { code: "ECONNREFUSED" });
+    handler.onResponseError?.(null as unknown as Dispatcher.DispatchController, failure);
+  });
+  const hub = await hubFor(t, { time, dispatcher: wire, retry: false });
+  const events = recordEvents(hub);
+  await assert.rejects(hub.request("http://example.org/"), /nobody there/);
+  assert.equal(only(events, "breaker_failure").length, 1);
+  assertNothingLeft(hub, time);
+});
+
+test("a request that was written counts in its windows, also when its caller aborts before the response", async t => {
+  const { server, hub, arrived } = await heldServer(t, { time: new FakeTime(), cache: false, limits: ONE_A_SECOND });
+  const controller = new AbortController();
+  const left = hub.request(server.origin, { signal: controller.signal });
+  await arrived(1);
+  controller.abort(new Error("enough"));
+  await assert.rejects(left, /enough/);
+  await until(() => hub.snapshot().inFlight === 0);
+  await assert.rejects(hub.request(server.origin), RateLimitExceeded);
+});
+
+test("an unanswered request over a new connection counts from 100 ms after it was sent", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, cache: false, limits: QUEUED });
+  const first = hub.request(server.origin);
+  await arrived(1);
+  const second = hub.request(server.origin);
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(1099);
+  assert.equal(hub.snapshot().waiting, 1);
+  await time.advance(1);
+  assert.equal(hub.snapshot().waiting, 0);
+  await arrived(2);
+  for (const response of held) response.end();
+  for (const answer of [first, second]) await (await answer).body.text();
+});
+
+test("a request over an open connection counts from when it was sent", async t => {
+  const time = new FakeTime();
+  const wire = new FakeWire(handler => handler.onRequestSent?.());
+  const hub = await hubFor(t, { time, cache: false, dispatcher: wire, limits: QUEUED });
+  for (let number = 0; number < 2; number += 1) dispatchTo(hub, "http://example.org", new RecordingHandler());
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(999);
+  assert.equal(wire.origins.length, 1);
+  await time.advance(1);
+  assert.equal(wire.origins.length, 2);
+});
+
+test("a request that is aborted right after dispatch is never queued", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t, { cache: false, limits: QUEUED });
+  const events = recordEvents(hub);
+  await (await hub.fetch(server.origin)).text();
+  const handler = dispatchTo(hub, server.origin, new RecordingHandler());
+  const enough = new Error("enough");
+  handler.controller.abort(enough);
+  assert.deepEqual([handler.controller.aborted, handler.controller.reason], [true, enough]);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.deepEqual(handler.lines, ["error enough"]);
+  assert.equal(hub.snapshot().waiting, 0);
+  assert.equal(only(events, "ratelimit.acquire").length, 1);
+});
+
+for (const callback of ["onBodySent", "onRequestSent", "onResponseStarted"] as const) {
+  test(`a handler with only ${callback} is called`, async t => {
+    const server = await serve(t, (request, response) => request.resume().on("end", () => response.end()));
+    const hub = await hubFor(t);
+    let told = 0;
+    const handler = Object.assign(new RecordingHandler(), {
+      [callback]: () => {
+        told += 1;
+      },
+    });
+    hub.dispatcher().dispatch({ origin: server.origin, path: "/", method: "POST", body: "text" }, handler);
+    await handler.waitFor("end");
+    assert.equal(told, 1);
+  });
+}
+
+test("an upgrade passes the connection to the caller, frees the slot and reports the status", async t => {
+  const server = createServer();
+  server.on("upgrade", (_request, socket) => {
+    t.after(() => socket.destroy());
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
+    socket.pipe(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const hub = await hubFor(t, { limits: { global: { max_inflight: 1 } } });
+  const events = recordEvents(hub);
+  const { socket, headers } = await upgrade(`http://127.0.0.1:${port}`, {
+    dispatcher: hub.dispatcher(),
+    protocol: "echo",
+  });
+  t.after(() => socket.destroy());
+  assert.equal(headers["upgrade"], "echo");
+  socket.write("to and fro");
+  const [chunk] = await once(socket, "data");
+  assert.equal(String(chunk), "to and fro");
+  const { calls, inFlight } = hub.snapshot();
+  assert.deepEqual({ calls, inFlight }, { calls: 0, inFlight: 0 });
+  assert.deepEqual(
+    only(events, "http_request").map(({ status }) => status),
+    [101],
+  );
+});
+
+test("a queued request continues in the asynchronous context of its caller, and is dispatched in it", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const context = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const { makeWire } = await import("../wire/wire.ts");
+  const wire = makeWire({ allowPrivate: true });
+  t.after(() => wire.destroy());
+  const dispatch = wire.dispatch.bind(wire);
+  wire.dispatch = (options, handler) => {
+    seen.push(context.getStore());
+    return dispatch(options, handler);
+  };
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    dispatcher: wire,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 9000 } } },
+  });
+  const calls = ["a", "b", "c"].map(name =>
+    context.run(name, async () => {
+      await (await hub.fetch(server.origin)).text();
+      return context.getStore();
+    }),
+  );
+  for (const waiting of [2, 1]) {
+    await until(() => hub.snapshot().waiting === waiting && hub.snapshot().inFlight === 0);
+    await time.advance(1000);
+  }
+  assert.deepEqual(await Promise.all(calls), ["a", "b", "c"]);
+  assert.deepEqual(seen, ["a", "b", "c"]);
 });

@@ -3,7 +3,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Handler, hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
+import {
+  assertNothingLeft,
+  type Handler,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  type TestHubOptions,
+  until,
+} from "../../../test/http/kit.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 async function world(t: Parameters<typeof serve>[0], handler: Handler, options: TestHubOptions = {}) {
@@ -30,6 +39,9 @@ const tagged: (control: string) => Handler = control => (request, response, numb
   if (request.headers["if-none-match"] === '"one"') response.writeHead(304).end();
   else response.end("tagged");
 };
+
+/** One request per minute; further ones are queued. */
+const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
 
 test("a fresh hit costs no request, no token and no notice of the breaker", async t => {
   const { server, events, get, verdicts } = await world(t, fresh);
@@ -317,3 +329,99 @@ test("a cache file that cannot be had is told of, and everything goes on without
   assert.equal(await (await hub.fetch(server.origin)).text(), "body 2");
   assert.equal(troubles.length, 1);
 });
+
+test("GET requests with a body are neither served from the cache nor coalesced", async t => {
+  const server = await serve(t, async (request, response) => {
+    const requestBody = (await request.toArray()).join("");
+    response.setHeader("cache-control", "max-age=60").end(`about ${requestBody}`);
+  });
+  const hub = await hubFor(t, { time: new FakeTime() });
+  const ask = async (body: string | null) => (await hub.request(server.origin, { method: "GET", body })).body.text();
+  assert.deepEqual(await Promise.all([ask("one"), ask("two")]), ["about one", "about two"]);
+  assert.equal(await ask("three"), "about three");
+  assert.equal(await ask("three"), "about three");
+  assert.equal(server.requests.length, 4);
+  assert.equal(await ask(null), "about ");
+});
+
+test("a background revalidation whose response is endless and not storable is aborted", async t => {
+  let isClosed = false;
+  const server = await serve(t, (_, response, number) => {
+    if (number === 1) {
+      response.writeHead(200, { etag: '"one"', "cache-control": "max-age=60, stale-while-revalidate=600" }).end("old");
+      return;
+    }
+    response.on("close", () => {
+      isClosed = true;
+    });
+    response.writeHead(200, { "cache-control": "no-store" }).write(Buffer.alloc(1_048_576));
+  });
+  const time = new FakeTime();
+  const hub = await hubFor(t, { time });
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(61_000);
+  assert.equal(await (await hub.fetch(server.origin)).text(), "old");
+  await until(() => isClosed);
+  assertNothingLeft(hub, time);
+});
+
+test("time in the queue does not add to the age of a response, whether it is new or revalidated", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => {
+    const isKnown = request.headers["if-none-match"] !== undefined;
+    response.writeHead(isKnown ? 304 : 200, { etag: '"one"', "cache-control": "max-age=30" }).end();
+  });
+  const hub = await hubFor(t, { time, limits: ONE_A_MINUTE });
+  const ageAfter = async (waitMs: number) => {
+    const waiting = hub.fetch(server.origin);
+    await until(() => hub.snapshot().waiting === 1);
+    await time.advance(waitMs);
+    await (await waiting).text();
+    const { status, headers } = await hub.fetch(server.origin, { headers: { "cache-control": "only-if-cached" } });
+    return { status, age: headers.get("age") };
+  };
+  await (await hub.fetch(`${server.origin}/other`)).text();
+  assert.deepEqual(await ageAfter(60_000), { status: 200, age: "0" });
+  // Past its freshness, and half a minute before the next may be sent.
+  await time.advance(31_000);
+  assert.deepEqual(await ageAfter(29_000), { status: 200, age: "0" });
+  assert.equal(server.requests.length, 3);
+});
+
+test("an only-if-cached request starts no background revalidation", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) =>
+    response.writeHead(200, { etag: '"one"', "cache-control": "max-age=60, stale-while-revalidate=600" }).end("old"),
+  );
+  const hub = await hubFor(t, { time });
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(61_000);
+  const answer = await hub.fetch(server.origin, { headers: { "cache-control": "only-if-cached" } });
+  assert.equal(await answer.text(), "old");
+  // Closing waits for what is under way in the background.
+  await hub.close();
+  assert.equal(server.requests.length, 1);
+});
+
+for (const client of ["fetch", "request"] as const) {
+  test(`a revalidation that is aborted in the queue ends at once and is never sent (${client})`, async t => {
+    const time = new FakeTime();
+    const server = await serve(t, (_, response) =>
+      response.writeHead(200, { etag: '"one"', "cache-control": "max-age=1" }).end("ok"),
+    );
+    const hub = await hubFor(t, {
+      time,
+      limits: { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } },
+    });
+    await (await hub.fetch(server.origin)).text();
+    await time.advance(2000);
+    const controller = new AbortController();
+    const waiting = hub[client](server.origin, { signal: controller.signal });
+    await until(() => hub.snapshot().waiting === 1);
+    controller.abort(new Error("enough"));
+    await assert.rejects(waiting, /enough/);
+    assertNothingLeft(hub, time);
+    await time.advance(60_000);
+    assert.equal(server.requests.length, 1);
+  });
+}

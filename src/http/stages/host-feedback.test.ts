@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, tlsFixture, until } from "../../../test/http/kit.ts";
 import { PrivateAddressError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { createHub } from "../create-hub.ts";
 
-const folder = join(import.meta.dirname, "../../../test/fixtures/tls");
-const cert = readFileSync(join(folder, "cert.pem"), "utf8");
-const key = readFileSync(join(folder, "key.pem"), "utf8");
+const { cert, key } = tlsFixture();
 
 /** Speaks HTTP/2 and HTTP/1.1 over TLS for example.org, and counts what is under way at once. */
 async function secure(t: TestContext) {
@@ -178,3 +174,53 @@ test("a hub for programs refuses private addresses, at every hop, without counti
   assert.equal(only(events, "breaker_failure").length, 0);
   assert.equal(only(events, "http_retry").length, 0);
 });
+
+test("a Retry-After date is measured against the Date of the same response", async t => {
+  const server = await serve(t, (_, response) =>
+    response
+      .writeHead(503, { date: "Mon, 01 Jan 2001 00:00:00 GMT", "retry-after": "Mon, 01 Jan 2001 00:00:05 GMT" })
+      .end(),
+  );
+  const hub = await hubFor(t, { time: new FakeTime(), retry: false });
+  const events = recordEvents(hub);
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual(
+    only(events, "http_request").map(({ retry_after_s }) => retry_after_s),
+    [5],
+  );
+});
+
+test("a 403 with remaining 0 is a throttle, and one with remaining quota is neutral", async t => {
+  const server = await serve(t, (request, response) =>
+    response
+      .writeHead(403, {
+        "x-ratelimit-remaining": "60",
+        "x-rate-limit-remaining": request.url === "/spent" ? "0" : "1",
+      })
+      .end(),
+  );
+  const hub = await hubFor(t, { time: new FakeTime(), retry: false });
+  const events = recordEvents(hub);
+  for (const path of ["/", "/spent"]) await (await hub.fetch(`${server.origin}${path}`)).text();
+  assert.deepEqual(
+    only(events, "http_request").map(({ breaker_recorded }) => breaker_recorded),
+    ["neutral", "failure"],
+  );
+});
+
+for (const [family, fields, learned] of [
+  ["RateLimit-Policy", { "ratelimit-policy": '"default";q=5;w=1' }, "5/SECOND"],
+  ["X-Rate-Limit", { "x-rate-limit-limit": "5", "x-rate-limit-interval": "1s" }, "5/SECOND"],
+  ["X-Concurrency-Limit", { "x-concurrency-limit": "5" }, "max_concurrent 5"],
+] as const) {
+  test(`a limit that is announced in ${family} alone is obeyed`, async t => {
+    const server = await serve(t, (_, response) => response.writeHead(200, fields).end());
+    const hub = await hubFor(t, { cache: false });
+    const events = recordEvents(hub);
+    await (await hub.fetch(server.origin)).text();
+    assert.deepEqual(
+      only(events, "limit_learned").map(event => event.new),
+      [learned],
+    );
+  });
+}

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { FakeWire } from "../../../test/http/wires.ts";
 import { RedirectError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
@@ -149,4 +151,37 @@ test("a hop waits at the gate of its own host, and an abort reaches it there", a
   assert.equal(hub.snapshot().waiting, 0);
   await time.advance(5000);
   assert.equal(server.requests.length, 1);
+});
+
+test("a redirect from http to https is followed", async t => {
+  const wire = new FakeWire((handler, controller) => {
+    const isFirst = wire.origins.length === 1;
+    handler.onResponseStart?.(controller, isFirst ? 301 : 200, isFirst ? { location: "https://example.org/" } : {});
+    handler.onResponseEnd?.(controller, {});
+  });
+  const hub = await hubFor(t, { dispatcher: wire });
+  const { statusCode } = await hub.request("http://example.org/", { maxRedirections: 1 });
+  assert.equal(statusCode, 200);
+  assert.deepEqual(wire.origins, ["http://example.org", "https://example.org"]);
+});
+
+test("a redirect that would send a stream twice is returned to the caller, and one that changes to GET is followed", async t => {
+  const server = await serve(t, (request, response) => {
+    const status = Number(request.url?.slice(1));
+    request.resume().on("end", () => response.writeHead(status, { location: "/200" }).end());
+  });
+  const hub = await hubFor(t);
+  for (const [status, seen] of [
+    [307, 307],
+    [303, 200],
+  ]) {
+    const options = { method: "POST", body: Readable.from(["once"]), maxRedirections: 3 } as const;
+    const { statusCode, body } = await hub.request(`${server.origin}/${status}`, options);
+    await body.dump();
+    assert.equal(statusCode, seen);
+  }
+  assert.deepEqual(
+    server.requests.map(({ method, url }) => `${method} ${url}`),
+    ["POST /307", "POST /303", "GET /200"],
+  );
 });

@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { heldServer, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 /** Draws the longest pause, so that times are known. */
 const unlucky = () => 0.999_999_999;
+
+/** One request per second; further ones are refused. */
+const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
 
 test("a 429 with Retry-After: 1 and then a 200 take one second, two tokens, and nobody sees the 429", async t => {
   const time = new FakeTime();
@@ -276,4 +281,58 @@ test("a burst of 429s that were under way together is one failure, not one for e
     host?.roles.map(({ state, failures }) => ({ state, failures })),
     [{ state: "closed", failures: 1 }],
   );
+});
+
+test("a retry is dispatched in the asynchronous context of its caller, not in that of the request that opened the connection", async t => {
+  const server = await serve(t, (_, response, number) => response.writeHead(number === 2 ? 503 : 200).end());
+  const context = new AsyncLocalStorage<string>();
+  const { wire, seen } = contextRecordingWire(t, context);
+  const hub = await hubFor(t, { cache: false, dispatcher: wire, retry: { baseMs: 1 } });
+  for (const name of ["who connected", "mine"]) {
+    await context.run(name, async () => (await hub.request(server.origin)).body.text());
+  }
+  assert.deepEqual(seen, ["who connected", "mine", "mine"]);
+  assert.equal(server.connections, 1);
+});
+
+test("a retry waits for the longest Retry-After that the host has sent to any request", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, retry: {}, cache: false, random: () => 0 });
+  const events = recordEvents(hub);
+  const short = hub.request(`${server.origin}/short`, { maxWaitMs: 0 });
+  const long = hub.request(`${server.origin}/long`, { method: "POST" });
+  await arrived(2);
+  const answer = (path: string, seconds: string) =>
+    held
+      .find(({ req }) => req.url === path)
+      ?.writeHead(429, { "retry-after": seconds })
+      .end();
+  answer("/long", "20");
+  await (await long).body.text();
+  answer("/short", "1");
+  await until(() => only(events, "http_retry").length === 1);
+  assert.deepEqual(
+    only(events, "http_retry").map(({ delay_ms }) => delay_ms),
+    [20_000],
+  );
+  await time.advance(20_000);
+  await arrived(3);
+  held[2]?.end();
+  assert.equal((await short).statusCode, 200);
+});
+
+test("a retry that the hub refuses is not retried because of the failure of the attempt before", async t => {
+  const time = new FakeTime();
+  // Its page breaks off, so that there is no answer to fall back on.
+  const server = await serve(t, (_, response) => {
+    response.writeHead(503).write("we are sor", () => response.destroy());
+  });
+  const hub = await hubFor(t, { time, random: () => 0, limits: ONE_A_SECOND });
+  const events = recordEvents(hub);
+  const refused = assert.rejects(hub.request(server.origin, { maxWaitMs: 0 }), RateLimitExceeded);
+  await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
+  await time.advance(1);
+  await refused;
+  assert.equal(only(events, "http_retry").length, 1);
+  assert.equal(time.armedTimers, 0);
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createSecureServer, type Http2ServerRequest } from "node:http2";
 import {
@@ -13,17 +12,15 @@ import {
   type Socket,
   setDefaultAutoSelectFamily,
 } from "node:net";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { TLSSocket } from "node:tls";
 import { type Agent, type Dispatcher, Dispatcher1Wrapper, fetch, request } from "undici";
+import { tlsFixture } from "../../../test/http/kit.ts";
 import { PrivateAddressError } from "../../errors.ts";
 import { makeWire, type WireOptions } from "./wire.ts";
 
-const folder = join(import.meta.dirname, "../../../test/fixtures/tls");
-const cert = readFileSync(join(folder, "cert.pem"), "utf8");
-const key = readFileSync(join(folder, "key.pem"), "utf8");
+const { cert, key } = tlsFixture();
 
 interface Listening {
   readonly port: number;

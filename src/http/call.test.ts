@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { dispatchActing, dispatchRecorded, dispatchTo, RecordingHandler } from "../../test/http/handlers.ts";
+import { hubFor, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+/** One request per second; further ones are refused. */
+const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
+
+test("a redirect body that fetch leaves unread does not block the only slot for the next hop", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/old") response.writeHead(302, { location: "/new" }).end(Buffer.alloc(100_000));
+    else response.end("there");
+  });
+  const hub = await hubFor(t, {
+    time: new FakeTime(),
+    cache: false,
+    limits: {
+      global: { max_inflight: 1 },
+      defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 100_000 } },
+    },
+  });
+  const answer = await settles(hub.fetch(`${server.origin}/old`));
+  assert.equal(await answer.text(), "there");
+});
+
+test("a handler that pauses in onRequestStart gets no data before it resumes", async t => {
+  const server = await serve(t, (request, response) => response.end(request.url === "/" ? "held" : "free"));
+  const hub = await hubFor(t, { time: new FakeTime(), cache: false });
+  const { lines, controller } = dispatchActing(hub, server.origin, "start", own => own.pause());
+  await until(() => lines.includes("head 200"));
+  // Whole, from the same server, and asked for later: what was not held back would be here by now.
+  assert.equal(await (await hub.request(`${server.origin}/other`)).body.text(), "free");
+  assert.deepEqual(lines, ["start", "head 200"]);
+  controller()?.resume();
+  await until(() => lines.includes("end"));
+  assert.deepEqual(lines, ["start", "head 200", "data", "end"]);
+});
+
+test("a handler without onRequestStart gets its response", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t);
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = "";
+  hub.dispatcher().dispatch(
+    { origin: server.origin, path: "/", method: "GET" },
+    {
+      onResponseData: (_controller, chunk) => {
+        text += chunk;
+      },
+      onResponseEnd: () => resolve(text),
+      onResponseError: (_controller, error) => reject(error),
+    },
+  );
+  assert.equal(await settles(promise), "ok");
+});
+
+test("a handler is started once, however often its request is sent, and gets the interim responses of each attempt", async t => {
+  const server = await serve(t, (_, response, number) => {
+    response.writeEarlyHints({ link: "</style.css>; rel=preload" });
+    response.writeHead(number === 1 ? 503 : 200).end("ok");
+  });
+  const hub = await hubFor(t, { retry: { baseMs: 1 } });
+  const events = recordEvents(hub);
+  assert.deepEqual(await dispatchRecorded(hub.dispatcher(), server.origin), [
+    "start",
+    "head 103",
+    "head 103",
+    "head 200",
+    "data ok",
+    "end",
+  ]);
+  assert.equal(await (await hub.fetch(`${server.origin}/again`)).text(), "ok");
+  assert.deepEqual(
+    only(events, "http_request").map(({ status }) => status),
+    [200, 200],
+    "an interim answer is not the answer",
+  );
+});
+
+test("the body stream of a refused request is closed", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t, { time: new FakeTime(), limits: ONE_A_SECOND });
+  await (await hub.request(server.origin)).body.text();
+  const body = new Readable({ read: () => undefined });
+  const handler = new RecordingHandler();
+  hub.dispatcher().dispatch({ origin: server.origin, path: "/", method: "POST", body }, handler);
+  await until(() => handler.lines.length === 1);
+  assert.match(handler.lines.join(), /^error .* is full/);
+  assert.ok(body.destroyed);
+});
+
+test("a caller that does not follow a redirect gets its complete body, however long", async t => {
+  const page = Buffer.alloc(3 * 1_048_576);
+  const server = await serve(t, (_, response) => response.writeHead(302, { location: "/other" }).end(page));
+  const hub = await hubFor(t, { cache: false });
+  const handler = dispatchTo(hub, server.origin, new RecordingHandler());
+  await handler.waitFor("end");
+  assert.deepEqual(handler.lines, ["head 302", "end"]);
+  assert.equal(handler.bytes, page.length);
+});
+
+test("the controller has the raw headers of the response", async t => {
+  const server = await serve(t, (_, response) => response.setHeader("X-Mixed", "Case").end());
+  const hub = await hubFor(t, { cache: false });
+  let raw: string[] = [];
+  const handler = Object.assign(new RecordingHandler(), {
+    onResponseStart: ({ rawHeaders }: { readonly rawHeaders?: unknown }) => {
+      raw = (rawHeaders as Buffer[]).map(String);
+    },
+  });
+  dispatchTo(hub, server.origin, handler);
+  await handler.waitFor("end");
+  assert.equal(raw[raw.indexOf("X-Mixed") + 1], "Case");
+});
+
+for (const callback of ["onRequestStart", "onResponseStart", "onResponseData", "onResponseEnd"] as const) {
+  test(`an error thrown in ${callback} fails only its own request, and nothing is left`, async t => {
+    const server = await serve(t, (_, response) => response.end("text"));
+    const hub = await hubFor(t, { cache: false });
+    const handler = Object.assign(new RecordingHandler(), {
+      [callback]: () => {
+        throw new Error("not my day");
+      },
+    });
+    dispatchTo(hub, server.origin, handler);
+    await handler.waitFor("error not my day");
+    await until(() => hub.snapshot().inFlight === 0);
+    assert.equal(hub.snapshot().calls, 0);
+    assert.equal(handler.lines.filter(line => line.startsWith("error")).length, 1);
+  });
+}

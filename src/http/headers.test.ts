@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { assertNothingLeft, hubFor, serve } from "../../test/http/kit.ts";
+
+test("a header whose value is an object is refused with a TypeError, and nothing is sent", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t);
+  for (const value of [{}, [{}], { toString: () => "text" }]) {
+    const headers = { "x-thing": value } as unknown as Record<string, string>;
+    await assert.rejects(hub.request(server.origin, { headers }), TypeError);
+  }
+  assert.equal(server.requests.length, 0);
+  assertNothingLeft(hub);
+});
+
+test("a header with several values is sent with all of them, and one without a value is not sent", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t);
+  const headers = { "x-many": ["one", "two"], "x-none": undefined };
+  await (await hub.request(server.origin, { headers })).body.text();
+  assert.equal(server.requests[0]?.headers["x-many"], "one, two");
+  assert.equal(server.requests[0]?.headers["x-none"], undefined);
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { getGlobalDispatcher, setGlobalDispatcher, fetch as undiciFetch, request as undiciRequest } from "undici";
+import { hubFor, only, recordEvents, serve, until } from "../../test/http/kit.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+for (const order of ["the first one first", "the last one first"]) {
+  test(`two installed hubs are uninstalled, ${order}, and the previous dispatchers are restored`, async t => {
+    const older = Symbol.for("undici.globalDispatcher.1");
+    const places = () => [getGlobalDispatcher(), Reflect.get(globalThis, older)] as const;
+    const [before, beforeOlder] = places();
+    t.after(() => {
+      setGlobalDispatcher(before);
+      Reflect.set(globalThis, older, beforeOlder);
+    });
+    const server = await serve(t, (_, response) => response.end("ok"));
+    const [one, two] = [await hubFor(t, { cache: false }), await hubFor(t, { cache: false })];
+    const [toOne, toTwo] = [recordEvents(one), recordEvents(two)];
+    const passed = async () => {
+      await (await fetch(server.origin)).text();
+      return [toOne, toTwo].map(events => only(events, "http_request").length);
+    };
+    const [leaveOne, leaveTwo] = [one.install(), two.install()];
+    assert.deepEqual(await passed(), [0, 1], "the last one has the place");
+    const isLastFirst = order === "the last one first";
+    const ways = isLastFirst ? [leaveTwo, leaveOne] : [leaveOne, leaveTwo];
+    ways[0]?.();
+    const after = isLastFirst ? [1, 1] : [0, 2];
+    assert.deepEqual(await passed(), after, "the other one has the place");
+    ways[1]?.();
+    assert.deepEqual(places(), [before, beforeOlder]);
+    assert.deepEqual(await passed(), after, "neither of them has it");
+  });
+}
+
+test("calling an uninstall function twice does not uninstall another hub", async t => {
+  const before = getGlobalDispatcher();
+  const hubs = [await hubFor(t), await hubFor(t), await hubFor(t)];
+  const [first, second, third] = hubs.map(hub => hub.install());
+  for (const uninstall of [first, first, second, third]) uninstall?.();
+  assert.equal(getGlobalDispatcher(), before);
+});
+
+test("an installed hub gets every fetch of the process, and uninstalling restores the previous dispatchers", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t);
+  const events = recordEvents(hub);
+  const uninstall = hub.install();
+  await (await fetch(server.origin)).text();
+  await (await undiciFetch(server.origin)).text();
+  await (await undiciRequest(server.origin)).body.text();
+  assert.equal(only(events, "http_request").length, 3);
+  uninstall();
+  await (await fetch(server.origin)).text();
+  await (await undiciRequest(server.origin)).body.text();
+  assert.equal(only(events, "http_request").length, 3);
+});
+
+test("an installed hub lets a program wait instead of refusing its requests", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  t.after(hub.install());
+  await fetch(server.origin);
+  const later = fetch(server.origin);
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(1000);
+  assert.equal((await later).status, 200);
+});

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { dispatchActing, dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
+import { assertNothingLeft, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+
+test("a pause after the end of a body leaves no timer", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t, { time, cache: false });
+  const { lines } = dispatchActing(hub, server.origin, "end", controller => controller.pause());
+  await until(() => lines.includes("end"));
+  assertNothingLeft(hub, time);
+});
+
+test("a handler that pauses in onRequestStart and never resumes is aborted after unreadBodyMs", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("held"));
+  const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 1000 });
+  const events = recordEvents(hub);
+  const { lines } = dispatchActing(hub, server.origin, "start", controller => controller.pause());
+  await until(() => lines.includes("head 200"));
+  await time.advance(1000);
+  assert.equal(only(events, "body_unread").length, 1);
+  assert.equal(lines.length, 3);
+  assert.match(lines.join(), /^start,head 200,error /);
+  assertNothingLeft(hub, time);
+});
+
+test("each unread body has its own time limit: when the first is aborted, a later one is not", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("unread"));
+  const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000 });
+  const events = recordEvents(hub);
+  const first = dispatchTo(hub, server.origin, new RecordingHandler(true));
+  await first.waitFor("head 200");
+  await time.advance(10_000);
+  const second = dispatchTo(hub, server.origin, new RecordingHandler(true));
+  await second.waitFor("head 200");
+  await time.advance(20_000);
+  assert.equal(only(events, "body_unread").length, 1);
+  assert.deepEqual(second.lines, ["head 200"]);
+  await time.advance(9999);
+  assert.equal(only(events, "body_unread").length, 1);
+  await time.advance(1);
+  assert.equal(only(events, "body_unread").length, 2);
+});
+
+test("a body that is read after a pause leaves no timer", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("read"));
+  const hub = await hubFor(t, { time, cache: false });
+  const handler = dispatchTo(hub, server.origin, new RecordingHandler(true));
+  await handler.waitFor("head 200");
+  assert.equal(time.armedTimers, 1);
+  handler.controller.resume();
+  assert.equal(time.armedTimers, 0);
+  await handler.waitFor("end");
+  assert.equal(time.armedTimers, 0);
+});
