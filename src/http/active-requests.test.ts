@@ -7,7 +7,7 @@ function ongoing(aborted: unknown[]): ActiveRequest {
   return { abort: reason => void aborted.push(reason), previousActive: undefined, nextActive: undefined };
 }
 
-test("in whatever order things come and go, those that are left are known", () => {
+test("requests may be added and removed in any order", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20), { maxLength: 60 }), turns => {
       const activeRequests = new ActiveRequests();
@@ -31,7 +31,7 @@ test("in whatever order things come and go, those that are left are known", () =
   );
 });
 
-test("who waits for the end hears of it when the last one has gone, and at once when nobody is there", async () => {
+test("whenEmpty resolves when the last request is removed, and at once when there is none", async () => {
   const activeRequests = new ActiveRequests();
   await activeRequests.whenEmpty();
   const one = ongoing([]);

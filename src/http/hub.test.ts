@@ -7,7 +7,7 @@ import { exampleAt, silentTlsServer } from "../../test/http/tls-servers.ts";
 import { ConfigError } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
-test("hub.fetch answers as fetch does, with Node's own Response", async t => {
+test("hub.fetch returns Node's own Response", async t => {
   const server = await serve(t, (_, response) => response.setHeader("x-a", "b").end("hello"));
   const hub = await hubFor(t);
   const response = await hub.fetch(`${server.origin}/x?y=1`);
@@ -20,7 +20,7 @@ test("hub.fetch answers as fetch does, with Node's own Response", async t => {
   assert.deepEqual({ calls, inFlight, waiting }, { calls: 0, inFlight: 0, waiting: 0 });
 });
 
-test("hub.request answers as undici.request does", async t => {
+test("hub.request returns what undici.request returns", async t => {
   const server = await serve(t, (_, response) => response.end("hello"));
   const hub = await hubFor(t);
   const { statusCode, body } = await hub.request(`${server.origin}/x`, { query: { a: "1" } });
@@ -29,7 +29,7 @@ test("hub.request answers as undici.request does", async t => {
   assert.equal(server.requests[0]?.url, "/x?a=1");
 });
 
-test("one http_request event tells what happened, without the URL", async t => {
+test("one http_request event describes the call, without the URL", async t => {
   const server = await serve(t, (_, response) => response.end("hello"));
   const hub = await hubFor(t);
   const events = recordEvents(hub);
@@ -42,7 +42,7 @@ test("one http_request event tells what happened, without the URL", async t => {
   assert.ok(!JSON.stringify(events).includes("secret"));
 });
 
-test("hub.fetch takes what fetch takes: nothing, null, a Request, a FormData", async t => {
+test("hub.fetch accepts no options, null, a Request and a FormData", async t => {
   const bodies: string[] = [];
   const server = await serve(t, (request, response) => {
     let body = "";
@@ -69,7 +69,7 @@ test("hub.fetch takes what fetch takes: nothing, null, a Request, a FormData", a
   assert.match(bodies[3] ?? "", /name="field"\r\n\r\nvalue/);
 });
 
-test("what we refuse ourselves hub.fetch rejects with as it is; a broken network stays a failed fetch", async t => {
+test("hub.fetch rejects with the hub's own refusals directly, and with a TypeError for a network failure", async t => {
   const server = await serve(t, request => request.socket.resetAndDestroy());
   const hub = await hubFor(t, { retry: false });
   await assert.rejects(hub.fetch(server.origin, { maxWaitMs: -1 }), RangeError);
@@ -80,7 +80,7 @@ test("what we refuse ourselves hub.fetch rejects with as it is; a broken network
   await assert.rejects(hub.fetch(server.origin), { name: "TypeError", message: "fetch failed" });
 });
 
-test("a request over a new connection counts as being written until its answer begins, or for a tenth of a second", async t => {
+test("a request over a new connection counts as being written until its response begins, or for 100 ms", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) => (request.url === "/silent" ? undefined : response.end("ok")));
   const hub = await hubFor(t, {
@@ -101,7 +101,7 @@ test("a request over a new connection counts as being written until its answer b
   await silent;
 });
 
-test("a request over a connection that is there counts from when it was sent", async t => {
+test("a request of the hub over an open connection counts from when it was sent", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) => (request.url === "/silent" ? undefined : response.end("ok")));
   const hub = await hubFor(t, {

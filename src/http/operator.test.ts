@@ -35,7 +35,7 @@ async function startHubWithStore(t: TestContext) {
   return { hub, operator: new Operator(shared) };
 }
 
-test("an operator shuts a host for a running hub, and opens it again", async t => {
+test("an operator opens the circuit of a host for a running hub, and closes it again", async t => {
   const { hub, operator } = await startHubWithStore(t);
   const { origin } = await serve(t, (_, response) => response.end("hello"));
   assert.equal((await hub.fetch(origin)).status, 200);
@@ -54,7 +54,7 @@ test("an operator shuts a host for a running hub, and opens it again", async t =
   assert.equal((await hub.fetch(origin)).status, 200, "the next request goes through");
 });
 
-test("what a hub counts as failures, an operator sees as an open circuit, and may forgive", async t => {
+test("an operator sees the circuit that failures of a hub opened, and can close it", async t => {
   const { hub, operator } = await startHubWithStore(t);
   let status = 503;
   const { origin } = await serve(t, (_, response) => response.writeHead(status).end());
@@ -73,7 +73,7 @@ test("what a hub counts as failures, an operator sees as an open circuit, and ma
   assert.equal((await hub.fetch(origin)).status, 200);
 });
 
-test("a hub shows how it stands while it has something to do, and takes it away when it closes", async t => {
+test("a hub publishes its status while calls are active, and removes it when it closes", async t => {
   const { hub, operator } = await startHubWithStore(t);
   const { promise: isEnough, resolve: enough } = Promise.withResolvers<void>();
   const { origin } = await serve(t, (_, response) => void isEnough.then(() => response.end("slow")));

@@ -72,7 +72,7 @@ const lines = [
   "http_waiting 5",
 ];
 
-test("Prometheus gets every metric by its name, in a registry of one's own or a given one", async () => {
+test("Prometheus gets every metric by its name, in a new registry or a given one", async () => {
   const registry = new Registry();
   const sink = await prometheusSink({ registry });
   assert.equal(sink.registry, registry);
@@ -88,7 +88,7 @@ test("Prometheus gets every metric by its name, in a registry of one's own or a 
     );
 });
 
-test("hosts without end do not become time series without end", async () => {
+test("the number of time series is limited, however many hosts there are", async () => {
   const sink = await prometheusSink();
   for (let i = 0; i < 3000; i += 1) sink.take(acquire(i, `host-${i}.example`, "granted"));
   const series = (await sink.registry.metrics()).split("\n").filter(line => line.startsWith("rate_acquired_total{"));
@@ -96,7 +96,7 @@ test("hosts without end do not become time series without end", async () => {
   assert.ok(series.includes('rate_acquired_total{host="(other)",role="metadata"} 2000'));
 });
 
-test("metrics are served on loopback: /metrics and nothing else, to this machine's own names only", async t => {
+test("metrics are served on /metrics only, and only for host names of this machine", async t => {
   const sink = await prometheusSink();
   sink.take(acquire(0, host, "granted"));
   const server = await serveMetrics({ from: sink, port: 0 });
@@ -131,7 +131,7 @@ test("metrics are served on loopback: /metrics and nothing else, to this machine
   await assert.rejects(serveMetrics({ from: sink, port: 70_000 }), /port must be a whole number from 0 to 65535/);
 });
 
-test("metrics that cannot be gathered are an answer with 500, and the server goes on", async t => {
+test("an error while collecting metrics is a 500, and the server continues", async t => {
   let isBroken = true;
   const registry = {
     contentType: "text/plain",
@@ -202,7 +202,7 @@ test("a span has the length of its call", async t => {
   assert.deepEqual([ms(span.startTime), ms(span.endTime)], [500, 2000]);
 });
 
-test("whoever subscribes to a channel of diagnostics hears its events, and nobody else costs anything", async t => {
+test("a subscriber of a diagnostics channel gets its events, and without subscribers no event is built", async t => {
   const sink = channelSink();
   const telemetry = createTelemetry({ sinks: [sink], runId: "r" });
   const received: unknown[] = [];

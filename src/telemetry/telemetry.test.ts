@@ -20,7 +20,7 @@ function asked(allowed: boolean): HubEvent {
   return { event_type: "breaker_before_call", ...facts, allowed, ...why, remaining_ms: allowed ? 0 : 5 };
 }
 
-test("every event carries the time, the run and the policy, from the first to the last", async () => {
+test("every event has the time, the run and the policy, from the first to the last", async () => {
   const time = new FakeTime();
   const sink = keepingSink();
   const telemetry = createTelemetry({ sinks: [sink], runId: "r1", program: "test", time });
@@ -46,7 +46,7 @@ test("every event carries the time, the run and the policy, from the first to th
   assert.deepEqual(Object.keys(sink.events[2] ?? {}), ["ts", "event_type", "run_id", "config_hash", "host", "role"]);
 });
 
-test("of a breaker's permissions exactly the share that was asked for is kept, of its refusals all", () => {
+test("of allowed breaker_before_call events exactly the configured share is recorded, of refusals all", () => {
   const sink = keepingSink();
   const { listener } = createTelemetry({ sinks: [sink], sampleBeforeCall: 0.25 });
   for (let i = 0; i < 1000; i += 1) listener(asked(true));
@@ -57,7 +57,7 @@ test("of a breaker's permissions exactly the share that was asked for is kept, o
   assert.ok(kept.every(({ allowed, sample_rate }) => sample_rate === (allowed ? 0.25 : undefined)));
 });
 
-test("a share of 0 keeps none, a share of 1 all and says nothing of it", () => {
+test("a sampling rate of 0 records none, and 1 records all without the field sample_rate", () => {
   for (const [sampleBeforeCall, expected] of [
     [0, 0],
     [1, 100],
@@ -71,7 +71,7 @@ test("a share of 0 keeps none, a share of 1 all and says nothing of it", () => {
   }
 });
 
-test("options that make no sense are refused with what would", () => {
+test("invalid options are refused with a message that names the valid values", () => {
   assert.throws(
     () => createTelemetry({ sinks: [], sampleBeforeCall: 2 }),
     /sampleBeforeCall must be from 0 to 1, not 2/,
@@ -79,7 +79,7 @@ test("options that make no sense are refused with what would", () => {
   assert.throws(() => createTelemetry({ sinks: [], runId: "../x" }), /runId must be 1 to 128 letters.*not "\.\.\/x"/);
 });
 
-test("no secret of a URL or a header field reaches a sink", () => {
+test("no secret of a URL or a header reaches a sink", () => {
   const sink = keepingSink();
   const { listener } = createTelemetry({ sinks: [sink] });
   const messages = [
@@ -101,7 +101,7 @@ test("no secret of a URL or a header field reaches a sink", () => {
   assert.match(told, /q=1/);
 });
 
-test("words that are no secrets stay as they are", () => {
+test("text without secrets is not changed", () => {
   for (const text of [
     "api.example.org",
     "10/SECOND+5000/HOUR",
@@ -114,7 +114,7 @@ test("words that are no secrets stay as they are", () => {
   }
 });
 
-test("a sink that throws breaks neither the others nor the request, and is warned of once", async t => {
+test("a sink that throws affects neither the others nor the request, and causes one warning", async t => {
   const warnings: string[] = [];
   const onWarning = ({ message }: Error) => warnings.push(message);
   process.on("warning", onWarning);
@@ -141,7 +141,7 @@ test("a sink that throws breaks neither the others nor the request, and is warne
   assert.equal(telemetry.dropped["kept"], 0);
 });
 
-test("a listener hears first which policy holds, and again after a reload", async t => {
+test("policy_loaded is the first event of a listener, and is emitted again after a reload", async t => {
   const sink = keepingSink();
   const telemetry = createTelemetry({ sinks: [sink] });
   const hub = await hubFor(t, { telemetry: [telemetry.listener] });
@@ -158,7 +158,7 @@ test("a listener hears first which policy holds, and again after a reload", asyn
   assert.notEqual(hub.configHash, before);
 });
 
-test("five failures, a wait and a success: the states by their names, one acquire for each attempt, URLs hashed", async t => {
+test("five failures, a wait and a success have the right states, one acquire per attempt, and hashed URLs", async t => {
   let isWell = false;
   const server = await serve(t, (_, response) => response.writeHead(isWell ? 200 : 503).end());
   const sink = keepingSink();
@@ -202,7 +202,7 @@ class StuckWriter {
   }
 }
 
-test("a sink that is stuck slows nobody: its queue is bounded, drops are counted and told in their place", async () => {
+test("a sink that hangs delays no request: its queue is limited, and drops are counted and reported in place", async () => {
   const writer = new StuckWriter();
   const sink = new QueuedSink("slow", writer, { maxQueued: 300, delayMs: 0 });
   const kept = keepingSink();
@@ -216,7 +216,7 @@ test("a sink that is stuck slows nobody: its queue is bounded, drops are counted
   assert.deepEqual(writer.written, [256, 45]);
 });
 
-test("what a report cannot do without finds a place when the queue is full", async () => {
+test("events that a report needs are queued also when the queue is full", async () => {
   const events: string[] = [];
   const writer = {
     write: async (batch: readonly { readonly event_type: string }[]) => {
@@ -232,7 +232,7 @@ test("what a report cannot do without finds a place when the queue is full", asy
   assert.deepEqual(events, ["http_request", "run_started", "breaker_cooldown_set", "telemetry_dropped"]);
 });
 
-test("a writer that fails loses its batch and no other, is warned of once, and does not go round for ever", async t => {
+test("a write that fails loses only its batch, causes one warning, and is not repeated forever", async t => {
   const warned = once(process, "warning");
   let fails = 2;
   const written: unknown[] = [];
@@ -261,7 +261,7 @@ test("a writer that fails loses its batch and no other, is warned of once, and d
   );
 });
 
-test("an event that comes in the very moment in which a batch ends is written without anybody asking", async () => {
+test("an event that is queued while a batch ends is written", async () => {
   const time = new FakeTime();
   const first = Promise.withResolvers<void>();
   let written = 0;
@@ -289,7 +289,7 @@ test("an event that comes in the very moment in which a batch ends is written wi
   assert.equal(time.armedTimers, 0);
 });
 
-test("closing does not wait for a disk that hangs", async () => {
+test("close does not wait for a disk that hangs", async () => {
   const time = new FakeTime();
   const writer = new StuckWriter();
   const sink = new QueuedSink("hung", writer, { time, delayMs: 0 });

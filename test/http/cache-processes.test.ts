@@ -47,11 +47,11 @@ async function sharedByFour(file: string, entries: number): Promise<readonly str
   return told.flatMap(({ troubles }) => troubles);
 }
 
-test("four processes that open one new file together lose nothing, and find what the others stored", async () => {
+test("four processes that create one file together lose nothing, and find each other's responses", async () => {
   assert.deepEqual(await sharedByFour(join(folder, "new", "shared.db"), 500), []);
 });
 
-test("four processes that meet a damaged file together set it aside once, and share the next", async () => {
+test("four processes that open a damaged file together rename it once, and share the new one", async () => {
   const file = join(folder, "damaged", "shared.db");
   mkdirSync(dirname(file));
   writeFileSync(file, "somebody's notes ".repeat(500));
@@ -61,7 +61,7 @@ test("four processes that meet a damaged file together set it aside once, and sh
   assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
 });
 
-test("a process that is killed while it writes leaves a sound file", async () => {
+test("a process that is killed while it writes leaves a valid file", async () => {
   const file = join(folder, "killed.db");
   const child = await started("hammer", file);
   child.send("go");

@@ -47,7 +47,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.bytes, 0);
   });
 
-  law("what was put is found, with its head and its body", ({ store }) => {
+  law("a stored response is found, with its head and its body", ({ store }) => {
     const put = response({ status: 404, statusText: "Nicht gefunden ☃" });
     assert.equal(store.put(url, put, [Buffer.from("ab"), Buffer.from("c")]), true);
     const [found, ...others] = store.find(url);
@@ -67,7 +67,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.deepEqual(store.find(url)[0]?.body(), bytes);
   });
 
-  law("a body is what it was when it was put, whatever becomes of its chunks", ({ store }) => {
+  law("a stored body does not change when its chunks do", ({ store }) => {
     const chunk = Buffer.from("abc");
     store.put(url, response(), [chunk]);
     chunk.fill("x");
@@ -88,7 +88,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.entries, 1);
   });
 
-  law("variants lie side by side, the most recently stored first", ({ store }) => {
+  law("all variants are found, the most recently stored first", ({ store }) => {
     store.put(url, variant("a", { receivedMs: startMs + 10 }), text("a"));
     store.put(url, variant("b", { receivedMs: startMs + 20 }), text("b"));
     store.put(url, response({ receivedMs: startMs + 30 }), text("plain"));
@@ -97,7 +97,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.deepEqual(bodies(store), ["a2", "plain", "b"]);
   });
 
-  law("a variant is known by its key, in whatever form it is kept", ({ store }) => {
+  law("a variant is selected by its key, also when the key is stored as a digest", ({ store }) => {
     const put = variant("secret");
     store.put(url, put, text("a"));
     const [found] = store.find(url);
@@ -108,7 +108,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.deepEqual(found.varyNames, ["accept"]);
   });
 
-  law("of too many variants the oldest goes", ({ store }) => {
+  law("beyond VARIANTS_MAX the oldest variant is removed", ({ store }) => {
     for (let at = 0; at <= VARIANTS_MAX; at += 1) {
       store.put(url, variant(String(at), { receivedMs: startMs + at }), text(String(at)));
     }
@@ -119,7 +119,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.entries, VARIANTS_MAX);
   });
 
-  law("freshening gives a new head and leaves the body", ({ store }) => {
+  law("freshening replaces the head and keeps the body", ({ store }) => {
     store.put(url, variant("a"), text("a"));
     const [old] = store.find(url);
     assert.ok(old !== undefined);
@@ -145,7 +145,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.deepEqual(bodies(store), ["a"]);
   });
 
-  law("freshening does not touch what has taken the place meanwhile", ({ store }) => {
+  law("freshening does not change a variant that was replaced meanwhile", ({ store }) => {
     store.put(url, response(), text("old"));
     const [old] = store.find(url);
     assert.ok(old !== undefined);
@@ -155,7 +155,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.deepEqual(bodies(store), ["new"]);
   });
 
-  law("freshening what is not there does nothing", ({ store }) => {
+  law("freshening a missing variant does nothing", ({ store }) => {
     store.freshen(url, response(), response({ statusText: "fresh" }));
     store.put(url, variant("a"), text("a"));
     store.freshen(url, variant("b"), variant("b", { statusText: "fresh" }));
@@ -163,7 +163,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.entries, 1);
   });
 
-  law("a response that comes to vary on something else takes the place of its namesake", ({ store }) => {
+  law("a freshened response with another Vary replaces the variant that has its new id", ({ store }) => {
     store.put(url, variant("a"), text("a"));
     store.put(url, response({ receivedMs: startMs + 10 }), text("plain"));
     const plain = store.find(url).find(({ varyNames }) => varyNames.length === 0);
@@ -184,7 +184,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.entries, 1);
   });
 
-  law("when all is removed, nothing is counted", ({ store }) => {
+  law("without entries the counts are 0", ({ store }) => {
     store.put(url, response(), text("a"));
     const [old] = store.find(url);
     if (old) store.freshen(url, old, response({ headers: {}, receivedMs: startMs + 9 }));
@@ -196,7 +196,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.bytes, 0);
   });
 
-  test(`${name}: a body above the limit is not kept, and one at the limit is`, async () => {
+  test(`${name}: a body above the limit is not stored, and one at the limit is`, async () => {
     const { store } = await open({ maxEntryBytes: 4 });
     assert.equal(store.maxEntryBytes, 4);
     assert.equal(store.put(url, response(), text("abcd")), true);
@@ -204,7 +204,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.deepEqual(bodies(store), ["abcd"]);
   });
 
-  test(`${name}: the least recently used make room`, async () => {
+  test(`${name}: the least recently used entries are evicted`, async () => {
     const { store, time } = await open({ maxBytes: 100_000, maxEntryBytes: 50_000 });
     const large = [Buffer.alloc(30_000)];
     for (const page of ["1", "2", "3"]) {
@@ -223,7 +223,7 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.equal(store.stats.entries, 3);
   });
 
-  test(`${name}: many small ones make room for a large one, and the bound holds`, async () => {
+  test(`${name}: many small entries are evicted for a large one, and the limit holds`, async () => {
     const { store, time } = await open({ maxBytes: 300_000, maxEntryBytes: 200_000 });
     for (let page = 0; page < 300; page += 1) {
       store.put(url + page, response(), [Buffer.alloc(200)]);
@@ -236,14 +236,14 @@ export function cacheStoreSuite(name: string, open: OpenStore): void {
     assert.ok(store.stats.entries > 50);
   });
 
-  test(`${name}: what could never fit is not kept`, async () => {
+  test(`${name}: an entry larger than the cache is not stored`, async () => {
     const { store } = await open({ maxBytes: 1000 });
     store.put(url, response(), text("a"));
     assert.equal(store.put(`${url}2`, response(), [Buffer.alloc(1000)]), false);
     assert.deepEqual(bodies(store), ["a"]);
   });
 
-  law("a closed store finds and keeps nothing, and may be closed again", ({ store }) => {
+  law("a closed store finds and stores nothing, and may be closed again", ({ store }) => {
     store.put(url, response(), text("a"));
     store.close();
     store.close();

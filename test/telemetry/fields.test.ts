@@ -20,7 +20,7 @@ function gateFor(metadata: NonNullable<RatelimitsOptions["defaults"]>["metadata"
   return { time, enter };
 }
 
-test("a wait for a rate is no wait for a slot", async () => {
+test("a wait for a rate is not counted as a wait for a slot", async () => {
   const { time, enter } = gateFor({ rates: "1/s" });
   const [first, second] = [enter(), enter()];
   (await first).release();
@@ -29,7 +29,7 @@ test("a wait for a rate is no wait for a slot", async () => {
   assert.deepEqual([waitedMs, slotWaitMs], [1000, 0]);
 });
 
-test("a wait for a slot is counted for everybody in the line, not only for its head", async () => {
+test("a wait for a slot is counted for every queued request, not only for the first", async () => {
   const { time, enter } = gateFor({ rates: "100/s", max_concurrent: 1 });
   const grants = [enter(), enter(), enter()];
   const waits: number[] = [];
@@ -45,7 +45,7 @@ test("a wait for a slot is counted for everybody in the line, not only for its h
   assert.deepEqual(waits, [0, 100, 200]);
 });
 
-test("a slot that is missing when the rate would allow it counts from then on", async () => {
+test("the wait for a slot is counted from the moment the rate would allow the request", async () => {
   const { time, enter } = gateFor({ rates: "1/s", max_concurrent: 1 });
   const [first, second] = [await enter(), enter()];
   first.written();
@@ -55,7 +55,7 @@ test("a slot that is missing when the rate would allow it counts from then on", 
   assert.deepEqual([waitedMs, slotWaitMs], [1500, 500]);
 });
 
-test("the time for which a host is cut off is no wait for a slot", async () => {
+test("a wait for a cooldown is not counted as a wait for a slot", async () => {
   const time = new FakeTime();
   const breakers = new BreakerRegistry({}, { time });
   const gate = new Gate(
@@ -70,7 +70,7 @@ test("the time for which a host is cut off is no wait for a slot", async () => {
   assert.deepEqual([waitedMs, slotWaitMs], [2000, 0]);
 });
 
-test("a change of state says how long the last call had waited at the gate", async () => {
+test("breaker_state_change has the rate_delay_ms of the last call", async () => {
   const time = new FakeTime();
   const events: BreakerEvent[] = [];
   const breakers = new BreakerRegistry(
@@ -97,7 +97,7 @@ test("a change of state says how long the last call had waited at the gate", asy
   );
 });
 
-test("http_request tells the wait for a slot and the state of the resolver", async t => {
+test("http_request has the wait for a slot and the state of the resolver", async t => {
   const server = await serve(t, (_, response) => response.writeHead(503).end());
   const hub = await hubFor(t, {
     retry: false,

@@ -55,7 +55,7 @@ async function openPage(
   return { page, trouble };
 }
 
-test("the page shows its figures, a strip for each host on one time axis, and charts that have a size", {
+test("the page shows the figures, a chart for each host on one time axis, and charts with a size", {
   skip,
 }, async t => {
   const { page, trouble } = await openPage(t, pageOf(syntheticRun()));
@@ -89,7 +89,7 @@ test("the page shows its figures, a strip for each host on one time axis, and ch
   assert.deepEqual(trouble, []);
 });
 
-test("a bar says what it stands for, every drawing has a name, and every chart can be had as a table", {
+test("every bar has a title, every drawing a name, and every chart a table", {
   skip,
 }, async t => {
   const { page } = await openPage(t, pageOf(syntheticRun()));
@@ -107,7 +107,7 @@ test("a bar says what it stands for, every drawing has a name, and every chart c
   assert.equal(await page.locator("th:not([scope])").count(), 0);
 });
 
-test("it has a light and a dark face, and text can be read on both", { skip }, async t => {
+test("the page has a light and a dark theme, with enough contrast in both", { skip }, async t => {
   const text = pageOf(syntheticRun());
   const faces: string[] = [];
   for (const dark of [false, true]) {
@@ -124,12 +124,12 @@ test("it has a light and a dark face, and text can be read on both", { skip }, a
   assert.notEqual(faces[0], faces[1]);
 });
 
-test("on a phone nothing is wider than the screen", { skip }, async t => {
+test("on a phone the page is not wider than the screen", { skip }, async t => {
   const { page } = await openPage(t, pageOf(syntheticRun()), { width: 375 });
   assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 375);
 });
 
-test("names that mean harm are shown as they are, and do nothing", { skip }, async t => {
+test("host names with markup are shown as text and have no effect", { skip }, async t => {
   const evil = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(2)>',
@@ -165,7 +165,7 @@ test("names that mean harm are shown as they are, and do nothing", { skip }, asy
   assert.deepEqual(trouble, []);
 });
 
-test("a hundred thousand events and five hundred hosts make a page of a few megabytes that opens", {
+test("100,000 events of 500 hosts make a page of a few megabytes that opens", {
   skip,
 }, async t => {
   function* many() {
@@ -178,7 +178,7 @@ test("a hundred thousand events and five hundred hosts make a page of a few mega
   assert.deepEqual(trouble, []);
 });
 
-test("a run without a single call has a page, too", { skip }, async t => {
+test("a run without calls has a page", { skip }, async t => {
   const { page, trouble } = await openPage(t, pageOf([at(0, "run_started", { program: "idle", version: "1" })]));
   assert.match((await page.locator("h1").textContent()) ?? "", /^idle for 0 ms$/);
   assert.match((await page.locator(".warn").textContent()) ?? "", /This run has no end event/);

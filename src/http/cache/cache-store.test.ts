@@ -89,7 +89,7 @@ cacheStoreSuite("sqlite, locked by others at first", async limits => {
 
 // Memory
 
-test("memory: what was found stays as it was, whatever is stored afterwards", () => {
+test("memory: a found response does not change when others are stored", () => {
   const cache = new MemoryCache();
   cache.put(url, response(), text("old"));
   const found = cache.find(url);
@@ -101,13 +101,13 @@ test("memory: what was found stays as it was, whatever is stored afterwards", ()
   );
 });
 
-test("memory: a hit gives the same objects each time, so that what is known of them can be kept beside them", () => {
+test("memory: a hit returns the same objects each time", () => {
   const cache = new MemoryCache();
   cache.put(url, response(), text("a"));
   assert.equal(cache.find(url), cache.find(url));
 });
 
-test("memory: entries are bounded, too", () => {
+test("memory: the number of entries is limited", () => {
   const cache = new MemoryCache({ maxEntries: 3 });
   for (const page of ["1", "2", "3"]) cache.put(url + page, response(), text(page));
   cache.find(`${url}1`);
@@ -119,7 +119,7 @@ test("memory: entries are bounded, too", () => {
   assert.equal(new MemoryCache({ maxEntries: 0 }).put(url, response(), []), false);
 });
 
-test("memory: large variants of one URL make room for each other", () => {
+test("memory: large variants of one URL evict each other", () => {
   const cache = new MemoryCache({ maxBytes: 10_000 });
   for (const accept of ["a", "b", "c"]) cache.put(url, variant(accept), [Buffer.alloc(4000, accept)]);
   assert.deepEqual(
@@ -128,14 +128,14 @@ test("memory: large variants of one URL make room for each other", () => {
   );
 });
 
-test("memory: a limit that is no number is refused", () => {
+test("memory: a limit that is not a number is refused", () => {
   assert.throws(() => new MemoryCache({ maxBytes: Number.NaN }), RangeError);
   assert.throws(() => new MemoryCache({ maxEntries: -1 }), RangeError);
 });
 
 // Keys
 
-test("a concealed key stays concealed, and an empty one has nothing to conceal", () => {
+test("a digest of a vary key is not digested again, and an empty key stays empty", () => {
   const key = variant("a").varyKey;
   assert.equal(digestVaryKey(digestVaryKey(key)), digestVaryKey(key));
   assert.equal(digestVaryKey(""), "");
@@ -144,7 +144,7 @@ test("a concealed key stays concealed, and an empty one has nothing to conceal",
 
 // SQLite
 
-test("sqlite: what one process stored is found by the next", async () => {
+test("sqlite: a response that one process stored is found by the next", async () => {
   const file = newFile();
   const first = await sqlite(file);
   first.cache.put(url, variant("a"), text("a"));
@@ -157,7 +157,7 @@ test("sqlite: what one process stored is found by the next", async () => {
   );
 });
 
-test("sqlite: two who have the file open see each other's changes", async () => {
+test("sqlite: two caches on one file see each other's changes", async () => {
   const file = newFile();
   const [{ cache: one }, { cache: two }] = [await sqlite(file), await sqlite(file)];
   one.put(url, response(), text("one"));
@@ -170,7 +170,7 @@ test("sqlite: two who have the file open see each other's changes", async () => 
   assert.deepEqual(two.find(url), []);
 });
 
-test("sqlite: neither URLs nor selecting fields can be read in the file, and nobody else may read it", async () => {
+test("sqlite: the file contains no URL and no selecting header, and only its owner may read it", async () => {
   const file = join(folder, "new", "folders", "cache.db");
   const { cache } = await sqlite(file);
   cache.put("https://a.example/?api_key=hunter2", variant("Bearer hunter2"), text("a"));
@@ -182,7 +182,7 @@ test("sqlite: neither URLs nor selecting fields can be read in the file, and nob
   assert.equal(statSync(join(folder, "new", "folders")).mode & 0o777, 0o700);
 });
 
-test("sqlite: a file that others could read is closed to them", async () => {
+test("sqlite: a file that other users could read becomes private", async () => {
   const file = newFile();
   (await sqlite(file)).cache.close();
   chmodSync(file, 0o644);
@@ -190,7 +190,7 @@ test("sqlite: a file that others could read is closed to them", async () => {
   assert.equal(statSync(file).mode & 0o777, 0o600);
 });
 
-test("sqlite: a write that meets another's waits, and is found meanwhile", async () => {
+test("sqlite: a change is queued while another process writes, and is found meanwhile", async () => {
   const file = newFile();
   const { cache, time, troubles } = await sqlite(file);
   const lock = other(file);
@@ -221,7 +221,7 @@ test("sqlite: a write that meets another's waits, and is found meanwhile", async
   assert.deepEqual(troubles, []);
 });
 
-test("sqlite: pauses grow, and differ from process to process", async () => {
+test("sqlite: delays between write attempts grow and are random", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file, { random: () => 0.999 });
   other(file).exec("BEGIN IMMEDIATE");
@@ -235,7 +235,7 @@ test("sqlite: pauses grow, and differ from process to process", async () => {
   assert.deepEqual(pauses, [2, 4, 8, 16, 32, 64, 100, 100]);
 });
 
-test("sqlite: of too many waiting writes the oldest response is dropped, and counted, but no removal", async () => {
+test("sqlite: when too many changes are queued the oldest response is dropped and counted, but no removal", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file, { maxQueuedWrites: 3 });
   cache.put(`${url}void`, response(), text("void"));
@@ -253,7 +253,7 @@ test("sqlite: of too many waiting writes the oldest response is dropped, and cou
   );
 });
 
-test("sqlite: the bytes that wait are bounded, too", async () => {
+test("sqlite: the bytes of queued changes are limited", async () => {
   const file = newFile();
   const { cache } = await sqlite(file, { maxQueuedBytes: 10_000 });
   other(file).exec("BEGIN IMMEDIATE");
@@ -262,7 +262,7 @@ test("sqlite: the bytes that wait are bounded, too", async () => {
   assert.equal(cache.stats.dropped, 1);
 });
 
-test("sqlite: a forgotten lock is not waited for forever, and told once", async () => {
+test("sqlite: a lock that is held too long suspends writing and is reported once", async () => {
   const file = newFile();
   const { cache, time, troubles } = await sqlite(file);
   const lock = other(file);
@@ -287,7 +287,7 @@ test("sqlite: a forgotten lock is not waited for forever, and told once", async 
   assert.equal(troubles.length, 1);
 });
 
-test("sqlite: a disk that takes no more is told once, and the cache goes on", async () => {
+test("sqlite: a full disk is reported once, and the cache continues", async () => {
   const file = newFile();
   const { cache, time, troubles } = await sqlite(file);
   cache.put(url, response(), text("a"));
@@ -304,7 +304,7 @@ test("sqlite: a disk that takes no more is told once, and the cache goes on", as
   assert.deepEqual(bodies(cache), ["b"]);
 });
 
-test("sqlite: closing writes what is queued, if it can", async () => {
+test("sqlite: closing writes the queued changes when the file is free", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file);
   const lock = other(file);
@@ -316,7 +316,7 @@ test("sqlite: closing writes what is queued, if it can", async () => {
   assert.equal((await sqlite(file)).cache.stats.entries, 200);
 });
 
-test("sqlite: closing while others write gives up, and does not wait", async () => {
+test("sqlite: closing while another process writes drops the queued changes and does not wait", async () => {
   const file = newFile();
   const { cache } = await sqlite(file);
   other(file).exec("BEGIN IMMEDIATE");
@@ -326,7 +326,7 @@ test("sqlite: closing while others write gives up, and does not wait", async () 
   assert.equal(cache.stats.queued, 0);
 });
 
-test("sqlite: what is often used is not written down each time", async () => {
+test("sqlite: the time of use is not written for each use", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file);
   cache.put(url, response(), text("a"));
@@ -340,7 +340,7 @@ test("sqlite: what is often used is not written down each time", async () => {
   assert.equal(used.get()?.["at"], time.wallMs(), "it goes with the next write");
 });
 
-test("sqlite: somebody who only reads notes what he used all the same", async () => {
+test("sqlite: a process that only reads still writes times of use", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file);
   for (let page = 0; page < 200; page += 1) cache.put(url + page, response(), text("a"));
@@ -354,7 +354,7 @@ for (const [what, content] of [
   ["no database at all", Buffer.from("this is not a database, but somebody's notes\n".repeat(50))],
   ["a damaged one", Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(5000, 7)])],
 ] as const) {
-  test(`sqlite: a file that is ${what} is set aside, never deleted, and told once`, async () => {
+  test(`sqlite: a file that is ${what} is renamed, never deleted, and reported once`, async () => {
     const file = newFile();
     writeFileSync(file, content);
     const { cache, troubles } = await sqlite(file);
@@ -368,7 +368,7 @@ for (const [what, content] of [
   });
 }
 
-test("sqlite: a file that is damaged while it is used is set aside, and another takes its place", async () => {
+test("sqlite: a file that is damaged while in use is renamed, and a new one is opened", async () => {
   const file = newFile();
   const { cache, time, troubles } = await sqlite(file);
   for (let page = 0; page < 100; page += 1) cache.put(url + page, response(), [Buffer.alloc(5000, 1)]);
@@ -414,7 +414,7 @@ test("sqlite: a file of a newer version is left alone", async () => {
   assert.ok(existsSync(file));
 });
 
-test("sqlite: a place where no file can be is told, and nothing is kept", async () => {
+test("sqlite: a path that cannot be opened is reported, and nothing is cached", async () => {
   const blocker = newFile();
   writeFileSync(blocker, "a file, not a folder");
   const { cache, troubles } = await sqlite(join(blocker, "cache.db"));
@@ -428,7 +428,7 @@ test("sqlite: a place where no file can be is told, and nothing is kept", async 
   assert.match(String(troubles[0]?.message), /nothing is cached/);
 });
 
-test("sqlite: a file that vanishes while it is used breaks nothing", async () => {
+test("sqlite: a file that is deleted while in use breaks nothing", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file);
   cache.put(url, response(), text("a"));
@@ -440,7 +440,7 @@ test("sqlite: a file that vanishes while it is used breaks nothing", async () =>
   assert.deepEqual(cache.find(url), []);
 });
 
-test("sqlite: an entry that cannot be understood is passed over, and replaced", async () => {
+test("sqlite: an invalid entry is skipped, and replaced by the next response", async () => {
   const file = newFile();
   const { cache } = await sqlite(file);
   cache.put(url, response(), text("a"));
@@ -452,7 +452,7 @@ test("sqlite: an entry that cannot be understood is passed over, and replaced", 
   assert.deepEqual(bodies(cache), ["b"]);
 });
 
-test("sqlite: a body that is not what was stored is not served", async () => {
+test("sqlite: a body with a wrong checksum is not served", async () => {
   const file = newFile();
   const { cache } = await sqlite(file);
   cache.put(url, response(), text("abc"));
@@ -460,7 +460,7 @@ test("sqlite: a body that is not what was stored is not served", async () => {
   assert.deepEqual(bodies(cache), [undefined]);
 });
 
-test("sqlite: the sign of a process that died while it set a file aside is not heeded for long", async () => {
+test("sqlite: the marker of a process that died while renaming a file is ignored after a while", async () => {
   const file = newFile();
   writeFileSync(`${file}.moving`, "");
   const wallMs = Date.now();
@@ -473,7 +473,7 @@ test("sqlite: the sign of a process that died while it set a file aside is not h
   assert.equal(existsSync(`${file}.moving`), false);
 });
 
-test("sqlite: a listener that throws breaks nothing", async () => {
+test("sqlite: an error thrown by onTrouble breaks nothing", async () => {
   const file = newFile();
   writeFileSync(file, "notes ".repeat(1000));
   const onTrouble = () => {
@@ -483,7 +483,7 @@ test("sqlite: a listener that throws breaks nothing", async () => {
   assert.equal(cache.put(url, response(), text("a")), true);
 });
 
-test("sqlite: opening waits for whoever has the file for himself", async () => {
+test("sqlite: opening waits while another process has the file locked", async () => {
   const file = newFile();
   const lock = other(file);
   lock.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");

@@ -22,7 +22,7 @@ const CHUNK = Buffer.alloc(65_536, "x");
 /** One request per minute; further ones are queued. */
 const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
 
-test("identical requests under way are one request, and cost one token", async t => {
+test("identical requests in flight are one request and use one rate-limit unit", async t => {
   const { held, server, get, arrived, events, hub } = await heldServer(t);
   const answers = Array.from({ length: 20 }, () => get());
   await arrived(1);
@@ -35,7 +35,7 @@ test("identical requests under way are one request, and cost one token", async t
   assert.equal(only(events, "http_request").filter(({ coalesced }) => coalesced).length, 19);
 });
 
-test("requests that differ in a field are different requests", async t => {
+test("requests with different headers are not coalesced", async t => {
   const { held, get, arrived } = await heldServer(t);
   const answers = [get({ headers: { accept: "a/b" } }), get({ headers: { accept: "c/d" } })];
   await arrived(2);
@@ -43,7 +43,7 @@ test("requests that differ in a field are different requests", async t => {
   assert.deepEqual(new Set(await Promise.all(answers)), new Set(["0", "1"]));
 });
 
-test("the abort of the first one is nobody else's", async t => {
+test("an abort of the leader does not abort the followers", async t => {
   const { held, get, arrived, server } = await heldServer(t);
   const controller = new AbortController();
   const first = get({ signal: controller.signal });
@@ -57,7 +57,7 @@ test("the abort of the first one is nobody else's", async t => {
   assert.equal(server.requests.length, 1);
 });
 
-test("when all have gone, the request is ended too", async t => {
+test("the request is aborted when all its callers have aborted", async t => {
   const { held, get, arrived, hub } = await heldServer(t);
   const controller = new AbortController();
   const answers = [get({ signal: controller.signal }), get({ signal: controller.signal })];
@@ -70,7 +70,7 @@ test("when all have gone, the request is ended too", async t => {
   assert.equal(hub.snapshot().calls, 0);
 });
 
-test("an answer that must not be stored is the first one's alone; the others ask for themselves, all at once", async t => {
+test("a response that must not be stored is for the leader alone, and the followers are sent at once", async t => {
   const { held, get, arrived } = await heldServer(t);
   const answers = [get(), get(), get()];
   await arrived(1);
@@ -88,7 +88,7 @@ test("an answer that must not be stored is the first one's alone; the others ask
   await Promise.all(more);
 });
 
-test("a failure is shared: a host in trouble is asked once, not once for each", async t => {
+test("a failed response is shared, so a failing host gets one request", async t => {
   const { held, get, arrived, server } = await heldServer(t);
   const answers = [get(), get(), get()];
   await arrived(1);
@@ -98,7 +98,7 @@ test("a failure is shared: a host in trouble is asked once, not once for each", 
   assert.equal(server.requests.length, 1);
 });
 
-test("a connection that breaks fails everybody who waited for it", async t => {
+test("a broken connection fails all callers that waited for it", async t => {
   const { held, get, arrived, server } = await heldServer(t);
   const answers = [get(), get()];
   await arrived(1);
@@ -108,7 +108,7 @@ test("a connection that breaks fails everybody who waited for it", async t => {
   assert.equal(server.requests.length, 1);
 });
 
-test("a refusal is one's own: who may wait longer asks again", async t => {
+test("a refusal of the leader is not shared: a follower that may wait longer is sent again", async t => {
   const time = new FakeTime();
   const { held, server, hub, arrived } = await heldServer(t, {
     time,
@@ -127,7 +127,7 @@ test("a refusal is one's own: who may wait longer asks again", async t => {
   assert.equal(await (await patient).body.text(), "patient");
 });
 
-test("who has waited in line with another has that much less of his own bound left", async t => {
+test("time that a follower spent in the queue of the leader counts against its own maxWaitMs", async t => {
   const time = new FakeTime();
   const { server, hub, arrived } = await heldServer(t, {
     time,
@@ -148,7 +148,7 @@ test("who has waited in line with another has that much less of his own bound le
   assert.deepEqual(refusedMs, [100, 150]);
 });
 
-test("nobody waits in line with one whose deadline makes it more patient", async t => {
+test("a call does not join a queued request that may wait longer because of its deadline", async t => {
   const { held, server, hub, arrived } = await heldServer(t, {
     limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
   });
@@ -164,7 +164,7 @@ test("nobody waits in line with one whose deadline makes it more patient", async
   assert.equal(server.requests.length, 3);
 });
 
-test("one who does not read holds up nobody", async t => {
+test("a caller that does not read its body does not delay the others", async t => {
   const { held, hub, server, arrived } = await heldServer(t);
   const unread = hub.fetch(server.origin);
   const reader = hub.fetch(server.origin);
@@ -177,7 +177,7 @@ test("one who does not read holds up nobody", async t => {
   assert.equal(server.requests.length, 1);
 });
 
-test("an answer that grows too long to keep streams on to the first one, and the others ask for themselves", async t => {
+test("a response that becomes too long to store goes on to the leader, and the followers are sent again", async t => {
   const { held, hub, server, arrived } = await heldServer(t);
   const answers = [hub.fetch(server.origin), hub.fetch(server.origin)];
   await arrived(1);

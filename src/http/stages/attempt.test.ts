@@ -78,7 +78,7 @@ for (const [how, drop] of [
   });
 }
 
-test("a connection that breaks in mid-body frees its slot, fails the reader and counts against the host", async t => {
+test("a connection that breaks within a body frees the slot, fails the reader and is a failure of the host", async t => {
   let cut: () => unknown = () => assert.fail("no request came");
   const server = await serve(t, (_, response) => {
     response.writeHead(200, { "content-length": "1000" }).write("half of it");
@@ -94,7 +94,7 @@ test("a connection that breaks in mid-body frees its slot, fails the reader and 
   assert.equal(only(events, "breaker_success").length, 0);
 });
 
-test("a body that nobody reads is reported once and given up, and its slot is free", async t => {
+test("a body that is not read is reported once and aborted, and its slot is free", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) =>
     request.url === "/large" ? large(response) : response.end("ok"),
@@ -114,7 +114,7 @@ test("a body that nobody reads is reported once and given up, and its slot is fr
   assert.equal(only(events, "breaker_failure").length, 0);
 });
 
-test("a slow reader is not taken for one that reads no more", async t => {
+test("a slow reader is not aborted", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => large(response));
   const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000 });
@@ -129,7 +129,7 @@ test("a slow reader is not taken for one that reads no more", async t => {
   assert.equal(only(events, "body_unread").length, 0);
 });
 
-test("a deadline ends a call wherever it is: in line for a slot, on the wire, or in mid-body", async t => {
+test("a deadline ends a call in the queue, before the response, and within the body", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) => {
     if (request.url === "/half") response.writeHead(200, { "content-length": "1000" }).write("half of it");
@@ -153,7 +153,7 @@ test("a deadline ends a call wherever it is: in line for a slot, on the wire, or
   assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
 });
 
-test("who cannot be served before his deadline is told at once, and a deadline alone is willingness to wait", async t => {
+test("a call that cannot be sent before its deadline is refused at once, and a call with only a deadline may wait until then", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t, {
@@ -173,7 +173,7 @@ test("who cannot be served before his deadline is told at once, and a deadline a
   assert.equal((await willing).statusCode, 200);
 });
 
-test("a host that was silent for most of a deadline has failed; one that was hardly asked has not", async t => {
+test("a host that was silent for most of a deadline has failed; one that was called shortly before it has not", async t => {
   const time = new FakeTime();
   const server = await serve(t, () => undefined);
   const hub = await hubFor(t, {
@@ -199,7 +199,7 @@ test("a host that was silent for most of a deadline has failed; one that was har
 });
 
 for (const client of ["fetch", "request", "installed fetch"] as const) {
-  test(`what is aborted in line leaves at once and is never sent (${client})`, async t => {
+  test(`a request that is aborted in the queue ends at once and is never sent (${client})`, async t => {
     const time = new FakeTime();
     const server = await serve(t, (_, response) => response.end("ok"));
     const hub = await hubFor(t, {
@@ -226,7 +226,7 @@ for (const client of ["fetch", "request", "installed fetch"] as const) {
   });
 }
 
-test("a stream that breaks while its request is in line fails that request and nothing else", async t => {
+test("a body stream that fails while its request is queued fails only that request", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t, {

@@ -43,7 +43,7 @@ const tagged: (control: string) => Handler = control => (request, response, numb
 /** One request per minute; further ones are queued. */
 const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
 
-test("a fresh hit costs no request, no token and no notice of the breaker", async t => {
+test("a fresh hit uses no request, no rate-limit unit and no breaker permit", async t => {
   const { server, events, get, verdicts } = await world(t, fresh);
   assert.equal((await get()).text, "body 1");
   const before = events.length;
@@ -59,7 +59,7 @@ test("a fresh hit costs no request, no token and no notice of the breaker", asyn
   assert.deepEqual(verdicts(), ["miss", "hit"]);
 });
 
-test("an answer is served while it is fresh, with its age, and not a second longer", async t => {
+test("a response is served while it is fresh, with its age, and not a second longer", async t => {
   const { time, server, get } = await world(t, fresh);
   await get();
   await time.advance(59_999);
@@ -69,7 +69,7 @@ test("an answer is served while it is fresh, with its age, and not a second long
   assert.equal(server.requests.length, 2);
 });
 
-test("an age that an answer brought along is no sign of a hit", async t => {
+test("an Age header of the server does not mark a hit", async t => {
   const { get, verdicts } = await world(t, (_, response) =>
     response.setHeader("age", "30").setHeader("cache-control", "max-age=60").end(),
   );
@@ -77,7 +77,7 @@ test("an age that an answer brought along is no sign of a hit", async t => {
   assert.deepEqual(verdicts(), ["miss"]);
 });
 
-test("a fresh hit is served while the host is cut off", async t => {
+test("a fresh hit is served while the circuit is open", async t => {
   const { hub, server, get, events } = await world(t, (request, response) => {
     if (request.url === "/") fresh(request, response, 1);
     else response.writeHead(503, { "retry-after": "300" }).end();
@@ -91,7 +91,7 @@ test("a fresh hit is served while the host is cut off", async t => {
   assert.equal(only(events, "breaker_success").length, 1);
 });
 
-test("a revalidation costs a token, is a success for the breaker, and keeps the entry for the next time", async t => {
+test("a revalidation uses a rate-limit unit, is a success for the breaker, and keeps the entry", async t => {
   const { time, server, get, events, verdicts } = await world(t, tagged("max-age=60"));
   await get();
   await time.advance(60_000);
@@ -105,7 +105,7 @@ test("a revalidation costs a token, is a success for the breaker, and keeps the 
   assert.deepEqual(verdicts(), ["miss", "revalidated", "hit"]);
 });
 
-test("a 304 about something else than we have is not taken for ours", async t => {
+test("a 304 for another representation does not confirm the stored one", async t => {
   const { time, server, get } = await world(t, (request, response, number) => {
     response.setHeader("cache-control", "max-age=60");
     if (request.headers["if-none-match"] !== undefined) response.setHeader("etag", '"two"').writeHead(304).end();
@@ -124,7 +124,7 @@ const trouble: Record<string, { readonly handler: Handler; readonly options?: Te
 };
 
 for (const [what, { handler }] of Object.entries(trouble)) {
-  test(`stale-if-error serves the older answer when ${what}`, async t => {
+  test(`stale-if-error serves the stored response when ${what}`, async t => {
     const { time, get, verdicts } = await world(t, (request, response, number) => {
       if (number > 1) handler(request, response, number);
       else response.setHeader("cache-control", "max-age=60, stale-if-error=600").end("older");
@@ -143,7 +143,7 @@ for (const [what, { handler }] of Object.entries(trouble)) {
   });
 }
 
-test("stale-if-error serves the older answer when the breaker is open or the limiter refuses, with no request sent", async t => {
+test("stale-if-error serves the stored response when the circuit is open or the limiter refuses, without a request", async t => {
   const { time, server, hub, get, verdicts } = await world(
     t,
     (request, response, number) => {
@@ -164,7 +164,7 @@ test("stale-if-error serves the older answer when the breaker is open or the lim
   assert.deepEqual(verdicts(), ["miss", "miss", "stale", "miss", "stale"]);
 });
 
-test("with an older answer at hand nobody waits for further attempts", async t => {
+test("a call with a stored response does not wait for retries", async t => {
   const { time, server, get } = await world(
     t,
     (_, response, number) => {
@@ -179,7 +179,7 @@ test("with an older answer at hand nobody waits for further attempts", async t =
   assert.equal(server.requests.length, 2);
 });
 
-test("stale-while-revalidate serves everybody at once and asks once", async t => {
+test("stale-while-revalidate serves all callers at once and sends one request", async t => {
   const { time, server, hub, get, verdicts } = await world(t, tagged("max-age=60, stale-while-revalidate=600"));
   await get();
   await time.advance(61_000);
@@ -192,7 +192,7 @@ test("stale-while-revalidate serves everybody at once and asks once", async t =>
   assert.equal(server.requests.length, 2);
 });
 
-test("only-if-cached and offline never touch the network", async t => {
+test("only-if-cached and offline never use the network", async t => {
   const { time, server, get } = await world(t, fresh);
   assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).status, 504);
   const offline = await get("/", { offline: true });
@@ -213,13 +213,13 @@ test("only-if-cached and offline never touch the network", async t => {
   assert.equal(server.requests.length, 1);
 });
 
-test("offline means no network without a cache, too", async t => {
+test("offline never uses the network without a cache either", async t => {
   const { server, get } = await world(t, fresh, { cache: false });
   assert.equal((await get("/", { offline: true })).status, 504);
   assert.equal(server.requests.length, 0);
 });
 
-test("what a request asks of the cache is honoured", async t => {
+test("Cache-Control of a request is obeyed", async t => {
   const { time, server, get } = await world(t, fresh);
   const having = (control: string) => get("/", { headers: { "cache-control": control } });
   assert.equal((await having("no-store")).text, "body 1");
@@ -236,7 +236,7 @@ test("what a request asks of the cache is honoured", async t => {
   assert.equal(server.requests.length, 5);
 });
 
-test("a request that changes something makes what was stored void", async t => {
+test("a successful unsafe request removes the stored response", async t => {
   const { server, get } = await world(t, (request, response, number) =>
     request.resume().on("end", () => fresh(request, response, number)),
   );
@@ -253,7 +253,7 @@ test("artifacts are not cached", async t => {
   assert.equal(server.requests.length, 2);
 });
 
-test("variants are kept apart by the fields that the server names, and by who asks", async t => {
+test("variants are selected by the headers in Vary, and by the credentials", async t => {
   const { server, get } = await world(t, (request, response, number) => {
     response.setHeader("vary", "accept");
     fresh(request, response, number);
@@ -268,7 +268,7 @@ test("variants are kept apart by the fields that the server names, and by who as
   assert.equal(server.requests.length, 4);
 });
 
-test("a HEAD is answered from a stored GET", async t => {
+test("a HEAD is served from a stored GET", async t => {
   const { server, get } = await world(t, fresh);
   await get();
   const head = await get("/", { method: "HEAD" });
@@ -276,7 +276,7 @@ test("a HEAD is answered from a stored GET", async t => {
   assert.equal(server.requests.length, 1);
 });
 
-test("a body that came in half is not kept", async t => {
+test("an incomplete body is not stored", async t => {
   let cut: () => unknown = () => assert.fail("no request came");
   const { server, get } = await world(t, (_, response, number) => {
     response.writeHead(200, { "cache-control": "max-age=60", "content-length": "10" }).write("half");
@@ -290,7 +290,7 @@ test("a body that came in half is not kept", async t => {
   assert.equal((await get()).text, "half whole");
 });
 
-test("what asks for a part, or makes conditions of its own, goes past the cache", async t => {
+test("range requests and conditional requests bypass the cache", async t => {
   const { server, get } = await world(t, fresh);
   await get();
   await get("/", { headers: { range: "bytes=0-1" } });
@@ -298,7 +298,7 @@ test("what asks for a part, or makes conditions of its own, goes past the cache"
   assert.equal(server.requests.length, 3);
 });
 
-test("a cache in a file outlives its hub, and is shared by two", async t => {
+test("a cache file outlives its hub, and two hubs share it", async t => {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-cache-"));
   t.after(() => rm(folder, { recursive: true }));
   const cache = `sqlite:${join(folder, "http.db")}` as const;
@@ -318,7 +318,7 @@ test("a cache in a file outlives its hub, and is shared by two", async t => {
   assert.equal(first.server.requests.length, 2);
 });
 
-test("a cache file that cannot be had is told of, and everything goes on without it", async t => {
+test("a cache file that cannot be opened is reported, and requests continue without it", async t => {
   const troubles: string[] = [];
   const server = await serve(t, fresh);
   const hub = await hubFor(t, {

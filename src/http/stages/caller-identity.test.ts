@@ -37,7 +37,7 @@ function fields(headers: readonly string[]): Readonly<Record<string, string>> {
 const agent = `docstokg/0.1.0 (mailto:${mailto})`;
 
 describe("the User-Agent", () => {
-  test("names the program, its version and a contact, and only the first two when there is no contact", async () => {
+  test("has the program, its version and the address, and only the first two without an address", async () => {
     const known = (await callerIdentity()).apply(request("https://elsewhere.example"));
     assert.deepEqual(known.headers, ["user-agent", agent]);
     const unknown = (await callerIdentity({ mailto: "" })).apply(request("https://elsewhere.example"));
@@ -45,7 +45,7 @@ describe("the User-Agent", () => {
     assert.doesNotMatch(agent, /bot|spider/i);
   });
 
-  test("replaces what a runtime calls itself, in its place, and leaves a caller's own alone", async () => {
+  test("replaces the default of a runtime, in its place, and keeps one that the caller set", async () => {
     const some = await callerIdentity();
     const given = (name: string) => request("https://elsewhere.example", "/", ["accept", "*/*", "user-agent", name]);
     for (const runtime of ["node", "undici"])
@@ -54,14 +54,14 @@ describe("the User-Agent", () => {
     assert.equal(some.apply(own), own);
   });
 
-  test("of one's own choice is sent in place of ours; one that cannot be sent is refused", async () => {
+  test("of the userAgent option is sent instead of the default; one that cannot be sent is refused", async () => {
     const { headers } = (await callerIdentity({}, "mine/2.0")).apply(request("https://elsewhere.example"));
     assert.deepEqual(headers, ["user-agent", "mine/2.0"]);
     await assert.rejects(callerIdentity({}, "mine\r\nx: y"), /^RangeError: userAgent must be printable ASCII/);
     await assert.rejects(callerIdentity({}, ""), RangeError);
   });
 
-  test("for DOAJ holds no contact, because an address with bot in it would be refused there", async () => {
+  test("for DOAJ has no address, because DOAJ refuses one that contains bot", async () => {
     const { headers } = (await callerIdentity({ mailto: "abbott@example.org" })).apply(
       request("https://doaj.org", "/api"),
     );
@@ -69,14 +69,14 @@ describe("the User-Agent", () => {
   });
 });
 
-describe("what a host is told", () => {
-  test("its query fields are appended, encoded, and its headers added", async () => {
+describe("fields of a host", () => {
+  test("query fields are appended and encoded, and headers are added", async () => {
     const sent = (await callerIdentity()).apply(request("https://api.example.org", "/works?a=1", ["accept", "*/*"]));
     assert.equal(sent.path, `/works?a=1&mailto=you%40example.org&api_key=${encodedKey}`);
     assert.deepEqual(sent.headers, ["accept", "*/*", "x-token", "Bearer t0ken-of-ours", "user-agent", agent]);
   });
 
-  test("what the caller has set himself is left alone, empty or not", async () => {
+  test("a field that the caller has set is kept, empty or not", async () => {
     const some = await callerIdentity();
     const own = ["x-token", "node", "user-agent", "his"];
     const given = request("https://api.example.org", "/works?mailto=&api%5Fkey=his", own);
@@ -104,7 +104,7 @@ describe("what a host is told", () => {
     assert.equal(nothing.path, "/works");
   });
 
-  test("an entry with a path is for what lies at or below it", async () => {
+  test("an entry with a path applies at and below the path", async () => {
     const some = await callerIdentity();
     const isTold = (path: string) => some.apply(request("https://part.example", path)).path !== path;
     for (const path of ["/api", "/api?x", "/api/", "/api/v1?x=/"]) assert.ok(isTold(path), path);
@@ -112,14 +112,14 @@ describe("what a host is told", () => {
       assert.ok(!isTold(path), path);
   });
 
-  test("a spelling of the host changes nothing", async () => {
+  test("the spelling of the host does not matter", async () => {
     const some = await callerIdentity();
     for (const origin of ["https://API.example.org", "https://api.example.org.", "https://api.example.org:443"])
       assert.ok(some.apply(request(origin)).path.includes("api_key="), origin);
   });
 });
 
-describe("nobody else is told", () => {
+describe("other hosts", () => {
   test("no other host, subdomain, parent, look-alike or proxy gets anything but the User-Agent", async () => {
     const some = await callerIdentity();
     for (const origin of [
@@ -143,7 +143,7 @@ describe("nobody else is told", () => {
     assert.deepEqual(proxied.headers, ["user-agent", agent]);
   });
 
-  test("for each shipped host, neither its subdomains nor its parent are told", async () => {
+  test("for each shipped host, neither its subdomains nor its parent get its fields", async () => {
     const anyKey = new Proxy({}, { get: (_, name) => (String(name).startsWith("DOCSTOKG_") ? undefined : "key") });
     const identities = await loadIdentities({ mailto, env: anyKey });
     const some = new CallerIdentity({ identities, version: "0.1.0" });
@@ -158,7 +158,7 @@ describe("nobody else is told", () => {
     }
   });
 
-  test("keys and constants go over https only, an address over http too", async () => {
+  test("keys and constants are sent over https only, an address over http too", async () => {
     const some = await callerIdentity();
     const plain = some.apply(request("http://api.example.org"));
     assert.equal(plain.path, "/works?mailto=you%40example.org");
@@ -167,7 +167,7 @@ describe("nobody else is told", () => {
     assert.equal(some.apply(request("https://const.example")).path, "/works?source=constant");
   });
 
-  test("keys go to the standard port, or to the one that the policy names", async () => {
+  test("keys are sent to the standard port, or to the one that the policy names", async () => {
     const some = await callerIdentity();
     const token = (origin: string) => fields(some.apply(request(origin)).headers)["x-token"];
     assert.equal(token("https://api.example.org:8443"), undefined);
@@ -175,13 +175,13 @@ describe("nobody else is told", () => {
     assert.equal(token("http://port.example:8443"), undefined);
   });
 
-  test("on this machine keys go over http as well, at any port", async () => {
+  test("to this machine keys are sent over http too, at any port", async () => {
     const some = await callerIdentity();
     for (const origin of ["http://localhost:3000", "http://127.0.0.1:3000", "http://[::1]:3000", "https://localhost"])
       assert.equal(fields(some.apply(request(origin)).headers)["x-token"], env.A_TOKEN, origin);
   });
 
-  test("more origins than are remembered change nothing", async () => {
+  test("more origins than the limit of the memory change nothing", async () => {
     const some = await callerIdentity();
     for (let index = 0; index < 3000; index += 1) some.apply(request(`https://h${index}.example`));
     assert.ok(some.apply(request("https://api.example.org")).path.includes("api_key="));
@@ -195,7 +195,7 @@ describe("redirects", () => {
     return { status, statusText: "", headers, rawHeaders: [] };
   };
 
-  test("what we had added is taken out of a Location, and nothing else is touched", async () => {
+  test("added fields are removed from a Location, and nothing else is changed", async () => {
     const some = await callerIdentity();
     const before = request("https://api.example.org", "/works?a=1");
     const after = some.apply(before);
@@ -209,7 +209,7 @@ describe("redirects", () => {
     }
   });
 
-  test("a key is found under another name, inside another URL, and when it came from a header", async () => {
+  test("a key is found under another name, inside a nested URL, and when it was sent as a header", async () => {
     const some = await callerIdentity({ env: { A_KEY: "0123456789abcdef/", A_TOKEN: "t0ken-of-ours" } });
     const given = request("https://api.example.org");
     const clean = (query: string) => some.scrub(head(`https://cdn.example/?x=1&${query}`), given).headers["location"];
@@ -223,7 +223,7 @@ describe("redirects", () => {
       assert.equal(clean(query), "https://cdn.example/?x=1", query);
   });
 
-  test("the next hop to the same host is told again, another one is not", async () => {
+  test("the next hop to the same host gets the fields again, another host does not", async () => {
     const some = await callerIdentity();
     const first = some.apply(request("https://api.example.org"));
     const { location } = some.scrub(head(`https://api.example.org/v2?b=2&api_key=${encodedKey}`), first).headers;
@@ -233,7 +233,7 @@ describe("redirects", () => {
     assert.equal(some.apply(request("https://cdn.example", `${pathname}${search}`)).path, "/v2?b=2");
   });
 
-  test("the head itself comes back when there is nothing of ours in it", async () => {
+  test("the head is returned unchanged when it contains no added field", async () => {
     const some = await callerIdentity();
     const echo = `https://cdn.example/?api_key=${encodedKey}`;
     const ourHost = request("https://api.example.org");
@@ -249,7 +249,7 @@ describe("redirects", () => {
       assert.equal(some.scrub(answer, given), answer);
   });
 
-  test("fields beside the Location stay, and the raw ones agree with them", async () => {
+  test("headers other than Location stay, and the raw headers match", async () => {
     const some = await callerIdentity();
     const answer = head([`https://a.example/?api_key=${encodedKey}`, "https://b.example/"]);
     const clean = some.scrub(answer, request("https://api.example.org"));
@@ -258,7 +258,7 @@ describe("redirects", () => {
     assert.equal(clean.status, 302);
   });
 
-  test("a short secret is looked for as a whole, so that it takes no other word with it", async () => {
+  test("a short secret is removed only when it is the whole value", async () => {
     const some = await callerIdentity({ env: { A_KEY: "ab" } });
     const clean = (query: string) =>
       some.scrub(head(`/?${query}`), request("https://api.example.org")).headers["location"];
@@ -273,7 +273,7 @@ describe("for any path", () => {
     })
     .map(parts => `/${parts.join("")}`);
 
-  test("what was there stays in front of what is added, and every parameter keeps its value", async () => {
+  test("the existing query stays before the added fields, and every parameter keeps its value", async () => {
     const some = await callerIdentity();
     fc.assert(
       fc.property(path, given => {
@@ -298,7 +298,7 @@ describe("for any path", () => {
     );
   });
 
-  test("telling twice is telling once, and scrubbing an echo gives back what was asked", async () => {
+  test("applying twice is the same as once, and scrubbing an echo restores the original", async () => {
     const some = await callerIdentity();
     fc.assert(
       fc.property(path, given => {
@@ -313,7 +313,7 @@ describe("for any path", () => {
   });
 });
 
-test("no inspection, serialisation or text of an identifier shows a value", async () => {
+test("printing or serialising an identity shows no value", async () => {
   const some = await callerIdentity();
   some.apply(request("https://api.example.org"));
   const shown = [inspect(some, { depth: 9, showHidden: true }), JSON.stringify(some), String(some)].join("\n");

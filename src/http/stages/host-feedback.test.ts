@@ -33,7 +33,7 @@ async function secure(t: TestContext) {
   return Object.assign(seen, { port });
 }
 
-test("a smaller limit that a server announces holds from then on, and is told", async t => {
+test("a stricter limit that a server announces applies from then on, and is reported", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) =>
     response
@@ -62,7 +62,7 @@ test("a smaller limit that a server announces holds from then on, and is told", 
   );
 });
 
-test("a quota that is spent holds the key until its reset, and nothing is learned from a stored answer", async t => {
+test("a quota of 0 holds the key until its reset, and stored responses do not change limits", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) =>
     response.writeHead(200, { ratelimit: "limit=100, remaining=0, reset=30", "cache-control": "max-age=600" }).end("x"),
@@ -92,7 +92,7 @@ test("a 429 although the limit was kept widens the guard", async t => {
   );
 });
 
-test("a status that an archive replays is not its own", async t => {
+test("a status that an archive replays is neutral for the archive", async t => {
   const server = await serve(t, (_, response) =>
     response.writeHead(503, { "memento-datetime": "Thu, 01 Jan 2015 00:00:00 GMT", "retry-after": "600" }).end(),
   );
@@ -102,7 +102,7 @@ test("a status that an archive replays is not its own", async t => {
   assert.equal(server.requests.length, 2);
 });
 
-test("artifacts are asked for and delivered as they are; everything else may be compressed on the way", async t => {
+test("artifacts are requested and delivered without compression; other responses may be compressed", async t => {
   const packed = gzipSync("hello");
   const server = await serve(t, (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(packed));
   const hub = await hubFor(t);
@@ -114,7 +114,7 @@ test("artifacts are asked for and delivered as they are; everything else may be 
   assert.match(server.requests[1]?.headers["accept-encoding"] ?? "", /gzip/);
 });
 
-test("HTTP/2 is spoken where it is offered, over one connection, and the gate caps what is under way", async t => {
+test("HTTP/2 is used where it is offered, over one connection, and the gate limits the requests in flight", async t => {
   const server = await secure(t);
   const hub = await hubFor(t, {
     cache: false,
@@ -134,7 +134,7 @@ test("HTTP/2 is spoken where it is offered, over one connection, and the gate ca
   assert.ok(server.most <= 7, `${server.most} at once`);
 });
 
-test("a host is told who calls, with its key, and another one that it redirects to is not", async t => {
+test("a host gets its key, and another host that it redirects to does not", async t => {
   const server = await secure(t);
   const other = await serve(t, (_, response) => response.end("other"));
   const hub = await createHub({
@@ -159,7 +159,7 @@ test("a host is told who calls, with its key, and another one that it redirects 
   assert.ok(!JSON.stringify([events, hub.snapshot()]).includes("s3cret-key"));
 });
 
-test("a hub for programs refuses private addresses, at every hop, without counting it against the host", async t => {
+test("allowPrivate: false refuses private addresses at every hop, without a failure of the host", async t => {
   const server = await serve(t, (request, response) => {
     if (request.url === "/start") response.writeHead(302, { location: `http://localhost:${server.port}/end` }).end();
     else response.end("reached");

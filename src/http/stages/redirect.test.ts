@@ -6,7 +6,7 @@ import { FakeWire } from "../../../test/http/wires.ts";
 import { RedirectError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
-test("each hop is charged to its own host: when the second fails, only the second is cut off", async t => {
+test("each hop uses the limits of its own host: when the second fails, only its circuit opens", async t => {
   const far = await serve(t, (_, response) => response.writeHead(503).end("down"));
   const near = await serve(t, (_, response) =>
     response.writeHead(302, { location: `http://far.example:${far.port}/file` }).end(),
@@ -25,7 +25,7 @@ test("each hop is charged to its own host: when the second fails, only the secon
   assert.equal(near.requests.length, 5);
 });
 
-test("across origins no credentials go along, in whichever field; on the same origin they do", async t => {
+test("credentials in any header are not sent to another origin, but are on the same origin", async t => {
   const far = await serve(t, (_, response) => response.end("there"));
   const near = await serve(t, (request, response) => {
     if (request.url === "/start") response.writeHead(301, { location: "/middle" }).end();
@@ -51,7 +51,7 @@ test("across origins no credentials go along, in whichever field; on the same or
   assert.equal(rest["crossref-plus-api-token"], undefined);
 });
 
-test("a loop is found out, and a chain has an end", async t => {
+test("a redirect loop and too many redirects are errors", async t => {
   const server = await serve(t, (request, response) => {
     const number = Number(request.url?.slice(1)) || 0;
     response.writeHead(302, { location: request.url === "/loop" ? "/loop" : `/${number + 1}` }).end();
@@ -64,13 +64,13 @@ test("a loop is found out, and a chain has an end", async t => {
   assert.equal(hub.snapshot().inFlight, 0);
 });
 
-test("without being told to, request does not follow", async t => {
+test("hub.request follows no redirect without maxRedirections", async t => {
   const server = await serve(t, (_, response) => response.writeHead(302, { location: "/x" }).end());
   const hub = await hubFor(t);
   assert.equal((await hub.request(server.origin)).statusCode, 302);
 });
 
-test("a POST becomes a GET by 302 and 303, and stays a POST by 307, with its body", async t => {
+test("a POST becomes a GET after 302 and 303, and stays a POST with its body after 307", async t => {
   const bodies: string[] = [];
   const server = await serve(t, (request, response) => {
     let body = "";
@@ -90,13 +90,13 @@ test("a POST becomes a GET by 302 and 303, and stays a POST by 307, with its bod
   assert.deepEqual(bodies, ["POST x a/b", "GET", "POST x a/b", "GET", "POST x a/b", "POST x a/b"]);
 });
 
-test("a redirect to what is not the web is an error", async t => {
+test("a redirect to a URL that is not http or https is an error", async t => {
   const server = await serve(t, (_, response) => response.writeHead(302, { location: "file:///etc/passwd" }).end());
   const hub = await hubFor(t);
   await assert.rejects(hub.request(server.origin, { maxRedirections: 2 }), RedirectError);
 });
 
-test("a redirect is stored like any answer, and its page is dropped without holding anything", async t => {
+test("a redirect is stored like any response, and its body is discarded without holding a slot", async t => {
   const server = await serve(t, (request, response) => {
     if (request.url === "/start")
       response.writeHead(301, { location: "/end", "cache-control": "max-age=60" }).end("x".repeat(30_000));
@@ -115,7 +115,7 @@ test("a redirect is stored like any answer, and its page is dropped without hold
   assert.equal(only(events, "http_request").length, 2);
 });
 
-test("a redirect with an endless page of its own is followed all the same", async t => {
+test("a redirect with an endless body is followed", async t => {
   const server = await serve(t, (request, response) => {
     if (request.url === "/end") {
       response.end("there");
@@ -133,7 +133,7 @@ test("a redirect with an endless page of its own is followed all the same", asyn
   assert.equal(await body.text(), "there");
 });
 
-test("a hop waits at the gate of its own host, and an abort reaches it there", async t => {
+test("a hop waits in the queue of its own host, and can be aborted there", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) => {
     if (request.url === "/start") response.writeHead(302, { location: "/end" }).end();

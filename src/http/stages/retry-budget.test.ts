@@ -13,13 +13,13 @@ test("a host that was never called has three retries, then one for every five ca
   assert.equal(budget.spend("a.example"), true);
 });
 
-test("hosts have budgets of their own", () => {
+test("each host has its own retry budget", () => {
   const budget = new RetryBudget();
   while (budget.spend("a.example"));
   assert.equal(budget.spend("b.example"), true);
 });
 
-test("in any stretch of calls and failures the attempts stay within 1.2 times the calls plus 3", () => {
+test("in any sequence of calls and failures the attempts stay within 1.2 times the calls plus 3", () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 300 }), wantsRetry => {
       const budget = new RetryBudget();

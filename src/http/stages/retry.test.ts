@@ -13,7 +13,7 @@ const unlucky = () => 0.999_999_999;
 /** One request per second; further ones are refused. */
 const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
 
-test("a 429 with Retry-After: 1 and then a 200 take one second, two tokens, and nobody sees the 429", async t => {
+test("a 429 with Retry-After: 1 and then a 200 take one second and two rate-limit units, and the caller gets the 200", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response, number) => {
     if (number === 1) response.writeHead(429, { "retry-after": "1" }).end("slow down");
@@ -42,7 +42,7 @@ test("a 429 with Retry-After: 1 and then a 200 take one second, two tokens, and 
   );
 });
 
-test("pauses grow with each failure, and the last answer is handed over as it came", async t => {
+test("delays grow with each failure, and the caller gets the last response unchanged", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response, number) => response.writeHead(500).end(`failure ${number}`));
   const hub = await hubFor(t, {
@@ -69,7 +69,7 @@ test("pauses grow with each failure, and the last answer is handed over as it ca
   );
 });
 
-test("a connection that is reset is tried again", async t => {
+test("a request is retried after a connection reset", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response, number) => {
     if (number === 1) request.socket.resetAndDestroy();
@@ -83,7 +83,7 @@ test("a connection that is reset is tried again", async t => {
   assert.equal(await (await answer).text(), "ok");
 });
 
-test("a Retry-After beyond the deadline is not waited for: the 429 is the answer, at once", async t => {
+test("with a Retry-After beyond the deadline the caller gets the 429 at once", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "121" }).end("later"));
   const hub = await hubFor(t, { time });
@@ -93,7 +93,7 @@ test("a Retry-After beyond the deadline is not waited for: the 429 is the answer
   assert.equal(server.requests.length, 1);
 });
 
-test("a Retry-After above the cap of cooldowns is still never cut short", async t => {
+test("a Retry-After above retry_after_cap_s is still obeyed completely", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response, number) => {
     if (number === 1) response.writeHead(503, { "retry-after": "2000" }).end();
@@ -109,7 +109,7 @@ test("a Retry-After above the cap of cooldowns is still never cut short", async 
   assert.equal((await answer).status, 200);
 });
 
-test("our own refusals are never tried again, whether by the limiter or by the breaker", async t => {
+test("refusals by the limiter or the breaker are never retried", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t, {
@@ -133,7 +133,7 @@ test("our own refusals are never tried again, whether by the limiter or by the b
   assert.deepEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 });
 });
 
-test("when the failures of a call have opened the circuit, it gets its last answer and does not wait for the circuit", async t => {
+test("when its failures open the circuit, a call gets its last response and does not wait for the circuit", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.writeHead(503).end("down"));
   const hub = await hubFor(t, { time, random: () => 0, breakers: { defaults: { fail_max: 2 } } });
@@ -171,7 +171,7 @@ test("in an outage the attempts stay within 1.2 times the calls plus 3", async t
   assert.ok(server.requests.length >= 1.2 * calls, `${server.requests.length} attempts`);
 });
 
-test("what is not safe to repeat is sent once, unless its caller says that it is", async t => {
+test("a request that is not idempotent is sent once, unless its caller marks it idempotent", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response) => request.resume().on("end", () => response.writeHead(500).end()));
   const hub = await hubFor(t, { time, random: () => 0 });
@@ -190,7 +190,7 @@ test("what is not safe to repeat is sent once, unless its caller says that it is
   assert.equal(server.requests.length, 5);
 });
 
-test("a body that can be read only once is sent only once", async t => {
+test("a request with a stream body is sent once", async t => {
   const server = await serve(t, (request, response) => request.resume().on("end", () => response.writeHead(500).end()));
   const hub = await hubFor(t);
   const { statusCode } = await hub.request(server.origin, {
@@ -202,7 +202,7 @@ test("a body that can be read only once is sent only once", async t => {
   assert.equal(server.requests.length, 1);
 });
 
-test("between two attempts neither a slot nor a connection is held", async t => {
+test("between two attempts no slot and no connection is held", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response, number) => {
     if (number === 1) response.writeHead(503).end("x".repeat(10_000));
@@ -241,7 +241,7 @@ test("an abort between two attempts ends the call and leaves no timer", async t 
   assert.equal(server.requests.length, 1);
 });
 
-test("a call that waits out its Retry-After gets the 429 it had when the circuit opens meanwhile", async t => {
+test("a call that waits for its Retry-After gets its 429 when the circuit opens meanwhile", async t => {
   const time = new FakeTime();
   const failing: (() => unknown)[] = [];
   const server = await serve(t, (request, response) => {
@@ -270,7 +270,7 @@ test("a call that waits out its Retry-After gets the 429 it had when the circuit
   assert.equal(server.requests.length, 3);
 });
 
-test("a burst of 429s that were under way together is one failure, not one for each", async t => {
+test("429 responses to requests that were in flight together are one failure", async t => {
   const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
   const hub = await hubFor(t, { retry: false, cache: false, breakers: { defaults: { fail_max: 3 } } });
   await Promise.all(Array.from({ length: 8 }, () => hub.request(server.origin)));

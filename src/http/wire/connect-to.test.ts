@@ -22,7 +22,7 @@ const dials: readonly (readonly [entry: string, asked: readonly [string, number]
 ];
 
 for (const [entry, [hostname, port], dialled] of dials) {
-  test(`with ${entry} who wants ${hostname} at ${port} gets ${dialled ?? "what he asked for"}`, () => {
+  test(`with ${entry}, ${hostname}:${port} is connected to ${dialled ?? "the requested host"}`, () => {
     const target = new ConnectTo([entry]).target(hostname, port);
     assert.equal(target && `${target.hostname} ${target.port}`, dialled);
   });
@@ -35,13 +35,13 @@ test("the first entry that matches decides", () => {
   assert.equal(mappings.target("b.example", 80)?.port, 3);
 });
 
-test("an entry vouches for the host that it names, not for the one it leaves as it is", () => {
+test("an entry allows a private address only when it names the address", () => {
   assert.equal(new ConnectTo(["a.example:80:10.0.0.7:80"]).target("a.example", 80)?.isNamed, true);
   assert.equal(new ConnectTo(["10.0.0.7:80:10.0.0.7:80"]).target("10.0.0.7", 80)?.isNamed, true);
   assert.equal(new ConnectTo([":::8080"]).target("a.example", 80)?.isNamed, false);
 });
 
-test("without entries nobody is sent elsewhere", () => {
+test("without entries every host is connected to itself", () => {
   assert.equal(new ConnectTo([]).target("example.org", 80), undefined);
 });
 

@@ -65,7 +65,7 @@ test("the neighbours of the special ranges are public", () => {
   for (const address of [...publicIpv4, ...publicIpv6]) assert.equal(isPrivateAddress(address), false, address);
 });
 
-test("an address that embeds an IPv4 address is judged by it, however it is written", () => {
+test("an address that embeds an IPv4 address is private when that one is, however it is written", () => {
   for (const address of ["::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:FFFF:10.0.0.7", "64:ff9b::a9fe:a9fe"]) {
     assert.equal(isPrivateAddress(address), true, address);
   }
@@ -81,7 +81,7 @@ test("an address that embeds an IPv4 address is judged by it, however it is writ
   );
 });
 
-test("the verdict on an IPv6 address is the same in every spelling", () => {
+test("the result for an IPv6 address is the same in every spelling", () => {
   fc.assert(
     fc.property(fc.ipV6(), address => {
       const compressed = new URL(`http://[${address}]`).hostname.slice(1, -1);
@@ -91,13 +91,13 @@ test("the verdict on an IPv6 address is the same in every spelling", () => {
   );
 });
 
-test("the zone of an address changes nothing", () => {
+test("the zone of an address is ignored", () => {
   assert.equal(isPrivateAddress("fe80::1%eth0"), true);
   assert.equal(isPrivateAddress("::ffff:127.0.0.1%1"), true);
   assert.equal(isPrivateAddress("2606:4700:4700::1111%eth0"), false);
 });
 
-test("what is not an address counts as private", () => {
+test("a text that is not an address counts as private", () => {
   for (const text of [
     "",
     "example.org",

@@ -122,12 +122,12 @@ function refusal(host: string, address: string): (error: unknown) => true {
   };
 }
 
-test("a literal private address is reached where private addresses are allowed", async t => {
+test("a private address in a URL is connected to when private addresses are allowed", async t => {
   const { port } = await plainServer(t);
   assert.equal(await textOf(wire(t, { allowPrivate: true }), `http://127.0.0.1:${port}/`), `127.0.0.1:${port}`);
 });
 
-test("a literal private address is refused and never dialled where they are not", async t => {
+test("a private address in a URL is refused, without a connection, when they are not", async t => {
   const { port, sockets } = await plainServer(t);
   const agent = wire(t);
   await assert.rejects(request(`http://127.0.0.1:${port}/`, { dispatcher: agent }), refusal("127.0.0.1", "127.0.0.1"));
@@ -143,7 +143,7 @@ test("a literal private address is refused and never dialled where they are not"
   assert.equal(sockets.length, 0);
 });
 
-test("a Host header does not talk a private address past the guard", async t => {
+test("a Host header does not get around the check for private addresses", async t => {
   const { port, sockets } = await plainServer(t);
   await assert.rejects(
     request(`http://127.0.0.1:${port}/`, { dispatcher: wire(t), headers: { host: "example.org" } }),
@@ -163,7 +163,7 @@ const privateAnswers: readonly (readonly [what: string, addresses: readonly stri
 
 for (const protocol of ["http", "https"]) {
   for (const [what, addresses, refused] of privateAnswers) {
-    test(`${protocol} to a name that resolves to ${what} is refused, and nobody is dialled`, async t => {
+    test(`${protocol} to a name that resolves to ${what} is refused without a connection`, async t => {
       const { port, sockets } = await plainServer(t);
       const lookup = fakeLookup(...addresses);
       await assert.rejects(
@@ -176,7 +176,7 @@ for (const protocol of ["http", "https"]) {
   }
 }
 
-test("the guard sees every address also where only one would be dialled", async t => {
+test("every address of a name is checked, also when only one would be connected to", async t => {
   const before = getDefaultAutoSelectFamily();
   t.after(() => setDefaultAutoSelectFamily(before));
   setDefaultAutoSelectFamily(false);
@@ -191,7 +191,7 @@ test("the guard sees every address also where only one would be dialled", async 
   assert.equal(sockets.length, 1);
 });
 
-test("a lookup that answers with a single address, whatever was asked, is guarded too", async t => {
+test("the result of a lookup that returns a single address is checked too", async t => {
   const single: LookupFunction = (_hostname, _options, callback) => callback(null, "10.0.0.7", 4);
   await assert.rejects(
     request("http://internal.example/", { dispatcher: wire(t, { lookup: single }) }),
@@ -199,7 +199,7 @@ test("a lookup that answers with a single address, whatever was asked, is guarde
   );
 });
 
-test("a failure of the lookup arrives as it is", async t => {
+test("an error of the lookup is passed on unchanged", async t => {
   const failure = Object.assign(new Error("getaddrinfo ENOTFOUND nowhere.example"), { code: "ENOTFOUND" });
   const failing: LookupFunction = (_hostname, _options, callback) => callback(failure, []);
   await assert.rejects(
@@ -221,7 +221,7 @@ test("fetch rejects with the refusal as its cause", async t => {
   );
 });
 
-test("a redirect to a private address is refused at its hop", async t => {
+test("a redirect to a private address is refused", async t => {
   const { port, sockets } = await plainServer(t, ({ headers, url }, response) => {
     if (url === "/") response.writeHead(302, { location: `http://127.0.0.1:${port}/secret`, connection: "close" });
     response.end(headers.host);
@@ -233,7 +233,7 @@ test("a redirect to a private address is refused at its hop", async t => {
   assert.equal(sockets.length, 1);
 });
 
-test("each refused request is one attempt: neither a loop nor a pool stays behind", async t => {
+test("each refused request makes one attempt, and leaves no pool behind", async t => {
   for (const protocol of ["http", "https"]) {
     const lookup = fakeLookup("10.0.0.7");
     const agent = wire(t, { lookup });
@@ -250,7 +250,7 @@ test("each refused request is one attempt: neither a loop nor a pool stays behin
   }
 });
 
-test("a handler hears of a refusal once, after dispatch has returned", async t => {
+test("a handler gets a refusal once, after dispatch has returned", async t => {
   const agent = wire(t);
   const heard: string[] = [];
   const { promise, resolve } = Promise.withResolvers<Error>();
@@ -273,7 +273,7 @@ test("a handler hears of a refusal once, after dispatch has returned", async t =
   assert.deepEqual(heard, ["returned", "error"]);
 });
 
-test("a host that is mapped is reached elsewhere under its own name", async t => {
+test("a mapped host is connected to the other server under its own name", async t => {
   const { port } = await plainServer(t);
   const lookup = fakeLookup("203.0.113.1");
   const agent = wire(t, { lookup, connectTo: [`example.org:80:127.0.0.1:${port}`] });
@@ -287,7 +287,7 @@ test("a mapping may lead to a name, which may be private", async t => {
   assert.equal(await textOf(agent, "http://example.org/"), "example.org");
 });
 
-test("a mapping that changes the port alone does not vouch for the host", async t => {
+test("a mapping that changes only the port does not allow a private address", async t => {
   const { port, sockets } = await plainServer(t);
   const agent = wire(t, { lookup: fakeLookup("127.0.0.1"), connectTo: [`:80::${port}`] });
   await assert.rejects(request("http://example.org/", { dispatcher: agent }), refusal("example.org", "127.0.0.1"));
@@ -295,11 +295,11 @@ test("a mapping that changes the port alone does not vouch for the host", async 
   assert.equal(sockets.length, 0);
 });
 
-test("a wrong mapping is refused when the wire is made", () => {
+test("an invalid mapping is refused when the agent is created", () => {
   assert.throws(() => makeWire({ allowPrivate: false, connectTo: ["example.org"] }), RangeError);
 });
 
-test("an https host that is mapped keeps its TLS name, and HTTP/2 is spoken", async t => {
+test("a mapped https host keeps its TLS name and uses HTTP/2", async t => {
   const { port, sockets } = await secureServer(t);
   const agent = wire(t, { tls: { ca: cert }, connectTo: [`:443:127.0.0.1:${port}`] });
   for (const host of ["example.org", "api.example.org"]) {
@@ -308,13 +308,13 @@ test("an https host that is mapped keeps its TLS name, and HTTP/2 is spoken", as
   for (const socket of sockets) assert.equal(socket instanceof TLSSocket && socket.alpnProtocol, "h2");
 });
 
-test("HTTP/2 is spoken also where the server leaves the choice to the client", async t => {
+test("HTTP/2 is used when the server leaves the choice to the client", async t => {
   const { port } = await secureServer(t, { choose: ([first]) => first });
   const agent = wire(t, { tls: { ca: cert }, connectTo: [`example.org:443:127.0.0.1:${port}`] });
   assert.equal(JSON.parse(await textOf(agent, "https://example.org/")).version, "2.0");
 });
 
-test("HTTP/1.1 is spoken with a server that offers nothing else", async t => {
+test("HTTP/1.1 is used with a server that offers nothing else", async t => {
   const { port } = await secureServer(t, { choose: () => "http/1.1" });
   const agent = wire(t, { tls: { ca: cert }, connectTo: [`example.org:443:127.0.0.1:${port}`] });
   assert.deepEqual(JSON.parse(await textOf(agent, "https://example.org/")), {
@@ -324,7 +324,7 @@ test("HTTP/1.1 is spoken with a server that offers nothing else", async t => {
   });
 });
 
-test("a caller that knows HTTP/1.1 only, as Node's own fetch does, gets it", async t => {
+test("a caller that supports only HTTP/1.1, as Node's own fetch does, gets it", async t => {
   const { port } = await secureServer(t);
   const agent = wire(t, { tls: { ca: cert }, connectTo: [`example.org:443:127.0.0.1:${port}`] });
   const dispatcher = new Dispatcher1Wrapper(agent);
@@ -340,7 +340,7 @@ test("fifty requests at once to an HTTP/2 server share one connection", async t 
   assert.equal(sockets.length, 1);
 });
 
-test("a mapped server that cannot prove the name asked for is not believed", async t => {
+test("a mapped server without a certificate for the requested name is refused", async t => {
   const { port } = await secureServer(t);
   const agent = wire(t, { tls: { ca: cert }, connectTo: [`:443:127.0.0.1:${port}`] });
   for (const host of ["example.net", "192.0.2.2"]) {
@@ -348,13 +348,13 @@ test("a mapped server that cannot prove the name asked for is not believed", asy
   }
 });
 
-test("an address that is mapped is proved by the certificate for that address, not for the one dialled", async t => {
+test("for a mapped address the certificate must name the requested address, not the connected one", async t => {
   const { port } = await secureServer(t);
   const agent = wire(t, { tls: { ca: cert }, connectTo: [`192.0.2.1:443:127.0.0.1:${port}`] });
   assert.equal(JSON.parse(await textOf(agent, "https://192.0.2.1/")).host, "192.0.2.1");
 });
 
-test("a certificate of nobody known is not believed", async t => {
+test("a certificate of an unknown authority is refused", async t => {
   const { port } = await secureServer(t);
   const agent = wire(t, { connectTo: [`:443:127.0.0.1:${port}`] });
   await assert.rejects(request("https://example.org/", { dispatcher: agent }), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
@@ -378,7 +378,7 @@ test("an origin whose connections are closed is forgotten", async t => {
   assert.deepEqual(agent.stats, {});
 });
 
-test("a server that says nothing is given up after the time for headers", async t => {
+test("a silent server fails after headersTimeoutMs", async t => {
   const { port } = await plainServer(t, () => undefined);
   const agent = wire(t, { allowPrivate: true, headersTimeoutMs: 50 });
   await assert.rejects(request(`http://127.0.0.1:${port}/`, { dispatcher: agent }), {
@@ -386,7 +386,7 @@ test("a server that says nothing is given up after the time for headers", async 
   });
 });
 
-test("a body that stops is given up after the time for bodies", async t => {
+test("a body that stops fails after bodyTimeoutMs", async t => {
   const { port } = await plainServer(t, (_asked, response) => {
     response.write("half");
   });
@@ -394,12 +394,12 @@ test("a body that stops is given up after the time for bodies", async t => {
   await assert.rejects(textOf(agent, `http://127.0.0.1:${port}/`), { code: "UND_ERR_BODY_TIMEOUT" });
 });
 
-test("a name that never resolves is given up after the time for connecting", async t => {
+test("a lookup that never ends fails after connectTimeoutMs", async t => {
   const agent = wire(t, { lookup: () => undefined, connectTimeoutMs: 50 });
   await assert.rejects(request("http://slow.example/", { dispatcher: agent }), { code: "UND_ERR_CONNECT_TIMEOUT" });
 });
 
-test("requests to an https host that does not answer time out together, not one after another", async t => {
+test("requests to a silent https host time out together, not one after another", async t => {
   const silent = await listen(t, createTcpServer(), "connection");
   const wire = makeWire({ allowPrivate: true, connectTimeoutMs: 500 });
   t.after(() => wire.destroy());

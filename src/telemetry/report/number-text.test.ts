@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clockOf, countOf, durationOf, momentOf, percentOf, plainText } from "./number-text.ts";
 
-test("durations are as long as they must be, and never say 60 of anything", () => {
+test("durations use two units at most, and never 60 of a unit", () => {
   const said = [
     [0, "0 ms"],
     [0.25, "0.3 ms"],
@@ -24,7 +24,7 @@ test("durations are as long as they must be, and never say 60 of anything", () =
   for (const [ms, words] of said) assert.equal(durationOf(ms), words, String(ms));
 });
 
-test("shares keep the digits that tell them from nothing", () => {
+test("small percentages keep their significant digits", () => {
   assert.deepEqual([0, 0.0004, 0.0123, 0.09, 0.5, 1].map(percentOf), [
     "0 %",
     "0.04 %",
@@ -36,7 +36,7 @@ test("shares keep the digits that tell them from nothing", () => {
   assert.equal(countOf(1_234_567), "1,234,567");
 });
 
-test("moments are UTC, clocks as fine as their steps, and a mad time is no crash", () => {
+test("times are UTC, with the precision of the steps, and an invalid time does not throw", () => {
   const ms = Date.UTC(2026, 10, 16, 2, 3, 4, 5);
   assert.equal(momentOf(ms), "2026-11-16 02:03:04");
   assert.deepEqual(
@@ -46,6 +46,6 @@ test("moments are UTC, clocks as fine as their steps, and a mad time is no crash
   assert.match(momentOf(1e300), /^\+275760-09-13/);
 });
 
-test("what moves a cursor or turns text around is a dot", () => {
+test("control and direction characters are replaced by a dot", () => {
   assert.equal(plainText("a\u001b[1mb\u202ec\nd"), "a·[1mb·c·d");
 });

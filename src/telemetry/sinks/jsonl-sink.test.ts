@@ -17,7 +17,7 @@ async function readAll(file: string, runId?: string) {
   return { events, skipped };
 }
 
-test("each event is a line of JSON, and is read back as it was", async t => {
+test("each event is a line of JSON, and is read back unchanged", async t => {
   const file = join(folderFor(t), "deep", "telemetry.jsonl");
   const sink = await jsonlSink(file);
   const events = [call(0, "a.example"), acquire(1, "a.example", "granted"), at(2, "store_back", {})];
@@ -31,7 +31,7 @@ test("each event is a line of JSON, and is read back as it was", async t => {
   assert.equal(skipped.unreadable, 0);
 });
 
-test("a file that has grown too long is put aside, and only so many are kept", async t => {
+test("a file that is too large is rotated, and only `keep` files are kept", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   const sink = await jsonlSink(file, { maxBytes: 1024, keep: 2 });
   for (let i = 0; i < 12; i += 1) {
@@ -52,7 +52,7 @@ test("a file that has grown too long is put aside, and only so many are kept", a
   assert.ok(events.length > 4 && events.length < 24);
 });
 
-test("two processes' sinks on one file lose nothing when it is put aside", async t => {
+test("two sinks on one file lose nothing when it is rotated", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   const sinks = [
     await jsonlSink(file, { maxBytes: 2048, keep: 100 }),
@@ -66,7 +66,7 @@ test("two processes' sinks on one file lose nothing when it is put aside", async
   assert.equal((await readAll(file)).events.length, 200);
 });
 
-test("a file that somebody has moved or deleted is made anew, and only what was in it is gone", async t => {
+test("a file that was moved or deleted is created again", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   const sink = await jsonlSink(file);
   sink.take(call(0, "a.example"));
@@ -77,7 +77,7 @@ test("a file that somebody has moved or deleted is made anew, and only what was 
   assert.equal((await readAll(file)).events.length, 1);
 });
 
-test("a line that was torn by a kill is ended, counted when it is read, and costs no other line", async t => {
+test("a line that was cut by a kill is ended by the next write, counted as unreadable, and affects no other line", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   writeFileSync(file, `${JSON.stringify(call(0, "a.example"))}\n{"ts":17000,"event_type":"http_req`);
   const sink = await jsonlSink(file);
@@ -91,7 +91,7 @@ test("a line that was torn by a kill is ended, counted when it is read, and cost
   assert.equal(skipped.unreadable, 1);
 });
 
-test("a process that is killed leaves whole lines, but for the last", async t => {
+test("a killed process leaves complete lines, except for the last", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   const script = `
     import { jsonlSink } from ${JSON.stringify(import.meta.resolve("./jsonl-sink.ts"))};
@@ -109,7 +109,7 @@ test("a process that is killed leaves whole lines, but for the last", async t =>
   assert.ok(skipped.unreadable <= 1);
 });
 
-test("what is no event of ours is tolerated and counted, whatever it is", async t => {
+test("lines that are not events are skipped and counted", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   const envelope = { ts: 1, run_id: RUN, config_hash: "" };
   const lines = [
@@ -139,7 +139,7 @@ test("what is no event of ours is tolerated and counted, whatever it is", async 
   );
 });
 
-test("runs that share a file are told apart, and the notes are those of the run that was read", async t => {
+test("runs in one file are read separately, and skipped events are counted for the run that was read", async t => {
   const file = join(folderFor(t), "telemetry.jsonl");
   const other = { ...call(5000, "b.example"), run_id: "run-2" };
   writeFileSync(
@@ -162,7 +162,7 @@ test("runs that share a file are told apart, and the notes are those of the run 
   assert.equal(opened.skipped.unknown.size, 1);
 });
 
-test("a place where no file can be is an error that names it, and options that make no sense are refused", async t => {
+test("a path that cannot be opened is an error that names it, and invalid options are refused", async t => {
   const folder = folderFor(t);
   writeFileSync(join(folder, "file"), "");
   await assert.rejects(jsonlSink(join(folder, "file", "telemetry.jsonl")), (error: unknown) => {

@@ -32,7 +32,7 @@ test("every table has a column for every field of its events", () => {
   }
 });
 
-test("an event of every type is read back as it was, in the order in which they happened", async t => {
+test("an event of every type is read back unchanged, in order", async t => {
   const file = join(folderFor(t), "telemetry.db");
   const sink = await sqliteSink(file);
   const sameTime = [at(99, "store_back", {}), call(99, "a.example"), acquire(99, "a.example", "granted")];
@@ -48,7 +48,7 @@ test("an event of every type is read back as it was, in the order in which they 
   );
 });
 
-test("the named tables can be asked with plain SQL, and closing leaves the summary", async t => {
+test("the tables can be read with plain SQL, and closing writes the summary", async t => {
   const file = join(folderFor(t), "telemetry.db");
   const sink = await sqliteSink(file);
   const events = [
@@ -74,7 +74,7 @@ test("the named tables can be asked with plain SQL, and closing leaves the summa
   );
 });
 
-test("while another process holds the file nobody waits, and everything is written once it is free", async t => {
+test("while another process has the file locked the event loop does not wait, and everything is written later", async t => {
   const file = join(folderFor(t), "telemetry.db");
   const sink = await sqliteSink(file, { delayMs: 0 });
   const other = new DatabaseSync(file);
@@ -106,7 +106,7 @@ test("two sinks share one file", async t => {
   ]);
 });
 
-test("a database of another program is left alone, by the sink and by the report", async t => {
+test("a database of another program is not changed by the sink or the report", async t => {
   const file = join(folderFor(t), "other.db");
   const db = new DatabaseSync(file);
   db.exec("CREATE TABLE mine (x)");
@@ -118,7 +118,7 @@ test("a database of another program is left alone, by the sink and by the report
   );
 });
 
-test("rows that a newer version or somebody else has written are skipped and counted", async t => {
+test("rows of a newer version or another program are skipped and counted", async t => {
   const file = join(folderFor(t), "telemetry.db");
   const sink = await sqliteSink(file);
   sink.take(call(0, "a.example"));
@@ -134,7 +134,7 @@ test("rows that a newer version or somebody else has written are skipped and cou
   assert.deepEqual([opened.skipped.unreadable, [...opened.skipped.unknown]], [1, [["from_the_future", 1]]]);
 });
 
-test("a folder without telemetry, and a file that is not there, are errors that say what would be valid", async t => {
+test("a folder without telemetry and a missing file are errors that name what was expected", async t => {
   const folder = folderFor(t);
   await assert.rejects(
     openTelemetryFile(folder),

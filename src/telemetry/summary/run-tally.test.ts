@@ -8,7 +8,7 @@ import { RunTally, summarize } from "./run-tally.ts";
 const HOUR_MS = 3_600_000;
 const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
 
-test("delays: nearest rank by host and role, of the calls that were sent", async () => {
+test("delays: percentiles by nearest rank, per host and role, of the calls that were sent", async () => {
   const events = [
     // 1 to 20 in no order, and a hit that never came to the gate.
     ...[7, 3, 20, 1, 15, 9, 2, 18, 11, 5, 14, 8, 19, 4, 12, 10, 17, 6, 16, 13].map((delay, index) =>
@@ -41,7 +41,7 @@ test("delays: nearest rank by host and role, of the calls that were sent", async
   assert.deepEqual(topByDelay, [{ host: "a.example", value: 610 }]);
 });
 
-test("acquired against blocked, skipped HEADs, AIMD's multipliers, and who was blocked most", async () => {
+test("acquired and blocked requests, skipped HEADs, AIMD multipliers, and the keys with the most refusals", async () => {
   const events = [
     acquire(0, "a.example", "granted"),
     acquire(1, "a.example", "granted"),
@@ -77,7 +77,7 @@ test("acquired against blocked, skipped HEADs, AIMD's multipliers, and who was b
   ]);
 });
 
-test("429 and 503 out of all attempts, each answer counted once", async () => {
+test("429 and 503 as a share of all attempts, each response counted once", async () => {
   const failure = { host: "a.example", role: "metadata", retry_after_s: undefined } as const;
   const events = [
     // Three attempts: 429, 503, and an answer.
@@ -96,7 +96,7 @@ test("429 and 503 out of all attempts, each answer counted once", async () => {
   assert.deepEqual(outcomes, { answered: 2, cached: 0, throttled: 2, failed: 0, refused: 0 });
 });
 
-test("the cache's hit rate: what was answered without the network, out of all calls", async () => {
+test("cache hit rate: calls served without a request, as a share of all calls", async () => {
   const events = [
     call(0, "a.example"),
     call(1, "a.example", { from_cache: true, attempts: 0 }),
@@ -109,7 +109,7 @@ test("the cache's hit rate: what was answered without the network, out of all ca
   assert.equal(outcomes.cached, 4);
 });
 
-test("opens per hour and the mix of reasons; what lengthens a cooldown is no opening", async () => {
+test("openings per hour and by reason; an extended cooldown is not an opening", async () => {
   const cooled = (ms: number, untilMs: number, reason: "retry-after" | "rolling-window" | "cli-open:x") =>
     at(ms, "breaker_cooldown_set", { host: "a.example", until: START_MS + untilMs, reason });
   const events = [
@@ -130,7 +130,7 @@ test("opens per hour and the mix of reasons; what lengthens a cooldown is no ope
   assert.deepEqual(breaker.opensByReason, { failures: 2, "retry-after": 1, "rolling-window": 1, "cli-open": 1 });
 });
 
-test("time saved: for each refused call what an attempt takes, or what was left of the break", async () => {
+test("time saved: the mean duration of an attempt for each refused call, or the remaining open time", async () => {
   const refused = (ms: number, host: string, remainingMs: number) =>
     call(ms, host, {
       status: undefined,
@@ -174,14 +174,14 @@ test("time saved: for each refused call what an attempt takes, or what was left 
   assert.deepEqual([breaker.denied, limiter.blocked, outcomes.refused], [4, 1, 4]);
 });
 
-test("without a hub the breakers' own refusals count", async () => {
+test("without a hub the refusals in breaker_before_call count", async () => {
   const ask = { host: "a.example", role: "metadata", resolver: undefined, state: "open", reason: "failures" } as const;
   const events = [1, 2, 3].map(ms => at(ms, "breaker_before_call", { ...ask, allowed: false, remaining_ms: 100 }));
   const { breaker } = await summarize(events, RUN);
   assert.deepEqual([breaker.denied, breaker.timeSavedMs], [3, 0]);
 });
 
-test("success after an opening: probes of circuits, and the first call after a cooldown", async () => {
+test("success after an opening: trial calls of circuits, and the first call after a cooldown", async () => {
   const of = { ...change, host: "a.example", role: "metadata" } as const;
   const result = { host: "b.example", role: "metadata", status: 200, retry_after_s: undefined } as const;
   const events = [
@@ -202,7 +202,7 @@ test("success after an opening: probes of circuits, and the first call after a c
   assert.deepEqual(breaker.afterOpen, { succeeded: 3, failed: 1, successRate: 0.75 });
 });
 
-test("no events make a summary of nothing, and dropped ones are said", async () => {
+test("a run without events has an empty summary, and dropped events are counted", async () => {
   const nothing = await summarize([], RUN);
   assert.deepEqual(
     [nothing.calls, nothing.durationMs, nothing.breaker.opensPerHour, nothing.cache.hitRate],
@@ -212,7 +212,7 @@ test("no events make a summary of nothing, and dropped ones are said", async () 
   assert.equal(lossy.dropped, 3);
 });
 
-test("percentiles are those of a sorted list, whatever the values and their order", () => {
+test("percentiles equal those of a sorted list, for any values in any order", () => {
   const values = fc.array(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e6, noNaN: true })), { minLength: 1 });
   fc.assert(
     fc.property(values, fc.double({ min: 0.01, max: 1, noNaN: true }), (list, share) => {
@@ -225,7 +225,7 @@ test("percentiles are those of a sorted list, whatever the values and their orde
   );
 });
 
-test("beyond 65,536 values percentiles are within one per cent, and memory no longer grows", () => {
+test("beyond 65,536 values percentiles are accurate to 1 %, and memory stops growing", () => {
   const distribution = new Distribution();
   const values = Array.from({ length: 200_000 }, (_, index) => 1 + ((index * 7919) % 200_000) / 10);
   for (const value of values) distribution.add(value);
@@ -240,7 +240,7 @@ test("beyond 65,536 values percentiles are within one per cent, and memory no lo
   assert.equal(distribution.max, sorted.at(-1));
 });
 
-test("the timeline keeps every call and the longest wait when steps are joined, however long the run is", () => {
+test("the timeline keeps every call and the longest wait when steps are merged", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 50_000_000 }), { minLength: 1, maxLength: 200 }), times => {
       const tally = new RunTally(RUN);
@@ -257,7 +257,7 @@ test("the timeline keeps every call and the longest wait when steps are joined, 
   );
 });
 
-test("the timeline knows when a host was open, on trial and cooling", () => {
+test("the timeline has the periods in which a circuit was open or half-open, or a host in cooldown", () => {
   const of = { ...change, host: "a.example", role: "metadata" } as const;
   const tally = new RunTally(RUN);
   for (const event of [
@@ -281,7 +281,7 @@ test("the timeline knows when a host was open, on trial and cooling", () => {
   );
 });
 
-test("a million hosts are some thousand rows and one for the rest, and no call is lost", async () => {
+test("very many hosts make 20,000 rows and one for the rest, and no call is lost", async () => {
   function* crawl() {
     for (let i = 0; i < 60_000; i += 1) yield call(i, `host-${i}.example`);
   }
