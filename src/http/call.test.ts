@@ -30,7 +30,7 @@ test("a handler that pauses in onRequestStart gets no data before it resumes", a
   const hub = await hubFor(t, { time: new FakeTime(), cache: false });
   const { lines, controller } = dispatchActing(hub, server.origin, "start", own => own.pause());
   await until(() => lines.includes("head 200"));
-  // Whole, from the same server, and asked for later: what was not held back would be here by now.
+  // A later request to the same server has been answered: data that was not held back would have arrived.
   assert.equal(await (await hub.request(`${server.origin}/other`)).body.text(), "free");
   assert.deepEqual(lines, ["start", "head 200"]);
   controller()?.resume();

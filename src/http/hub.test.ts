@@ -110,7 +110,7 @@ test("a request of the hub over an open connection counts from when it was sent"
     limits: { defaults: { metadata: { rates: "2/SECOND", guard_ms: 0, max_delay_ms: 5000 } } },
   });
   await (await hub.request(server.origin)).body.text();
-  // undici takes a connection back a turn of the loop later.
+  // undici reuses a connection only in the next turn of the event loop.
   await new Promise(resolve => setImmediate(resolve));
   const silent = hub.request(`${server.origin}/silent`).catch(() => undefined);
   await until(() => server.requests.length === 2);
@@ -120,7 +120,7 @@ test("a request of the hub over an open connection counts from when it was sent"
   await time.advance(999);
   assert.equal(hub.snapshot().waiting, 2);
   await time.advance(1);
-  assert.equal(hub.snapshot().waiting, 0, "both windows have passed, and nobody waits for an answer");
+  assert.equal(hub.snapshot().waiting, 0, "both windows have passed, and no request is queued");
   await Promise.all(others);
   await hub.destroy();
   await silent;

@@ -21,15 +21,15 @@ for (const order of ["the first one first", "the last one first"]) {
       return [toOne, toTwo].map(events => only(events, "http_request").length);
     };
     const [leaveOne, leaveTwo] = [one.install(), two.install()];
-    assert.deepEqual(await passed(), [0, 1], "the last one has the place");
+    assert.deepEqual(await passed(), [0, 1], "the hub that was installed last gets the requests");
     const isLastFirst = order === "the last one first";
     const ways = isLastFirst ? [leaveTwo, leaveOne] : [leaveOne, leaveTwo];
     ways[0]?.();
     const after = isLastFirst ? [1, 1] : [0, 2];
-    assert.deepEqual(await passed(), after, "the other one has the place");
+    assert.deepEqual(await passed(), after, "the other hub gets the requests");
     ways[1]?.();
     assert.deepEqual(places(), [before, beforeOlder]);
-    assert.deepEqual(await passed(), after, "neither of them has it");
+    assert.deepEqual(await passed(), after, "no hub gets the requests");
   });
 }
 

@@ -11,11 +11,11 @@ import { systemTime } from "../time/system-time.ts";
 import { createHub } from "./create-hub.ts";
 import { Operator } from "./operator.ts";
 
-/** What a hub has heard a moment ago it need not ask again; on a machine as busy as can be, for so long. */
+/** A hub does not read the store again within this time; generous, for a busy machine. */
 const HEARD_MS = 450;
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
-/** A hub in a program that runs, and an operator who has nothing but the file. */
+/** A running hub, and an operator that shares only the store file with it. */
 async function startHubWithStore(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-operator-"));
   const store = `sqlite:${join(folder, "shared.db")}` as const;
@@ -51,7 +51,7 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   assert.equal(listed?.reason, "cli-open:maintenance");
   assert.equal((await operator.close("127.0.0.1")).state, "closed");
   await systemTime.sleep(HEARD_MS);
-  assert.equal((await hub.fetch(origin)).status, 200, "the next request goes through");
+  assert.equal((await hub.fetch(origin)).status, 200, "the next request is sent");
 });
 
 test("an operator sees the circuit that failures of a hub opened, and can close it", async t => {

@@ -30,7 +30,7 @@ const events: readonly TelemetryEvent[] = [
   call(1, host, { from_cache: true, attempts: 0, rate_delay_ms: 0 }),
   call(2, host, { status: 429, breaker_recorded: "failure", attempts: 2 }),
   call(3, host, { status: undefined, error: "DOCSTOKG_BREAKER_OPEN", attempts: 0, breaker_recorded: undefined }),
-  // A policy may call a 503 neutral; it is one nevertheless.
+  // A 503 is counted also when the policy makes it neutral.
   call(4, host, { status: 503, breaker_recorded: "neutral" }),
   at(5, "breaker_failure", { ...failure, status: 429 }),
   at(6, "breaker_failure", { ...failure, status: 429 }),
@@ -44,7 +44,7 @@ const events: readonly TelemetryEvent[] = [
   at(14, "breaker_state_change", { ...change, old: "closed", new: "open" }),
   at(15, "breaker_state_change", { ...change, old: "open", new: "half_open" }),
   at(16, "breaker_cooldown_set", { host, until: START_MS + 5000, reason: "retry-after" }),
-  // Only lengthens the one that runs.
+  // Extends the running cooldown.
   at(17, "breaker_cooldown_set", { host, until: START_MS + 6000, reason: "retry-after" }),
   at(6000, "breaker_cooldown_set", { host, until: START_MS + 9000, reason: "cli-open:somebody's words" }),
   at(6001, "telemetry_dropped", { sink: "jsonl", dropped: 4 }),

@@ -95,10 +95,10 @@ test("no secret of a URL or a header reaches a sink", () => {
   ];
   for (const message of messages) listener({ event_type: "cache_trouble", message });
   listener({ event_type: "breaker_cooldown_set", host: "a.example", until: 1, reason: "cli-open:token=hunter2" });
-  const told = JSON.stringify(sink.events);
-  assert.ok(!told.includes("hunter2") && !told.includes("aHVudGVyMg"), told);
-  assert.match(told, /redis:\/\/…@cache\.example\.org\/0 failed/);
-  assert.match(told, /q=1/);
+  const written = JSON.stringify(sink.events);
+  assert.ok(!written.includes("hunter2") && !written.includes("aHVudGVyMg"), written);
+  assert.match(written, /redis:\/\/…@cache\.example\.org\/0 failed/);
+  assert.match(written, /q=1/);
 });
 
 test("text without secrets is not changed", () => {
@@ -208,7 +208,7 @@ test("a sink that hangs delays no request: its queue is limited, and drops are c
   const kept = keepingSink();
   const { listener } = createTelemetry({ sinks: [sink, kept], runId: "r" });
   for (let i = 0; i < 1000; i += 1) listener(head);
-  // run_started and 299 others; then it is full.
+  // run_started and 299 other events; then the queue is full.
   assert.equal(sink.dropped, 701);
   assert.equal(kept.events.length, 1001);
   writer.release();
@@ -280,11 +280,11 @@ test("an event that is queued while a batch ends is written", async () => {
   sink.take(call(0, "a.example"));
   const flushed = sink.flush();
   first.reject(new Error("no"));
-  // Behind the sink's own step, and before whatever follows from it.
+  // After the sink has taken its batch, and before it looks at the queue again.
   queueMicrotask(() => sink.take(call(1, "a.example")));
   await flushed;
   await time.advance(50);
-  // The one that was lost, the one that came, and the notice of the loss.
+  // The lost event, the new event, and telemetry_dropped.
   assert.equal(written, 3);
   assert.equal(time.armedTimers, 0);
 });

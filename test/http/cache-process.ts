@@ -1,7 +1,7 @@
 /**
  * One of several processes on one cache, for `cache-processes.test.ts`.
  *
- *   share <file> <me> <processes> <entries>   stores its own entries, and leaves when it has found everybody's
+ *   share <file> <me> <processes> <entries>   stores its own entries, and exits when it has found those of all processes
  *   hammer <file>                             stores until it is killed
  */
 import { SqliteCache } from "../../src/http/cache/sqlite-cache.ts";
@@ -9,7 +9,7 @@ import { systemTime } from "../../src/time/system-time.ts";
 
 const [, , task = "", file = "", me = "0", processes = "1", entries = "0"] = process.argv;
 
-/** Starts everybody at the same moment, and by then everything is loaded. */
+/** All processes start at the same moment, after everything is loaded. */
 await new Promise<void>(resolve => {
   process.once("message", () => resolve());
   process.send?.("ready");
@@ -28,7 +28,7 @@ function urlOf(owner: string, entry: number): string {
   return `https://example.org/${owner}/${entry}`;
 }
 
-/** Found whole: never a head without its body, nor half of one. */
+/** A found response has its complete body. */
 function isFound(owner: string, entry: number): boolean {
   const [found] = cache.find(urlOf(owner, entry));
   const body = found?.body()?.toString();

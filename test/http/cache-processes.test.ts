@@ -17,7 +17,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Loaded and waiting for its start. */
+/** A process that is loaded and waits for its start. */
 async function started(...args: string[]): Promise<ChildProcess> {
   const child = fork(join(import.meta.dirname, "cache-process.ts"), args, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -27,7 +27,7 @@ async function started(...args: string[]): Promise<ChildProcess> {
   return child;
 }
 
-/** Four processes that start at the same moment; what each of them was told. */
+/** Runs four processes that start at the same moment, and returns the problems that they reported. */
 async function sharedByFour(file: string, entries: number): Promise<readonly string[]> {
   const four = await Promise.all(["0", "1", "2", "3"].map(me => started("share", file, me, "4", String(entries))));
   const reports = Promise.all(four.map(child => once(child, "message")));
@@ -37,14 +37,14 @@ async function sharedByFour(file: string, entries: number): Promise<readonly str
     (await exits).map(([code]) => code),
     [0, 0, 0, 0],
   );
-  const told = (await reports).map(([report]) => report);
-  for (const { dropped } of told) assert.equal(dropped, 0);
+  const results = (await reports).map(([report]) => report);
+  for (const { dropped } of results) assert.equal(dropped, 0);
 
   const cache = await SqliteCache.open(file, { time: systemTime });
   assert.equal(cache.stats.entries, 4 * entries);
   cache.close();
   assertIntact(file);
-  return told.flatMap(({ troubles }) => troubles);
+  return results.flatMap(({ troubles }) => troubles);
 }
 
 test("four processes that create one file together lose nothing, and find each other's responses", async () => {
@@ -89,7 +89,7 @@ test("a process that is killed while it writes leaves a valid file", async () =>
 function assertIntact(file: string): void {
   const db = new DatabaseSync(file, { readOnly: true });
   assert.deepEqual({ ...db.prepare("PRAGMA integrity_check").get() }, { integrity_check: "ok" });
-  // What the triggers count is what there is.
+  // The totals of the triggers match the rows.
   const counted = db.prepare("SELECT count(*) AS entries, coalesce(sum(bytes), 0) AS bytes FROM responses").get();
   assert.deepEqual({ ...db.prepare("SELECT entries, bytes FROM totals").get() }, { ...counted });
   const strays = "SELECT count(*) AS strays FROM bodies WHERE id NOT IN (SELECT id FROM responses)";

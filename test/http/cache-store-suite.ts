@@ -8,7 +8,7 @@ export interface StoreLimits {
   readonly maxEntryBytes?: number;
 }
 
-/** A store and its clock. Whatever the store needs, it is put away when the test is over. */
+/** A store and its clock. The test that opened them cleans up. */
 export interface StoreUnderTest {
   readonly store: CacheStore;
   readonly time: FakeTime;
@@ -25,7 +25,7 @@ export function response(changes: Partial<StoredResponse> = {}): StoredResponse 
   return { status: 200, statusText: "OK", headers, ...times, varyNames: [], varyKey: "", ...changes };
 }
 
-/** A variant by the `Accept` of its request. */
+/** A variant that is selected by `Accept`. */
 export function variant(accept: string, changes: Partial<StoredResponse> = {}): StoredResponse {
   return response({ varyNames: ["accept"], varyKey: JSON.stringify([["accept", accept]]), ...changes });
 }
@@ -36,7 +36,7 @@ export function bodies(store: CacheStore, of = url): readonly (string | undefine
 
 const text = (content: string) => [Buffer.from(content)];
 
-/** What every store of responses keeps to. */
+/** The contract of every CacheStore. */
 export function cacheStoreSuite(name: string, open: OpenStore): void {
   const law = (sentence: string, check: (under: StoreUnderTest) => void) =>
     test(`${name}: ${sentence}`, async () => check(await open()));

@@ -13,7 +13,7 @@ const WINDOW_MS = 400;
 const FETCHES = 35;
 
 async function startServer(t: TestContext) {
-  const child = fork(resolve(import.meta.dirname, "strict-server.ts"), [`${LIMIT}/${WINDOW_MS}ms`]);
+  const child = fork(resolve(import.meta.dirname, "strict-server-process.ts"), [`${LIMIT}/${WINDOW_MS}ms`]);
   t.after(() => child.kill());
   const [origin] = (await once(child, "message")) as [string];
   const report = async () => {

@@ -1,8 +1,8 @@
-/** A real browser for the pages that we make. */
+/** A real browser for the tests of HTML pages. */
 import { type Browser, chromium } from "playwright-core";
 import { CHROMIUM, pathOf, whyMissing } from "../tools.ts";
 
-/** Nothing goes out, and nothing is needed from a desktop. */
+/** No network access, and no desktop needed. */
 const ARGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -18,7 +18,7 @@ export function whyNoBrowser(): string | false {
   return whyMissing(CHROMIUM);
 }
 
-/** One for all tests of a file, which closes it when they are over. */
+/** One browser for all tests of a file; it is closed after the last one. */
 export async function startBrowser(): Promise<Browser> {
   const path = pathOf(CHROMIUM);
   if (path === undefined) throw new Error("chromium is missing: skip the tests that need it");

@@ -1,4 +1,4 @@
-/** Numbers that events carry and the gate must know. */
+/** Wait times in events, which the gate measures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BreakerEvent } from "../../src/breaker/breaker-events.ts";

@@ -11,7 +11,7 @@ test("the guide lists every event, field and metric of the code", () => {
   for (const name of Object.keys(METRICS)) assert.ok(now.includes(`| \`${name}\` |`), name);
 });
 
-/** As they were promised; reports and dashboards elsewhere go by them. */
+/** The documented names; reports and dashboards of users depend on them. */
 const PROMISED = {
   "ratelimit.acquire": ["key", "rates", "weight", "mode", "blocked_ms", "outcome"],
   "ratelimit.cooldown": ["key", "seconds"],

@@ -14,13 +14,13 @@ export function folderFor(t: TestContext): string {
   return folder;
 }
 
-/** A sink that keeps what it takes. */
+/** A sink that stores its events. */
 export function keepingSink(): Sink & { readonly events: TelemetryEvent[] } {
   const events: TelemetryEvent[] = [];
   return { name: "kept", events, take: event => events.push(event) };
 }
 
-/** An event some milliseconds after the start of the run. */
+/** An event at some ms after the start of the run. */
 export function at<Type extends EventType>(
   ms: number,
   event_type: Type,
@@ -31,7 +31,7 @@ export function at<Type extends EventType>(
 
 type Request = Omit<EventBodyOf<"http_request">, "event_type">;
 
-/** A call that was answered at once, but for what is said of it. */
+/** A call that was answered at once, with these changes. */
 export function call(ms: number, host: string, fields: Partial<Request> = {}): EventOf<"http_request"> {
   return at(ms, "http_request", {
     host,

@@ -1,4 +1,4 @@
-/** The page of a report, looked at in a real browser. */
+/** The HTML report in a real browser. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ after(async () => (await started)?.close());
 
 interface OpenedPage {
   readonly page: Page;
-  /** Requests other than for the page itself, and complaints of the browser. */
+  /** Requests other than for the page itself, and errors in the console. */
   readonly trouble: string[];
 }
 
@@ -79,7 +79,7 @@ test("the page shows the figures, a chart for each host on one time axis, and ch
   assert.equal(strips.length, 6);
   assert.equal(new Set(strips.map(({ left, width }) => `${left} ${width}`)).size, 1);
   assert.ok(strips.every(({ width, height }) => width > 500 && height > 50));
-  // The host that was down has a red band, of about a quarter of the run.
+  // The host that was down has a red band for about a quarter of the run.
   const strip = page.locator(".host", { hasText: "europepmc.org" });
   const widths = await strip
     .locator("rect.open")
@@ -185,7 +185,7 @@ test("a run without calls has a page", { skip }, async t => {
   assert.deepEqual(trouble, []);
 });
 
-/** Of a colour as browsers write it, by the rule of WCAG. */
+/** The relative luminance (WCAG) of a colour in the form rgb(…). */
 function lightness(colour: string): number {
   const [r = 0, g = 0, b = 0] = (colour.match(/[\d.]+/g) ?? []).map(part => {
     const share = Number(part) / 255;

@@ -1,10 +1,10 @@
-/** A run of twelve minutes as it might be: six hosts, one of them down for a while, one that throttles. */
+/** A synthetic run of twelve minutes: six hosts, one of them down for a while, one that throttles. */
 import type { TelemetryEvent } from "../../src/telemetry/events.ts";
 import { acquire, at, call, START_MS } from "./kit.ts";
 
 interface HostTraffic {
   readonly host: string;
-  /** Calls a second. */
+  /** Calls per second. */
   readonly pace: number;
   readonly cached: number;
   readonly waitMs: number;
@@ -98,7 +98,7 @@ function breaks(): TelemetryEvent[] {
   return events;
 }
 
-/** The same run each time. */
+/** A seeded generator, so that the run is the same each time. */
 function lcg(seed: number): () => number {
   let state = seed;
   return () => {

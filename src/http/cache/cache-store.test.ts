@@ -48,7 +48,7 @@ async function sqlite(file: string, options: Partial<SqliteCacheOptions> = {}): 
   return { cache, time, troubles };
 }
 
-/** Somebody else with the file open, who may hold its lock. */
+/** Another process with the file open, which can hold its lock. */
 function other(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: 1000 });
   open.push({ close: () => db.isOpen && db.close() });
@@ -62,7 +62,7 @@ cacheStoreSuite("sqlite", async limits => {
   const { cache, time } = await sqlite(newFile(), limits);
   return { store: cache, time };
 });
-/** All the same while every write has to wait: a process reads what it wrote. */
+/** The same suite while every change is queued: a process finds its own queued changes. */
 cacheStoreSuite("sqlite, locked by others at first", async limits => {
   const file = newFile();
   const { cache, time } = await sqlite(file, limits);
@@ -72,7 +72,7 @@ cacheStoreSuite("sqlite, locked by others at first", async limits => {
     if (lock.isTransaction) lock.exec("COMMIT");
   };
   time.setTimer(10_000, unlock);
-  // The totals are those of the file, so whoever asks for them waits until the others are done.
+  // The totals are those of the file, so they are read after the other writes.
   const settle = () => {
     unlock();
     time.tick(5000);
@@ -165,7 +165,7 @@ test("sqlite: two caches on one file see each other's changes", async () => {
   const [found] = two.find(url);
   two.put(url, response({ receivedMs: response().receivedMs + 1 }), text("two"));
   assert.deepEqual(bodies(one), ["two"]);
-  assert.equal(found?.body(), undefined, "a body that was replaced has vanished");
+  assert.equal(found?.body(), undefined, "a replaced body is not found");
   one.remove(url);
   assert.deepEqual(two.find(url), []);
 });
@@ -216,7 +216,7 @@ test("sqlite: a change is queued while another process writes, and is found mean
   assert.equal(cache.stats.queued, 0);
   assert.equal(cache.stats.entries, 1);
   assert.equal(isSettled, true);
-  assert.equal(time.armedTimers, 0, "nobody looks while nothing waits");
+  assert.equal(time.armedTimers, 0, "no timer is set while nothing is queued");
   assert.deepEqual(bodies(cache), ["a"]);
   assert.deepEqual(troubles, []);
 });
@@ -275,7 +275,7 @@ test("sqlite: a lock that is held too long suspends writing and is reported once
   assert.equal(troubles.length, 1);
   assert.match(String(troubles[0]?.message), /cannot be written: database is locked/);
   assert.equal(cache.put(url, response(), text("a")), false);
-  assert.deepEqual(cache.find(`${url}void`), [], "what is void is not found, though it is still in the file");
+  assert.deepEqual(cache.find(`${url}void`), [], "a removed response is not found, although it is still in the file");
   await cache.settled();
 
   lock.exec("COMMIT");
@@ -291,7 +291,7 @@ test("sqlite: a full disk is reported once, and the cache continues", async () =
   const file = newFile();
   const { cache, time, troubles } = await sqlite(file);
   cache.put(url, response(), text("a"));
-  // A trigger that refuses is as good as a full disk, and easier to come by.
+  // A trigger that raises an error stands for a full disk.
   other(file).exec("CREATE TRIGGER full BEFORE INSERT ON responses BEGIN SELECT RAISE(ABORT, 'disk is full'); END");
   for (const page of ["1", "2", "3"]) cache.put(url + page, response(), text(page));
   await time.advance(100);
@@ -337,7 +337,7 @@ test("sqlite: the time of use is not written for each use", async () => {
   cache.find(url);
   assert.equal(used.get()?.["at"], before);
   cache.remove(`${url}2`);
-  assert.equal(used.get()?.["at"], time.wallMs(), "it goes with the next write");
+  assert.equal(used.get()?.["at"], time.wallMs(), "it is written with the next change");
 });
 
 test("sqlite: a process that only reads still writes times of use", async () => {
@@ -378,7 +378,7 @@ test("sqlite: a file that is damaged while in use is renamed, and a new one is o
   db.exec("PRAGMA writable_schema = ON");
   const pages = statSync(file).size / 4096;
   db.close();
-  // Everything but the header.
+  // All bytes after the header.
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(0xff, 4096, pages * 4096), { flag: "r+" });
   for (let page = 0; page < 100; page += 1) cache.find(url + page)[0]?.body();
@@ -388,7 +388,7 @@ test("sqlite: a file that is damaged while in use is renamed, and a new one is o
   assert.match(String(troubles[0]?.message), /damaged/);
   assert.equal(cache.put(url, response(), text("a")), true);
   assert.deepEqual(bodies(cache), ["a"]);
-  assert.equal(found?.body(), undefined, "a body of the former file is not looked for in this one");
+  assert.equal(found?.body(), undefined, "a body of the previous file is not read from the new one");
 });
 
 test("sqlite: a database of another program is left alone", async () => {

@@ -80,7 +80,7 @@ test("a response that must not be stored is for the leader alone, and the follow
   held[1]?.setHeader("cache-control", "no-store").end("1");
   held[2]?.setHeader("cache-control", "no-store").end("2");
   assert.deepEqual(new Set(await Promise.all(answers)), new Set(["0", "1", "2"]));
-  // By now it is known that there is nothing to wait for.
+  // The key is now known to be unshareable, so requests do not wait for each other.
   const more = [get(), get()];
   await arrived(5);
   held[3]?.end("3");
@@ -218,13 +218,13 @@ test("a response too long to store ends when its reader aborts, and the follower
   const controller = new AbortController();
   const first = await hub.request(server.origin, { signal: controller.signal });
   const other = hub.request(server.origin);
-  // The two of them, and what is on its way for both.
+  // The two calls, and the request that they share.
   await until(() => hub.snapshot().calls === 3);
   const reading = assert.rejects(first.body.text(), /enough/);
   controller.abort(new Error("enough"));
   await reading;
-  assert.equal(isClosed, false, "somebody still waits for it");
-  // More than a cache keeps, and no end.
+  assert.equal(isClosed, false, "another caller still waits for it");
+  // More bytes than the cache stores, without an end.
   for (const response of responses) response.write(Buffer.alloc(8_388_608));
   assert.equal(await (await settles(other)).body.text(), "mine");
   await until(() => isClosed);
@@ -288,7 +288,7 @@ test("a paused follower that is sent again stays paused", async t => {
   await arrived(2);
   held[1]?.setHeader("cache-control", "no-store").end("his own");
   await second.waitFor("head 200");
-  // Whole, from the same server, and asked for later: what was not held back would be here by now.
+  // A later request to the same server has been answered: data that was not held back would have arrived.
   const other = dispatchTo(hub, `${server.origin}/other`, new RecordingHandler());
   await arrived(3);
   held[2]?.end("other");

@@ -24,7 +24,7 @@ import { FakeTime } from "../../testing/fake-time.ts";
 
 const CHUNK = Buffer.alloc(65_536, "x");
 
-/** More than anybody buffers on the way, so that it cannot all be sent unless somebody reads it. */
+/** More than all buffers hold, so that it is sent completely only when it is read. */
 function large(response: ServerResponse): void {
   Readable.from(Array.from({ length: 400 }, () => CHUNK)).pipe(response);
 }
@@ -147,7 +147,7 @@ test("a deadline ends a call in the queue, before the response, and within the b
   const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
   assert.match(reason.message, /500 ms of it queued/);
   await until(() => hub.snapshot().inFlight === 0);
-  // One that got the slot at the last moment was dropped over a new connection, and counts for a moment yet.
+  // A request that got its slot last was aborted over a new connection, and counts as being written for 100 ms.
   await time.advance(100);
   const { calls, waiting } = hub.snapshot();
   assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
@@ -189,7 +189,7 @@ test("a host that was silent for most of a deadline has failed; one that was cal
   await until(() => server.requests.length === 1);
   await time.advance(500);
   assert.equal(only(events, "breaker_failure").length, 1);
-  // Over a new connection it counted as being written for a moment.
+  // Over a new connection the request counted as being written for 100 ms.
   await time.advance(600);
   await until(() => server.requests.length === 2);
   await time.advance(400);
@@ -218,7 +218,7 @@ for (const client of ["fetch", "request", "installed fetch"] as const) {
     controller.abort(new Error("enough"));
     await assert.rejects(waiting, /enough/);
     assert.equal(hub.snapshot().waiting, 1);
-    // Nobody waits for one who has left.
+    // The aborted request does not delay the next one.
     await time.advance(1000);
     await behind;
     assert.equal(server.requests.length, 2);
@@ -249,15 +249,15 @@ test("requests that a closing HTTP/2 session did not process are sent again, eac
   const hub = await hubFor(t, {
     time,
     cache: false,
-    // It is no failure that would need one.
+    // No retry is needed: a session that ends is not a failure.
     retry: false,
     network: exampleAt(server.port),
-    // Nothing is left for what is sent again: it waits for the next minute, where a newcomer would be refused.
+    // The window is used up: a resent request waits for the next minute, where a new call would be refused.
     limits: { defaults: { metadata: { rates: "21/MINUTE", guard_ms: 0, max_delay_ms: 0 } } },
   });
   const events = recordEvents(hub);
   const ask = async (path: string) => (await hub.request(`https://example.org${path}`)).body.text();
-  // The session is there before the others come, so that all of them are under way in it.
+  // The session is open before the other requests, so that all of them use it.
   await ask("/");
   const answers = Promise.all(Array.from({ length: 20 }, (_, at) => ask(`/${at}`)));
   await Promise.race([answers, until(() => hub.snapshot().waiting > 0 && hub.snapshot().inFlight === 0)]);
@@ -266,7 +266,7 @@ test("requests that a closing HTTP/2 session did not process are sent again, eac
   assert.deepEqual(await settles(answers), Array(20).fill("ok"));
   assert.equal(server.requests, 21);
   const granted = only(events, "ratelimit.acquire").filter(({ outcome }) => outcome === "granted");
-  assert.ok(granted.length > server.requests, "what was sent in vain had its grant too");
+  assert.ok(granted.length > server.requests, "requests that were not processed had their own grants");
   assert.equal(only(events, "breaker_failure").length, 0);
   await until(() => hub.snapshot().inFlight === 0);
   assertNothingLeft(hub, time);
@@ -290,12 +290,12 @@ test("an abort while connecting returns slot and grant at once, and the request 
   controller.abort(new Error("enough"));
   await assert.rejects(settles(aborted), /enough/);
   assertNothingLeft(hub, time);
-  // The one slot, and the one request of this minute.
+  // The only slot, and the only request of this minute.
   const later = hub.request("https://example.org/later");
   await until(() => hub.snapshot().inFlight === 1);
   server.speak();
   assert.equal(await (await settles(later)).body.text(), "ok");
-  // Connections are closed when everything handed to them is over, the aborted one too.
+  // A connection is closed when all its requests have ended, the aborted one too.
   await settles(hub.close());
   assert.deepEqual(server.paths, ["/later"]);
 });
@@ -398,15 +398,15 @@ for (const callback of ["onBodySent", "onRequestSent", "onResponseStarted"] as c
   test(`a handler with only ${callback} is called`, async t => {
     const server = await serve(t, (request, response) => request.resume().on("end", () => response.end()));
     const hub = await hubFor(t);
-    let told = 0;
+    let calls = 0;
     const handler = Object.assign(new RecordingHandler(), {
       [callback]: () => {
-        told += 1;
+        calls += 1;
       },
     });
     hub.dispatcher().dispatch({ origin: server.origin, path: "/", method: "POST", body: "text" }, handler);
     await handler.waitFor("end");
-    assert.equal(told, 1);
+    assert.equal(calls, 1);
   });
 }
 

@@ -33,7 +33,7 @@ async function world(t: Parameters<typeof serve>[0], handler: Handler, options: 
 
 const fresh: Handler = (_, response, number) => response.setHeader("cache-control", "max-age=60").end(`body ${number}`);
 
-/** Answers with a 304 to whoever has what it has. */
+/** Answers 304 when If-None-Match has the current ETag. */
 const tagged: (control: string) => Handler = control => (request, response, number) => {
   response.setHeader("cache-control", control).setHeader("etag", '"one"').setHeader("x-number", `${number}`);
   if (request.headers["if-none-match"] === '"one"') response.writeHead(304).end();
@@ -97,7 +97,7 @@ test("a revalidation uses a rate-limit unit, is a success for the breaker, and k
   await time.advance(60_000);
   const second = await get();
   assert.deepEqual({ status: second.status, text: second.text }, { status: 200, text: "tagged" });
-  assert.equal(second.headers.get("x-number"), "2", "the fields of the 304 replace the stored ones");
+  assert.equal(second.headers.get("x-number"), "2", "the headers of the 304 replace the stored ones");
   assert.equal((await get()).text, "tagged");
   assert.equal(server.requests.length, 2);
   assert.equal(only(events, "ratelimit.acquire").length, 2);
@@ -208,7 +208,7 @@ test("only-if-cached and offline never use the network", async t => {
   assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).text, "body 1");
   await time.advance(60_000);
   assert.equal((await get("/", { headers: { "cache-control": "only-if-cached" } })).status, 504);
-  assert.equal((await get("/", { offline: true })).text, "body 1", "who is offline takes what there is");
+  assert.equal((await get("/", { offline: true })).text, "body 1", "an offline call gets a stale response");
   assert.equal((await get("/", { offline: true, role: "artifact" })).status, 504);
   assert.equal(server.requests.length, 1);
 });
@@ -223,7 +223,7 @@ test("Cache-Control of a request is obeyed", async t => {
   const { time, server, get } = await world(t, fresh);
   const having = (control: string) => get("/", { headers: { "cache-control": control } });
   assert.equal((await having("no-store")).text, "body 1");
-  assert.equal((await get()).text, "body 2", "nothing of a no-store request was kept");
+  assert.equal((await get()).text, "body 2", "the response to a no-store request was not stored");
   await time.advance(30_000);
   assert.equal((await having("max-age=30")).text, "body 2");
   assert.equal((await having("max-age=29")).text, "body 3");
@@ -382,7 +382,7 @@ test("time in the queue does not add to the age of a response, whether it is new
   };
   await (await hub.fetch(`${server.origin}/other`)).text();
   assert.deepEqual(await ageAfter(60_000), { status: 200, age: "0" });
-  // Past its freshness, and half a minute before the next may be sent.
+  // The entry is stale, and the next request may be sent in half a minute.
   await time.advance(31_000);
   assert.deepEqual(await ageAfter(29_000), { status: 200, age: "0" });
   assert.equal(server.requests.length, 3);
@@ -398,7 +398,7 @@ test("an only-if-cached request starts no background revalidation", async t => {
   await time.advance(61_000);
   const answer = await hub.fetch(server.origin, { headers: { "cache-control": "only-if-cached" } });
   assert.equal(await answer.text(), "old");
-  // Closing waits for what is under way in the background.
+  // Closing waits for the background revalidation.
   await hub.close();
   assert.equal(server.requests.length, 1);
 });

@@ -10,7 +10,7 @@ import { createHub } from "../create-hub.ts";
 
 const { cert, key } = tlsFixture();
 
-/** Speaks HTTP/2 and HTTP/1.1 over TLS for example.org, and counts what is under way at once. */
+/** A TLS server with HTTP/2 and HTTP/1.1 for example.org that counts concurrent requests. */
 async function secure(t: TestContext) {
   const seen = { versions: new Set<string>(), connections: 0, most: 0, now: 0, headers: [] as object[] };
   const server = createSecureServer({ cert, key, allowHTTP1: true }, (request, response) => {
@@ -150,10 +150,10 @@ test("a host gets its key, and another host that it redirects to does not", asyn
   const events = recordEvents(hub);
   await (await hub.fetch("https://example.org/x?a=b")).text();
   await (await hub.fetch(other.origin)).text();
-  const [told] = server.headers as Record<string, string>[];
-  assert.equal(told?.["x-api-key"], "s3cret-key");
-  assert.equal(told?.[":path"] ?? "/x?a=b&mailto=you%40example.org", "/x?a=b&mailto=you%40example.org");
-  assert.match(told?.["user-agent"] ?? "", /^docstokg\/\S+ \(mailto:you@example\.org\)$/);
+  const [headers] = server.headers as Record<string, string>[];
+  assert.equal(headers?.["x-api-key"], "s3cret-key");
+  assert.equal(headers?.[":path"] ?? "/x?a=b&mailto=you%40example.org", "/x?a=b&mailto=you%40example.org");
+  assert.match(headers?.["user-agent"] ?? "", /^docstokg\/\S+ \(mailto:you@example\.org\)$/);
   assert.equal(other.requests[0]?.headers["x-api-key"], undefined);
   assert.equal(other.requests[0]?.url, "/");
   assert.ok(!JSON.stringify([events, hub.snapshot()]).includes("s3cret-key"));

@@ -14,7 +14,7 @@ test("redirects and retries work with a dispatcher that answers before dispatch 
   });
   const hub = await hubFor(t, { time, dispatcher: wire, cache: false, random: () => 0 });
   const redirected = dispatchActing(hub, "http://example.org/old", undefined, undefined, 1);
-  assert.deepEqual(redirected.lines, ["start"], "nobody is told more before his own dispatch has returned");
+  assert.deepEqual(redirected.lines, ["start"], "no further callback before its dispatch has returned");
   await until(() => redirected.lines.includes("end"));
   const retried = dispatchActing(hub, "http://example.org/failing");
   await until(() => time.armedTimers === 1);
@@ -85,7 +85,7 @@ test("a redirect is followed while the caller pauses, and the caller gets no dat
   const hub = await hubFor(t, { cache: false });
   const handler = dispatchTo(hub, `${server.origin}/old`, new RecordingHandler(true), { maxRedirections: 1 });
   await handler.waitFor("head 200");
-  // Whole, from the same server, and asked for later: what was not held back would be here by now.
+  // A later request to the same server has been answered: data that was not held back would have arrived.
   await dispatchTo(hub, server.origin, new RecordingHandler()).waitFor("end");
   assert.equal(handler.bytes, 0);
   handler.controller.resume();

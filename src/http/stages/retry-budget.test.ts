@@ -23,7 +23,7 @@ test("in any sequence of calls and failures the attempts stay within 1.2 times t
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 300 }), wantsRetry => {
       const budget = new RetryBudget();
-      // What has been left over at each moment; a stretch may begin at any of them.
+      // The sum at each step; a period may begin at any of them.
       const steps = wantsRetry.flatMap(wants => {
         budget.earn("a.example");
         return ["call", ...(wants && budget.spend("a.example") ? ["retry"] : [])];

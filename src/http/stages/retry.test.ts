@@ -7,7 +7,7 @@ import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
-/** Draws the longest pause, so that times are known. */
+/** The longest delay, so that times are known. */
 const unlucky = () => 0.999_999_999;
 
 /** One request per second; further ones are refused. */
@@ -216,7 +216,7 @@ test("between two attempts no slot and no connection is held", async t => {
   const events = recordEvents(hub);
   const first = hub.fetch(`${server.origin}/first`);
   await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
-  // undici takes a connection back a turn of the loop later.
+  // undici reuses a connection only in the next turn of the event loop.
   await new Promise(resolve => setImmediate(resolve));
   const second = await hub.fetch(`${server.origin}/second`);
   assert.equal(await second.text(), "ok");
@@ -255,7 +255,7 @@ test("a call that waits for its Retry-After gets its 429 when the circuit opens 
     breakers: { defaults: { fail_max: 3 }, advanced: { rolling_window: { enabled: false } } },
   });
   const events = recordEvents(hub);
-  // Under way before anything was known.
+  // Both are in flight before the first response.
   const others = [1, 2].map(n => hub.request(`${server.origin}/${n}`, { idempotent: false }));
   await until(() => failing.length === 2);
   const throttled = hub.request(`${server.origin}/throttled`);
@@ -323,7 +323,7 @@ test("a retry waits for the longest Retry-After that the host has sent to any re
 
 test("a retry that the hub refuses is not retried because of the failure of the attempt before", async t => {
   const time = new FakeTime();
-  // Its page breaks off, so that there is no answer to fall back on.
+  // Its body breaks off, so there is no complete response to return.
   const server = await serve(t, (_, response) => {
     response.writeHead(503).write("we are sor", () => response.destroy());
   });

@@ -21,7 +21,7 @@ const privateIpv4: readonly (readonly [range: string, first: string, last: strin
   ["240/4", "240.0.0.0", "255.255.255.255"],
 ];
 
-/** The neighbours of those ranges, where an error by one would show. */
+/** The addresses next to those ranges, to find errors by one. */
 const publicIpv4 = (
   "1.0.0.0 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255 " +
   "169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.3.0 192.88.98.255 192.88.100.0 " +

@@ -35,7 +35,7 @@ async function listen(
   const sockets: Socket[] = [];
   server.on(connection, (socket: Socket) => {
     sockets.push(socket);
-    // A client that goes away is not an error of the server.
+    // A client that disconnects is not an error of the server.
     socket.on("error", () => undefined);
   });
   server.listen(0, "127.0.0.1");
@@ -47,7 +47,7 @@ async function listen(
   return { port: (server.address() as AddressInfo).port, sockets };
 }
 
-/** Says by which name it was asked. */
+/** Answers with the Host header of the request. */
 const respondWithHost: RequestListener = ({ headers }, response) => {
   response.end(headers.host);
 };
@@ -57,11 +57,11 @@ function plainServer(t: TestContext, listener: RequestListener = respondWithHost
 }
 
 interface SecureOptions {
-  /** The server's choice among what the client offers, in the client's order. */
+  /** Chooses a protocol from the client's offer, in the client's order. */
   readonly choose?: (offered: readonly string[]) => string | undefined;
 }
 
-/** Says by which protocol, host and TLS name it was asked. */
+/** Answers with the protocol, host and TLS name of the request. */
 function secureServer(t: TestContext, { choose }: SecureOptions = {}): Promise<Listening> {
   const options = choose && { ALPNCallback: ({ protocols }: { protocols: string[] }) => choose(protocols) };
   const server = createSecureServer({ cert, key, allowHTTP1: true, ...options }, (asked, response) => {
@@ -86,7 +86,7 @@ function wire(t: TestContext, options: Partial<WireOptions> = {}): Agent {
   return agent;
 }
 
-/** Answers every name with these addresses, and counts. */
+/** A lookup that returns these addresses for every name, and counts its calls. */
 function fakeLookup(...addresses: readonly string[]): LookupFunction & { calls: number } {
   const found: LookupAddress[] = addresses.map(address => ({ address, family: address.includes(":") ? 6 : 4 }));
   const lookup = Object.assign(
@@ -108,7 +108,7 @@ async function textOf(dispatcher: Dispatcher, url: string): Promise<string> {
   return await body.text();
 }
 
-/** Lets whatever is left to happen happen. */
+/** Lets pending callbacks run. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }
@@ -131,7 +131,7 @@ test("a private address in a URL is refused, without a connection, when they are
   const { port, sockets } = await plainServer(t);
   const agent = wire(t);
   await assert.rejects(request(`http://127.0.0.1:${port}/`, { dispatcher: agent }), refusal("127.0.0.1", "127.0.0.1"));
-  // Other spellings of the same address, which the URL parser brings into one form.
+  // Other spellings of the same address; the URL parser normalises them.
   for (const host of ["127.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1."]) {
     await assert.rejects(request(`http://${host}:${port}/`, { dispatcher: agent }), refusal("127.0.0.1", "127.0.0.1"));
   }
@@ -252,25 +252,25 @@ test("each refused request makes one attempt, and leaves no pool behind", async 
 
 test("a handler gets a refusal once, after dispatch has returned", async t => {
   const agent = wire(t);
-  const heard: string[] = [];
+  const callbacks: string[] = [];
   const { promise, resolve } = Promise.withResolvers<Error>();
   agent.dispatch(
     { origin: "http://10.0.0.7", path: "/", method: "GET" },
     {
-      onRequestStart: () => heard.push("start"),
-      onResponseStart: () => heard.push("headers"),
-      onResponseData: () => heard.push("data"),
-      onResponseEnd: () => heard.push("end"),
+      onRequestStart: () => callbacks.push("start"),
+      onResponseStart: () => callbacks.push("headers"),
+      onResponseData: () => callbacks.push("data"),
+      onResponseEnd: () => callbacks.push("end"),
       onResponseError: (_controller, error) => {
-        heard.push("error");
+        callbacks.push("error");
         resolve(error);
       },
     },
   );
-  heard.push("returned");
+  callbacks.push("returned");
   refusal("10.0.0.7", "10.0.0.7")(await promise);
   await turns(20);
-  assert.deepEqual(heard, ["returned", "error"]);
+  assert.deepEqual(callbacks, ["returned", "error"]);
 });
 
 test("a mapped host is connected to the other server under its own name", async t => {
@@ -410,6 +410,6 @@ test("requests to a silent https host time out together, not one after another",
     ),
   );
   assert.deepEqual(new Set(await Promise.all(ends)), new Set(["UND_ERR_CONNECT_TIMEOUT"]));
-  // One dial for all: that they end together follows from it, without looking at a clock.
+  // One connection attempt for all requests: so they fail together, without measuring time.
   assert.equal(silent.sockets.length, 1);
 });

@@ -26,7 +26,7 @@ test("each event is a line of JSON, and is read back unchanged", async t => {
   assert.equal(readFileSync(file, "utf8").split("\n").length, 4);
   assert.equal(statSync(file).mode & 0o077, 0);
   const { events: read, skipped } = await readAll(file);
-  // What is undefined is not written.
+  // Undefined fields are not written.
   assert.deepEqual(read, JSON.parse(JSON.stringify(events)));
   assert.equal(skipped.unreadable, 0);
 });

@@ -81,7 +81,7 @@ test("while another process has the file locked the event loop does not wait, an
   other.exec("BEGIN IMMEDIATE");
   for (let i = 0; i < 10; i += 1) sink.take(call(i, "a.example"));
   const flushed = sink.flush?.();
-  // Turns of the loop go by: had SQLite slept on the lock, this would not return.
+  // The event loop turns: if SQLite slept on the lock, this would not return.
   for (let turn = 0; turn < 50; turn += 1) await new Promise(resolve => setImmediate(resolve));
   other.exec("COMMIT");
   await flushed;

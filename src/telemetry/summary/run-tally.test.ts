@@ -10,7 +10,7 @@ const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
 
 test("delays: percentiles by nearest rank, per host and role, of the calls that were sent", async () => {
   const events = [
-    // 1 to 20 in no order, and a hit that never came to the gate.
+    // 1 to 20 in random order, and a cache hit without a wait.
     ...[7, 3, 20, 1, 15, 9, 2, 18, 11, 5, 14, 8, 19, 4, 12, 10, 17, 6, 16, 13].map((delay, index) =>
       call(index, "a.example", { rate_delay_ms: delay, rate_concurrency_wait_ms: 1 }),
     ),
@@ -80,14 +80,14 @@ test("acquired and blocked requests, skipped HEADs, AIMD multipliers, and the ke
 test("429 and 503 as a share of all attempts, each response counted once", async () => {
   const failure = { host: "a.example", role: "metadata", retry_after_s: undefined } as const;
   const events = [
-    // Three attempts: 429, 503, and an answer.
+    // Three attempts: 429, 503, 200.
     at(0, "breaker_failure", { ...failure, status: 429 }),
     at(1, "breaker_failure", { ...failure, status: 503 }),
     call(2, "a.example", { attempts: 3 }),
-    // One attempt that ended in a 429.
+    // One attempt with a 429.
     at(3, "breaker_failure", { ...failure, status: 429 }),
     call(4, "a.example", { status: 429, breaker_recorded: "failure" }),
-    // A 503 that the policy calls neutral.
+    // A 503 that the policy makes neutral.
     call(5, "a.example", { status: 503, breaker_recorded: "neutral" }),
     call(6, "a.example", { attempts: 3 }),
   ];
@@ -140,7 +140,7 @@ test("time saved: the mean duration of an attempt for each refused call, or the 
       breaker_open_remaining_ms: remainingMs,
     });
   const events = [
-    // Two attempts and a pause of 500 between them: 2000 - 300 - 500 = 1200 for two, and 1200 for two more.
+    // Two attempts and a retry delay of 500 between them: 2000 - 300 - 500 = 1200 for two, and 1200 for two more.
     at(0, "http_retry", {
       host: "a.example",
       role: "metadata",
@@ -155,9 +155,9 @@ test("time saved: the mean duration of an attempt for each refused call, or the 
     refused(4, "a.example", 10_000),
     refused(5, "a.example", 601),
     refused(6, "a.example", 250),
-    // Nobody knows what a call there takes: as long as one does on the whole.
+    // No attempt at this host: the mean over all hosts is used.
     refused(7, "never-reached.example", 10_000),
-    // What breakers say besides the calls is not counted twice.
+    // breaker_before_call events do not count when there are calls.
     at(8, "breaker_before_call", {
       host: "a.example",
       role: "metadata",
@@ -191,7 +191,7 @@ test("success after an opening: trial calls of circuits, and the first call afte
     at(3, "breaker_state_change", { ...of, old: "open", new: "half_open" }),
     at(4, "breaker_state_change", { ...of, old: "half_open", new: "closed" }),
     at(5, "breaker_cooldown_set", { host: "b.example", until: START_MS + 1000, reason: "retry-after" }),
-    // Was under way already.
+    // Was in flight already.
     at(6, "breaker_failure", { ...result, status: 503 }),
     at(1000, "breaker_success", result),
     at(1001, "breaker_failure", { ...result, status: 503 }),
