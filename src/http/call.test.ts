@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { dispatchActing, dispatchRecorded, dispatchTo, RecordingHandler } from "../../test/http/handlers.ts";
-import { hubFor, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
+import { hubFor, ONE_A_SECOND, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
+import { DeadlineExceededError } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-
-/** One request per second; further ones are refused. */
-const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
 
 test("a redirect body that fetch leaves unread does not block the only slot for the next hop", async t => {
   const server = await serve(t, (request, response) => {
@@ -131,3 +129,64 @@ for (const callback of ["onRequestStart", "onResponseStart", "onResponseData", "
     assert.equal(handler.lines.filter(line => line.startsWith("error")).length, 1);
   });
 }
+
+test("a deadline ends a call in the queue, before the response, and within the body", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/half") response.writeHead(200, { "content-length": "1000" }).write("half of it");
+  });
+  const hub = await hubFor(t, { time, cache: false, limits: { global: { max_inflight: 2 } } });
+  const onTheWire = hub.request(`${server.origin}/silent`, { deadlineMs: 500 });
+  await until(() => server.requests.length === 1);
+  const { body } = await hub.request(`${server.origin}/half`, { deadlineMs: 500 });
+  const inLine = hub.request(`${server.origin}/never`, { deadlineMs: 500 });
+  await until(() => hub.snapshot().waiting === 1);
+  const failures = Promise.allSettled([onTheWire, body.text(), inLine]);
+  await time.advance(500);
+  for (const { reason } of (await failures) as PromiseRejectedResult[])
+    assert.ok(reason instanceof DeadlineExceededError);
+  const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
+  assert.match(reason.message, /500 ms of it queued/);
+  await until(() => hub.snapshot().inFlight === 0);
+  // A request that got its slot last was aborted over a new connection, and counts as being written for 100 ms.
+  await time.advance(100);
+  const { calls, waiting } = hub.snapshot();
+  assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
+});
+
+test("a call that cannot be sent before its deadline is refused at once, and a call with only a deadline may wait until then", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    cache: false,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  await (await hub.request(server.origin)).body.text();
+  const willing = hub.request(server.origin, { deadlineMs: 1500 });
+  await until(() => hub.snapshot().waiting === 1);
+  await assert.rejects(hub.request(server.origin, { deadlineMs: 1500, maxWaitMs: Number.POSITIVE_INFINITY }), {
+    name: "RateLimitExceeded",
+    retryAfterMs: 2000,
+    message: /waits at most 1\.5 s \(the time left of deadlineMs\)$/,
+  });
+  await time.advance(1000);
+  assert.equal((await willing).statusCode, 200);
+});
+
+test("a body stream that fails while its request is queued fails only that request", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, {
+    time,
+    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 10_000 } } },
+  });
+  await (await hub.request(server.origin)).body.text();
+  const body = new Readable({ read: () => undefined });
+  const waiting = hub.request(server.origin, { method: "POST", body });
+  await until(() => hub.snapshot().waiting === 1);
+  body.destroy(new Error("the disk is gone"));
+  await assert.rejects(waiting, /the disk is gone/);
+  assert.equal(hub.snapshot().waiting, 0);
+  assert.equal(server.requests.length, 1);
+});

@@ -12,7 +12,7 @@ import { createHub } from "./create-hub.ts";
 import { Operator } from "./operator.ts";
 
 /** A hub does not read the store again within this time; generous, for a busy machine. */
-const HEARD_MS = 450;
+const REREAD_MS = 450;
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
 /** A running hub, and an operator that shares only the store file with it. */
@@ -42,7 +42,7 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   const opened = await operator.open("127.0.0.1", 300, "maintenance");
   assert.equal(opened.state, "open");
   assert.ok(opened.remainingMs > 299_000 && opened.remainingMs <= 300_000);
-  await systemTime.sleep(HEARD_MS);
+  await systemTime.sleep(REREAD_MS);
   const refused = await hub.fetch(origin).catch(reason => reason);
   assert.ok(refused instanceof BreakerOpenError);
   assert.equal(refused.reason, "cli-open:maintenance");
@@ -50,7 +50,7 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   assert.equal(listed?.name, "127.0.0.1");
   assert.equal(listed?.reason, "cli-open:maintenance");
   assert.equal((await operator.close("127.0.0.1")).state, "closed");
-  await systemTime.sleep(HEARD_MS);
+  await systemTime.sleep(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200, "the next request is sent");
 });
 
@@ -69,7 +69,7 @@ test("an operator sees the circuit that failures of a hub opened, and can close 
   );
   status = 200;
   await operator.close("127.0.0.1");
-  await systemTime.sleep(HEARD_MS);
+  await systemTime.sleep(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200);
 });
 

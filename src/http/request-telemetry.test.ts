@@ -2,15 +2,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { dispatchTo, RecordingHandler } from "../../test/http/handlers.ts";
-import { heldServer, hubFor, only, recordEvents, until } from "../../test/http/kit.ts";
+import { heldServer, hubFor, ONE_A_SECOND_QUEUED, only, recordEvents, until } from "../../test/http/kit.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-
-/** One request per second; further ones are queued. */
-const QUEUED = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 } } };
 
 test("the http_request event has the time in the queue and the total time", async t => {
   const time = new FakeTime();
-  const { held, server, hub, arrived } = await heldServer(t, { time, cache: false, limits: QUEUED });
+  const { held, server, hub, arrived } = await heldServer(t, { time, cache: false, limits: ONE_A_SECOND_QUEUED });
   const events = recordEvents(hub);
   const first = hub.request(server.origin);
   await arrived(1);

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { createHub } from "../../src/http/create-hub.ts";
 import type { Hub } from "../../src/http/hub.ts";
@@ -128,3 +129,19 @@ export function tlsFixture(): { readonly cert: string; readonly key: string } {
   const read = (name: string) => readFileSync(join(import.meta.dirname, "../fixtures/tls", name), "utf8");
   return { cert: read("cert.pem"), key: read("key.pem") };
 }
+
+export const CHUNK = Buffer.alloc(65_536, "x");
+
+/** Sends more than all buffers hold, so that it is sent completely only when it is read. */
+export function sendLargeBody(response: ServerResponse): void {
+  Readable.from(Array.from({ length: 400 }, () => CHUNK)).pipe(response);
+}
+
+/** One request per minute; further ones are queued. */
+export const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
+/** One request per second; further ones are refused. */
+export const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
+/** One request per second; further ones are queued. */
+export const ONE_A_SECOND_QUEUED = {
+  defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 } },
+};

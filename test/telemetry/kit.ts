@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { EventBodyOf, EventOf, EventType, TelemetryEvent } from "../../src/telemetry/events.ts";
+import { jsonlEvents, jsonlFiles } from "../../src/telemetry/reading/jsonl-events.ts";
+import { SkippedEventCounter } from "../../src/telemetry/reading/skipped-events.ts";
 import type { Sink } from "../../src/telemetry/sink.ts";
 
 export const RUN = "run-1";
@@ -67,4 +69,11 @@ export async function allOf<Value>(values: AsyncIterable<Value>): Promise<Value[
   const all: Value[] = [];
   for await (const value of values) all.push(value);
   return all;
+}
+
+/** All events of a JSONL file and its rotated files, and what was skipped. */
+export async function readJsonl(file: string, runId?: string) {
+  const skipped = new SkippedEventCounter();
+  const events = await allOf(jsonlEvents(await jsonlFiles(file), skipped, runId));
+  return { events, skipped };
 }

@@ -5,8 +5,10 @@ import { test } from "node:test";
 import { dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
 import {
   assertNothingLeft,
+  CHUNK,
   heldServer,
   hubFor,
+  ONE_A_MINUTE,
   only,
   recordEvents,
   serve,
@@ -16,11 +18,6 @@ import {
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
-
-const CHUNK = Buffer.alloc(65_536, "x");
-
-/** One request per minute; further ones are queued. */
-const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
   const { held, server, get, arrived, events, hub } = await heldServer(t);

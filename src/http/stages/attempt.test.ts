@@ -1,39 +1,29 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
 import { test } from "node:test";
 import { type Dispatcher, upgrade } from "undici";
 import { dispatchRecorded, dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
 import {
   assertNothingLeft,
+  CHUNK,
   heldServer,
   hubFor,
+  ONE_A_SECOND,
+  ONE_A_SECOND_QUEUED,
   only,
   recordEvents,
+  sendLargeBody,
   serve,
   settles,
   until,
 } from "../../../test/http/kit.ts";
 import { exampleAt, goingAwayServer, silentTlsServer } from "../../../test/http/tls-servers.ts";
 import { BareWire, FakeWire } from "../../../test/http/wires.ts";
-import { BodyUnreadError, DeadlineExceededError, RateLimitExceeded } from "../../errors.ts";
+import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
-
-const CHUNK = Buffer.alloc(65_536, "x");
-
-/** More than all buffers hold, so that it is sent completely only when it is read. */
-function large(response: ServerResponse): void {
-  Readable.from(Array.from({ length: 400 }, () => CHUNK)).pipe(response);
-}
-
-/** One request per second; further ones are refused. */
-const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
-
-/** One request per second; further ones are queued. */
-const QUEUED = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 } } };
 
 test("a host that allows one request at a time is called over one connection", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
@@ -48,7 +38,7 @@ test("a host that allows one request at a time is called over one connection", a
 
 test("a slot is held until the body has been read, and the next request waits for it", async t => {
   const server = await serve(t, (request, response) =>
-    request.url === "/large" ? large(response) : response.end("ok"),
+    request.url === "/large" ? sendLargeBody(response) : response.end("ok"),
   );
   const hub = await hubFor(t, { cache: false, limits: { global: { max_inflight: 1 } } });
   const first = await hub.fetch(`${server.origin}/large`);
@@ -65,7 +55,7 @@ for (const [how, drop] of [
 ] as const) {
   test(`a body that is ${how} frees its slot`, async t => {
     const server = await serve(t, (request, response) =>
-      request.url === "/large" ? large(response) : response.end("ok"),
+      request.url === "/large" ? sendLargeBody(response) : response.end("ok"),
     );
     const hub = await hubFor(t, { cache: false, limits: { global: { max_inflight: 1 } } });
     const controller = new AbortController();
@@ -92,85 +82,6 @@ test("a connection that breaks within a body frees the slot, fails the reader an
   assert.equal(hub.snapshot().inFlight, 0);
   assert.equal(only(events, "breaker_failure").length, 1);
   assert.equal(only(events, "breaker_success").length, 0);
-});
-
-test("a body that is not read is reported once and aborted, and its slot is free", async t => {
-  const time = new FakeTime();
-  const server = await serve(t, (request, response) =>
-    request.url === "/large" ? large(response) : response.end("ok"),
-  );
-  const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000, limits: { global: { max_inflight: 1 } } });
-  const events = recordEvents(hub);
-  const { body } = await hub.request(`${server.origin}/large`);
-  await until(() => time.armedTimers === 1);
-  const second = hub.request(`${server.origin}/small`);
-  await time.advance(29_999);
-  assert.equal(hub.snapshot().inFlight, 1);
-  await time.advance(1);
-  assert.equal(await (await second).body.text(), "ok");
-  assert.equal(only(events, "body_unread").length, 1);
-  await assert.rejects(body.text(), BodyUnreadError);
-  assert.equal(time.armedTimers, 0);
-  assert.equal(only(events, "breaker_failure").length, 0);
-});
-
-test("a slow reader is not aborted", async t => {
-  const time = new FakeTime();
-  const server = await serve(t, (_, response) => large(response));
-  const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000 });
-  const events = recordEvents(hub);
-  const { body } = await hub.request(server.origin);
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    await time.advance(1000);
-  }
-  assert.equal(bytes, 400 * CHUNK.length);
-  assert.equal(only(events, "body_unread").length, 0);
-});
-
-test("a deadline ends a call in the queue, before the response, and within the body", async t => {
-  const time = new FakeTime();
-  const server = await serve(t, (request, response) => {
-    if (request.url === "/half") response.writeHead(200, { "content-length": "1000" }).write("half of it");
-  });
-  const hub = await hubFor(t, { time, cache: false, limits: { global: { max_inflight: 2 } } });
-  const onTheWire = hub.request(`${server.origin}/silent`, { deadlineMs: 500 });
-  await until(() => server.requests.length === 1);
-  const { body } = await hub.request(`${server.origin}/half`, { deadlineMs: 500 });
-  const inLine = hub.request(`${server.origin}/never`, { deadlineMs: 500 });
-  await until(() => hub.snapshot().waiting === 1);
-  const failures = Promise.allSettled([onTheWire, body.text(), inLine]);
-  await time.advance(500);
-  for (const { reason } of (await failures) as PromiseRejectedResult[])
-    assert.ok(reason instanceof DeadlineExceededError);
-  const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
-  assert.match(reason.message, /500 ms of it queued/);
-  await until(() => hub.snapshot().inFlight === 0);
-  // A request that got its slot last was aborted over a new connection, and counts as being written for 100 ms.
-  await time.advance(100);
-  const { calls, waiting } = hub.snapshot();
-  assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
-});
-
-test("a call that cannot be sent before its deadline is refused at once, and a call with only a deadline may wait until then", async t => {
-  const time = new FakeTime();
-  const server = await serve(t, (_, response) => response.end("ok"));
-  const hub = await hubFor(t, {
-    time,
-    cache: false,
-    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } },
-  });
-  await (await hub.request(server.origin)).body.text();
-  const willing = hub.request(server.origin, { deadlineMs: 1500 });
-  await until(() => hub.snapshot().waiting === 1);
-  await assert.rejects(hub.request(server.origin, { deadlineMs: 1500, maxWaitMs: Number.POSITIVE_INFINITY }), {
-    name: "RateLimitExceeded",
-    retryAfterMs: 2000,
-    message: /waits at most 1\.5 s \(the time left of deadlineMs\)$/,
-  });
-  await time.advance(1000);
-  assert.equal((await willing).statusCode, 200);
 });
 
 test("a host that was silent for most of a deadline has failed; one that was called shortly before it has not", async t => {
@@ -225,23 +136,6 @@ for (const client of ["fetch", "request", "installed fetch"] as const) {
     uninstall();
   });
 }
-
-test("a body stream that fails while its request is queued fails only that request", async t => {
-  const time = new FakeTime();
-  const server = await serve(t, (_, response) => response.end("ok"));
-  const hub = await hubFor(t, {
-    time,
-    limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 10_000 } } },
-  });
-  await (await hub.request(server.origin)).body.text();
-  const body = new Readable({ read: () => undefined });
-  const waiting = hub.request(server.origin, { method: "POST", body });
-  await until(() => hub.snapshot().waiting === 1);
-  body.destroy(new Error("the disk is gone"));
-  await assert.rejects(waiting, /the disk is gone/);
-  assert.equal(hub.snapshot().waiting, 0);
-  assert.equal(server.requests.length, 1);
-});
 
 test("requests that a closing HTTP/2 session did not process are sent again, each with its own grant, and count as no failure", async t => {
   const time = new FakeTime();
@@ -353,7 +247,7 @@ test("a request that was written counts in its windows, also when its caller abo
 
 test("an unanswered request over a new connection counts from 100 ms after it was sent", async t => {
   const time = new FakeTime();
-  const { held, server, hub, arrived } = await heldServer(t, { time, cache: false, limits: QUEUED });
+  const { held, server, hub, arrived } = await heldServer(t, { time, cache: false, limits: ONE_A_SECOND_QUEUED });
   const first = hub.request(server.origin);
   await arrived(1);
   const second = hub.request(server.origin);
@@ -370,7 +264,7 @@ test("an unanswered request over a new connection counts from 100 ms after it wa
 test("a request over an open connection counts from when it was sent", async t => {
   const time = new FakeTime();
   const wire = new FakeWire(handler => handler.onRequestSent?.());
-  const hub = await hubFor(t, { time, cache: false, dispatcher: wire, limits: QUEUED });
+  const hub = await hubFor(t, { time, cache: false, dispatcher: wire, limits: ONE_A_SECOND_QUEUED });
   for (let number = 0; number < 2; number += 1) dispatchTo(hub, "http://example.org", new RecordingHandler());
   await until(() => hub.snapshot().waiting === 1);
   await time.advance(999);
@@ -381,7 +275,7 @@ test("a request over an open connection counts from when it was sent", async t =
 
 test("a request that is aborted right after dispatch is never queued", async t => {
   const server = await serve(t, (_, response) => response.end());
-  const hub = await hubFor(t, { cache: false, limits: QUEUED });
+  const hub = await hubFor(t, { cache: false, limits: ONE_A_SECOND_QUEUED });
   const events = recordEvents(hub);
   await (await hub.fetch(server.origin)).text();
   const handler = dispatchTo(hub, server.origin, new RecordingHandler());

@@ -7,6 +7,7 @@ import {
   assertNothingLeft,
   type Handler,
   hubFor,
+  ONE_A_MINUTE,
   only,
   recordEvents,
   serve,
@@ -39,9 +40,6 @@ const tagged: (control: string) => Handler = control => (request, response, numb
   if (request.headers["if-none-match"] === '"one"') response.writeHead(304).end();
   else response.end("tagged");
 };
-
-/** One request per minute; further ones are queued. */
-const ONE_A_MINUTE = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 100_000 } } };
 
 test("a fresh hit uses no request, no rate-limit unit and no breaker permit", async t => {
   const { server, events, get, verdicts } = await world(t, fresh);

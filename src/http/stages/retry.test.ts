@@ -2,16 +2,13 @@ import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { heldServer, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { heldServer, hubFor, ONE_A_SECOND, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 /** The longest delay, so that times are known. */
 const unlucky = () => 0.999_999_999;
-
-/** One request per second; further ones are refused. */
-const ONE_A_SECOND = { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 0 } } };
 
 test("a 429 with Retry-After: 1 and then a 200 take one second and two rate-limit units, and the caller gets the 200", async t => {
   const time = new FakeTime();

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dispatchActing, dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
-import { assertNothingLeft, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import {
+  assertNothingLeft,
+  CHUNK,
+  hubFor,
+  only,
+  recordEvents,
+  sendLargeBody,
+  serve,
+  until,
+} from "../../../test/http/kit.ts";
+import { BodyUnreadError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 test("a pause after the end of a body leaves no timer", async t => {
@@ -57,4 +67,39 @@ test("a body that is read after a pause leaves no timer", async t => {
   assert.equal(time.armedTimers, 0);
   await handler.waitFor("end");
   assert.equal(time.armedTimers, 0);
+});
+
+test("a body that is not read is reported once and aborted, and its slot is free", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) =>
+    request.url === "/large" ? sendLargeBody(response) : response.end("ok"),
+  );
+  const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000, limits: { global: { max_inflight: 1 } } });
+  const events = recordEvents(hub);
+  const { body } = await hub.request(`${server.origin}/large`);
+  await until(() => time.armedTimers === 1);
+  const second = hub.request(`${server.origin}/small`);
+  await time.advance(29_999);
+  assert.equal(hub.snapshot().inFlight, 1);
+  await time.advance(1);
+  assert.equal(await (await second).body.text(), "ok");
+  assert.equal(only(events, "body_unread").length, 1);
+  await assert.rejects(body.text(), BodyUnreadError);
+  assert.equal(time.armedTimers, 0);
+  assert.equal(only(events, "breaker_failure").length, 0);
+});
+
+test("a slow reader is not aborted", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => sendLargeBody(response));
+  const hub = await hubFor(t, { time, cache: false, unreadBodyMs: 30_000 });
+  const events = recordEvents(hub);
+  const { body } = await hub.request(server.origin);
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    await time.advance(1000);
+  }
+  assert.equal(bytes, 400 * CHUNK.length);
+  assert.equal(only(events, "body_unread").length, 0);
 });

@@ -16,7 +16,7 @@ import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { TLSSocket } from "node:tls";
 import { type Agent, type Dispatcher, Dispatcher1Wrapper, fetch, request } from "undici";
-import { tlsFixture } from "../../../test/http/kit.ts";
+import { hubFor, only, recordEvents, serve, tlsFixture } from "../../../test/http/kit.ts";
 import { PrivateAddressError } from "../../errors.ts";
 import { makeWire, type WireOptions } from "./wire.ts";
 
@@ -412,4 +412,20 @@ test("requests to a silent https host time out together, not one after another",
   assert.deepEqual(new Set(await Promise.all(ends)), new Set(["UND_ERR_CONNECT_TIMEOUT"]));
   // One connection attempt for all requests: so they fail together, without measuring time.
   assert.equal(silent.sockets.length, 1);
+});
+
+test("allowPrivate: false refuses private addresses at every hop, without a failure of the host", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(302, { location: `http://localhost:${server.port}/end` }).end();
+    else response.end("reached");
+  });
+  const hub = await hubFor(t, {
+    network: { allowPrivate: false, connectTo: [`example.org:80:127.0.0.1:${server.port}`] },
+  });
+  const events = recordEvents(hub);
+  await assert.rejects(hub.request(server.origin), PrivateAddressError);
+  await assert.rejects(hub.request("http://example.org/start", { maxRedirections: 3 }), PrivateAddressError);
+  assert.equal(server.requests.length, 1);
+  assert.equal(only(events, "breaker_failure").length, 0);
+  assert.equal(only(events, "http_retry").length, 0);
 });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -132,15 +131,4 @@ test("rows of a newer version or another program are skipped and counted", async
   t.after(() => opened.close());
   assert.equal((await allOf(opened.events(RUN))).length, 1);
   assert.deepEqual([opened.skipped.unreadable, [...opened.skipped.unknown]], [1, [["from_the_future", 1]]]);
-});
-
-test("a folder without telemetry and a missing file are errors that name what was expected", async t => {
-  const folder = folderFor(t);
-  await assert.rejects(
-    openTelemetryFile(folder),
-    /no telemetry in this folder: expected telemetry\.jsonl or telemetry\.db/,
-  );
-  await assert.rejects(openTelemetryFile(join(folder, "nothing.jsonl")), /nothing\.jsonl: no such file/);
-  writeFileSync(join(folder, "telemetry.jsonl"), "");
-  assert.deepEqual(await (await openTelemetryFile(folder)).runs(), []);
 });

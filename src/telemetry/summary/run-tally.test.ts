@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { acquire, at, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
-import { Distribution } from "./distribution.ts";
-import { RunTally, summarize } from "./run-tally.ts";
+import { summarize } from "./run-tally.ts";
 
 const HOUR_MS = 3_600_000;
+
 const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
 
 test("delays: percentiles by nearest rank, per host and role, of the calls that were sent", async () => {
@@ -210,75 +209,6 @@ test("a run without events has an empty summary, and dropped events are counted"
   );
   const lossy = await summarize([at(0, "telemetry_dropped", { sink: "jsonl", dropped: 3 })], RUN);
   assert.equal(lossy.dropped, 3);
-});
-
-test("percentiles equal those of a sorted list, for any values in any order", () => {
-  const values = fc.array(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e6, noNaN: true })), { minLength: 1 });
-  fc.assert(
-    fc.property(values, fc.double({ min: 0.01, max: 1, noNaN: true }), (list, share) => {
-      const distribution = new Distribution();
-      for (const value of list) distribution.add(value);
-      const sorted = list.toSorted((a, b) => a - b);
-      assert.equal(distribution.percentile(share), sorted[Math.max(1, Math.ceil(share * list.length)) - 1]);
-      assert.equal(distribution.max, sorted.at(-1));
-    }),
-  );
-});
-
-test("beyond 65,536 values percentiles are accurate to 1 %, and memory stops growing", () => {
-  const distribution = new Distribution();
-  const values = Array.from({ length: 200_000 }, (_, index) => 1 + ((index * 7919) % 200_000) / 10);
-  for (const value of values) distribution.add(value);
-  assert.equal(distribution.isExact, false);
-  const sorted = values.toSorted((a, b) => a - b);
-  for (const share of [0.01, 0.5, 0.95, 0.999]) {
-    const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
-    assert.ok(Math.abs(distribution.percentile(share) / exact - 1) <= 0.01, `${share}`);
-  }
-  const bounded = values.reduce((sum, value) => sum + Math.min(value, 5000), 0);
-  assert.ok(Math.abs(distribution.sumUpTo(5000) / bounded - 1) <= 0.01);
-  assert.equal(distribution.max, sorted.at(-1));
-});
-
-test("the timeline keeps every call and the longest wait when steps are merged", () => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 50_000_000 }), { minLength: 1, maxLength: 200 }), times => {
-      const tally = new RunTally(RUN);
-      for (const ms of times) tally.take(call(ms, "a.example", { rate_delay_ms: ms }));
-      const { hosts, stepMs } = tally.timeline();
-      const [track] = hosts;
-      assert.equal(
-        track?.outcomes.answered.reduce((sum, count) => sum + count, 0),
-        times.length,
-      );
-      assert.equal(Math.max(...(track?.waitMs ?? [])), Math.max(...times));
-      assert.ok((track?.waitMs.length ?? 0) <= 240 && stepMs >= 50);
-    }),
-  );
-});
-
-test("the timeline has the periods in which a circuit was open or half-open, or a host in cooldown", () => {
-  const of = { ...change, host: "a.example", role: "metadata" } as const;
-  const tally = new RunTally(RUN);
-  for (const event of [
-    at(0, "breaker_state_change", { ...of, old: "closed", new: "open", reset_timeout_s: 10 }),
-    at(12_000, "breaker_state_change", { ...of, old: "open", new: "half_open" }),
-    at(13_000, "breaker_state_change", { ...of, old: "half_open", new: "closed" }),
-    at(14_000, "breaker_cooldown_set", { host: "a.example", until: START_MS + 15_000, reason: "retry-after" }),
-    at(14_500, "breaker_cooldown_set", { host: "a.example", until: START_MS + 19_000, reason: "retry-after" }),
-    at(18_000, "breaker_cooldown_ended", { host: "a.example", by: "operator" }),
-    at(20_000, "run_ended", {}),
-  ])
-    tally.take(event);
-  const periods = tally.timeline().hosts[0]?.periods ?? [];
-  assert.deepEqual(
-    periods.map(({ kind, fromMs, toMs, about }) => [kind, fromMs - START_MS, toMs - START_MS, about]),
-    [
-      ["open", 0, 10_000, "metadata"],
-      ["half_open", 12_000, 13_000, "metadata"],
-      ["cooldown", 14_000, 18_000, "retry-after"],
-    ],
-  );
 });
 
 test("very many hosts make 20,000 rows and one for the rest, and no call is lost", async () => {

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { keepingSink } from "../../test/telemetry/kit.ts";
+import { redactedText } from "./redaction.ts";
+import { createTelemetry } from "./telemetry.ts";
+
+test("no secret of a URL or a header reaches a sink", () => {
+  const sink = keepingSink();
+  const { listener } = createTelemetry({ sinks: [sink] });
+  const messages = [
+    "connect redis://user:hunter2@cache.example.org/0 failed",
+    "GET https://api.example.org/x?api_key=hunter2&q=1&apikey=hunter2;token=hunter2",
+    "https://api.example.org/?email=hunter2@example.org&mailto=hunter2@example.org",
+    "sent Authorization: Bearer hunter2 and authorization=hunter2",
+    'headers {"Authorization": "Basic aHVudGVyMg=="}',
+    "the token was bearer hunter2hunter2",
+    "password = hunter2, access_token=hunter2",
+    'X-API-Key: hunter2, {"token": "hunter2"}, mailto:hunter2@example.org',
+    "https://api.example.org/?key=hunter2&sig=hunter2",
+  ];
+  for (const message of messages) listener({ event_type: "cache_trouble", message });
+  listener({ event_type: "breaker_cooldown_set", host: "a.example", until: 1, reason: "cli-open:token=hunter2" });
+  const written = JSON.stringify(sink.events);
+  assert.ok(!written.includes("hunter2") && !written.includes("aHVudGVyMg"), written);
+  assert.match(written, /redis:\/\/…@cache\.example\.org\/0 failed/);
+  assert.match(written, /q=1/);
+});
+
+test("text without secrets is not changed", () => {
+  for (const text of [
+    "api.example.org",
+    "10/SECOND+5000/HOUR",
+    "database is locked",
+    "monkey=1",
+    "tokens left = 3",
+    "key: metadata",
+  ]) {
+    assert.equal(redactedText(text), text);
+  }
+});

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { call, keepingSink } from "../../../test/telemetry/kit.ts";
+import type { HubEvent } from "../../http/hub-options.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { createTelemetry } from "../telemetry.ts";
+import { QueuedSink } from "./queued-sink.ts";
+
+const head: HubEvent = { event_type: "rate_head_skipped", host: "api.example.org", role: "metadata" };
+
+class StuckWriter {
+  readonly written: number[] = [];
+  release: () => void = () => undefined;
+  #gate = new Promise<void>(resolve => {
+    this.release = resolve;
+  });
+
+  async write(events: readonly unknown[]): Promise<void> {
+    await this.#gate;
+    this.written.push(events.length);
+  }
+
+  async close(): Promise<void> {
+    await this.#gate;
+  }
+}
+
+test("a sink that hangs delays no request: its queue is limited, and drops are counted and reported in place", async () => {
+  const writer = new StuckWriter();
+  const sink = new QueuedSink("slow", writer, { maxQueued: 300, delayMs: 0 });
+  const kept = keepingSink();
+  const { listener } = createTelemetry({ sinks: [sink, kept], runId: "r" });
+  for (let i = 0; i < 1000; i += 1) listener(head);
+  // run_started and 299 other events; then the queue is full.
+  assert.equal(sink.dropped, 701);
+  assert.equal(kept.events.length, 1001);
+  writer.release();
+  await sink.flush();
+  assert.deepEqual(writer.written, [256, 45]);
+});
+
+test("events that a report needs are queued also when the queue is full", async () => {
+  const events: string[] = [];
+  const writer = {
+    write: async (batch: readonly { readonly event_type: string }[]) => {
+      events.push(...batch.map(({ event_type }) => event_type));
+    },
+    close: async () => undefined,
+  };
+  const sink = new QueuedSink("small", writer, { maxQueued: 1 });
+  for (let i = 0; i < 3; i += 1) sink.take(call(i, "a.example"));
+  const { listener } = createTelemetry({ sinks: [sink] });
+  listener({ event_type: "breaker_cooldown_set", host: "a.example", until: 1, reason: "retry-after" });
+  await sink.close();
+  assert.deepEqual(events, ["http_request", "run_started", "breaker_cooldown_set", "telemetry_dropped"]);
+});
+
+test("a write that fails loses only its batch, causes one warning, and is not repeated forever", async t => {
+  const warned = once(process, "warning");
+  let fails = 2;
+  const written: unknown[] = [];
+  const writer = {
+    write: async (batch: readonly unknown[]) => {
+      fails -= 1;
+      if (fails >= 0) throw new Error("no space left");
+      written.push(...batch);
+    },
+    close: async () => undefined,
+  };
+  const sink = new QueuedSink("full", writer);
+  t.after(() => sink.close());
+  sink.take(call(0, "a.example"));
+  await sink.flush();
+  assert.equal(sink.dropped, 1);
+  assert.match(String(await warned), /telemetry sink full drops events: no space left/);
+  sink.take(call(1, "a.example"));
+  await sink.flush();
+  sink.take(call(2, "a.example"));
+  await sink.flush();
+  assert.equal(sink.dropped, 2);
+  assert.deepEqual(
+    written.map(event => Object.entries(event as object).filter(([key]) => key === "dropped" || key === "url_hash")),
+    [[["url_hash", "0123456789abcdef"]], [["dropped", 2]]],
+  );
+});
+
+test("an event that is queued while a batch ends is written", async () => {
+  const time = new FakeTime();
+  const first = Promise.withResolvers<void>();
+  let written = 0;
+  const writer = {
+    write: (batch: readonly unknown[]) => {
+      if (written === 0 && batch.length === 1) {
+        written += 1;
+        return first.promise;
+      }
+      written += batch.length;
+      return Promise.resolve();
+    },
+    close: async () => undefined,
+  };
+  const sink = new QueuedSink("quick", writer, { time });
+  sink.take(call(0, "a.example"));
+  const flushed = sink.flush();
+  first.reject(new Error("no"));
+  // After the sink has taken its batch, and before it looks at the queue again.
+  queueMicrotask(() => sink.take(call(1, "a.example")));
+  await flushed;
+  await time.advance(50);
+  // The lost event, the new event, and telemetry_dropped.
+  assert.equal(written, 3);
+  assert.equal(time.armedTimers, 0);
+});
+
+test("close does not wait for a disk that hangs", async () => {
+  const time = new FakeTime();
+  const writer = new StuckWriter();
+  const sink = new QueuedSink("hung", writer, { time, delayMs: 0 });
+  for (let i = 0; i < 300; i += 1) sink.take(call(i, "a.example"));
+  const closed = sink.close();
+  await time.advance(10_000);
+  await closed;
+  assert.equal(sink.dropped, 300 - 256);
+  assert.equal(time.armedTimers, 0);
+  writer.release();
+});
