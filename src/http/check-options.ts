@@ -128,7 +128,8 @@ export function checkRequestOptions(options: object): void {
  */
 function checkKeys(options: object, known: ReadonlySet<string>, where: string): void {
   for (const key in options) {
-    if (known.has(key) || (options as Record<string, unknown>)[key] === undefined) continue;
+    if (known.has(key) || !Object.hasOwn(options, key)) continue;
+    if ((options as Record<string, unknown>)[key] === undefined) continue;
     throw new ConfigError(unknownKeys(options, [...known], where));
   }
 }

@@ -41,6 +41,7 @@ const builtInFetch = globalThis.fetch;
 /** A program that does not know the hub cannot handle refusals: it waits for rate limits, but not through an outage. */
 const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
 
+/** The implementation of `Hub`, whose members are documented there. */
 export class HttpHub implements Hub {
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
