@@ -37,5 +37,6 @@ export type { HostIdentityOptions, IdentitiesOptions, IdentityTemplates } from "
 export type { PolicySources } from "./policy/load.ts";
 export type { PolicyMode, PolicyRow } from "./policy/policy-row.ts";
 export { loadPolicy, type Policy } from "./policy/public-policy.ts";
+export type { StoreName } from "./stores/open-store.ts";
 export { SystemTime, systemTime } from "./time/system-time.ts";
 export type { Time, Timer } from "./time/time.ts";

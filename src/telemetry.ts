@@ -4,7 +4,15 @@ export type { HubEvent } from "./http/hub-options.ts";
 export type { Listener } from "./listeners.ts";
 export type { OpenReasonKind } from "./telemetry/breaker-openings.ts";
 export type { CallOutcome } from "./telemetry/call-outcome.ts";
-export type { Envelope, EventOf, EventType, TelemetryEvent } from "./telemetry/events.ts";
+export type {
+  Envelope,
+  EventBody,
+  EventBodyOf,
+  EventOf,
+  EventType,
+  RunEvent,
+  TelemetryEvent,
+} from "./telemetry/events.ts";
 export { type MetricsServer, type ServeMetricsOptions, serveMetrics } from "./telemetry/metrics-server.ts";
 export type { SkippedEvents } from "./telemetry/reading/skipped-events.ts";
 export { type ListedRun, openTelemetryFile, type TelemetryFile } from "./telemetry/reading/telemetry-file.ts";

@@ -18,7 +18,10 @@ test("a call with invalid options is an error, and nothing is sent", async t => 
   const hub = await hubFor(t);
   await assert.rejects(hub.request(server.origin, { deadlineMs: 0 }), /deadlineMs must be a number above 0/);
   await assert.rejects(hub.request(server.origin, { maxWaitMs: -1 }), /maxWaitMs must be at least 0, got -1/);
-  await assert.rejects(hub.request(server.origin, { weight: 1.5 }), /weight must be an integer of at least 1, got 1\.5/);
+  await assert.rejects(
+    hub.request(server.origin, { weight: 1.5 }),
+    /weight must be an integer of at least 1, got 1\.5/,
+  );
   await assert.rejects(hub.request(server.origin, { role: "nobody" as never }), /unknown role/);
   await assert.rejects(hub.fetch("ftp://example.org/"));
   assert.equal(server.requests.length, 0);

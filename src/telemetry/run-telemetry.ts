@@ -13,7 +13,7 @@ export interface RunTelemetryOptions {
   /** The name of the program, such as `docstokg run`. */
   readonly program: string;
   /** `jsonl` writes `telemetry.jsonl`, `sqlite` writes `telemetry.db`. @default "jsonl" */
-  readonly format?: keyof typeof RUN_FILES | undefined;
+  readonly format?: "jsonl" | "sqlite" | undefined;
   /** Serves Prometheus metrics on this port of 127.0.0.1; 0 for any free port. @default no server */
   readonly metricsPort?: number | undefined;
   /** Further sinks. @default none */

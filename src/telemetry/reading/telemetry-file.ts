@@ -12,6 +12,7 @@ export const RUN_FILES = { jsonl: "telemetry.jsonl", sqlite: "telemetry.db" } as
 
 /** A run whose events are in a telemetry file. */
 export interface ListedRun {
+  /** The id of the run. */
   readonly runId: string;
   /** The time of its first event, in epoch ms. */
   readonly firstMs: number;

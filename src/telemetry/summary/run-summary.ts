@@ -20,7 +20,9 @@ export interface DelaySummary {
 
 /** The calls of one role to one host. */
 export interface HostSummary {
+  /** The canonical host; `(other hosts)` for hosts beyond the limit of the table. */
   readonly host: string;
+  /** `metadata`, `landing` or `artifact`. */
   readonly role: string;
   /** Finished calls. */
   readonly calls: number;
@@ -42,6 +44,7 @@ export interface HostSummary {
 export interface KeySummary {
   /** The host or group. */
   readonly key: string;
+  /** `metadata`, `landing` or `artifact`. */
   readonly role: string;
   /** Grants that used a unit of a rate limit. */
   readonly acquired: number;
@@ -59,6 +62,7 @@ export interface KeySummary {
 
 /** A host and the number that it is ranked by. */
 export interface Ranked {
+  /** The host or group. */
   readonly host: string;
   /** Total wait in ms, or refused requests. */
   readonly value: number;
@@ -66,6 +70,7 @@ export interface Ranked {
 
 /** The summary of one run. */
 export interface RunSummary {
+  /** The id of the run. */
   readonly runId: string;
   /** The name of the program; undefined when the start of the run is not in the file. */
   readonly program: string | undefined;
@@ -89,6 +94,7 @@ export interface RunSummary {
   readonly calls: number;
   /** Finished calls by outcome. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
+  /** How calls were served by the cache. */
   readonly cache: {
     /** Calls answered from the cache without a request, fresh or stale. */
     readonly hits: number;
@@ -101,6 +107,7 @@ export interface RunSummary {
     /** `hits` as a share of all calls. */
     readonly hitRate: number;
   };
+  /** Responses with status 429 or 503. */
   readonly throttles: {
     /** Requests sent. */
     readonly attempts: number;
@@ -115,6 +122,7 @@ export interface RunSummary {
   readonly delayMs: DelaySummary;
   /** Sums over `keys`. */
   readonly limiter: { readonly acquired: number; readonly blocked: number; readonly headSkipped: number };
+  /** Openings, and calls that breakers refused. */
   readonly breaker: {
     /** Circuits that opened, and cooldowns that began. */
     readonly opens: number;
