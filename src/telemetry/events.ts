@@ -7,14 +7,11 @@ export type RunEvent =
   /** A sink was slower than the events, and dropped some. */
   | { readonly event_type: "telemetry_dropped"; readonly sink: string; readonly dropped: number };
 
-interface Sampled {
-  /** The share of these events that is recorded, above 0 to 1; absent when all are. */
-  readonly sample_rate?: number;
-}
-
-/** Every event, without its envelope. */
-export type EventBody = Exclude<HubEvent, { readonly event_type: "breaker_before_call" }> | SampledEventBody | RunEvent;
-type SampledEventBody = Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & Sampled;
+/** Every event, without its envelope. `sample_rate` is absent when all events of the type are recorded. */
+export type EventBody =
+  | Exclude<HubEvent, { readonly event_type: "breaker_before_call" }>
+  | (Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & { readonly sample_rate?: number })
+  | RunEvent;
 
 /** The fields of every event. */
 export interface Envelope {
