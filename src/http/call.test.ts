@@ -148,8 +148,8 @@ test("a deadline ends a call in the queue, before the response, and within the b
   const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
   assert.match(reason.message, /500 ms of it queued/);
   await until(() => hub.snapshot().inFlight === 0);
-  // A request that got its slot last was aborted over a new connection, and counts as being written for 100 ms.
-  await time.advance(100);
+  // A request that got its slot last was aborted over a new connection, and counts as being written for 5 s.
+  await time.advance(5000);
   const { calls, waiting } = hub.snapshot();
   assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
 });

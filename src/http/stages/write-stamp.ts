@@ -9,8 +9,11 @@ export interface WriteStampDeps {
   readonly connections: () => number;
 }
 
-/** How long a request over a new connection counts as being written, unless its response begins earlier. */
-const NEW_CONNECTION_WRITE_MS = 100;
+/**
+ * How long a request over a new connection counts as being written, unless its response begins earlier. On a busy machine
+ * a server may notice it much later than it was sent: 100 ms were not enough.
+ */
+const NEW_CONNECTION_WRITE_MS = 5000;
 
 /**
  * Decides when the headers of one attempt count as written, and stamps the grant at that instant (law L1).
