@@ -96,7 +96,8 @@ test("memory use does not grow with the size of the file", async t => {
     internet,
     `sources:\n  titan: { resolver: direct, extras: { url: "https://${HOST}/titan.owl" } }\n`,
   );
-  const { outcomes, maxRssBytes } = await pullInProcess(project.folder, internet.network);
+  const { outcomes, liveBytes } = await pullInProcess(project.folder, internet.network);
   assert.deepEqual(outcomes, { titan: "fetched" });
-  assert.ok(maxRssBytes < 280_000_000, `${Math.round(maxRssBytes / 1e6)} MB for a file of ${bytes / 1e6} MB`);
+  t.diagnostic(`${Math.round(liveBytes / 1e6)} MB in use for a file of ${bytes / 1e6} MB`);
+  assert.ok(liveBytes < bytes, `${Math.round(liveBytes / 1e6)} MB`);
 });

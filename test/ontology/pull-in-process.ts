@@ -9,13 +9,14 @@ export interface PullReport {
   readonly writesUs: readonly number[];
   /** How often the process lost the shared store. */
   readonly outages: number;
-  readonly maxRssBytes: number;
+  /** The most memory in use after a collection, of all samples. */
+  readonly liveBytes: number;
 }
 
 /** Runs a pull in a new process. */
 export async function pullInProcess(folder: string, network: object): Promise<PullReport> {
   const file = join(import.meta.dirname, "pull-process.ts");
-  const args = ["--disable-warning=ExperimentalWarning", file, folder, JSON.stringify(network)];
+  const args = ["--disable-warning=ExperimentalWarning", "--expose-gc", file, folder, JSON.stringify(network)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
   return JSON.parse(output);
