@@ -17,6 +17,13 @@ test("no secret of a URL or a header reaches a sink", () => {
     "password = hunter2, access_token=hunter2",
     'X-API-Key: hunter2, {"token": "hunter2"}, mailto:hunter2@example.org',
     "https://api.example.org/?key=hunter2&sig=hunter2",
+    "options { api_key: 'hunter2', password='hunter2' }",
+    "client_secret=hunter2 refresh_token=hunter2 s2_api_key=hunter2 subscription_key=hunter2",
+    "pwd: hunter2",
+    "signature: hunter2",
+    "sig%3Dhunter2",
+    "Authorization: Negotiate hunter2",
+    'authorization: Digest username="hunter2", response="hunter2"',
   ];
   for (const message of messages) listener({ event_type: "cache_trouble", message });
   listener({ event_type: "breaker_cooldown_set", host: "a.example", until: 1, reason: "cli-open:token=hunter2" });

@@ -5,14 +5,15 @@
 import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
 import type { EventType } from "./events.ts";
 
-const SUSPICIOUS = /[=@]|authorization|bearer|basic\s|key|token|secret|passw|mail/i;
+/** A quick test. It matches every text that one of the expressions below matches. */
+const SUSPICIOUS = /[=@]|%3D|authorization|bearer|basic\s|key|token|secret|passw|pwd|signature|mail/i;
 const CREDENTIALS = /\/\/[^\s/?#]*@/g;
 const SECRETS =
-  /\b((?:x-)?api[_-]?key|apikey|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|e?-?mail|mailto)(["']?\s*[:=]\s*|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
+  /(?<![a-z0-9])((?:x-)?api[_-]?key|apikey|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|e?-?mail|mailto)(["']?\s*[:=]\s*|%3D)("[^"]*"|'[^']*'|[^\s&;,"'#)]+)/gi;
 /** Only with `=`: in prose these short words have other meanings. */
-const SHORT_SECRETS = /\b(key|sig)(=|%3D)("[^"]*"|[^\s&;,"'#)]+)/gi;
-const AUTHORIZATION =
-  /\b(proxy-)?authorization(["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|digest|apikey|token)\s+)?[^\s"']+/gi;
+const SHORT_SECRETS = /(?<![a-z0-9])(key|sig)(=|%3D)("[^"]*"|'[^']*'|[^\s&;,"'#)]+)/gi;
+/** To the end of the line, because some schemes have several parameters. */
+const AUTHORIZATION = /(?<![a-z0-9])(proxy-)?authorization(["']?\s*[:=]\s*)[^\r\n]+/gi;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
 
 /** The text without credentials, keys and mail addresses. */
