@@ -6,10 +6,12 @@ const INTERRUPT_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 /** Runs a program with the streams, signals and arguments of this process, and sets its exit code. */
 export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
   const outputClosed = new AbortController();
+  let hasOutputFailed = false;
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     // The reader has closed the pipe (`… | head`): that is not a failure.
     if (error.code === "EPIPE") return outputClosed.abort();
     process.stderr.write(`${program.name}: cannot write to stdout (${error.code ?? error.message})\n`);
+    hasOutputFailed = true;
     process.exitCode = ExitCode.partial;
   });
   // The command continues without its progress output if the reader of stderr is gone (`… 2>&1 | head`).
@@ -34,7 +36,8 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
     },
     exit: code => process.exit(code),
   };
-  process.exitCode = await runProgram(program, io);
+  const exitCode = await runProgram(program, io);
+  process.exitCode = hasOutputFailed && exitCode === ExitCode.ok ? ExitCode.partial : exitCode;
   // A stdin that is still open would keep an interrupted process alive.
   input?.destroy();
 }

@@ -92,11 +92,9 @@ export class OntologyStore {
       // Compare the bytes, not the manifest: a stored file that was damaged on disk is replaced.
       if (there !== undefined && (await hashFile(there.path)) === sha256) {
         await rm(file, { force: true });
-        await writeAtomically(
-          join(this.root, id, folder, MANIFEST),
-          formatManifest({ ...manifest, file: there.manifest.file }),
-        );
-        return { ...there, manifest };
+        const stored = { ...manifest, file: there.manifest.file };
+        await writeAtomically(join(this.root, id, folder, MANIFEST), formatManifest(stored));
+        return { ...there, manifest: stored };
       }
       if (there !== undefined && there.manifest.sha256 !== sha256) continue;
       await this.#moveIntoPlace(file, manifest, folder);

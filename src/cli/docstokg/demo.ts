@@ -126,7 +126,7 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
   const ledger = await internet.ledger();
   const facts = { outcome, comparison, ledger, bound: fastest.bound(), folder: isKept ? folder : undefined };
   io.stdout.write(isJson ? demoJson(facts) : demoText(facts, terminalWidth(io.stdout)));
-  const isSuccess = ledger.rejected === 0 && ledger.blocked === 0 && comparison.missing.length === 0;
+  const isSuccess = ledger.rejected === 0 && ledger.blocked === 0 && comparison.matching === comparison.expected;
   return isSuccess ? ExitCode.ok : ExitCode.partial;
 }
 

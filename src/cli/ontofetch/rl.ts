@@ -99,7 +99,7 @@ async function keyReports(
       const above = (route?.above ?? []).filter(({ name }) => name !== `group ${usage.key}`);
       return {
         ...usage,
-        windows: formatRates(route?.roleBudget.rates ?? []) || "unlimited",
+        windows: route === undefined ? "(not in the policy)" : formatRates(route.roleBudget.rates) || "unlimited",
         hostTotal: above.map(({ policy }) => formatRates(policy.rates)).join(", "),
       };
     });
