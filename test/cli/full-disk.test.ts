@@ -14,7 +14,7 @@ test("a command whose output cannot be written exits with 1 and says why", {
   const file = join(import.meta.dirname, "../harvest/run-process.ts");
   const child = spawn(process.execPath, [file, "policy", "show"], { stdio: ["ignore", full, "pipe"] });
   let stderr = "";
-  child.stderr.on("data", chunk => {
+  child.stderr?.on("data", chunk => {
     stderr += String(chunk);
   });
   const [code] = await once(child, "close");
