@@ -96,11 +96,9 @@ class YamlReader implements PolicyLayer {
     return this.#anchors.get(node.source) ?? null;
   }
 
+  /** `read` has counted the node itself; the items of a list are counted here, because aliases can repeat them. */
   #valueOf(node: unknown, path: readonly string[], at: number, depth = 0): unknown {
-    if (depth > MAX_DEPTH || !this.#count(at, path)) {
-      if (depth > MAX_DEPTH) this.addProblem(at, path, `nested more than ${MAX_DEPTH} levels deep`);
-      return null;
-    }
+    if (depth > 0 && !this.#count(at, path, depth)) return null;
     const held = this.#resolveAlias(node, path, at);
     if (isScalar(held)) return held.value;
     if (isSeq(held)) return held.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
@@ -109,11 +107,14 @@ class YamlReader implements PolicyLayer {
   }
 
   /** False beyond the limits. Reported once, because nothing beyond the limits is read. */
-  #count(at: number, path: readonly string[]): boolean {
+  #count(at: number, path: readonly string[], listDepth = 0): boolean {
     this.#nodes += 1;
-    if (this.#nodes <= MAX_NODES && path.length <= MAX_DEPTH) return true;
-    if (!this.#isOverLimit)
-      this.addProblem(at, path, `more than ${MAX_NODES} values, or nested more than ${MAX_DEPTH} levels deep`);
+    const isTooMany = this.#nodes > MAX_NODES;
+    if (!isTooMany && path.length + listDepth <= MAX_DEPTH) return true;
+    const limit = isTooMany
+      ? `more than ${MAX_NODES} values (an alias counts each time)`
+      : `nested more than ${MAX_DEPTH} levels deep`;
+    if (!this.#isOverLimit) this.addProblem(at, path, limit);
     this.#isOverLimit = true;
     this.#nodes = MAX_NODES + 1;
     return false;
