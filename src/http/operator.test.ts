@@ -79,7 +79,8 @@ test("a hub publishes its status while calls are active, and removes it when it 
   const { origin } = await serve(t, (_, response) => void isEnough.then(() => response.end("slow")));
   const slow = hub.fetch(origin);
   let [process] = await operator.processes();
-  while (process === undefined) {
+  // The first status may be older than the request.
+  while (process?.snapshot.inFlight !== 1) {
     await systemTime.sleep(50);
     [process] = await operator.processes();
   }

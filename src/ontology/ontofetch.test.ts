@@ -178,7 +178,7 @@ test("a 429 with Retry-After is waited out once, and the pull succeeds", async t
   const { statuses = {}, arrivalsMs = [] } = hosts["files.ontologies.example"] ?? {};
   assert.deepEqual(statuses, { 200: 1, 429: 1 });
   const [first = 0, second = 0] = arrivalsMs;
-  assert.ok(second - first >= 1000 && second - first < 1900, `${second - first}`);
+  assert.ok(second - first >= 1000, `${second - first}`);
 });
 
 test("a pull works by permanent URLs while the OBO registry is down", async t => {

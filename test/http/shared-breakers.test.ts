@@ -15,8 +15,8 @@ import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
 import type { Order, Reply } from "./shared-breaker-process.ts";
 
 const RETRY_AFTER_S = 600;
-/** A process reads the store again before it sends, unless its last read is younger than 25 ms. */
-const STALE_MS = 30;
+/** Longer than a process uses a record without reading it again: 25 ms, or two round trips of at most 200 ms. */
+const STALE_MS = 1000;
 
 class Site {
   answer: { status: number; headers?: Record<string, string>; until?: Promise<void> } = { status: 200 };

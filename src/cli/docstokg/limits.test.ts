@@ -27,13 +27,13 @@ async function busyHub(t: TestContext, limits: object = {}) {
   return { store, hub };
 }
 
-/** The processes in the store, as soon as one has published its status. */
+/** The processes in the store, as soon as one has published that its first call is in flight. */
 async function waitForProcesses(store: string, ...flags: string[]) {
   for (;;) {
     const { stdout } = await runCli(["limits", "show", "--json", "--store", store, ...flags]);
     // Until the hub has opened its store there is no file, and nothing is printed.
     const processes = stdout === "" ? [] : JSON.parse(stdout);
-    if (processes.length > 0) return processes;
+    if (processes[0]?.inFlight === 1) return processes;
     await systemTime.sleep(50);
   }
 }

@@ -268,7 +268,7 @@ test("a call that waits for its Retry-After gets its 429 when the circuit opens 
 });
 
 test("429 responses to requests that were in flight together are one failure", async t => {
-  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "600" }).end());
   const hub = await hubFor(t, { retry: false, cache: false, breakers: { defaults: { fail_max: 3 } } });
   await Promise.all(Array.from({ length: 8 }, () => hub.request(server.origin)));
   const [host] = hub.snapshot().hosts;
