@@ -3,7 +3,7 @@ import type { SharedBreakerStatus, SharedCircuitStatus } from "../../breaker/hos
 import type { RunningProcess } from "../../http/operator.ts";
 
 /** One host or resolver in the output of `breaker show`. */
-export interface BreakerRow {
+export interface CircuitRow {
   readonly kind: "host" | "resolver";
   readonly name: string;
   readonly state: CircuitState;
@@ -27,7 +27,7 @@ export function breakerRows(
   statuses: readonly SharedBreakerStatus[],
   processes: readonly RunningProcess[],
   { wallMs, windowUs }: { readonly wallMs: number; readonly windowUs: number },
-): readonly BreakerRow[] {
+): readonly CircuitRow[] {
   const failures = windowFailures(processes.filter(({ writtenMs }) => wallMs - writtenMs < windowUs / 1000));
   const known = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
   // Failures that have not opened a circuit yet are in the status of a process, but not in a shared record.
@@ -37,7 +37,7 @@ export function breakerRows(
     .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || (a.name < b.name ? -1 : 1));
 }
 
-function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): BreakerRow {
+function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): CircuitRow {
   const { kind, name, state, reason = null, remainingMs, cooldownMs, circuits } = status;
   const open = circuits.filter(circuit => circuit.state !== "closed");
   return {

@@ -11,7 +11,7 @@ import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Flags, Io, Subcommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { breakerReasonText } from "./breaker-reason.ts";
-import { type BreakerRow, breakerRows } from "./breaker-rows.ts";
+import { breakerRows, type CircuitRow } from "./breaker-rows.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const COLOURS = { open: "red", half_open: "yellow", closed: "green" } as const satisfies Record<string, Colour>;
@@ -80,7 +80,7 @@ const close: Subcommand = {
 /** `docstokg breaker`: reads and changes the circuits of running processes through their shared store (law S6). */
 export const breaker: CommandModule = { commands: [show, open, close] };
 
-async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly BreakerRow[]> {
+async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly CircuitRow[]> {
   const { operator, policy } = connection;
   await connection.checkStoreFile();
   const [statuses, processes] = await Promise.all([operator.hosts(), operator.processes()]);
@@ -88,7 +88,7 @@ async function readRows(connection: StoreConnection, { time = systemTime }: Io):
   return breakerRows(statuses, processes, { wallMs: time.wallMs(), windowUs });
 }
 
-function table(rows: readonly BreakerRow[], { storeName }: StoreConnection, io: Io): string {
+function table(rows: readonly CircuitRow[], { storeName }: StoreConnection, io: Io): string {
   const { time = systemTime, stdout } = io;
   const head = `${formatUtc(time.wallMs())}  ${storeName}\n\n`;
   if (rows.length === 0) return `${head}No open circuits and no cooldowns.\n`;
