@@ -18,10 +18,10 @@ function write(name: string, text: string): void {
   writeFileSync(join(root, name), text);
 }
 
-const tried = (file: string, source: string, testFile: string, slackMs = 20_000) =>
+const tried = (file: string, source: string, testFile: string, slackMs = 600_000) =>
   tryMutants(mutantsOf(file, source), {
     root,
-    baselines: new Baselines(root, 20_000),
+    baselines: new Baselines(root, 600_000),
     stagesOf: () => [[testFile]],
     workers: 2,
     slackMs,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
+import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { BreakerOpenError } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { storeFor } from "../stores/open-store.ts";
@@ -11,8 +12,8 @@ import { systemTime } from "../time/system-time.ts";
 import { createHub } from "./create-hub.ts";
 import { Operator } from "./operator.ts";
 
-/** A hub does not read the store again within this time; generous, for a busy machine. */
-const REREAD_MS = 450;
+/** Longer than a hub trusts what it last read from the store (400 ms at most). */
+const REREAD_MS = 1000;
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
 /** A running hub, and an operator that shares only the store file with it. */
@@ -23,7 +24,8 @@ async function startHubWithStore(t: TestContext) {
     ratelimits: { extends: "none", defaults: { metadata: LIMITS } },
     breakers: { extends: "none" },
   } as const;
-  const hub = await createHub({ env: {}, store, cache: false, retry: false, policy });
+  const time = new SteppedTime();
+  const hub = await createHub({ env: {}, store, cache: false, retry: false, policy, time });
   const room = { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: Math.random };
   const shared = storeFor(store, room);
   assert.ok(shared !== undefined);
@@ -32,17 +34,17 @@ async function startHubWithStore(t: TestContext) {
     await shared.close();
     await rm(folder, { recursive: true });
   });
-  return { hub, operator: new Operator(shared) };
+  return { hub, time, operator: new Operator(shared) };
 }
 
 test("an operator opens the circuit of a host for a running hub, and closes it again", async t => {
-  const { hub, operator } = await startHubWithStore(t);
+  const { hub, time, operator } = await startHubWithStore(t);
   const { origin } = await serve(t, (_, response) => response.end("hello"));
   assert.equal((await hub.fetch(origin)).status, 200);
   const opened = await operator.open("127.0.0.1", 300, "maintenance");
   assert.equal(opened.state, "open");
   assert.ok(opened.remainingMs > 299_000 && opened.remainingMs <= 300_000);
-  await systemTime.sleep(REREAD_MS);
+  time.step(REREAD_MS);
   const refused = await hub.fetch(origin).catch(reason => reason);
   assert.ok(refused instanceof BreakerOpenError);
   assert.equal(refused.reason, "cli-open:maintenance");
@@ -50,12 +52,12 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   assert.equal(listed?.name, "127.0.0.1");
   assert.equal(listed?.reason, "cli-open:maintenance");
   assert.equal((await operator.close("127.0.0.1")).state, "closed");
-  await systemTime.sleep(REREAD_MS);
+  time.step(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200, "the next request is sent");
 });
 
 test("an operator sees the circuit that failures of a hub opened, and can close it", async t => {
-  const { hub, operator } = await startHubWithStore(t);
+  const { hub, time, operator } = await startHubWithStore(t);
   let status = 503;
   const { origin } = await serve(t, (_, response) => response.writeHead(status).end());
   for (let n = 0; n < 5; n += 1) await (await hub.fetch(origin)).arrayBuffer();
@@ -69,7 +71,7 @@ test("an operator sees the circuit that failures of a hub opened, and can close 
   );
   status = 200;
   await operator.close("127.0.0.1");
-  await systemTime.sleep(REREAD_MS);
+  time.step(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200);
 });
 

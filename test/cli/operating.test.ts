@@ -33,10 +33,14 @@ async function startScenario(t: TestContext) {
       if (value === wanted) return;
     }
   };
+  /** A process that stands still while it holds the lock of the file makes a command fail: then it is repeated. */
   const operate = async (...argv: string[]) => {
-    const answer = await runCli([...argv, "--store", store]);
-    assert.equal(answer.exitCode, 0, answer.stderr);
-    return answer.stdout;
+    for (;;) {
+      const answer = await runCli([...argv, "--store", store]);
+      if (answer.stderr.includes("locked")) continue;
+      assert.equal(answer.exitCode, 0, answer.stderr);
+      return answer.stdout;
+    }
   };
   return { store, server, waitForLine, operate };
 }
@@ -47,7 +51,14 @@ test("an open circuit of a running program is shown with its time left, and clos
   server.status = 503;
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
 
-  const shown = async () => JSON.parse(await operate("breaker", "show", "--open-only", "--json"))[0];
+  /** The program writes the open circuit later if it could not reach the file. */
+  const shown = async () => {
+    for (;;) {
+      const [row] = JSON.parse(await operate("breaker", "show", "--open-only", "--json"));
+      if (row !== undefined) return row;
+      await waitForLine("DOCSTOKG_BREAKER_OPEN");
+    }
+  };
   const first = await shown();
   assert.deepEqual([first.name, first.state, first.reason], ["127.0.0.1", "open", "failures"]);
   assert.ok(first.remainingMs > 0 && first.remainingMs <= 45_000);

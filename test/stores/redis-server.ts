@@ -1,5 +1,6 @@
 /** Starts a Redis server for one test, on a free port and without files on disk. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer, Socket } from "node:net";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -21,14 +22,15 @@ export class RedisServer {
     return server;
   }
 
+  /**
+   * A free port below those that the system hands out by itself, so that no other test takes it while the server starts
+   * or is stopped. A cluster node also uses this port plus 10,000, which is below them too.
+   */
   static async freePort(): Promise<number> {
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    server.close();
-    await once(server, "close");
-    if (address === null || typeof address === "string") throw new Error("no free port");
-    return address.port;
+    for (;;) {
+      const port = randomInt(12_000, 22_000);
+      if ((await isFree(port)) && (await isFree(port + 10_000))) return port;
+    }
   }
 
   private constructor(port: number, args: readonly string[]) {
@@ -82,4 +84,16 @@ export class RedisServer {
     socket.destroy();
     return isUp;
   }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, "127.0.0.1");
+  try {
+    await once(server, "listening");
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, "close");
+  return true;
 }

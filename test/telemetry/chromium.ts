@@ -22,5 +22,5 @@ export function whyNoBrowser(): string | false {
 export async function startBrowser(): Promise<Browser> {
   const path = pathOf(CHROMIUM);
   if (path === undefined) throw new Error("chromium is missing: skip the tests that need it");
-  return chromium.launch({ executablePath: path, args: ARGS });
+  return chromium.launch({ executablePath: path, args: ARGS, timeout: 0 });
 }

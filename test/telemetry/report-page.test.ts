@@ -51,6 +51,8 @@ async function openPage(
     trouble.push(dialog.message());
     void dialog.dismiss();
   });
+  // A busy machine may need longer than Playwright's 30 s; the runner ends a test that hangs.
+  page.setDefaultTimeout(0);
   await page.goto(url);
   return { page, trouble };
 }
