@@ -366,3 +366,28 @@ test("a queued request continues in the asynchronous context of its caller, and 
   assert.deepEqual(await Promise.all(calls), ["a", "b", "c"]);
   assert.deepEqual(seen, ["a", "b", "c"]);
 });
+
+test("a request with a body counts as written when its first chunk has left, however late that is", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => request.resume().on("end", () => response.end("ok")));
+  const hub = await hubFor(t, { cache: false, retry: false, time, limits: ONE_A_SECOND_QUEUED });
+  // Opens the connection, so that the upload is not the first request over it.
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(1000);
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const upload = hub.fetch(server.origin, { method: "POST", body: readable, duplex: "half" });
+  await until(() => hub.snapshot().inFlight === 1);
+  const next = hub.fetch(server.origin, { maxWaitMs: 60_000 });
+  await time.advance(3000);
+  assert.deepEqual([server.requests.length, hub.snapshot().waiting], [1, 1], "the headers of the upload have not left");
+
+  const writer = writable.getWriter();
+  await writer.write(Buffer.from("late"));
+  await until(() => server.requests.length === 2);
+  await time.advance(999);
+  assert.equal(hub.snapshot().waiting, 1);
+  await time.advance(1);
+  assert.equal(await (await settles(next)).text(), "ok");
+  await writer.close();
+  assert.equal(await (await settles(upload)).text(), "ok");
+});

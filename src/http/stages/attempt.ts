@@ -111,9 +111,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       return;
     }
     this.#controller = controller;
-    const { body, record } = this.#request;
-    this.#stamp?.start(body !== undefined && body !== null);
-    record.sentMs = this.#deps.time.wallMs();
+    this.#stamp?.start();
+    this.#request.record.sentMs = this.#deps.time.wallMs();
     if (this.#isPaused) controller.pause();
   }
 
@@ -173,6 +172,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   }
 
   onBodySent(chunk: Buffer): void {
+    this.#stamp?.sent();
     this.#request.observer?.onBodySent?.(chunk);
   }
 

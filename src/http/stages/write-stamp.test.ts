@@ -25,7 +25,7 @@ function stampFor(): {
 
 test("over an open connection a request is written when it has been sent", () => {
   const { stamp, calls } = stampFor();
-  stamp.start(false);
+  stamp.start();
   assert.deepEqual(calls, []);
   stamp.sent();
   assert.deepEqual(calls, ["written"]);
@@ -36,7 +36,7 @@ test("over an open connection a request is written when it has been sent", () =>
 test("over a new connection a request is written at the first byte of the response, or after 5 s", async () => {
   const answered = stampFor();
   answered.connections.opened += 1;
-  answered.stamp.start(false);
+  answered.stamp.start();
   answered.stamp.sent();
   assert.deepEqual(answered.calls, []);
   answered.stamp.stamp();
@@ -45,18 +45,12 @@ test("over a new connection a request is written at the first byte of the respon
 
   const silent = stampFor();
   silent.connections.opened += 1;
-  silent.stamp.start(false);
+  silent.stamp.start();
   silent.stamp.sent();
   await silent.time.advance(4999);
   assert.deepEqual(silent.calls, []);
   await silent.time.advance(1);
   assert.deepEqual(silent.calls, ["written"]);
-});
-
-test("a request with a body is written when it starts, because the server counts from its headers", () => {
-  const { stamp, calls } = stampFor();
-  stamp.start(true);
-  assert.deepEqual(calls, ["written"]);
 });
 
 test("a request that was not started gives its units back", () => {
@@ -68,7 +62,7 @@ test("a request that was not started gives its units back", () => {
 test("a request that is dropped right after it was sent over a new connection still counts as being written for 5 s", async () => {
   const { stamp, calls, time, connections } = stampFor();
   connections.opened += 1;
-  stamp.start(false);
+  stamp.start();
   stamp.sent();
   await time.advance(4900);
   stamp.release();

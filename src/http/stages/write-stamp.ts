@@ -18,7 +18,7 @@ const NEW_CONNECTION_WRITE_MS = 5000;
 /**
  * Decides when the headers of one attempt count as written, and stamps the grant at that instant (law L1).
  *
- * Over a connection that was open before, they are written when undici has passed the request to the system. Over a new
+ * Over a connection that was open before, they are written when undici has passed them to the system. Over a new
  * connection the server may notice the request later, most of all in the first burst of a program. There the request
  * counts as being written until the first byte of the response, or for NEW_CONNECTION_WRITE_MS.
  */
@@ -45,14 +45,13 @@ export class WriteStamp {
     this.#connectionsBefore = this.#deps.connections();
   }
 
-  /** A body may take long to send, and the server counts from the headers: such a request is stamped at its start. */
-  start(hasBody: boolean): void {
+  /** undici has begun to write. The headers of a request with a body leave with its first chunk, however late it is. */
+  start(): void {
     this.#startedUs = this.#deps.time.monotonicUs();
     this.#isNewConnection = this.#deps.connections() !== this.#connectionsBefore;
-    if (hasBody) this.#grant.written();
   }
 
-  /** The whole request has been passed to the system. */
+  /** The headers have been passed to the system: with the first chunk of a body, or with the whole request. */
   sent(): void {
     if (!this.#isNewConnection) this.#grant.written();
     else this.#timer ??= this.#deps.time.setTimer(NEW_CONNECTION_WRITE_MS, () => this.stamp());
