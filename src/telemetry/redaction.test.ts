@@ -24,6 +24,16 @@ test("no secret of a URL or a header reaches a sink", () => {
     "sig%3Dhunter2",
     "Authorization: Negotiate hunter2",
     'authorization: Digest username="hunter2", response="hunter2"',
+    "Cookie: a=hunter2; b=hunter2",
+    "Set-Cookie: sid=hunter2; Path=/; HttpOnly",
+    "fetch failed: url=https://api.example.org/x?q=1&api_key=hunter2",
+    'the body was {"client_secret":"hunter2","password":"hunter2',
+    "https://login.example.org/cb?code=hunter2&state=1&session=hunter2",
+    "X-ELS-Insttoken: hunter2, X-ELS-APIKey: hunter2, x-session-id: hunter2",
+    "https://s3.example.org/x?X-Amz-Credential=hunter2&X-Amz-Signature=hunter2",
+    "jwt=hunter2 JSESSIONID=hunter2 ticket=hunter2 insttoken=hunter2 wskey=hunter2",
+    "invalid API key: hunter2",
+    "redirect to https://a.example.org/?next=https%3A%2F%2Fb.example.org%2F%3Fq%3D1%26api_key%3Dhunter2",
   ];
   for (const message of messages) listener({ event_type: "cache_trouble", message });
   listener({ event_type: "breaker_cooldown_set", host: "a.example", until: 1, reason: "cli-open:token=hunter2" });
@@ -41,6 +51,10 @@ test("text without secrets is not changed", () => {
     "monkey=1",
     "tokens left = 3",
     "key: metadata",
+    "code=ECONNREFUSED, status code: 503",
+    "author=Smith&keywords=x&country_code=de&resumptionToken=a",
+    "connect redis://auth-store:6379/0 failed",
+    "session: closed",
   ]) {
     assert.equal(redactedText(text), text);
   }

@@ -2,29 +2,49 @@
  * Removes secrets from the text fields of events. Events have no URL and no header, but error messages and the texts of
  * operators may quote them.
  */
+import { isPrivateName } from "../core/text/credentials.ts";
 import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
 import type { EventType } from "./events.ts";
 
 /** A quick test. It matches every text that one of the expressions below matches. */
-const SUSPICIOUS = /[=@]|%3D|authorization|bearer|basic\s|key|token|secret|passw|pwd|signature|mail/i;
-const CREDENTIALS = /\/\/[^\s/?#]*@/g;
-const SECRETS =
-  /(?<![a-z0-9])((?:x-)?api[_-]?key|apikey|(?:access[_-]?|auth[_-]?)?token|secret|password|passwd|pwd|signature|e?-?mail|mailto)(["']?\s*[:=]\s*|%3D)("[^"]*"|'[^']*'|[^\s&;,"'#)]+)/gi;
-/** Only with `=`: in prose these short words have other meanings. */
-const SHORT_SECRETS = /(?<![a-z0-9])(key|sig)(=|%3D)("[^"]*"|'[^']*'|[^\s&;,"'#)]+)/gi;
-/** To the end of the line, because some schemes have several parameters. */
-const AUTHORIZATION = /(?<![a-z0-9])(proxy-)?authorization(["']?\s*[:=]\s*)[^\r\n]+/gi;
+const SUSPICIOUS = /[=@:]|%3D|bearer\s|basic\s/i;
+const USER_INFO = /\/\/[^\s/?#]*@/g;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
+/** A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. */
+const NAMED = /(?<![\w.-]|\/\/|@)((?:api |access )?[\w-]+)(["']?\s*[:=]\s*|%3D)/gi;
+const VALUE = /"[^"]*"?|'[^']*'?|[^\s&;,"'#)]+/y;
+const LINE = /[^\r\n]+/y;
+/** Their values may have several parameters, so the rest of the line is removed. */
+const LINE_LONG: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie"]);
+/** In prose these words have other meanings: only `key=value` is redacted, and `code=` only in a query. */
+const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
+  "assertion auth code cookies credential credentials key mail pass session sid sig ticket verifier".split(" "),
+);
 
 /** The text without credentials, keys and mail addresses. */
 export function redactedText(text: string): string {
   if (!SUSPICIOUS.test(text)) return text;
-  return text
-    .replace(CREDENTIALS, "//…@")
-    .replace(SECRETS, "$1$2…")
-    .replace(SHORT_SECRETS, "$1$2…")
-    .replace(AUTHORIZATION, "$1authorization$2…")
-    .replace(SCHEME, "$1 …");
+  return withoutNamedSecrets(text.replace(USER_INFO, "//…@")).replace(SCHEME, "$1 …");
+}
+
+function withoutNamedSecrets(text: string): string {
+  let redacted = "";
+  let at = 0;
+  for (const { 0: matched, 1: name = "", 2: separator = "", index } of text.matchAll(NAMED)) {
+    if (index < at || !isPrivateName(name) || isProse(name.toLowerCase(), separator, text[index - 1])) continue;
+    const value = LINE_LONG.has(name.toLowerCase()) ? LINE : VALUE;
+    value.lastIndex = index + matched.length;
+    if (!value.test(text)) continue;
+    redacted += `${text.slice(at, index + matched.length)}…`;
+    at = value.lastIndex;
+  }
+  return redacted + text.slice(at);
+}
+
+function isProse(name: string, separator: string, before: string | undefined): boolean {
+  if (!ORDINARY_IN_PROSE.has(name)) return false;
+  if (name === "code") return before !== "?" && before !== "&";
+  return separator !== "=" && separator.toLowerCase() !== "%3d";
 }
 
 /** Fields that hold only host names, hashes, rates or fixed words. */

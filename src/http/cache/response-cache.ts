@@ -3,6 +3,7 @@ import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.t
 import { decideReuse } from "../../core/cache/reuse.ts";
 import { isStorable } from "../../core/cache/storability.ts";
 import { invalidatedUrls, storedHeaders, varyKeyOf, varyNames } from "../../core/cache/stored-fields.ts";
+import { isCredentialName } from "../../core/text/credentials.ts";
 import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
 import { CallRecord } from "../call-record.ts";
@@ -21,8 +22,6 @@ export interface ResponseCacheDeps {
   readonly next: SendRequest;
 }
 
-/** Responses to different credentials are stored apart, also when the server sends no `Vary` (law L13). */
-const ALWAYS_VARY = ["authorization", "cookie"] as const;
 /** Bounds the memory for keys whose responses cannot be shared. */
 const UNSHAREABLE_KEYS_MAX = 1000;
 
@@ -185,14 +184,24 @@ export class ResponseCache {
     return revalidationOf(deps, urlOf(request), request, found, mayServeOnError);
   }
 
-  /** The stored variant that this request selects. */
+  /**
+   * The stored variant that this request selects. Responses to different credentials are kept apart, also when the
+   * server sends no `Vary` (law L13): the credentials of the request must be among the headers that select the variant.
+   */
   #match(request: OutgoingRequest): FoundResponse | undefined {
-    return this.#store.find(urlOf(request)).find(found => isVariant(found, varyKey(request, found.varyNames)));
+    const stored = this.#store.find(urlOf(request));
+    if (stored.length === 0) return undefined;
+    const credentials = credentialNames(request);
+    return stored.find(
+      found =>
+        credentials.every(name => found.varyNames.includes(name)) &&
+        isVariant(found, varyKey(request, found.varyNames)),
+    );
   }
 
   #storedOf(request: OutgoingRequest, head: ResponseHead, requestedMs: number): StoredResponse {
     const { status, statusText, headers } = head;
-    const names = [...new Set([...varyNames(headers["vary"]), ...ALWAYS_VARY])].sort();
+    const names = [...new Set([...varyNames(headers["vary"]), ...credentialNames(request)])].sort();
     return {
       status,
       statusText,
@@ -236,6 +245,11 @@ function urlOf({ origin, path }: OutgoingRequest): string {
 /** Requests are identical when URL, headers and role are: the role decides which limits apply. */
 function coalescingKey({ role, origin, path, headers }: OutgoingRequest): string {
   return `${role} ${origin}${path}\n${headers.join("\n")}`;
+}
+
+/** The names of the request's headers that carry credentials. */
+function credentialNames({ headers }: OutgoingRequest): readonly string[] {
+  return headers.filter((name, at) => at % 2 === 0 && isCredentialName(name));
 }
 
 function varyKey({ headers }: OutgoingRequest, names: readonly string[]): string {

@@ -266,6 +266,24 @@ test("variants are selected by the headers in Vary, and by the credentials", asy
   assert.equal(server.requests.length, 4);
 });
 
+test("responses to different credentials in any header are never shared", async t => {
+  const { server, get } = await world(t, fresh);
+  const as = async (headers: Record<string, string>) => (await get("/", { headers })).text;
+  for (const name of ["authorization", "cookie", "x-api-key", "private-token", "x-client-secret", "x-session-id"]) {
+    server.requests.length = 0;
+    await get("/", { method: "DELETE" });
+    const [none, one, two] = [await as({}), await as({ [name]: "one" }), await as({ [name]: "two" })];
+    assert.equal(new Set([none, one, two]).size, 3, name);
+    assert.deepEqual([await as({ [name]: "two" }), await as({}), await as({ [name]: "one" })], [two, none, one], name);
+    assert.equal(server.requests.length, 4, name);
+  }
+  // The first response has the credentials.
+  await get("/", { method: "DELETE" });
+  const withKey = await as({ "x-api-key": "one" });
+  assert.notEqual(await as({}), withKey);
+  assert.notEqual(await as({ "x-api-key": "one", "x-token": "one" }), withKey);
+});
+
 test("a HEAD is served from a stored GET", async t => {
   const { server, get } = await world(t, fresh);
   await get();

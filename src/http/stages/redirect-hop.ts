@@ -1,10 +1,9 @@
 /**
  * Decides where a redirect leads and what goes along. The hub, ontofetch and the harvester send the hops themselves.
  */
+import { isCredentialName } from "../../core/text/credentials.ts";
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Names of headers that carry credentials, by standard or by custom (law L13). They are not sent to another origin. */
-const CREDENTIALS = /auth|cookie|key|token|secret/;
 
 export interface RedirectingResponse {
   readonly status: number;
@@ -50,7 +49,7 @@ export function decideRedirect(
     method: dropsBody ? "GET" : method,
     dropsBody,
     dropsHeader: name =>
-      name === "host" || (dropsBody && name.startsWith("content-")) || (!isSameOrigin && CREDENTIALS.test(name)),
+      name === "host" || (dropsBody && name.startsWith("content-")) || (!isSameOrigin && isCredentialName(name)),
   };
 }
 
