@@ -37,7 +37,9 @@ test("a pace with a 429 in an unevaluated counting window is not neutral, even i
   assert.deepEqual(pace.record(true, 0), [], "as wide and as smooth as can be");
   assert.equal(pace.isNeutral(60 * S), false);
   pace.tick(60 * S);
-  assert.equal(pace.isNeutral(60 * S), true, "one call proves nothing");
+  assert.equal(pace.isNeutral(60 * S), false, "one call proves nothing yet");
+  pace.tick(120 * S);
+  assert.equal(pace.isNeutral(120 * S), true, "no response for two counting windows");
 });
 
 test("each hour without throttled responses halves the guard once, also if only successes are recorded", async () => {
@@ -285,6 +287,22 @@ test("a rate of one in three seconds slows down too, and so does a host that the
   const refusal = limiter.check({ host });
   assert.ok(refusal);
   assert.equal(refusal.retryAfterMs, 3750 + 25);
+});
+
+test("a key that makes fewer than ten calls in a window is judged over several windows", async () => {
+  const { limiter, time } = limiterOf({
+    hosts: { [host]: { metadata: { rates: "1/8SECOND", guard_ms: 0 } } },
+    aimd: AIMD_OPTIONS,
+  });
+  const multipliers: number[] = [];
+  for (let call = 0; call < 31; call += 1) {
+    limiter.record429({ host });
+    multipliers.push(keyOf(limiter).multiplier ?? 1);
+    await time.advance(8000);
+  }
+  // Ten calls are enough, and the eleventh ends their window.
+  assert.deepEqual([...new Set(multipliers)], [1, 0.8, 0.64, 0.512]);
+  assert.deepEqual([multipliers.indexOf(0.8), multipliers.indexOf(0.64), multipliers.indexOf(0.512)], [10, 20, 30]);
 });
 
 test("a 429 although the rate limit was kept widens the guard, and a burst of 429s only once", async () => {

@@ -1,4 +1,4 @@
-import { type AimdPolicy, nextMultiplier } from "../core/limits/aimd.ts";
+import { type AimdPolicy, isUndecided, nextMultiplier } from "../core/limits/aimd.ts";
 import { decayedGuardUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
 import { evenSpacingUs } from "../core/limits/spacing.ts";
 import type { Window } from "../core/limits/window-log.ts";
@@ -33,6 +33,8 @@ export class Pace {
   #aimd: AimdPolicy;
   #calls = 0;
   #throttled = 0;
+  /** Time of the last response. */
+  #lastUs = Number.NEGATIVE_INFINITY;
   #countingSinceUs: number;
   #widenedUs = Number.NEGATIVE_INFINITY;
   /** Time of the last throttled response, or of the last decay of the guard. */
@@ -69,6 +71,7 @@ export class Pace {
   record(isThrottled: boolean, nowUs: number): readonly PaceChange[] {
     const changes = this.tick(nowUs);
     this.#calls += 1;
+    this.#lastUs = nowUs;
     if (!isThrottled) return changes;
     this.#throttled += 1;
     return [...changes, ...this.#widen(nowUs)];
@@ -79,8 +82,8 @@ export class Pace {
     const changes: PaceChange[] = [...this.#calmGuard(nowUs)];
     const elapsedUs = nowUs - this.#countingSinceUs;
     if (elapsedUs < this.#aimd.windowUs) return changes;
-    const allowance = this.#allowance();
-    const seen = { calls: this.#calls, throttled: this.#throttled, allowance };
+    const seen = { calls: this.#calls, throttled: this.#throttled, allowance: this.#allowance(elapsedUs) };
+    if (isUndecided(seen) && !this.#isIdle(nowUs)) return changes;
     this.#calls = 0;
     this.#throttled = 0;
     this.#countingSinceUs = nowUs;
@@ -101,7 +104,13 @@ export class Pace {
       this.isSmooth === this.#policy.spacingUs > 0;
     const isCounted = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;
     // A counting window that has ended and is not evaluated yet may still slow the key down.
-    return isAsPolicy && isCounted && !(this.#aimd.enabled && this.#throttled > 0);
+    return isAsPolicy && isCounted && !(this.#aimd.enabled && this.#throttled > 0 && !this.#isIdle(nowUs));
+  }
+
+  /** No response for so long that the counts say nothing about the server now. */
+  #isIdle(nowUs: number): boolean {
+    const longestUs = Math.max(this.#aimd.windowUs, ...this.windows.map(({ spanUs }) => spanUs));
+    return nowUs - this.#lastUs >= 2 * longestUs;
   }
 
   /** Several 429s of one burst are one event, so the guard widens at most once per shortest window. */
@@ -132,9 +141,10 @@ export class Pace {
     return [{ what: "guard_ms", old, new: calmed / 1000, reason: NO_THROTTLES }];
   }
 
-  /** Calls that the rates allow in one counting window at this pace. */
-  #allowance(): number {
-    const shares = this.#policy.rates.map(({ limit, windowUs }) => (limit * this.#aimd.windowUs) / windowUs);
+  /** Calls that the rates allow in the counting windows that have ended, at this pace. */
+  #allowance(elapsedUs: number): number {
+    const countedUs = Math.floor(elapsedUs / this.#aimd.windowUs) * this.#aimd.windowUs;
+    const shares = this.#policy.rates.map(({ limit, windowUs }) => (limit * countedUs) / windowUs);
     return Math.floor(Math.min(...shares) * this.multiplier);
   }
 

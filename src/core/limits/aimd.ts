@@ -17,16 +17,21 @@ export interface AimdPolicy {
   readonly maxMultiplier: number;
 }
 
-/** The counts of one window. */
+/** The counts of one window, or of several in a row if one had too few calls. */
 export interface AimdWindow {
   readonly calls: number;
   readonly throttled: number;
-  /** Calls that the rates of the key allowed in the window. */
+  /** Calls that the rates of the key allowed in that time. */
   readonly allowance: number;
 }
 
 /** With fewer calls the share of 429s means nothing. */
 const MIN_CALLS = 10;
+
+/** Whether too few calls were counted to judge their 429s. A slow key is then counted over further windows. */
+export function isUndecided({ calls, throttled }: AimdWindow): boolean {
+  return throttled > 0 && calls < MIN_CALLS;
+}
 
 export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: AimdWindow): number {
   if (seen.calls >= MIN_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
