@@ -49,8 +49,10 @@ test("a second Ctrl-C stops at once, even while the input is open", async t => {
   await eventually(() => stderrSoFar().includes("Ctrl-C again"));
   // Signals within 500 ms of the first count as the same Ctrl-C; a later one ends the run.
   const again = setInterval(() => child.kill("SIGINT"), 50);
-  assert.equal((await ended).code, 130);
-  clearInterval(again);
+  t.after(() => clearInterval(again));
+  const { code, signal } = await ended;
+  // A signal that arrives while the process exits ends it by itself; a shell shows 130 for both.
+  assert.ok(code === 130 || signal === "SIGINT", `${code} ${signal}`);
   assert.deepEqual(filesIn(folder), []);
 });
 
