@@ -350,3 +350,38 @@ test("a timeout of a circuit wakes no waiting call, a reported result does", asy
   answers(200, 1);
   assert.equal(woken, 1);
 });
+
+test("onFailure applies Retry-After, counts for the resolver and emits the reported values", () => {
+  const { registry, events } = setUp({ ...plain, resolvers: { lov: { fail_max: 1, reset_timeout_s: 7 } } });
+  registry.onFailure({ host, role: "landing", status: 429, retryAfterS: 4, resolver: "lov" });
+  assert.equal(registry.remainingMs(host), 4000);
+  assert.equal(registry.check({ host: "b.example", resolver: "lov" })?.retryAfterMs, 7000);
+  assert.equal(registry.check({ host: "b.example" }), undefined);
+  assert.deepEqual(events[0], {
+    event_type: "breaker_failure",
+    host,
+    role: "landing",
+    status: 429,
+    retry_after_s: 4,
+  });
+});
+
+test("breaker_before_call has the state in which the call was allowed", async () => {
+  const { registry, events, time } = setUp();
+  registry.allow({ host, resolver: "lov" }).release();
+  for (let call = 0; call < 5; call += 1) registry.onFailure({ host, status: 503 });
+  await time.advance(60_000);
+  registry.allow({ host }).release();
+  const emitted = events.filter(event => event.event_type === "breaker_before_call");
+  assert.deepEqual(emitted[0], {
+    event_type: "breaker_before_call",
+    host,
+    role: "metadata",
+    resolver: "lov",
+    allowed: true,
+    state: "closed",
+    reason: undefined,
+    remaining_ms: 0,
+  });
+  assert.equal(emitted[1]?.state, "half_open");
+});

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, setUp } from "../../test/breaker/kit.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
+import { Cooldowns } from "./cooldowns.ts";
 
 test("Retry-After on 429 and 503 starts a cooldown of all roles, at most retry_after_cap_s", async () => {
   const { time, registry, answer, isAllowed } = setUp();
@@ -130,4 +131,17 @@ test("repeated Retry-Afters longer than the reset timeout raise it for the run",
   await time.advance(120_000);
   answers(503, 1);
   assert.equal(registry.remainingMs(host), 120_000);
+});
+
+test("a success of a later permit ends the server cooldown, and never an operator's", () => {
+  const cooldowns = new Cooldowns();
+  cooldowns.set({ untilUs: 100, reason: "retry-after", afterPermit: 3 });
+  assert.equal(cooldowns.endBySuccess(3, 0), false);
+  assert.equal(cooldowns.endBySuccess(4, 0), true);
+  assert.equal(cooldowns.current(0), undefined);
+  cooldowns.set({ untilUs: 100, reason: "retry-after", afterPermit: 3 });
+  cooldowns.set({ untilUs: 100, reason: "cli-open:x", afterPermit: 3 });
+  assert.equal(cooldowns.current(0)?.reason, "cli-open:x");
+  cooldowns.endBySuccess(4, 0);
+  assert.equal(cooldowns.current(0)?.reason, "cli-open:x");
 });

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { burst, hasKey, host, keyOf, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
+import { Gate } from "../gate/gate.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
@@ -150,4 +152,26 @@ test("grants that are never released neither block nor stay in memory, as long a
   }
   assert.equal(limiter.snapshot().inFlight, 0);
   assert.ok(limiter.snapshot().keys.length <= 200, `${limiter.snapshot().keys.length} keys`);
+});
+
+test("a prepared key is never evicted", () => {
+  const gate = new Gate(limitPoliciesFrom({}, "test"), new FakeTime());
+  gate.prepare(host, "metadata");
+  for (let visit = 0; visit < 50; visit += 1)
+    (gate.enter({ host: `h${visit}.example`, role: "metadata" }) as Grant).giveBack();
+  assert.ok([...gate.roleBudgets()].some(({ name }) => name === host));
+});
+
+test("a granted unit counts in a total that a reload adds, and is returned to it", () => {
+  const limits = (total: object) =>
+    limitPoliciesFrom(
+      { defaults: { metadata: { rates: "100/s", guard_ms: 0, max_delay_ms: 0 } }, hosts: { [host]: total } },
+      "test",
+    );
+  const gate = new Gate(limits({}), new FakeTime());
+  const first = gate.enter({ host, role: "metadata" }) as Grant;
+  gate.reload(limits({ total: { rates: "1/h", guard_ms: 0 } }));
+  assert.equal(gate.tryEnter({ host, role: "metadata" }), undefined);
+  first.giveBack();
+  assert.ok(gate.tryEnter({ host, role: "metadata" }));
 });

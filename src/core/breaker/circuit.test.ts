@@ -215,3 +215,17 @@ test("the oldest probe is the first that was sent, and only a half-open circuit 
   assert.equal(oldestProbe(failTimes(CLOSED, 5)), undefined);
   assert.equal(oldestProbe(undefined), undefined);
 });
+
+test("the first open time has no jitter, and a success does not change an open circuit", () => {
+  const policy = {
+    failMax: 1,
+    resetUs: 1000,
+    resetCapUs: 9000,
+    trialCalls: 1,
+    successThreshold: 1,
+    isAdaptive: true,
+  };
+  const opened = fail(CLOSED, policy, 0, 0, 0.99);
+  assert.deepEqual(opened, { kind: "open", generation: 1, untilUs: 1000, reopened: 0 });
+  assert.equal(succeed(opened, policy, 1), opened);
+});

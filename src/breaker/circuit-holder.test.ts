@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { host, setUp } from "../../test/breaker/kit.ts";
+
+test("releasing a probe ends that probe only", async () => {
+  const { registry, time } = setUp();
+  for (let call = 0; call < 5; call += 1) registry.onFailure({ host, role: "artifact", status: 503 });
+  await time.advance(60_000);
+  const [first] = [registry.allow({ host, role: "artifact" }), registry.allow({ host, role: "artifact" })];
+  first?.release();
+  assert.equal(registry.state(host).roles[0]?.probes, 1);
+});
