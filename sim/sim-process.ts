@@ -123,8 +123,8 @@ export class SimProcess {
       inFlight,
       waiting,
       timers: time.armedTimers,
-      keys: keys.map(({ host, role, windows, inFlight: busy }) => ({
-        host,
+      keys: keys.map(({ key, role, windows, inFlight: busy }) => ({
+        host: key,
         role,
         used: Math.max(0, ...windows.map(({ used }) => used)),
         inFlight: busy,

@@ -13,7 +13,7 @@ test("limits apply to the host name, whatever address it is connected to", async
   await (await hub.request(`http://TWO.example:${server.port}/`)).body.text();
   const { keys, hosts } = hub.snapshot();
   assert.deepEqual(
-    { keys: keys.map(({ host }) => host), hosts: hosts.map(({ host }) => host) },
+    { keys: keys.map(({ key }) => key), hosts: hosts.map(({ host }) => host) },
     { keys: ["one.example", "two.example"], hosts: ["one.example", "two.example"] },
   );
 });
@@ -26,7 +26,7 @@ test("limits apply to the host name also with a dispatcher that resolves names i
   const hub = await hubFor(t, { dispatcher });
   await (await hub.request(`http://localhost:${server.port}/`)).body.text();
   assert.deepEqual(
-    hub.snapshot().keys.map(({ host }) => host),
+    hub.snapshot().keys.map(({ key }) => key),
     ["localhost"],
   );
 });
@@ -39,7 +39,7 @@ test("a policy for host:port applies to that port only", async t => {
   });
   await (await hub.fetch(server.origin)).text();
   assert.deepEqual(
-    hub.snapshot().keys.map(({ host }) => host),
+    hub.snapshot().keys.map(({ key }) => key),
     [`127.0.0.1:${server.port}`],
   );
 });

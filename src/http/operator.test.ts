@@ -88,7 +88,7 @@ test("a hub publishes its status while calls are active, and removes it when it 
   }
   assert.equal(process?.pid, globalThis.process.pid);
   assert.equal(process?.snapshot.calls, 1);
-  assert.equal(process?.snapshot.keys[0]?.host, "127.0.0.1");
+  assert.equal(process?.snapshot.keys[0]?.key, "127.0.0.1");
   assert.equal(process?.snapshot.keys[0]?.inFlight, 1);
   enough();
   await (await slow).text();

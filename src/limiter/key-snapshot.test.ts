@@ -10,7 +10,7 @@ function limiterOf(options: RatelimitsOptions) {
   const time = new FakeTime();
   const limiter = new RateLimiter(options, { time });
   const shown = () => {
-    const found = limiter.snapshot().keys.find(key => key.host === host && key.role === "metadata");
+    const found = limiter.snapshot().keys.find(key => key.key === host && key.role === "metadata");
     assert.ok(found !== undefined);
     return found;
   };

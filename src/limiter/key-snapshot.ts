@@ -18,7 +18,7 @@ export interface WindowSnapshot {
 /** The state of one key: a host or group, and a role. */
 export interface KeySnapshot {
   /** Name of the host, or `group <name>`. */
-  readonly host: string;
+  readonly key: string;
   /** The role whose budget this is. */
   readonly role: Role;
   /** The windows in force: those of the policy, and tighter ones that the server announced. */
@@ -56,10 +56,10 @@ interface SnapshotSource {
 }
 
 export function keySnapshotOf(roleBudget: RoleBudget, gate: SnapshotSource, nowUs: number): KeySnapshot {
-  const { name: host, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
+  const { name: key, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
   const { readyUs, constraint } = gate.estimate(roleBudget, nowUs);
   return {
-    host,
+    key,
     role,
     windows: roleBudget.windows.map((window, index) => ({
       rate: policy.labels[index] ?? "",

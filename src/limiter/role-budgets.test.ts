@@ -54,7 +54,7 @@ test("a response is recorded for the key that its path selects", () => {
   );
   limiter.record429({ host: "www.example.org", path: "/ols4/api" });
   assert.deepEqual(
-    limiter.snapshot().keys.map(({ host: name, guardMs }) => [name, guardMs]),
+    limiter.snapshot().keys.map(({ key: name, guardMs }) => [name, guardMs]),
     [["group ols4", 50]],
   );
 });
@@ -137,7 +137,7 @@ test("a key is forgotten only when a new one would behave the same", async () =>
   assert.equal(visit("h7.example"), undefined);
   await time.advance(60_000);
   for (let visits = 50; visits < 100; visits += 1) visit(`h${visits}.example`).release();
-  const names = limiter.snapshot().keys.map(entry => entry.host);
+  const names = limiter.snapshot().keys.map(entry => entry.key);
   assert.ok(names.length <= 54, `${names.length} keys`);
   assert.ok(names.includes("held.example"));
   assert.ok(names.includes("wary.example"));

@@ -17,7 +17,7 @@ function setUp(settings: OntologySettings = {}) {
   const rates = (key: string) =>
     manager
       .snapshot()
-      .find(({ host }) => host === key)
+      .find(snapshot => snapshot.key === key)
       ?.windows.map(({ rate }) => rate)
       .join("+");
   return { time, manager, events, rates };
@@ -40,7 +40,7 @@ test("a configured service has a key before its first request, a host only after
   const keys = () =>
     manager
       .snapshot()
-      .map(({ host }) => host)
+      .map(({ key }) => key)
       .sort();
   assert.deepEqual(keys(), ["bioportal:default", "ols:default"]);
   await manager.acquire("ols", "WWW.EBI.AC.UK", { mode: "fail", weight: 4 });

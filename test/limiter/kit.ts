@@ -96,14 +96,14 @@ export function totalLimits(total: object, roles: object = { rates: "99/s" }): R
 }
 
 export function keyOf(limiter: RateLimiter, ofRole = "metadata", name = host): KeySnapshot {
-  const found = limiter.snapshot().keys.find(entry => entry.host === name && entry.role === ofRole);
+  const found = limiter.snapshot().keys.find(entry => entry.key === name && entry.role === ofRole);
   assert.ok(found, `${name} ${ofRole} has a key`);
   return found;
 }
 
 /** Whether the limiter has a key of this host, which it may have forgotten. */
 export function hasKey(limiter: RateLimiter, name = host): boolean {
-  return limiter.snapshot().keys.some(entry => entry.host === name);
+  return limiter.snapshot().keys.some(entry => entry.key === name);
 }
 
 /** How many of so many requests are granted at once. */

@@ -44,7 +44,7 @@ test("limits show prints used units, calls in flight, the queue, the next free s
   assert.equal(row.pid, process.pid);
   assert.deepEqual([row.calls, row.inFlight, row.waiting], [3, 1, 2]);
   const [key] = row.keys;
-  assert.deepEqual([key.host, key.role, key.waiting, key.inFlight], ["127.0.0.1", "metadata", 2, 1]);
+  assert.deepEqual([key.key, key.role, key.waiting, key.inFlight], ["127.0.0.1", "metadata", 2, 1]);
   assert.deepEqual(key.constraint, { kind: "window", owner: "127.0.0.1", limit: "1/MINUTE" });
 
   const { exitCode, stdout } = await runCli(["limits", "show", "--store", store]);
@@ -71,6 +71,20 @@ test("--host prints only the keys of that host", async t => {
   assert.deepEqual(row.keys, []);
   const { stdout } = await runCli(["limits", "show", "--host", "other.example", "--store", store]);
   assert.match(stdout, /\nNo rate limit of other\.example has been used\.\n$/);
+});
+
+test("--host accepts every spelling of a host, and a URL", async t => {
+  const { store } = await busyHub(t);
+  await waitForProcesses(store);
+  for (const name of ["127.0.0.1", "127.1", "http://127.0.0.1:8080/x?y=1"]) {
+    const { stdout } = await runCli(["limits", "show", "--json", "--host", name, "--store", store]);
+    const [row] = JSON.parse(stdout);
+    assert.deepEqual(
+      row.keys.map(({ key }: { key: string }) => key),
+      ["127.0.0.1"],
+      name,
+    );
+  }
 });
 
 test("without a running process show prints that there is none", async t => {

@@ -1,5 +1,7 @@
+import { urlHost } from "../../core/text/host.ts";
 import { describeConstraint } from "../../errors.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
+import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { type Colour, painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
@@ -13,7 +15,7 @@ const show: Subcommand = {
   name: "show",
   summary: "print the rate limits of running processes: used, queue, next free slot, limiting window",
   configure: command => {
-    command.option("--host <name>", "only this host or group");
+    command.option("--host <name>", "only this host (or URL) or group");
     addWatchFlags(command);
     addStoreFlag(command);
   },
@@ -36,17 +38,19 @@ async function readProcesses(
   { time = systemTime }: Io,
 ): Promise<readonly ProcessRow[]> {
   await connection.checkStoreFile();
+  const wanted = host === undefined ? undefined : keysNamed(host);
   const processes = await connection.operator.processes();
   return processes
     .map(running => processRow(running, time.wallMs()))
-    .map(row => (host === undefined ? row : { ...row, keys: row.keys.filter(key => isNamed(key, host)) }))
+    .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(({ key }) => wanted.has(key)) }))
     .sort((a, b) => a.pid - b.pid);
 }
 
-function isNamed(key: KeySnapshot, name: string): boolean {
-  const host = key.host.toLowerCase();
-  const wanted = name.toLowerCase();
-  return host === wanted || host === `group ${wanted}`;
+/** The keys that a user may mean by a host, a URL or the name of a group. */
+function keysNamed(name: string): ReadonlySet<string> {
+  const url = /^https?:/i.test(name) ? URL.parse(name) : null;
+  const host = url === null ? canonicalHostIfValid(name) : urlHost(url).host;
+  return new Set([name, host, `group ${name}`, `group ${name.toLowerCase()}`]);
 }
 
 function tables(
@@ -106,7 +110,7 @@ function keyCells({ pid, ageMs }: ProcessRow, key: KeySnapshot): readonly string
     keyName(key),
     String(pid),
     windows.map(usedText).join(" + ") || "unlimited",
-    // Infinity, no limit, has become null on its way through the JSON of the store.
+    // JSON has no Infinity: a key without a limit arrives as null.
     Number.isFinite(maxConcurrent) && maxConcurrent !== null ? `${inFlight}/${maxConcurrent}` : String(inFlight),
     String(waiting),
     untilText(nextFreeMs - ageMs),
@@ -122,17 +126,17 @@ function usedText({ rate, used, limit, isLearned }: KeySnapshot["windows"][numbe
   return `${used}/${limit} ${rate.slice(rate.indexOf("/") + 1)}${isLearned ? "*" : ""}`;
 }
 
-function limitedBy({ host, constraint }: KeySnapshot): string {
+function limitedBy({ key, constraint }: KeySnapshot): string {
   if (constraint === undefined) return "";
-  return constraint.owner === host ? constraint.limit : describeConstraint(constraint);
+  return constraint.owner === key ? constraint.limit : describeConstraint(constraint);
 }
 
 function untilText(ms: number): string {
   return ms > 0 ? formatWait(ms) : "now";
 }
 
-function keyName({ host, role }: KeySnapshot): string {
-  return `${host} ${role}`;
+function keyName({ key, role }: KeySnapshot): string {
+  return `${key} ${role}`;
 }
 
 function compare(a: string, b: string): number {

@@ -80,7 +80,7 @@ export async function sharedFacts(
     const [report, running] = await Promise.all([operator.host(host), operator.processes()]);
     const processes = running.flatMap(process => {
       const { pid, program, ageMs, keys } = processRow(process, wallMs);
-      const key = keys.find(candidate => candidate.host === route.name && candidate.role === role);
+      const key = keys.find(candidate => candidate.key === route.name && candidate.role === role);
       const windowFailures = process.snapshot.hosts.find(status => status.host === host)?.windowFailures ?? 0;
       if (key === undefined) return [];
       const { estimatedWaitMs, constraint, waiting, inFlight } = key;
