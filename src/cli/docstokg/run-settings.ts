@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
@@ -12,6 +12,7 @@ import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
 import type { Flags } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
+import { trustedCertificates } from "./ca-file.ts";
 import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths } from "./path-flags.ts";
 import { addPolicyFlags } from "./policy-flags.ts";
 
@@ -29,6 +30,7 @@ export interface RunSettings extends RunPaths {
   readonly mailto: string | undefined;
   readonly allowPrivate: boolean;
   readonly connectTo: readonly string[];
+  /** All certificates to trust, in PEM; undefined for those of Node. */
   readonly ca: string | undefined;
   readonly cache: HubOptions["cache"];
   /** Whether telemetry is recorded for `docstokg report`. */
@@ -61,7 +63,7 @@ export function addRunFlags(command: Command, quiet: string): void {
       "connect to address:port instead of host:port, as curl does; repeatable",
       collect,
     )
-    .option("--ca <file>", "PEM file with an additional CA certificate")
+    .option("--ca <file>", "PEM file with CA certificates to trust in addition to those of Node")
     .option("--no-telemetry", "do not record telemetry for docstokg report")
     .option("--metrics-port <port>", "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port")
     .option("-q, --quiet", quiet)
@@ -149,9 +151,9 @@ function certificate(
 ): string | undefined {
   if (file === undefined) return undefined;
   try {
-    return readFileSync(file, "utf8");
+    return trustedCertificates(file);
   } catch (error) {
-    addProblem("--ca", `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    addProblem("--ca", error instanceof Error ? error.message : String(error));
     return undefined;
   }
 }

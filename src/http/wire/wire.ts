@@ -4,7 +4,7 @@
  */
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { type ConnectionOptions, checkServerIdentity } from "node:tls";
+import { type ConnectionOptions, checkServerIdentity, createSecureContext } from "node:tls";
 import { Agent, buildConnector } from "undici";
 import { PrivateAddressError } from "../../errors.ts";
 import { ConnectTo } from "./connect-to.ts";
@@ -55,7 +55,9 @@ type Dial = Parameters<Connector>[0] & {
 function makeConnector(options: WireOptions): Connector {
   const { allowPrivate, lookup = systemLookup, tls, connectTimeoutMs = 10_000 } = options;
   const connectTo = new ConnectTo(options.connectTo ?? []);
-  const settings = { ...tls, timeout: connectTimeoutMs, lookup };
+  // Parsing the certificates of `ca` takes up to 40 ms, so it is done once and not for each connection.
+  const secureContext = tls?.ca === undefined ? {} : { secureContext: createSecureContext(tls) };
+  const settings = { ...tls, ...secureContext, timeout: connectTimeoutMs, lookup };
   const open = bothProtocols(settings);
   const guarded = allowPrivate ? open : refusingLiterals(bothProtocols({ ...settings, lookup: guardedLookup(lookup) }));
 
