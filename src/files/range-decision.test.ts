@@ -42,6 +42,24 @@ test("a 206 continues the partial file if start, version and total length agree"
   assert.equal(decideRange(206, { "content-range": "bytes 100-249/250" }, undefined).kind, "other");
 });
 
+test("a 206 of another version is not joined, also if the server ignores If-Range", () => {
+  const modified = "Mon, 16 Nov 2026 01:00:00 GMT";
+  const joined = (validator: string, headers: Record<string, string>) =>
+    decideRange(206, { "content-range": "bytes 100-249/250", date: DATE, ...headers }, { ...resumePoint, validator })
+      .kind === "rest";
+  assert.equal(joined(modified, { "last-modified": modified }), true);
+  assert.equal(joined(modified, { "last-modified": "Monday, 16-Nov-26 01:00:00 GMT" }), true);
+  assert.equal(joined(modified, {}), true);
+  assert.equal(joined(modified, { "last-modified": "Mon, 16 Nov 2026 01:00:01 GMT" }), false);
+  assert.equal(joined(modified, { "last-modified": DATE }), false);
+  assert.equal(joined(modified, { "last-modified": "yesterday" }), false);
+  assert.equal(joined(modified, { "last-modified": modified, etag: '"b"' }), false);
+  // With a tag the date does not count: servers behind one name may have different dates for the same file.
+  assert.equal(joined('"a"', { etag: '"a"', "last-modified": modified }), true);
+  assert.equal(joined('"a"', { etag: 'W/"a"' }), true);
+  assert.equal(joined('"a"', { etag: 'W/"b"' }), false);
+});
+
 test("a 200 is the full file, also after a range request", () => {
   assert.deepEqual(decideRange(200, { "content-length": "7" }, resumePoint), { kind: "full", totalBytes: 7 });
   assert.deepEqual(decideRange(200, { "content-length": "7, 7" }, resumePoint), {

@@ -65,7 +65,8 @@ export function decideRange(
   if (status === 206 && resumePoint !== undefined) return decidePartialContent(headers, resumePoint);
   if (status === 416 && resumePoint !== undefined) {
     const [, total] = /^bytes \*\/(\d+)$/.exec(fieldLine(headers["content-range"]) ?? "") ?? [];
-    // Complete only if the length announced with the validator, the present length and the received bytes are the same.
+    // Complete only if three numbers are equal: the length announced with the validator, the length in this response,
+    // and the bytes received.
     if (total !== undefined && Number(total) === resumePoint.bytes && resumePoint.totalBytes === resumePoint.bytes) {
       return { kind: "complete" };
     }
@@ -81,10 +82,8 @@ function decidePartialContent(headers: HeaderFields, resumePoint: ResumePoint): 
     return { kind: "mismatch", reason: `206 with an invalid Content-Range: ${JSON.stringify(field)}` };
   if (Number(first) !== resumePoint.bytes)
     return { kind: "mismatch", reason: `206 starting at ${first}, expected ${resumePoint.bytes}` };
-  const validator = strongValidator(headers);
-  if (validator?.startsWith('"') && validator !== resumePoint.validator) {
-    return { kind: "mismatch", reason: "206 of another version (ETag differs)" };
-  }
+  const changed = changedField(headers, resumePoint.validator);
+  if (changed !== undefined) return { kind: "mismatch", reason: `206 of another version (${changed} differs)` };
   const totalBytes = total === "*" || total === undefined ? undefined : Number(total);
   if (resumePoint.totalBytes !== undefined && totalBytes !== undefined && totalBytes !== resumePoint.totalBytes) {
     return { kind: "mismatch", reason: `206 with total length ${totalBytes}, expected ${resumePoint.totalBytes}` };
@@ -93,6 +92,21 @@ function decidePartialContent(headers: HeaderFields, resumePoint: ResumePoint): 
   return Number(last) < Number(first)
     ? { kind: "mismatch", reason: "206 whose range ends before it begins" }
     : { kind: "rest", totalBytes: totalBytes ?? resumePoint.totalBytes };
+}
+
+/**
+ * The field that shows that a 206 is of another version than the validator; undefined if no field does. Some servers
+ * honour Range and ignore If-Range, so the fields are compared here too. The weak prefix of a tag does not count: servers
+ * that compress on the fly add it.
+ */
+function changedField(headers: HeaderFields, validator: string): "ETag" | "Last-Modified" | undefined {
+  const [, weak, tag] = /^(W\/)?("[^"]*")$/.exec(fieldLine(headers["etag"]) ?? "") ?? [];
+  if (validator.startsWith('"')) return tag !== undefined && tag !== validator ? "ETag" : undefined;
+  if (tag !== undefined && weak === undefined) return "ETag";
+  const modified = fieldLine(headers["last-modified"]);
+  if (modified === undefined) return undefined;
+  const instant = (date: string) => parseHttpDate(date, TWO_DIGIT_YEAR_BASE_MS);
+  return instant(modified) === instant(validator) ? undefined : "Last-Modified";
 }
 
 /** Undefined if absent (chunked encoding) or not a number. */
