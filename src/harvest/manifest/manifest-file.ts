@@ -101,7 +101,7 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
       // Loaded only here, because some supported versions of Node print a warning that it is experimental.
       const { DatabaseSync } = await import("node:sqlite");
       mkdirSync(dirname(path), { recursive: true });
-      const { db } = openFile(DatabaseSync, path, ensureFile(path, time.wallMs()), MANIFEST_FORMAT);
+      const { db } = openFile(DatabaseSync, path, ensureFile(path), MANIFEST_FORMAT);
       // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
       db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       return db;

@@ -3,21 +3,10 @@
  * the file system; never waits.
  */
 import { randomUUID } from "node:crypto";
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { busyError } from "./sqlite-errors.ts";
+import { busyError, isBusy } from "./sqlite-errors.ts";
 
 /** Which program a file belongs to, and what it must contain. */
 export interface DatabaseFormat {
@@ -38,21 +27,20 @@ export interface OpenedDatabase {
  * replay it into a file with content.
  */
 const SIDE_FILES = ["", "-wal", "-shm"] as const;
-/** A marker beside the file while a process renames it, which takes less than a millisecond. */
+/**
+ * A file beside the database, which a process locks while it renames the database. The system ends the lock when the
+ * process ends, and only then: a process that stalls while it renames must not find a new file at the path later. The
+ * file is never deleted, because two processes could then lock two files of the same name.
+ */
 const MOVING = ".moving";
-const MOVING_MS_MAX = 2000;
 
 /** Creates the file if there is none, and returns its inode. */
-export function ensureFile(path: string, wallMs: number): bigint | undefined {
+export function ensureFile(path: string): bigint | undefined {
   if (!existsSync(path)) create(path);
   const identity = identityOf(path);
   // Checked after the inode was read: a process that starts renaming later compares inodes, and does not move a new file.
-  const marker = statSync(path + MOVING, { throwIfNoEntry: false });
-  if (marker === undefined) return identity;
-  if (Math.abs(wallMs - marker.mtimeMs) < MOVING_MS_MAX)
+  if (existsSync(path + MOVING) && whileLocked(path, "BEGIN", () => true) === undefined)
     throw busyError("another process is renaming the damaged file");
-  // The process that was renaming the file has died.
-  rmSync(path + MOVING, { force: true });
   return identity;
 }
 
@@ -90,21 +78,34 @@ export function openFile(
  * has replaced it already: several processes may notice the damage at once.
  */
 export function setAside(path: string, identity: bigint | undefined, wallMs: number): string | undefined {
-  const marker = path + MOVING;
-  try {
-    closeSync(openSync(marker, "wx", 0o600));
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") return undefined;
-    throw error;
-  }
-  try {
+  if (!existsSync(path + MOVING)) create(path + MOVING);
+  return whileLocked(path, "BEGIN EXCLUSIVE", () => {
     if (identityOf(path) !== identity) return undefined;
     let aside = `${path}.damaged-${wallMs}`;
     while (existsSync(aside)) aside += "-again";
     for (const suffix of SIDE_FILES) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
     return aside;
+  });
+}
+
+/**
+ * Runs while the lock on `path.moving` is held; undefined if another process holds it. `BEGIN` takes a lock that several
+ * processes can have at once, `BEGIN EXCLUSIVE` one that excludes all others.
+ */
+function whileLocked<Value>(path: string, begin: "BEGIN" | "BEGIN EXCLUSIVE", run: () => Value): Value | undefined {
+  // Not imported, because some supported versions of Node print a warning that it is experimental.
+  const { DatabaseSync: Database } = process.getBuiltinModule("node:sqlite");
+  const lock = new Database(path + MOVING, { timeout: 0 });
+  try {
+    lock.exec(begin);
+    // `BEGIN` locks at the first read.
+    lock.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return run();
+  } catch (error) {
+    if (isBusy(error)) return undefined;
+    throw error;
   } finally {
-    rmSync(marker, { force: true });
+    lock.close();
   }
 }
 

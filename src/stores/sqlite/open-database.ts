@@ -27,7 +27,7 @@ export async function openWhenFree(options: OpeningOptions, timeoutMs: number): 
     try {
       // Loaded only here, because some supported versions of Node print a warning that it is experimental.
       const { DatabaseSync } = await import("node:sqlite");
-      identity = ensureFile(path, time.wallMs());
+      identity = ensureFile(path);
       return openFile(DatabaseSync, path, identity, format);
     } catch (error) {
       const mayPass = isDamage(error) || isBusy(error);
