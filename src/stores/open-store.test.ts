@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryFolder } from "../../test/cli/kit.ts";
 import { ConfigError } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { breakerStoreFor, type StoreName, sharedStoreName, storeFor } from "./open-store.ts";
+import { systemTime } from "../time/system-time.ts";
+import { breakerStoreFor, lazySqliteStore, type StoreName, sharedStoreName, storeFor } from "./open-store.ts";
 
 const storeDeps = async (overrides: object = {}) => ({
   policy: await loadPolicy({ env: {}, ...overrides }),
@@ -23,7 +28,7 @@ test("an invalid store name is a ConfigError that does not repeat the password",
   for (const [name, expected] of [
     ["postgres://u:secret@a.example", /expected "memory", "multiprocess", "sqlite:<file>" or "redis:/],
     ["redis://u:secret@a.example?clustr=true", /unknown Redis parameter "clustr", expected "cluster" or "prefix"/],
-    ["redis://u:secret@a.example?cluster=yes", /expected cluster=true or cluster=false, got cluster=yes/],
+    ["redis://u:secret@a.example?cluster=yes", /expected cluster=true or cluster=false, not cluster=yes/],
     ["redis://u:secret@", /invalid Redis address, expected redis:/],
   ] as const) {
     const broken = storeDeps().then(deps => storeFor(name as StoreName, deps));
@@ -35,6 +40,33 @@ test("an invalid store name is a ConfigError that does not repeat the password",
     });
   }
   assert.notEqual(storeFor("redis://a.example/0?cluster=true&prefix=mine", await storeDeps()), undefined);
+});
+
+test("the dsn of the policy must fit its kind", async () => {
+  for (const backend of [
+    { kind: "redis", dsn: "memory" },
+    { kind: "redis", dsn: "sqlite:x" },
+    { kind: "redis", dsn: "" },
+    { kind: "sqlite", dsn: "redis://a.example" },
+  ] as const) {
+    await assert.rejects(
+      storeDeps({ ratelimits: { backend } }).then(deps => storeFor(undefined, deps)),
+      new RegExp(`policy.* backend\\.dsn: backend ${backend.kind} needs a dsn: `),
+    );
+  }
+});
+
+test("a damaged file of a shared store is reported by a process warning", async t => {
+  const { folder } = await temporaryFolder(t);
+  const file = join(folder, "shared.db");
+  await writeFile(file, "damaged ".repeat(1000));
+  const warned = once(process, "warning");
+  const store = lazySqliteStore(file, systemTime);
+  t.after(() => store.close());
+  await store.read("x");
+  const [{ name, message }] = await warned;
+  assert.equal(name, "DocstokgWarning");
+  assert.match(message, /shared\.db was damaged or not a SQLite database: it was renamed to .*, a new file is used/);
 });
 
 test("cooldown_store shares breakers when limits are not shared", async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, StoreError } from "../errors.ts";
+import { ConfigError, type ConfigProblem, StoreError } from "../errors.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
@@ -33,21 +33,30 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
   const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
   if (file !== undefined) return lazySqliteStore(file, time, random);
   if (/^rediss?:\/\//.test(where)) {
-    const { url, ...options } = redisOptions(where, name === undefined ? "backend.dsn" : "store");
+    const { url, ...options } = redisOptions(where, name === undefined ? POLICY_BACKEND : STORE_OPTION);
     return new LazyStore(async () => {
       const { RedisStore } = await import("./redis/redis-store.ts");
       return RedisStore.open(url, { time, ...options });
     });
   }
   const message = `expected "memory", "multiprocess", "sqlite:<file>" or "redis://…"`;
-  throw new ConfigError([{ where: "createHub", path: name === undefined ? "backend" : "store", message }]);
+  throw new ConfigError([{ ...STORE_OPTION, message }]);
 }
 
-/** A store in a file, opened at the first use. */
+/** Where the name of a store was set, for messages. */
+type NameSource = Pick<ConfigProblem, "where" | "path">;
+const STORE_OPTION: NameSource = { where: "store", path: "" };
+const POLICY_BACKEND: NameSource = { where: "policy", path: "backend.dsn" };
+
+/**
+ * A store in a file, opened at the first use. If the file is damaged, it is replaced and a process warning says so: the
+ * processes have then lost the windows that it counted.
+ */
 export function lazySqliteStore(file: string, time: Time, random: () => number = Math.random): Store {
   return new LazyStore(async () => {
     const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
-    return SqliteStore.open(file, { time, random });
+    const onTrouble = ({ message }: StoreError) => process.emitWarning(message, "DocstokgWarning");
+    return SqliteStore.open(file, { time, random, onTrouble });
   });
 }
 
@@ -76,8 +85,8 @@ export function withoutStore({ advanced, ...options }: BreakersOptions): Breaker
 }
 
 /** Splits an address into the server and our own parameters: `?cluster=true&prefix=mine`. */
-function redisOptions(where: string, path: string): { url: string; cluster: boolean; prefix?: string } {
-  const problem = (message: string) => new ConfigError([{ where: "createHub", path, message }]);
+function redisOptions(where: string, source: NameSource): { url: string; cluster: boolean; prefix?: string } {
+  const problem = (message: string) => new ConfigError([{ ...source, message }]);
   const url = URL.parse(where);
   if (url === null) throw problem("invalid Redis address, expected redis://user:password@host:6379/0");
   const { cluster = "false", prefix, ...unknown } = Object.fromEntries(url.searchParams);
@@ -85,7 +94,7 @@ function redisOptions(where: string, path: string): { url: string; cluster: bool
   if (other !== undefined)
     throw problem(`unknown Redis parameter ${JSON.stringify(other)}, expected "cluster" or "prefix"`);
   if (cluster !== "true" && cluster !== "false")
-    throw problem(`expected cluster=true or cluster=false, got cluster=${cluster}`);
+    throw problem(`expected cluster=true or cluster=false, not cluster=${cluster}`);
   url.search = "";
   return { url: url.href, cluster: cluster === "true", ...(prefix && { prefix }) };
 }
@@ -102,7 +111,9 @@ function backendName({ ratelimits }: LoadedPolicy): StoreName {
 }
 
 function storeNameFor(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
-  if (dsn !== "") return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
+  const isAddress = /^rediss?:\/\//.test(dsn);
+  if (dsn !== "" && isAddress === (kind === "redis"))
+    return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
   const message = `backend ${kind} needs a dsn: ${kind === "sqlite" ? "the path of the file" : "redis://host:6379/0"}`;
   throw new ConfigError([{ where: "policy", path, message }]);
 }

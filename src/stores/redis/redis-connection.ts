@@ -149,7 +149,7 @@ export class RedisConnection {
 }
 
 /** True for errors that no retry can end: a missing driver, a wrong password, an unknown database. */
-export function isPermanent({ message, cause }: StoreError): boolean {
+export function isPermanent({ cause }: StoreError): boolean {
   const refusals = [
     "WRONGPASS",
     "NOAUTH",
@@ -159,7 +159,11 @@ export function isPermanent({ message, cause }: StoreError): boolean {
     "ERR Client sent AUTH",
     "ERR DB",
   ];
-  return message.includes("npm install") || refusals.some(refusal => isReply(cause, refusal));
+  return isMissingPackage(cause) || refusals.some(refusal => isReply(cause, refusal));
+}
+
+function isMissingPackage(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
 }
 
 /** The address without user and password, for messages. */

@@ -55,7 +55,7 @@ export class RedisRecords {
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {
-    return recordOf(await this.#call(name, "read"));
+    return recordOf(name, await this.#call(name, "read"));
   }
 
   async change<Value, Result>(
@@ -64,7 +64,7 @@ export class RedisRecords {
   ): Promise<Result> {
     let known = await this.#call(name, "read");
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
-      const { record: update, result } = step(recordOf(known));
+      const { record: update, result } = step(recordOf(name, known));
       if (update === undefined) return result;
       const keepMs = Math.ceil((update.keepUntilUs - known.nowUs) / 1000);
       if (keepMs <= 0) return result;
@@ -82,9 +82,13 @@ export class RedisRecords {
   async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
     const { nowUs } = await this.#call("", "read");
     const from = String(Math.floor(nowUs / 1000));
-    const command = ["ZRANGEBYSCORE", this.#index, from, "+inf", "LIMIT", "0", String(LISTED_MAX)];
-    const names = (await this.#connection.send(this.#index, command)) as readonly string[];
-    const wanted = names.filter(name => name.startsWith(prefix));
+    const wanted: string[] = [];
+    for (let offset = 0; wanted.length < LISTED_MAX; offset += LISTED_MAX) {
+      const command = ["ZRANGEBYSCORE", this.#index, from, "+inf", "LIMIT", String(offset), String(LISTED_MAX)];
+      const names = (await this.#connection.send(this.#index, command)) as readonly string[];
+      wanted.push(...names.filter(name => name.startsWith(prefix)));
+      if (names.length < LISTED_MAX) break;
+    }
     const found = await Promise.all(wanted.map(async name => ({ name, ...(await this.read<Value>(name)) })));
     return found.filter(({ record }) => record !== undefined);
   }
@@ -131,11 +135,11 @@ export class RedisRecords {
   }
 }
 
-function recordOf<Value>({ nowUs, text }: RecordReply): StoreRecord<Value> {
+function recordOf<Value>(name: string, { nowUs, text }: RecordReply): StoreRecord<Value> {
   if (text === "") return { record: undefined, nowUs };
   try {
     return recordAt(JSON.parse(text) as StoredRecord, nowUs);
   } catch (cause) {
-    throw new StoreError("redis: cannot parse a stored record", { cause });
+    throw new StoreError(`redis: cannot parse the stored record "${name}"`, { cause });
   }
 }

@@ -37,8 +37,6 @@ export interface RedisStoreOptions {
   readonly timeoutMs?: number;
   /** The server belongs to a cluster: the budgets of one request get a common hash tag. @default false */
   readonly cluster?: boolean;
-  /** Called once when the server becomes unreachable, and again only after it was reachable. @default none */
-  readonly onTrouble?: (error: StoreError) => void;
   /** How long a "wait" reply is repeated from memory, in milliseconds; 0 asks the server each time. @default 50 */
   readonly trustMs?: number;
   /** The clocks and timers to use. @default the clocks of this machine */
@@ -67,13 +65,11 @@ export class RedisStore implements Store {
   readonly #timeoutUs: number;
   readonly #time: Time;
   readonly #serverUs: (() => number) | undefined;
-  readonly #onTrouble: (error: StoreError) => void;
   readonly #ledger: RedisLedger;
   readonly #refusals: RedisRefusalCache;
   readonly #queues = new Map<string, RedisCallQueue>();
   #processes = 1;
   #announcedUs = Number.NEGATIVE_INFINITY;
-  #isReportedAway = false;
   #isClosed = false;
 
   /**
@@ -97,7 +93,7 @@ export class RedisStore implements Store {
         connection.close();
         throw error;
       }
-      store.#reportError(error);
+      // The server may be reachable later. Until then each call rejects.
     }
     return store;
   }
@@ -118,7 +114,6 @@ export class RedisStore implements Store {
     this.#time = options.time ?? systemTime;
     this.#serverUs = options.serverUs;
     this.#records = new RedisRecords(connection, prefix, options.serverUs);
-    this.#onTrouble = options.onTrouble ?? (() => undefined);
   }
 
   get processes(): number {
@@ -155,7 +150,7 @@ export class RedisStore implements Store {
     }
     // An empty exchange contacts the server too: a process without a store uses it to find out whether it is back.
     if (settlements.length + requests.length === 0)
-      await this.#announce(this.#leaseUs).catch(error => Promise.reject(this.#reportError(error)));
+      await this.#announce(this.#leaseUs).catch(error => Promise.reject(toStoreError(error)));
     else if (nowUs - this.#announcedUs >= PRESENCE_US) void this.#announce(this.#leaseUs).catch(() => undefined);
     if (batches.size > 0) await this.#awaitAll(batches, requests, replies);
     return replies;
@@ -178,7 +173,7 @@ export class RedisStore implements Store {
 
   async #withRecords<Value>(run: () => Promise<Value>): Promise<Value> {
     if (this.#isClosed) throw new StoreError("the Redis store is closed");
-    return run().catch(error => Promise.reject(this.#reportError(error)));
+    return run().catch(error => Promise.reject(toStoreError(error)));
   }
 
   async close(): Promise<void> {
@@ -233,13 +228,12 @@ export class RedisStore implements Store {
         scriptCallOf(batch, this.#ledger, caller, key => this.#keys.keyOf(key, slot)),
       );
       this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch);
-      this.#isReportedAway = false;
     } catch (error) {
       const nowUs = this.#time.monotonicUs();
       this.#ledger.forget(nowUs - this.#leaseUs);
       this.#ledger.markUncertain(batch.keys(), nowUs);
       this.#refusals.clear();
-      throw this.#reportError(error);
+      throw toStoreError(error);
     }
   }
 
@@ -274,7 +268,9 @@ export class RedisStore implements Store {
       queue.syncClock(serverUs, this.#time.monotonicUs());
       if (rest !== undefined) return rest;
     }
-    throw new StoreError("redis replied too late: no units were granted");
+    throw new StoreError(
+      `redis: two calls reached the server after their deadline of ${this.#timeoutUs / 1000} ms; no units were granted`,
+    );
   }
 
   /** Renews the entry of this process in the list of processes, and counts them. A lease of 0 removes the entry. */
@@ -283,18 +279,13 @@ export class RedisStore implements Store {
     const caller = { process: this.processId, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
     const { rest } = readReply(await this.#connection.call(presenceCallOf(caller, this.#keys.presence), BUDGET_SCRIPT));
     this.#processes = Math.max(1, rest?.[0] ?? 1);
-    this.#isReportedAway = false;
   }
+}
 
-  #reportError(error: unknown): StoreError {
-    const storeError =
-      error instanceof StoreError
-        ? error
-        : new StoreError(`redis: unexpected reply: ${messageOf(error)}`, { cause: error });
-    if (!this.#isReportedAway && !this.#isClosed) this.#onTrouble(storeError);
-    this.#isReportedAway = true;
-    return storeError;
-  }
+function toStoreError(error: unknown): StoreError {
+  return error instanceof StoreError
+    ? error
+    : new StoreError(`redis: unexpected reply: ${messageOf(error)}`, { cause: error });
 }
 
 function unlimited({ most }: LeaseRequest): LeaseReply {

@@ -2,7 +2,7 @@ import { backoffMs } from "../../core/breaker/backoff.ts";
 import { StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
 import { type DatabaseFormat, ensureFile, type OpenedDatabase, openFile, setAside } from "./database-file.ts";
-import { isBusy, isDamage, messageOf } from "./sqlite-errors.ts";
+import { isBusy, isDamage, isPermission, messageOf } from "./sqlite-errors.ts";
 
 export interface OpeningOptions {
   readonly path: string;
@@ -68,6 +68,8 @@ export function pause(time: Time, ms: number): Promise<void> {
 function cannotOpen(path: string, cause: unknown): StoreError {
   const advice = isBusy(cause)
     ? "stop the process that has locked the file, or try again"
-    : "name another file, or change the permissions of this one";
+    : isPermission(cause)
+      ? "change the permissions of the file, or name another file"
+      : "name another file";
   return new StoreError(`cannot open ${path}: ${messageOf(cause)}; ${advice}`, { cause });
 }

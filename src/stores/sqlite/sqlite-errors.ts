@@ -2,7 +2,9 @@
 
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
+const SQLITE_READONLY = 8;
 const SQLITE_CORRUPT = 11;
+const SQLITE_CANTOPEN = 14;
 const SQLITE_PROTOCOL = 15;
 const SQLITE_NOTADB = 26;
 const SQLITE_READONLY_DBMOVED = 1032;
@@ -16,6 +18,13 @@ export function isBusy(error: unknown): boolean {
 export function isDamage(error: unknown): boolean {
   const code = primaryCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
+
+/** The file or its folder must not be read or written. */
+export function isPermission(error: unknown): boolean {
+  const code = primaryCode(error);
+  if (code === SQLITE_READONLY || code === SQLITE_CANTOPEN) return true;
+  return error instanceof Error && "code" in error && ["EACCES", "EPERM", "EROFS"].includes(String(error.code));
 }
 
 /** The file was moved or deleted while it was open. */
