@@ -1,6 +1,7 @@
 /** `docstokg`: the hub, with the limiter and the breaker. Re-exports only. */
 
 export * from "./breaker.ts";
+export type { CacheMode } from "./core/cache/cache-mode.ts";
 export {
   BodyUnreadError,
   BreakerOpenError,

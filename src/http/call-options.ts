@@ -1,4 +1,5 @@
 import type { Role } from "../policy/roles.ts";
+import type { FetchCall } from "./fetch-call.ts";
 
 /** Options of one call that WHATWG fetch and `undici.request` do not have. All are optional. */
 export interface CallOptions {
@@ -31,9 +32,9 @@ export interface CallOptions {
   readonly idempotent?: boolean | undefined;
 }
 
-/** `sinceUs` is when the deadline began, if not now: fetch sends each redirect as a new request with one deadline. */
-export interface TimedCallOptions extends CallOptions {
-  readonly sinceUs?: number | undefined;
+/** The options of a call, and the call of `fetch` that it belongs to: fetch sends each redirect as a new request. */
+export interface InnerCallOptions extends CallOptions {
+  readonly fetchCall?: FetchCall | undefined;
 }
 
 /** The type makes a new option that is missing here a compile error. */
@@ -62,11 +63,11 @@ export function pickCallOptions(options: object): CallOptions | undefined {
   return own;
 }
 
-const NO_OPTIONS: TimedCallOptions = Object.freeze({});
+const NO_OPTIONS: InnerCallOptions = Object.freeze({});
 
 /** Merges layers of options; an earlier layer has priority. Nothing is copied when only one layer has options. */
-export function mergeCallOptions(...layers: readonly (TimedCallOptions | undefined)[]): TimedCallOptions {
-  let merged: TimedCallOptions | undefined;
+export function mergeCallOptions(...layers: readonly (InnerCallOptions | undefined)[]): InnerCallOptions {
+  let merged: InnerCallOptions | undefined;
   for (const layer of layers) {
     if (layer !== undefined) merged = merged === undefined ? layer : { ...layer, ...merged };
   }

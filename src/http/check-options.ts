@@ -2,6 +2,7 @@ import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { CALL_KEYS } from "./call-options.ts";
+import type { FetchOptions } from "./hub.ts";
 import type { HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./hub-options.ts";
 
 /** The type of `keysOf` makes a new option that is missing here a compile error. */
@@ -35,7 +36,7 @@ const NETWORK = keysOf<NetworkOptions>({
 });
 
 /** The options of WHATWG fetch, and `dispatcher`, which undici adds. */
-const FETCH = keysOf<RequestInit & { readonly cache?: unknown; readonly priority?: unknown }>({
+const FETCH = keysOf<RequestInit & { readonly priority?: unknown } & Pick<FetchOptions, "cache">>({
   method: 0,
   headers: 0,
   body: 0,

@@ -10,8 +10,10 @@ import { type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
-import { type CallOptions, mergeCallOptions, pickCallOptions, type TimedCallOptions } from "./call-options.ts";
+import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
+import { FetchCall } from "./fetch-call.ts";
+import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
@@ -45,6 +47,8 @@ const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, max
 export class HttpHub implements Hub {
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
+  /** The call of the global fetch that a request of an installed hub belongs to. */
+  readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
   #closing: Promise<void> | undefined;
@@ -56,7 +60,8 @@ export class HttpHub implements Hub {
 
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
     if (options) checkFetchOptions(options);
-    const call = { ...pickCallOptions(options ?? {}), sinceUs: this.#parts.time.monotonicUs() };
+    const fetchCall = new FetchCall(input, options, this.#parts.time.monotonicUs());
+    const call = { ...pickCallOptions(options ?? {}), fetchCall };
     const init = { ...options, dispatcher: this.#createDispatcher(call) };
     try {
       return await builtInFetch(input, init as unknown as RequestInit);
@@ -81,7 +86,15 @@ export class HttpHub implements Hub {
 
   install(call: CallOptions = INSTALL_DEFAULTS): () => void {
     checkCallOptions(call, "hub.install");
-    return install(this.#createDispatcher(undefined, call));
+    const uninstall = install(this.#createDispatcher(undefined, call));
+    // A dispatcher is told neither the cache mode nor which requests are redirects of one call.
+    const unwrap = wrapGlobalFetch((fetch, input, options) =>
+      this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
+    );
+    return () => {
+      unwrap();
+      uninstall();
+    };
   }
 
   with<Result>(call: CallOptions, work: () => Result): Result {
@@ -143,20 +156,27 @@ export class HttpHub implements Hub {
   }
 
   /** `call` has priority over the options of `with`, which have priority over `fallback`. */
-  #createDispatcher(call: TimedCallOptions | undefined, fallback?: CallOptions): HubDispatcher {
+  #createDispatcher(call: InnerCallOptions | undefined, fallback?: CallOptions): HubDispatcher {
     return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback));
   }
 
   #dispatch(
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
-    given: TimedCallOptions | undefined,
+    given: InnerCallOptions | undefined,
     fallback: CallOptions | undefined,
   ): void {
     const { callDeps, policy, time, defaults, retryDeadlineMs } = this.#parts;
     try {
       if (this.#closing !== undefined) throw new HubClosedError();
-      const call = mergeCallOptions(pickCallOptions(options), given, this.#context.getStore(), fallback, defaults);
+      const fetchCall = fallback === undefined ? undefined : this.#fetchCalls.getStore();
+      const call = mergeCallOptions(
+        pickCallOptions(options),
+        given ?? (fetchCall && { fetchCall }),
+        this.#context.getStore(),
+        fallback,
+        defaults,
+      );
       const outgoing = toOutgoingRequest(options, handler, call, {
         hostNames: policy.hostNames,
         nowUs: time.monotonicUs(),

@@ -1,6 +1,7 @@
 /** The public types of a hub. `createHub` makes one; its class is in http-hub.ts. */
 import type { Dispatcher, request as undiciRequest } from "undici";
 import type { HostStatus } from "../breaker/host-status.ts";
+import type { CacheMode } from "../core/cache/cache-mode.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { Listener } from "../listeners.ts";
 import type { PolicyRow } from "../policy/policy-row.ts";
@@ -15,7 +16,13 @@ export type FetchInput = Parameters<typeof fetch>[0];
  * The options of WHATWG fetch and those of `CallOptions`. An unknown option is a ConfigError; `dispatcher` is accepted
  * and has no effect, because the hub is the dispatcher.
  */
-export interface FetchOptions extends RequestInit, CallOptions {}
+export interface FetchOptions extends RequestInit, CallOptions {
+  /**
+   * How the call uses the cache, as WHATWG fetch defines it. `only-if-cached` needs `mode: "same-origin"`; without a
+   * stored response it gets a 504. @default "default"
+   */
+  readonly cache?: CacheMode | undefined;
+}
 
 /** The options of `undici.request` and those of `CallOptions`. An unknown option is a ConfigError. */
 export type RequestOptions = NonNullable<Parameters<typeof undiciRequest>[1]> & CallOptions;

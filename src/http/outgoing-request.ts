@@ -1,7 +1,7 @@
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { stringify } from "node:querystring";
 import type { Dispatcher } from "undici";
-import { checkCall, type TimedCallOptions } from "./call-options.ts";
+import { checkCall, type InnerCallOptions } from "./call-options.ts";
 import { CallRecord } from "./call-record.ts";
 import { flatHeaders } from "./headers.ts";
 import type { HostNames } from "./host-names.ts";
@@ -18,24 +18,27 @@ export interface OutgoingRequestDeps {
 export function toOutgoingRequest(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
-  call: TimedCallOptions,
+  call: InnerCallOptions,
   { hostNames, nowUs, deadlineMs }: OutgoingRequestDeps,
 ): OutgoingRequest {
   checkCall(call);
   const origin = hostNames.known(typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""));
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
+  const { fetchCall } = call;
+  const headers = flatHeaders(options.headers);
   return {
     origin,
     host: hostNames.of(origin),
     role: call.role ?? "metadata",
     path: options.query === undefined ? options.path : withQuery(options.path, options.query),
     method: options.method,
-    headers: flatHeaders(options.headers),
+    headers: fetchCall === undefined ? headers : fetchCall.headersFor(origin, headers),
     body: options.body,
     options,
     call,
     startedUs: nowUs,
-    deadlineUs: (call.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
+    deadlineUs: (fetchCall?.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
+    cacheMode: fetchCall?.cacheMode ?? "default",
     isSingleAttempt: false,
     runInCallerContext: callerContextOf(handler),
     needsCallerContext: false,

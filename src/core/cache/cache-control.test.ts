@@ -13,6 +13,8 @@ const noRequestDirectives: RequestControl = {
   noStore: false,
   noCache: false,
   onlyIfCached: false,
+  ignoresStored: false,
+  acceptsAnyAge: false,
   maxAgeS: Number.POSITIVE_INFINITY,
   minFreshS: 0,
   maxStaleS: 0,

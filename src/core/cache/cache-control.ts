@@ -10,6 +10,10 @@ export interface RequestControl {
   readonly noStore: boolean;
   readonly noCache: boolean;
   readonly onlyIfCached: boolean;
+  /** A stored response is not used, not even to revalidate it. No directive says so; fetch's mode `reload` does. */
+  readonly ignoresStored: boolean;
+  /** A stored response is served however old it is. No directive says so; fetch's mode `force-cache` does. */
+  readonly acceptsAnyAge: boolean;
   /** Maximum age of a response in seconds; Infinity when absent. */
   readonly maxAgeS: number;
   /** Seconds that a response must stay fresh; 0 when absent. */
@@ -51,6 +55,8 @@ export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): R
     noStore: parsed.has("no-store"),
     noCache: parsed.has("no-cache"),
     onlyIfCached: parsed.has("only-if-cached"),
+    ignoresStored: false,
+    acceptsAnyAge: false,
     maxAgeS: shortest(parsed.get("max-age")) ?? Number.POSITIVE_INFINITY,
     minFreshS: longest(parsed.get("min-fresh")) ?? 0,
     // The only directive with an optional number; without one it accepts any staleness.

@@ -4,7 +4,7 @@ import { ageMs, type EntryFacts } from "./freshness.ts";
 
 export type ReuseDecision =
   | { readonly kind: "fresh" }
-  /** Stale, and the request accepts that (`max-stale`). */
+  /** Stale, and the request accepts that (`max-stale`, `force-cache`). */
   | { readonly kind: "stale" }
   /** Served stale, while a revalidation runs in the background. */
   | { readonly kind: "stale-while-revalidate" }
@@ -20,14 +20,16 @@ const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({ kind: "revalidate", m
 
 /**
  * `only-if-cached` is not handled here: the caller turns `revalidate` into a 504.
- * A response with `must-revalidate` is never served stale, even when the request accepts stale responses.
+ * A response with `must-revalidate` is not served stale because of `max-stale`. Only fetch's modes `force-cache` and
+ * `only-if-cached`, which the standard of fetch defines so, serve it.
  */
 export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: number): ReuseDecision {
   const { control, lifetimeMs } = entry;
-  if (control.noCache || request.noCache) return REVALIDATE;
-
   const age = ageMs(nowMs, entry);
   const staleMs = age - lifetimeMs;
+  if (request.acceptsAnyAge) return staleMs < 0 ? FRESH : STALE;
+  if (control.noCache || request.noCache) return REVALIDATE;
+
   const graceS = Math.max(control.staleIfErrorS, request.staleIfErrorS);
   const revalidate = !control.mustRevalidate && isWithin(staleMs, graceS) ? REVALIDATE_OR_SERVE : REVALIDATE;
   // A reload sends `max-age=0`, which must revalidate even within the millisecond of the response.

@@ -46,7 +46,7 @@ export class ResponseCache {
 
   /** Serves a stored response, or sends the request. `control` is its parsed Cache-Control. */
   send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): RequestHandle {
-    const found = this.#match(request);
+    const found = control.ignoresStored ? undefined : this.#match(request);
     const verdict = found && decideReuse(this.#factsOf(found), control, this.#time.wallMs());
     if (found === undefined || verdict === undefined) return this.#forward(request, control, sink, undefined);
     if (verdict.kind === "revalidate") {
@@ -82,7 +82,7 @@ export class ResponseCache {
     if (request.method !== "GET") return this.#next(request, sink);
     const key = coalescingKey(request);
     const pending = this.#coalesced.get(key);
-    if (pending === undefined || control.noCache) {
+    if (pending === undefined || control.noCache || control.ignoresStored) {
       return this.#startCoalesced(
         request,
         control,

@@ -1,4 +1,5 @@
 import { type RequestControl, requestControl } from "../../core/cache/cache-control.ts";
+import { withCacheMode } from "../../core/cache/cache-mode.ts";
 import { deliverNotCached } from "../cache/cache-reply.ts";
 import type { CacheStore } from "../cache/cache-store.ts";
 import { ResponseCache, type ResponseCacheDeps } from "../cache/response-cache.ts";
@@ -27,8 +28,9 @@ const CONDITIONAL_HEADERS: ReadonlySet<string> = new Set([
 export function cacheStage({ store, time, activeRequests }: CacheStageDeps, next: SendRequest): SendRequest {
   const cache = store && new ResponseCache({ store, time, activeRequests, next });
   return (request, sink) => {
-    const { headers, call } = request;
-    const given = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
+    const { headers, call, cacheMode } = request;
+    const directives = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
+    const given = cacheMode === "default" ? directives : withCacheMode(directives, cacheMode);
     // RFC 9111 allows a disconnected cache to serve stale responses.
     const control = call.offline ? { ...given, onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY } : given;
     if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);

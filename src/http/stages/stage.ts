@@ -5,6 +5,7 @@
  */
 import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
+import type { CacheMode } from "../../core/cache/cache-mode.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { CallOptions } from "../call-options.ts";
@@ -30,6 +31,8 @@ export interface OutgoingRequest {
   readonly startedUs: number;
   /** No attempt begins after this instant, in monotonic microseconds. */
   readonly deadlineUs: number;
+  /** The `cache` option of fetch. */
+  readonly cacheMode: CacheMode;
   /** Never retried, because a stored response can be served instead. */
   readonly isSingleAttempt: boolean;
   /** Runs `work` in the asynchronous context of the caller (AsyncLocalStorage). */

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Handler, hubFor, only, recordEvents, serve } from "../../test/http/kit.ts";
+import type { CacheMode } from "../core/cache/cache-mode.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { FetchCall } from "./fetch-call.ts";
+
+interface Init extends RequestInit {
+  readonly cache?: CacheMode;
+}
+type Fetch = (input: string | Request, init?: Init) => Promise<Response>;
+
+const CREDENTIALS = {
+  authorization: "Bearer s",
+  cookie: "sid=s",
+  "x-api-key": "s",
+  "private-token": "s",
+  "x-client-secret": "s",
+};
+
+/** Every test runs through `hub.fetch` and through the global fetch of an installed hub. */
+async function world(t: Parameters<typeof serve>[0], way: string, handler: Handler) {
+  const time = new FakeTime();
+  const server = await serve(t, handler);
+  const hub = await hubFor(t, { time, retry: false });
+  if (way === "install") t.after(hub.install());
+  const fetcher: Fetch = way === "install" ? globalThis.fetch : (hub.fetch as Fetch);
+  const events = recordEvents(hub);
+  const get = async (input: string | Request, init?: Init) => {
+    const response = await fetcher(input, init);
+    return { status: response.status, text: await response.text(), response };
+  };
+  return { time, server, hub, events, get };
+}
+
+const fresh: Handler = (_, response, number) => response.setHeader("cache-control", "max-age=60").end(`body ${number}`);
+
+for (const way of ["hub.fetch", "install"]) {
+  test(`${way}: every credential stays with its origin when fetch follows a redirect`, async t => {
+    const other = await serve(t, (request, response) => {
+      if (request.url === "/back") response.writeHead(302, { location: `${server.origin}/end` }).end();
+      else response.end("there");
+    });
+    const { server, get } = await world(t, way, (request, response) => {
+      if (request.url === "/away") response.writeHead(307, { location: `${other.origin}/back` }).end();
+      else if (request.url === "/near") response.writeHead(302, { location: "/end" }).end();
+      else response.end("end");
+    });
+    const headers = { ...CREDENTIALS, accept: "text/plain", "x-keyword": "kept" };
+    const { text, response } = await get(`${server.origin}/away`, { headers });
+    assert.equal(text, "end");
+    assert.equal(response.url, `${server.origin}/end`);
+    assert.equal(response.redirected, true);
+    const seen = [server.requests[0], other.requests[0], server.requests[1]].map(request =>
+      Object.keys(headers).filter(name => request?.headers[name] !== undefined),
+    );
+    assert.deepEqual(seen, [Object.keys(headers), ["accept", "x-keyword"], ["accept", "x-keyword"]]);
+
+    await get(`${server.origin}/near`, { headers });
+    const near = server.requests.at(-1)?.headers;
+    assert.equal(near?.["x-api-key"], "s", "a redirect within the origin keeps them");
+    await get(`${other.origin}/end`, { headers });
+    assert.equal(other.requests.at(-1)?.headers["x-api-key"], "s", "another call is no redirect");
+  });
+
+  test(`${way}: concurrent calls do not take each other's requests for redirects`, async t => {
+    const other = await serve(t, (_, response) => response.end("other"));
+    const { server, get } = await world(t, way, (_, response) => response.end("one"));
+    const urls = Array.from({ length: 10 }, (_, at) => `${at % 2 === 0 ? server.origin : other.origin}/${at}`);
+    await Promise.all(urls.map(url => get(url, { headers: CREDENTIALS })));
+    for (const { headers } of [...server.requests, ...other.requests]) assert.equal(headers["x-api-key"], "s");
+  });
+
+  test(`${way}: no-store neither uses nor changes the cache`, async t => {
+    const { server, get, hub } = await world(t, way, fresh);
+    assert.equal((await get(server.origin, { cache: "no-store" })).text, "body 1");
+    assert.equal(hub.snapshot().cache?.entries, 0);
+    assert.equal((await get(server.origin)).text, "body 2");
+    assert.equal((await get(server.origin, { cache: "no-store" })).text, "body 3");
+    assert.equal((await get(server.origin)).text, "body 2");
+  });
+
+  test(`${way}: reload replaces the stored response, without a condition`, async t => {
+    const { server, get } = await world(t, way, (request, response, number) => {
+      response.setHeader("etag", '"one"');
+      if (request.headers["if-none-match"] !== undefined) response.writeHead(304).end();
+      else fresh(request, response, number);
+    });
+    await get(server.origin);
+    assert.equal((await get(server.origin, { cache: "reload" })).text, "body 2");
+    assert.equal((await get(server.origin)).text, "body 2");
+    assert.equal(server.requests.length, 2);
+  });
+
+  test(`${way}: no-cache revalidates a fresh response`, async t => {
+    const { server, get, events } = await world(t, way, (request, response, number) => {
+      response.setHeader("etag", '"one"');
+      if (request.headers["if-none-match"] === '"one"') response.writeHead(304).end();
+      else fresh(request, response, number);
+    });
+    await get(server.origin);
+    assert.equal((await get(server.origin, { cache: "no-cache" })).text, "body 1");
+    assert.equal(server.requests.length, 2);
+    assert.equal(only(events, "http_request").at(-1)?.revalidated, true);
+  });
+
+  test(`${way}: force-cache serves a stale response, and sends a request only when nothing is stored`, async t => {
+    const { server, get, time } = await world(t, way, (_, response, number) =>
+      response.setHeader("cache-control", "max-age=60, must-revalidate").end(`body ${number}`),
+    );
+    assert.equal((await get(server.origin, { cache: "force-cache" })).text, "body 1");
+    await time.advance(86_400_000);
+    assert.equal((await get(server.origin, { cache: "force-cache" })).text, "body 1");
+    assert.equal(server.requests.length, 1);
+    assert.equal((await get(server.origin)).text, "body 2");
+  });
+
+  test(`${way}: only-if-cached serves a stale response or a 504, and sends nothing`, async t => {
+    const { server, get, time } = await world(t, way, fresh);
+    const init = { cache: "only-if-cached", mode: "same-origin" } as const;
+    const missing = await get(server.origin, init);
+    assert.equal(missing.status, 504);
+    assert.equal(missing.response.headers.get("cache-status"), "docstokg; detail=offline");
+    assert.equal(server.requests.length, 0);
+    await get(server.origin);
+    await time.advance(86_400_000);
+    assert.equal((await get(server.origin, init)).text, "body 1");
+    assert.equal(server.requests.length, 1);
+  });
+
+  test(`${way}: the mode of a Request counts, and an option of the call overrides it`, async t => {
+    const { server, get, hub } = await world(t, way, fresh);
+    const request = () => new Request(server.origin, { cache: "no-store" } as RequestInit);
+    await get(request());
+    assert.equal(hub.snapshot().cache?.entries, 0);
+    await get(request(), { cache: "default" });
+    assert.equal(hub.snapshot().cache?.entries, 1);
+  });
+}
+
+test("a mode that fetch does not know counts as default until fetch refuses the call", () => {
+  assert.equal(new FetchCall("https://example.org", { cache: "sometimes" }, 0).cacheMode, "default");
+  assert.equal(new FetchCall("https://example.org", null, 0).cacheMode, "default");
+  assert.equal(new FetchCall(new URL("https://example.org"), undefined, 0).cacheMode, "default");
+});

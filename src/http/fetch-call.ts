@@ -1,0 +1,38 @@
+import { type CacheMode, isCacheMode } from "../core/cache/cache-mode.ts";
+import { isCredentialName } from "../core/text/credentials.ts";
+import { withoutHeaders } from "./headers.ts";
+import type { FetchInput } from "./hub.ts";
+
+/**
+ * One call of `fetch`, which sends each redirect as a new request to the dispatcher. It holds what a dispatcher is not
+ * told: when the call began, its cache mode, and whether a redirect has left the first origin.
+ */
+export class FetchCall {
+  /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
+  readonly sinceUs: number;
+  readonly cacheMode: CacheMode;
+  #origin: string | undefined;
+  #hasLeftOrigin = false;
+
+  /** @param options of the call; its `cache` overrides that of a `Request` */
+  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number) {
+    this.sinceUs = sinceUs;
+    const mode = (options as { readonly cache?: unknown } | null | undefined)?.cache ?? requestCache(input);
+    this.cacheMode = isCacheMode(mode) ? mode : "default";
+  }
+
+  /**
+   * The headers for the next request of this call. fetch itself drops only Authorization, Cookie and Host when a redirect
+   * leads to another origin. Here every credential is dropped, also on the way back to the first origin.
+   */
+  headersFor(origin: string, headers: readonly string[]): readonly string[] {
+    this.#hasLeftOrigin ||= this.#origin !== undefined && this.#origin !== origin;
+    this.#origin = origin;
+    return this.#hasLeftOrigin ? withoutHeaders(headers, isCredentialName) : headers;
+  }
+}
+
+/** Any object with this property, because a library may bring its own class `Request`. */
+function requestCache(input: FetchInput): unknown {
+  return typeof input === "object" && "cache" in input ? input.cache : undefined;
+}
