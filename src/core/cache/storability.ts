@@ -4,7 +4,8 @@
  */
 import type { RequestControl, ResponseControl } from "./cache-control.ts";
 import { type DatedResponse, freshnessLifetimeMs, HEURISTICALLY_CACHEABLE } from "./freshness.ts";
-import { firstValue, varyNames } from "./stored-fields.ts";
+import { firstValue } from "./stored-fields.ts";
+import { varyNames } from "./vary.ts";
 
 /** Statuses whose caching rules this cache implements, as `must-understand` requires. */
 const UNDERSTOOD_STATUSES: ReadonlySet<number> = new Set([...HEURISTICALLY_CACHEABLE, 302, 303, 307]);

@@ -8,11 +8,7 @@ import {
   isSameRepresentation,
   revalidationHeaders,
   storedHeaders,
-  varyKeyOf,
-  varyNames,
 } from "./stored-fields.ts";
-
-const lookup = (fields: HeaderFields) => (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
 
 test("fields of the connection and of proxies are not stored, and neither are those that Connection names", () => {
   const connection = ["keep-alive, X-Trace", "close"];
@@ -27,44 +23,6 @@ test("an undefined field is not stored, and a field named __proto__ is stored li
   assert.deepEqual(storedHeaders({ etag: undefined }), {});
   assert.equal(JSON.stringify(storedHeaders(odd)), '{"__proto__":["x"]}');
   assert.deepEqual(storedHeaders({ connection: "__proto__", etag: '"a"' }), { etag: '"a"' });
-});
-
-test("the names in Vary are sorted, in lower case and without duplicates", () => {
-  assert.deepEqual(varyNames(undefined), []);
-  assert.deepEqual(varyNames(""), []);
-  assert.deepEqual(varyNames("Accept"), ["accept"]);
-  assert.deepEqual(varyNames(" Cookie,accept ,, ACCEPT\t"), ["accept", "cookie"]);
-  assert.deepEqual(varyNames(["B", "a, b"]), ["a", "b"]);
-  assert.deepEqual(varyNames("Foo, *"), ["*", "foo"]);
-});
-
-test("requests with equal Vary fields select the same variant", () => {
-  const names = varyNames("accept, x-tier");
-  const key = (fields: HeaderFields) => varyKeyOf(names, lookup(fields));
-  assert.equal(key({ accept: "a", "x-other": "1" }), key({ accept: " a\t", "x-other": "2" }));
-  assert.equal(key({ accept: ["a", " b"] }), key({ accept: "a, b" }));
-  assert.notEqual(key({ accept: "a" }), key({ accept: "A" }));
-  assert.notEqual(key({}), key({ accept: "" }));
-  assert.equal(key({}), key({ accept: [] }));
-  assert.notEqual(key({ accept: "1" }), key({ "x-tier": "1" }));
-});
-
-test("without Vary there is one variant, and its key is empty", () => {
-  assert.equal(varyKeyOf([], lookup({ accept: "a" })), "");
-});
-
-test("two requests share a key exactly when every selecting field is equal", () => {
-  const value = fc.option(
-    fc.string().map(text => text.trim()),
-    { nil: undefined },
-  );
-  const fields = fc.record({ a: value, b: value });
-  fc.assert(
-    fc.property(fields, fields, (one, other) => {
-      const same = one.a === other.a && one.b === other.b;
-      assert.equal(varyKeyOf(["a", "b"], lookup(one)) === varyKeyOf(["a", "b"], lookup(other)), same);
-    }),
-  );
 });
 
 test("a revalidation sends the stored validators unchanged", () => {

@@ -1,6 +1,6 @@
 /**
- * The headers of a stored response: which are stored, which select a variant (`Vary`), which revalidate it, and how a
- * 304 updates them (RFC 9111, sections 3.1, 3.2, 4.1, 4.3, 4.4).
+ * The headers of a stored response: which are stored, which revalidate it, and how a 304 updates them (RFC 9111,
+ * sections 3.1, 3.2, 4.3, 4.4).
  */
 
 /** Header fields by lower-case name; a repeated field has an array of values. */
@@ -26,25 +26,6 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TR
 export function storedHeaders(headers: HeaderFields): StoredFields {
   const named = new Set(namesIn(headers["connection"]));
   return storableFields(headers, name => !named.has(name));
-}
-
-/** The names in `Vary`, sorted and without duplicates. May contain `*`. */
-export function varyNames(vary: string | readonly string[] | undefined): readonly string[] {
-  return vary === undefined ? NO_NAMES : [...new Set(namesIn(vary))].sort();
-}
-
-const NO_NAMES: readonly string[] = Object.freeze([]);
-
-/**
- * One text for all requests that select the same variant; empty without selecting fields. JSON, so that an absent field
- * differs from an empty one and no value can imitate the end of another.
- * It contains the values as they are, and `Authorization` may be among them: hash it before writing it to disk.
- */
-export function varyKeyOf(
-  names: readonly string[],
-  header: (name: string) => string | readonly string[] | undefined,
-): string {
-  return names.length === 0 ? "" : JSON.stringify(names.map(name => [name, joined(header(name))]));
 }
 
 /** The conditional fields of a revalidation. Empty when the stored response has no validator. */
@@ -109,16 +90,11 @@ function storableFields(headers: HeaderFields, isKept: (name: string) => boolean
 }
 
 /** The names in a comma-separated list, in lower case. */
-function namesIn(value: string | readonly string[] | undefined): readonly string[] {
+export function namesIn(value: string | readonly string[] | undefined): readonly string[] {
   const text = typeof value === "string" ? value : (value?.join() ?? "");
   return text
     .toLowerCase()
     .split(",")
     .map(name => name.trim())
     .filter(name => name !== "");
-}
-
-function joined(value: string | readonly string[] | undefined): string | null {
-  if (typeof value === "string") return value.trim();
-  return value === undefined || value.length === 0 ? null : value.map(line => line.trim()).join(", ");
 }

@@ -10,6 +10,8 @@ test("the three forms of the standard name the same instant", () => {
   assert.equal(parseHttpDate("Sun, 06 Nov 1994 08:49:37 GMT", in2026), example);
   assert.equal(parseHttpDate("Sunday, 06-Nov-94 08:49:37 GMT", in2026), example);
   assert.equal(parseHttpDate("Sun Nov  6 08:49:37 1994", in2026), example);
+  for (const text of ["sun, 06 nov 1994 08:49:37 gmt", "SUNDAY, 06-NOV-94 08:49:37 GMT", "sUN nOV  6 08:49:37 1994"])
+    assert.equal(parseHttpDate(text, in2026), example, text);
   assert.equal(parseHttpDate("Wed Nov 16 08:49:37 1994", in2026), Date.UTC(1994, 10, 16, 8, 49, 37));
 });
 
@@ -44,7 +46,6 @@ for (const text of [
   " Sun, 06 Nov 1994 08:49:37 GMT",
   "Sun, 06 Nov 1994 08:49:37 GMT\n",
   "Sun, 6 Nov 1994 08:49:37 GMT",
-  "sun, 06 nov 1994 08:49:37 gmt",
   "Sun, 06 Nov 94 08:49:37 GMT",
   "Sun, 06 Foo 1994 08:49:37 GMT",
   "Sun, 06 an| 1994 08:49:37 GMT",

@@ -5,20 +5,23 @@
  * and a header that is not a date must not become a wait. Days are computed here, because core does not use Date.
  */
 
-const MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec";
+const MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
 const TIME = "(?<hour>[01]\\d|2[0-3]):(?<minute>[0-5]\\d):(?<second>[0-5]\\d|60)";
 
 /** `Sun, 06 Nov 1994 08:49:37 GMT`, the only form a server may still generate. */
 const IMF_FIXDATE = new RegExp(
   `^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) (?<month>${MONTHS}) (?<year>\\d{4}) ${TIME} GMT$`,
+  "i",
 );
 /** `Sunday, 06-Nov-94 08:49:37 GMT`. */
 const RFC_850 = new RegExp(
   `^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-(?<month>${MONTHS})-(?<shortYear>\\d\\d) ${TIME} GMT$`,
+  "i",
 );
 /** `Sun Nov  6 08:49:37 1994`, in UTC although the text has no time zone. */
 const ASCTIME = new RegExp(
   `^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?<month>${MONTHS}) (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`,
+  "i",
 );
 
 const DAY_MS = 86_400_000;
@@ -26,6 +29,7 @@ const MEAN_YEAR_MS = 365.2425 * DAY_MS;
 
 /**
  * Undefined when the text has none of the three forms or names a day that does not exist.
+ * The case does not matter: the standard makes dates case-sensitive, but servers exist that write `GMT` in small letters.
  * The weekday must be a valid name but may be the wrong one: the date is still what the server means.
  * A leap second counts as the first second of the next minute.
  * @param referenceMs decides the century of a two-digit year: never more than 50 years ahead of it.
@@ -35,7 +39,7 @@ export function parseHttpDate(text: string, referenceMs: number): number | undef
   if (fields === undefined) return undefined;
 
   const { month: monthName = "", day: dayText, hour, minute, second, year: longYear, shortYear } = fields;
-  const month = MONTHS.indexOf(monthName) / 4 + 1;
+  const month = MONTHS.indexOf(monthName.toLowerCase()) / 4 + 1;
   const day = Number(dayText);
   const timeMs = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000;
   const year =

@@ -1,7 +1,7 @@
 import { requestControl } from "../../core/cache/cache-control.ts";
 import { ageMs, entryFacts } from "../../core/cache/freshness.ts";
 import { decideReuse } from "../../core/cache/reuse.ts";
-import { varyKeyOf } from "../../core/cache/stored-fields.ts";
+import { varyKeyOf } from "../../core/cache/vary.ts";
 import { type CacheStore, type FoundResponse, isVariant } from "./cache-store.ts";
 
 /** A stored response, and what a request without Cache-Control would get. */

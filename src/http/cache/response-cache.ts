@@ -2,7 +2,8 @@ import { type RequestControl, responseControl } from "../../core/cache/cache-con
 import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
 import { decideReuse } from "../../core/cache/reuse.ts";
 import { isStorable } from "../../core/cache/storability.ts";
-import { invalidatedUrls, storedHeaders, varyKeyOf, varyNames } from "../../core/cache/stored-fields.ts";
+import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
+import { varyKeyOf, varyNames } from "../../core/cache/vary.ts";
 import { isCredentialName } from "../../core/text/credentials.ts";
 import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
