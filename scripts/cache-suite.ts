@@ -87,6 +87,7 @@ async function run(base: string): Promise<number> {
     cache: values.cache === "sqlite" ? `sqlite:${join(scratch, "cache.db")}` : "memory",
     // The suite counts the requests that its server gets, and tests the cache with failures of the server.
     retry: false,
+    defaults: { staleOnDisconnect: true },
     policy: {
       ratelimits: { hosts: { localhost: { metadata: { rates: "100000/SECOND" } } } },
       breakers: {

@@ -26,6 +26,11 @@ export interface CallOptions {
   readonly deadlineMs?: number | undefined;
   /** Serves a stored response, however old, or a 504; sends nothing. @default false */
   readonly offline?: boolean | undefined;
+  /**
+   * Serves a stored response, however stale, when the host cannot be reached: its connection fails or its circuit is
+   * open. A response that must be revalidated first (`must-revalidate`, `no-cache`) becomes a 504. @default false
+   */
+  readonly staleOnDisconnect?: boolean | undefined;
   /** Redirects that `hub.request` and dispatchers follow: a whole number from 0. `fetch` has its own. @default 0 */
   readonly maxRedirections?: number | undefined;
   /** True when the request may be sent twice. @default true for GET, HEAD and OPTIONS, false for other methods */
@@ -47,6 +52,7 @@ export const CALL_KEYS = Object.keys({
   maxBreakerWaitMs: 0,
   deadlineMs: 0,
   offline: 0,
+  staleOnDisconnect: 0,
   maxRedirections: 0,
   idempotent: 0,
 } satisfies Record<keyof CallOptions, 0>) as readonly (keyof CallOptions)[];

@@ -2,9 +2,10 @@ import type { Outcome } from "../core/breaker/classify.ts";
 
 /**
  * How the cache took part. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
- * and the request may not use the network.
+ * and the request may not use the network. `disconnected`: the stored response must be revalidated, and the host cannot
+ * be reached.
  */
-export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline";
+export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline" | "disconnected";
 
 /** What the stages record about a call, for the outer stages and for the `http_request` event. */
 export class CallRecord {

@@ -12,7 +12,7 @@ test("each mode of fetch sets its own directives and keeps those of the headers"
   assert.equal(withCacheMode(given, "default"), given);
   assert.deepEqual(withCacheMode(given, "no-store"), { ...given, noStore: true });
   assert.deepEqual(withCacheMode(given, "reload"), { ...given, ignoresStored: true });
-  assert.deepEqual(withCacheMode(given, "no-cache"), { ...given, noCache: true });
+  assert.deepEqual(withCacheMode(given, "no-cache"), { ...given, maxAgeS: 0 });
   assert.deepEqual(withCacheMode(given, "force-cache"), { ...given, acceptsAnyAge: true });
   assert.deepEqual(withCacheMode(given, "only-if-cached"), { ...given, acceptsAnyAge: true, onlyIfCached: true });
 });

@@ -22,7 +22,8 @@ export function isCacheMode(value: unknown): value is CacheMode {
 export function withCacheMode(given: RequestControl, mode: CacheMode): RequestControl {
   if (mode === "no-store") return { ...given, noStore: true };
   if (mode === "reload") return { ...given, ignoresStored: true };
-  if (mode === "no-cache") return { ...given, noCache: true };
+  // fetch sends `max-age=0`: an immutable response is not revalidated while it is fresh (RFC 8246).
+  if (mode === "no-cache") return { ...given, maxAgeS: 0 };
   if (mode === "force-cache") return { ...given, acceptsAnyAge: true };
   return mode === "only-if-cached" ? { ...given, acceptsAnyAge: true, onlyIfCached: true } : given;
 }

@@ -9,7 +9,7 @@ const HEURISTIC_SHARE = 0.1;
 
 /** Statuses with a heuristic lifetime when the server gives none (RFC 9110, section 15.1). */
 export const HEURISTICALLY_CACHEABLE: ReadonlySet<number> = new Set([
-  200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501,
+  200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501,
 ]);
 
 /** The parts of a response that decide its lifetime. */

@@ -8,15 +8,31 @@ export type ReuseDecision =
   | { readonly kind: "stale" }
   /** Served stale, while a revalidation runs in the background. */
   | { readonly kind: "stale-while-revalidate" }
-  /** The server must be asked first. `mayServeOnError`: the stored response may be served when that fails. */
-  | { readonly kind: "revalidate"; readonly mayServeOnError: boolean };
+  /**
+   * The server must be asked first. `mayServeOnError`: the stored response may be served when that fails.
+   * `mayServeDisconnected`: it may be served when the server cannot be reached (section 4.2.4).
+   */
+  | { readonly kind: "revalidate"; readonly mayServeOnError: boolean; readonly mayServeDisconnected: boolean };
 
 // Shared, so that a cache hit allocates nothing.
 const FRESH: ReuseDecision = Object.freeze({ kind: "fresh" });
 const STALE: ReuseDecision = Object.freeze({ kind: "stale" });
 const STALE_WHILE_REVALIDATE: ReuseDecision = Object.freeze({ kind: "stale-while-revalidate" });
-const REVALIDATE: ReuseDecision = Object.freeze({ kind: "revalidate", mayServeOnError: false });
-const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({ kind: "revalidate", mayServeOnError: true });
+const MUST_REVALIDATE: ReuseDecision = Object.freeze({
+  kind: "revalidate",
+  mayServeOnError: false,
+  mayServeDisconnected: false,
+});
+const REVALIDATE: ReuseDecision = Object.freeze({
+  kind: "revalidate",
+  mayServeOnError: false,
+  mayServeDisconnected: true,
+});
+const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({
+  kind: "revalidate",
+  mayServeOnError: true,
+  mayServeDisconnected: true,
+});
 
 /**
  * `only-if-cached` is not handled here: the caller turns `revalidate` into a 504.
@@ -28,10 +44,11 @@ export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: n
   const age = ageMs(nowMs, entry);
   const staleMs = age - lifetimeMs;
   if (request.acceptsAnyAge) return staleMs < 0 ? FRESH : STALE;
-  if (control.noCache || request.noCache) return REVALIDATE;
+  if (control.noCache || request.noCache) return MUST_REVALIDATE;
 
   const graceS = Math.max(control.staleIfErrorS, request.staleIfErrorS);
-  const revalidate = !control.mustRevalidate && isWithin(staleMs, graceS) ? REVALIDATE_OR_SERVE : REVALIDATE;
+  const onError = isWithin(staleMs, graceS) ? REVALIDATE_OR_SERVE : REVALIDATE;
+  const revalidate = control.mustRevalidate ? MUST_REVALIDATE : onError;
   // A reload sends `max-age=0`, which must revalidate even within the millisecond of the response.
   const isTooOld = age > request.maxAgeS * 1000 || request.maxAgeS === 0;
 

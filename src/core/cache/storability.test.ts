@@ -14,6 +14,7 @@ const at = (ms: number) => new Date(ms).toUTCString();
 function storable(headers: HeaderFields, { status = 200, method = "GET", requested = "" } = {}): boolean {
   return isStorable({
     method,
+    url: "https://example.org/a?b=1",
     status,
     headers,
     receivedMs: nowMs,
@@ -26,6 +27,31 @@ test("only GET is stored", () => {
   const headers = { "cache-control": "max-age=60" };
   assert.equal(storable(headers), true);
   for (const method of ["HEAD", "POST", "PUT", "get", "OPTIONS"]) assert.equal(storable(headers, { method }), false);
+});
+
+test("the response to a POST is stored when it is that of a GET for an explicit time", () => {
+  const post = { method: "POST" };
+  const same = { "content-location": "?b=1" };
+  assert.equal(storable({ ...same, "cache-control": "max-age=60" }, post), true);
+  assert.equal(storable({ ...same, expires: at(nowMs + dayMs) }, post), true);
+  assert.equal(
+    storable({ "content-location": "https://example.org/a?b=1", "cache-control": "max-age=60" }, post),
+    true,
+  );
+  assert.equal(storable({ "cache-control": "max-age=60" }, post), false, "no Content-Location");
+  assert.equal(storable({ "content-location": "/b", "cache-control": "max-age=60" }, post), false, "another URL");
+  assert.equal(storable({ ...same, "last-modified": at(nowMs - dayMs) }, post), false, "no explicit lifetime");
+  assert.equal(storable({ ...same, "cache-control": "max-age=0" }, post), false);
+  assert.equal(storable({ ...same, "cache-control": "max-age=60, no-store" }, post), false);
+  assert.equal(storable({ ...same, "cache-control": "max-age=60" }, { method: "POST", status: 201 }), false);
+  assert.equal(storable({ ...same, "cache-control": "max-age=60" }, { method: "PUT" }), false);
+});
+
+test("a 206 is stored only with one valid Content-Range that gives the length", () => {
+  const headers = { "cache-control": "max-age=60" };
+  assert.equal(storable({ ...headers, "content-range": "bytes 0-4/10" }, { status: 206 }), true);
+  assert.equal(storable({ ...headers, "content-range": "bytes 0-4/*" }, { status: 206 }), false);
+  assert.equal(storable({ ...headers, "content-type": "multipart/byteranges; boundary=x" }, { status: 206 }), false);
 });
 
 test("no-store in the request or in the response prevents storing", () => {
@@ -70,7 +96,7 @@ for (const status of [201, 302, 303, 307, 400, 403, 500, 502, 503, 504, 599]) {
   });
 }
 
-for (const status of [100, 199, 206, 304, 401, 407, 428, 429, 431, 511, 600]) {
+for (const status of [100, 199, 304, 401, 407, 428, 429, 431, 511, 600]) {
   test(`a ${status} is never stored`, () => {
     assert.equal(storable({ "cache-control": "public, max-age=60", etag: '"a"' }, { status }), false);
   });

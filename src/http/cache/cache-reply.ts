@@ -2,6 +2,7 @@ import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink } from "../stages/stage.ts";
+import { requestedPart } from "./partial-response.ts";
 
 /** Status line and headers of a response that needs no request. */
 export interface StoredHead {
@@ -19,6 +20,7 @@ const STATUS: Readonly<Record<CacheStatus, string>> = {
   miss: "docstokg; fwd=miss",
   coalesced: "docstokg; fwd=miss; collapsed",
   offline: "docstokg; detail=offline",
+  disconnected: "docstokg; fwd=stale; detail=disconnected",
 };
 
 /** Appends to the `Cache-Status` of caches between the server and the hub, as RFC 9211 asks. */
@@ -35,13 +37,17 @@ export function headWithCacheStatus(head: ResponseHead, cacheStatus: CacheStatus
 
 /** Delivers a response that needs no request to the sink, after this function has returned. */
 export function deliverCacheReply(
-  { method, record }: OutgoingRequest,
+  request: OutgoingRequest,
   cacheStatus: CacheStatus,
-  { status, statusText, headers }: StoredHead,
-  body: Buffer | undefined,
+  stored: StoredHead,
+  storedBody: Buffer | undefined,
   sink: ResponseSink,
 ): RequestHandle {
+  const { method, record } = request;
   record.cacheStatus = cacheStatus;
+  const { head, body } =
+    storedBody === undefined ? { head: stored, body: undefined } : requestedPart(request, stored, storedBody);
+  const { status, statusText, headers } = head;
   let isAborted = false;
   queueMicrotask(() => {
     const shown = withCacheStatus(headers, cacheStatus);

@@ -181,11 +181,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       this.#end();
       return;
     }
-    if (
-      this.#head === undefined &&
-      this.#revalidation?.mayServeOnError &&
-      this.#serve("stale", this.#revalidation.serve())
-    ) {
+    const fallback = this.#head === undefined ? this.#revalidation?.onFailure(error) : undefined;
+    if (fallback !== undefined && this.#serve(fallback.cacheStatus, fallback.served)) {
       this.#end();
       return;
     }
@@ -224,9 +221,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;
-    return (
-      isServerError && revalidation.mayServeOnError && this.#serve("stale", revalidation.serve()) && this.#discardBody()
-    );
+    return isServerError && this.#serve("stale", revalidation.onErrorStatus()) && this.#discardBody();
   }
 
   #serve(cacheStatus: CacheStatus, answer: ServedResponse | undefined): boolean {

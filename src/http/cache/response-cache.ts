@@ -1,20 +1,17 @@
-import { type RequestControl, responseControl } from "../../core/cache/cache-control.ts";
-import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
+import type { RequestControl } from "../../core/cache/cache-control.ts";
 import { decideReuse } from "../../core/cache/reuse.ts";
-import { isStorable } from "../../core/cache/storability.ts";
-import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
-import { varyKeyOf, varyNames } from "../../core/cache/vary.ts";
-import { isCredentialName } from "../../core/text/credentials.ts";
 import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
 import { CallRecord } from "../call-record.ts";
-import { joinedHeader } from "../headers.ts";
-import { withRewrittenHead } from "../stages/rewritten-head.ts";
-import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "../stages/stage.ts";
-import { deliverCacheReply, deliverNotCached, type StoredHead } from "./cache-reply.ts";
-import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./cache-store.ts";
+import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "../stages/stage.ts";
+import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
+import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
 import { CoalescedRequest } from "./coalesced-request.ts";
-import { type Revalidation, revalidationOf } from "./revalidation.ts";
+import { completing } from "./completing-request.ts";
+import { hasRequestedBytes } from "./partial-response.ts";
+import { type FallbackRules, type Revalidation, revalidationOf } from "./revalidation.ts";
+import { StoredResponses, urlOf } from "./stored-responses.ts";
+import { UnsafeResponse } from "./unsafe-response.ts";
 
 export interface ResponseCacheDeps {
   readonly store: CacheStore;
@@ -23,12 +20,21 @@ export interface ResponseCacheDeps {
   readonly next: SendRequest;
 }
 
+/** What the cache knows about a request that is sent. */
+interface Known {
+  /** A stored response that the server is asked to confirm. */
+  readonly revalidation?: Revalidation | undefined;
+  /** A stored part that the response may complete. */
+  readonly part?: FoundResponse | undefined;
+}
+
 /** Bounds the memory for keys whose responses cannot be shared. */
 const UNSHAREABLE_KEYS_MAX = 1000;
 
 /** Serves, stores and revalidates responses, and coalesces identical requests in flight. */
 export class ResponseCache {
   readonly #store: CacheStore;
+  readonly #stored: StoredResponses;
   readonly #time: Time;
   readonly #activeRequests: ActiveRequests;
   readonly #next: SendRequest;
@@ -36,10 +42,10 @@ export class ResponseCache {
   readonly #coalesced = new Map<string, CoalescedRequest>();
   /** Keys whose last response could not be shared: the next requests do not wait for each other. */
   readonly #unshareableKeys = new Set<string>();
-  readonly #facts = new WeakMap<StoredResponse, EntryFacts>();
 
   constructor({ store, time, activeRequests, next }: ResponseCacheDeps) {
     this.#store = store;
+    this.#stored = new StoredResponses(store, time);
     this.#time = time;
     this.#activeRequests = activeRequests;
     this.#next = next;
@@ -47,55 +53,51 @@ export class ResponseCache {
 
   /** Serves a stored response, or sends the request. `control` is its parsed Cache-Control. */
   send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): RequestHandle {
-    const found = control.ignoresStored ? undefined : this.#match(request);
-    const verdict = found && decideReuse(this.#factsOf(found), control, this.#time.wallMs());
-    if (found === undefined || verdict === undefined) return this.#forward(request, control, sink, undefined);
+    const found = control.ignoresStored ? undefined : this.#stored.find(request);
+    if (found === undefined) return this.#forward(request, control, sink, NOTHING);
+    if (!hasRequestedBytes(request, found)) return this.#forward(request, control, sink, { part: found });
+    const verdict = decideReuse(this.#stored.factsOf(found), control, this.#time.wallMs());
     if (verdict.kind === "revalidate") {
-      return this.#forward(request, control, sink, this.#revalidationOf(request, found, verdict.mayServeOnError));
+      return this.#forward(request, control, sink, { revalidation: this.#revalidationOf(request, found, verdict) });
     }
     const body = found.body();
     // Another process has evicted it since it was found.
-    if (body === undefined) return this.#forward(request, control, sink, undefined);
+    if (body === undefined) return this.#forward(request, control, sink, NOTHING);
     const isFresh = verdict.kind === "fresh";
     if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached)
       this.#revalidateInBackground(request, control, found);
-    return deliverCacheReply(request, isFresh ? "hit" : "stale", this.#withAge(found), body, sink);
+    return deliverCacheReply(request, isFresh ? "hit" : "stale", this.#stored.withAge(found), body, sink);
   }
 
-  /** Removes the stored responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
-  withInvalidation(request: OutgoingRequest, sink: ResponseSink): ResponseSink {
-    const { method, origin, path } = request;
+  /** A sink for the response of a request that no stored response can answer. */
+  sinkFor(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): ResponseSink {
+    const { method, role, record } = request;
     if (method === "GET" || method === "HEAD" || method === "OPTIONS") return sink;
-    return withRewrittenHead(sink, head => {
-      for (const url of invalidatedUrls(method, head.status, `${origin}${path}`, head.headers)) this.#store.remove(url);
-      return head;
-    });
+    const requestedMs = this.#time.wallMs();
+    return new UnsafeResponse(
+      {
+        maxBytes: this.#store.maxEntryBytes,
+        invalidate: head => this.#stored.invalidate(request, head),
+        isStorable: head => role !== "artifact" && this.#stored.isStorable(request, head, control),
+        store: (head, chunks) => this.#stored.put(request, head, chunks, record.sentMs ?? requestedMs),
+      },
+      sink,
+    );
   }
 
-  #forward(
-    request: OutgoingRequest,
-    control: RequestControl,
-    sink: ResponseSink,
-    revalidation: Revalidation | undefined,
-  ): RequestHandle {
+  #forward(request: OutgoingRequest, control: RequestControl, sink: ResponseSink, known: Known): RequestHandle {
     if (control.onlyIfCached) return deliverNotCached(request, sink);
     // The response to a HEAD has no body that could be stored for a GET.
     if (request.method !== "GET") return this.#next(request, sink);
     const key = coalescingKey(request);
     const pending = this.#coalesced.get(key);
     if (pending === undefined || control.noCache || control.ignoresStored) {
-      return this.#startCoalesced(
-        request,
-        control,
-        sink,
-        revalidation,
-        this.#unshareableKeys.has(key) ? undefined : key,
-      );
+      return this.#startCoalesced(request, control, sink, known, this.#unshareableKeys.has(key) ? undefined : key);
     }
     // A request that may not wait as long as the pending one is sent on its own, so that it is refused in time.
     return pending.mayJoin(request)
       ? pending.addFollower(request, sink)
-      : this.#startCoalesced(request, control, sink, revalidation, undefined);
+      : this.#startCoalesced(request, control, sink, known, undefined);
   }
 
   /** @param key under which identical requests may join; undefined for none */
@@ -103,10 +105,10 @@ export class ResponseCache {
     request: OutgoingRequest,
     control: RequestControl,
     sink: ResponseSink,
-    revalidation: Revalidation | undefined,
+    known: Known,
     key: string | undefined,
   ): RequestHandle {
-    const coalesced = this.#createCoalesced(request, control, revalidation, { key });
+    const coalesced = this.#createCoalesced(request, control, known, { key });
     const handle = coalesced.addLeader(request, sink);
     coalesced.begin();
     return handle;
@@ -117,31 +119,29 @@ export class ResponseCache {
     const key = coalescingKey(request);
     if (this.#coalesced.has(key)) return;
     const background = { ...request, record: new CallRecord(), observer: undefined };
-    const revalidation = this.#revalidationOf(background, found, true);
-    this.#createCoalesced(background, control, revalidation, { key, isBackground: true }).begin();
+    const rules = { mayServeOnError: true, mayServeDisconnected: true };
+    const revalidation = this.#revalidationOf(background, found, rules);
+    this.#createCoalesced(background, control, { revalidation }, { key, isBackground: true }).begin();
   }
 
   #createCoalesced(
     request: OutgoingRequest,
     control: RequestControl,
-    revalidation: Revalidation | undefined,
+    { revalidation, part }: Known,
     { key, isBackground = false }: { readonly key: string | undefined; readonly isBackground?: boolean },
   ): CoalescedRequest {
     const requestedMs = this.#time.wallMs();
     const sent = revalidation === undefined ? request : revalidation.conditional;
     const coalesced = new CoalescedRequest(
       {
-        next: this.#next,
+        next: part === undefined ? this.#next : completing(part, this.#next),
         maxBytes: this.#store.maxEntryBytes,
-        isStorable: head => isStorable({ ...this.#dated(head), method: sent.method, requestControl: control }),
-        store: (head, body) => {
-          const stored = this.#storedOf(request, head, sent.record.sentMs ?? requestedMs);
-          this.#store.put(urlOf(request), stored, body);
-        },
+        isStorable: head => this.#stored.isStorable(sent, head, control),
+        store: (head, chunks) => this.#stored.put(request, head, chunks, sent.record.sentMs ?? requestedMs),
         requestAgain: (follower, sink, isUnshared) => {
           const forwarded = this.#withRemainingWait(follower, sent.record.sentMs !== undefined);
           return isUnshared
-            ? this.#startCoalesced(forwarded, control, sink, undefined, undefined)
+            ? this.#startCoalesced(forwarded, control, sink, NOTHING, undefined)
             : this.send(forwarded, control, sink);
         },
         onUnshareable: () => this.#markUnshareable(key),
@@ -180,79 +180,15 @@ export class ResponseCache {
     this.#unshareableKeys.add(key);
   }
 
-  #revalidationOf(request: OutgoingRequest, found: FoundResponse, mayServeOnError: boolean): Revalidation {
-    const deps = { store: this.#store, time: this.#time, withAge: (stored: StoredResponse) => this.#withAge(stored) };
-    return revalidationOf(deps, urlOf(request), request, found, mayServeOnError);
-  }
-
-  /**
-   * The stored variant that this request selects. Responses to different credentials are kept apart, also when the
-   * server sends no `Vary` (law L13): the credentials of the request must be among the headers that select the variant.
-   */
-  #match(request: OutgoingRequest): FoundResponse | undefined {
-    const stored = this.#store.find(urlOf(request));
-    if (stored.length === 0) return undefined;
-    const credentials = credentialNames(request);
-    return stored.find(
-      found =>
-        credentials.every(name => found.varyNames.includes(name)) &&
-        isVariant(found, varyKey(request, found.varyNames)),
-    );
-  }
-
-  #storedOf(request: OutgoingRequest, head: ResponseHead, requestedMs: number): StoredResponse {
-    const { status, statusText, headers } = head;
-    const names = [...new Set([...varyNames(headers["vary"]), ...credentialNames(request)])].sort();
-    return {
-      status,
-      statusText,
-      headers: storedHeaders(headers),
-      requestedMs,
-      receivedMs: this.#time.wallMs(),
-      varyNames: names,
-      varyKey: varyKey(request, names),
-    };
-  }
-
-  #dated({ status, headers }: ResponseHead) {
-    return {
-      status,
-      headers,
-      responseControl: responseControl(headers["cache-control"]),
-      receivedMs: this.#time.wallMs(),
-    };
-  }
-
-  /** The head with its current `age`. */
-  #withAge(stored: StoredResponse): StoredHead {
-    const { status, statusText, headers } = stored;
-    const ageS = Math.floor(ageMs(this.#time.wallMs(), this.#factsOf(stored)) / 1000);
-    return { status, statusText, headers: { ...headers, age: String(ageS) } };
-  }
-
-  #factsOf(stored: StoredResponse): EntryFacts {
-    const known = this.#facts.get(stored);
-    if (known !== undefined) return known;
-    const facts = entryFacts(stored);
-    this.#facts.set(stored, facts);
-    return facts;
+  #revalidationOf(request: OutgoingRequest, found: FoundResponse, rules: FallbackRules): Revalidation {
+    const withAge = (stored: StoredResponse) => this.#stored.withAge(stored);
+    return revalidationOf({ store: this.#store, time: this.#time, withAge }, urlOf(request), request, found, rules);
   }
 }
 
-function urlOf({ origin, path }: OutgoingRequest): string {
-  return `${origin}${path}`;
-}
+const NOTHING: Known = Object.freeze({});
 
 /** Requests are identical when URL, headers and role are: the role decides which limits apply. */
 function coalescingKey({ role, origin, path, headers }: OutgoingRequest): string {
   return `${role} ${origin}${path}\n${headers.join("\n")}`;
-}
-
-/** The names of the request's headers that carry credentials. */
-function credentialNames({ headers }: OutgoingRequest): readonly string[] {
-  return headers.filter((name, at) => at % 2 === 0 && isCredentialName(name));
-}
-
-function varyKey({ headers }: OutgoingRequest, names: readonly string[]): string {
-  return varyKeyOf(names, name => joinedHeader(headers, name));
 }

@@ -1,5 +1,7 @@
 import { freshened, isSameRepresentation, revalidationHeaders } from "../../core/cache/stored-fields.ts";
+import { BreakerOpenError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
+import type { CacheStatus } from "../call-record.ts";
 import { withHeaders } from "../headers.ts";
 import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
 import type { StoredHead } from "./cache-reply.ts";
@@ -11,14 +13,20 @@ export interface ServedResponse {
   readonly body: Buffer;
 }
 
+/** What callers get instead of a failure. */
+export interface Fallback {
+  readonly cacheStatus: CacheStatus;
+  readonly served: ServedResponse;
+}
+
 /** A stored response that a request asks the server to confirm. */
 export interface Revalidation {
   /** The request with `If-None-Match` or `If-Modified-Since`. */
   readonly conditional: OutgoingRequest;
-  /** True when the stored response may be served if the server fails. */
-  readonly mayServeOnError: boolean;
-  /** The stored response, without confirmation; undefined when it has been evicted since. */
-  readonly serve: () => ServedResponse | undefined;
+  /** The stored response for a 5xx or 429; undefined when it may not be served, or has been evicted since. */
+  readonly onErrorStatus: () => ServedResponse | undefined;
+  /** The reply when there was no response; undefined when callers get the error itself. */
+  readonly onFailure: (error: unknown) => Fallback | undefined;
   /** The stored response with the headers of a 304; undefined when the 304 is about another representation. */
   readonly confirm: (head: ResponseHead) => ServedResponse | undefined;
 }
@@ -30,14 +38,23 @@ export interface RevalidationDeps {
   readonly withAge: (stored: StoredResponse) => StoredHead;
 }
 
+/** When the stored response may be served although the server did not confirm it. */
+export interface FallbackRules {
+  /** After any failure (`stale-if-error`). */
+  readonly mayServeOnError: boolean;
+  /** When the server cannot be reached, and the caller wants that. */
+  readonly mayServeDisconnected: boolean;
+}
+
 export function revalidationOf(
   { store, time, withAge }: RevalidationDeps,
   url: string,
   request: OutgoingRequest,
   found: FoundResponse,
-  mayServeOnError: boolean,
+  { mayServeOnError, mayServeDisconnected }: FallbackRules,
 ): Revalidation {
   const requestedMs = time.wallMs();
+  const { record, call } = request;
   const withBody = (stored: StoredHead) => {
     const body = found.body();
     return body && { stored, body };
@@ -47,10 +64,16 @@ export function revalidationOf(
       ...request,
       headers: withHeaders(request.headers, revalidationHeaders(found.headers)),
       // The caller gets the stored response after the first failure instead of waiting for retries.
-      isSingleAttempt: mayServeOnError,
+      isSingleAttempt: mayServeOnError || (mayServeDisconnected && call.staleOnDisconnect === true),
     },
-    mayServeOnError,
-    serve: () => withBody(withAge(found)),
+    onErrorStatus: () => (mayServeOnError ? withBody(withAge(found)) : undefined),
+    onFailure: error => {
+      const isDisconnected = record.outcome?.kind === "failure" || error instanceof BreakerOpenError;
+      const isWanted = isDisconnected && call.staleOnDisconnect === true;
+      if (isWanted && !mayServeDisconnected && !mayServeOnError) return DISCONNECTED;
+      const served = mayServeOnError || isWanted ? withBody(withAge(found)) : undefined;
+      return served && { cacheStatus: "stale", served };
+    },
     confirm: head => {
       if (!isSameRepresentation(found.headers, head.headers)) {
         store.remove(url);
@@ -63,7 +86,7 @@ export function revalidationOf(
         varyNames,
         varyKey,
         headers: freshened(found.headers, head.headers),
-        requestedMs: request.record.sentMs ?? requestedMs,
+        requestedMs: record.sentMs ?? requestedMs,
         receivedMs: time.wallMs(),
       };
       store.freshen(url, found, fresh);
@@ -71,3 +94,12 @@ export function revalidationOf(
     },
   };
 }
+
+/** RFC 9111, section 5.2.2.2: a disconnected cache answers with an error instead of what must be revalidated. */
+const DISCONNECTED: Fallback = {
+  cacheStatus: "disconnected",
+  served: {
+    stored: { status: 504, statusText: "Gateway Timeout", headers: { "content-type": "text/plain" } },
+    body: Buffer.from("docstokg: the host cannot be reached, and the stored response must be revalidated\n"),
+  },
+};

@@ -306,12 +306,87 @@ test("an incomplete body is not stored", async t => {
   assert.equal((await get()).text, "half whole");
 });
 
-test("range requests and conditional requests bypass the cache", async t => {
+test("conditional requests and requests for several ranges bypass the cache", async t => {
   const { server, get } = await world(t, fresh);
   await get();
-  await get("/", { headers: { range: "bytes=0-1" } });
+  await get("/", { headers: { range: "bytes=0-1,3-4" } });
   await get("/", { headers: { "if-none-match": '"mine"' } });
+  await get("/", { headers: { "if-range": '"mine"' } });
+  await get("/", { method: "HEAD", headers: { range: "bytes=0-1" } });
+  assert.equal(server.requests.length, 5);
+});
+
+test("the response to a POST with its own URL and a lifetime answers later GETs", async t => {
+  const { server, get } = await world(t, (request, response, number) => {
+    request.resume();
+    response.setHeader("content-location", "/state").setHeader("cache-control", "max-age=60").end(`body ${number}`);
+  });
+  assert.equal((await get("/state", { method: "POST", body: "x" })).text, "body 1");
+  assert.equal((await get("/state")).text, "body 1");
+  assert.equal((await get("/state", { headers: { authorization: "other" } })).text, "body 2");
+  assert.equal((await get("/other", { method: "POST", body: "x" })).text, "body 3");
+  assert.equal((await get("/other")).text, "body 4");
+  assert.equal((await get("/state", { method: "POST", body: "x", role: "artifact" })).text, "body 5");
+  assert.equal((await get("/state")).text, "body 6", "the POST removed it");
+  assert.equal(server.requests.length, 6);
+});
+
+test("with staleOnDisconnect a stale response is served when the host cannot be reached, at the first failure", async t => {
+  const { server, get, time, hub } = await world(
+    t,
+    (request, response, number) => {
+      if (number > 1) request.socket.resetAndDestroy();
+      else fresh(request, response, number);
+    },
+    { retry: {} },
+  );
+  await get();
+  await time.advance(86_400_000);
+  const stale = await get("/", { staleOnDisconnect: true });
+  assert.equal(stale.text, "body 1");
+  assert.equal(stale.headers.get("cache-status"), "docstokg; hit; detail=stale");
+  assert.equal(server.requests.length, 2);
+  assertNothingLeft(hub);
+});
+
+test("staleOnDisconnect covers an open circuit, but neither an error status nor a refusal by a rate limit", async t => {
+  let status = 200;
+  const { server, get, time, hub } = await world(
+    t,
+    (_, response) =>
+      response.writeHead(status, status === 200 ? { "cache-control": "max-age=1" } : {}).end(`body ${status}`),
+    {
+      breakers: { defaults: { fail_max: 1, roles: { metadata: { fail_max: 1, reset_timeout_s: 600 } } } },
+      limits: { defaults: { metadata: { rates: "2/MINUTE", guard_ms: 0, max_delay_ms: 0 } } },
+    },
+  );
+  await get();
+  await get("/other");
+  await time.advance(2000);
+  await assert.rejects(get("/", { staleOnDisconnect: true }), { code: "DOCSTOKG_RATE_LIMITED" });
+  await time.advance(60_000);
+  status = 500;
+  assert.equal((await get("/", { staleOnDisconnect: true })).text, "body 500", "the host can be reached");
+  assert.equal((await get("/", { staleOnDisconnect: true })).text, "body 200");
+  await assert.rejects(get("/"), { code: "DOCSTOKG_BREAKER_OPEN" });
   assert.equal(server.requests.length, 3);
+  assertNothingLeft(hub);
+});
+
+test("with staleOnDisconnect a response that must be revalidated becomes a 504, and one that is not stored an error", async t => {
+  for (const control of ["max-age=1, must-revalidate", "no-cache"]) {
+    const { get, time } = await world(t, (request, response, number) => {
+      if (number > 1) request.socket.resetAndDestroy();
+      else response.setHeader("cache-control", control).setHeader("etag", '"one"').end("body");
+    });
+    await get();
+    await time.advance(5000);
+    const { status, headers } = await get("/", { staleOnDisconnect: true });
+    assert.equal(status, 504, control);
+    assert.equal(headers.get("cache-status"), "docstokg; fwd=stale; detail=disconnected");
+    await assert.rejects(get("/other", { staleOnDisconnect: true }), { message: "fetch failed" });
+    await assert.rejects(get("/"), { message: "fetch failed" }, "without the option");
+  }
 });
 
 test("a cache file outlives its hub, and two hubs share it", async t => {

@@ -1,3 +1,4 @@
+import { parseRange } from "../../core/cache/byte-range.ts";
 import { type RequestControl, requestControl } from "../../core/cache/cache-control.ts";
 import { withCacheMode } from "../../core/cache/cache-mode.ts";
 import { deliverNotCached } from "../cache/cache-reply.ts";
@@ -11,14 +12,12 @@ export interface CacheStageDeps extends Omit<ResponseCacheDeps, "store" | "next"
   readonly store: CacheStore | undefined;
 }
 
-/** A request with one of these headers is passed to the server: its caller has its own copy, or wants a part. */
+/** A request with one of these headers is passed to the server: its caller has its own copy. */
 const CONDITIONAL_HEADERS: ReadonlySet<string> = new Set([
-  "range",
   "if-match",
   "if-none-match",
   "if-modified-since",
   "if-unmodified-since",
-  "if-range",
 ]);
 
 /**
@@ -35,7 +34,7 @@ export function cacheStage({ store, time, activeRequests }: CacheStageDeps, next
     const control = call.offline ? { ...given, onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY } : given;
     if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);
     if (control.onlyIfCached) return deliverNotCached(request, sink);
-    return next(request, cache === undefined ? sink : cache.withInvalidation(request, sink));
+    return next(request, cache === undefined ? sink : cache.sinkFor(request, control, sink));
   };
 }
 
@@ -43,6 +42,14 @@ function mayUseCache({ role, method, headers, body, options }: OutgoingRequest, 
   // A body is not part of the cache key.
   if (body !== undefined && body !== null) return false;
   if (role === "artifact" || noStore || (method !== "GET" && method !== "HEAD") || options.upgrade) return false;
-  for (let at = 0; at < headers.length; at += 2) if (CONDITIONAL_HEADERS.has(headers[at] as string)) return false;
-  return true;
+  let hasRange = false;
+  let isConditionalRange = false;
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] as string;
+    if (CONDITIONAL_HEADERS.has(name)) return false;
+    hasRange ||= name === "range";
+    isConditionalRange ||= name === "if-range";
+  }
+  if (!hasRange) return !isConditionalRange;
+  return method === "GET" && parseRange(joinedHeader(headers, "range")) !== undefined;
 }

@@ -1,0 +1,110 @@
+import { type RequestControl, responseControl } from "../../core/cache/cache-control.ts";
+import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
+import { isStorable } from "../../core/cache/storability.ts";
+import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
+import { varyKeyOf, varyNames } from "../../core/cache/vary.ts";
+import { isCredentialName } from "../../core/text/credentials.ts";
+import type { Time } from "../../time/time.ts";
+import { joinedHeader } from "../headers.ts";
+import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
+import type { StoredHead } from "./cache-reply.ts";
+import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./cache-store.ts";
+import { storablePart } from "./partial-response.ts";
+
+/** The responses in a store, as requests see them: by URL, selecting headers and credentials, with their age. */
+export class StoredResponses {
+  readonly #store: CacheStore;
+  readonly #time: Time;
+  readonly #facts = new WeakMap<StoredResponse, EntryFacts>();
+
+  constructor(store: CacheStore, time: Time) {
+    this.#store = store;
+    this.#time = time;
+  }
+
+  /**
+   * The stored variant that this request selects. Responses to different credentials are kept apart, also when the
+   * server sends no `Vary` (law L13): the credentials of the request must be among the headers that select the variant.
+   */
+  find(request: OutgoingRequest): FoundResponse | undefined {
+    const stored = this.#store.find(urlOf(request));
+    if (stored.length === 0) return undefined;
+    const credentials = credentialNames(request);
+    return stored.find(
+      found =>
+        credentials.every(name => found.varyNames.includes(name)) &&
+        isVariant(found, varyKey(request, found.varyNames)),
+    );
+  }
+
+  isStorable(request: OutgoingRequest, head: ResponseHead, control: RequestControl): boolean {
+    const { status, headers } = head;
+    return isStorable({
+      method: request.method,
+      url: urlOf(request),
+      status,
+      headers,
+      requestControl: control,
+      responseControl: responseControl(headers["cache-control"]),
+      receivedMs: this.#time.wallMs(),
+    });
+  }
+
+  /** @param requestedMs wall-clock time when the request was sent */
+  put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], requestedMs: number): void {
+    if (head.status !== 206) {
+      this.#store.put(urlOf(request), this.#storedOf(request, head, requestedMs), chunks);
+      return;
+    }
+    const part = storablePart(head, chunks, this.find(request));
+    if (part !== undefined)
+      this.#store.put(urlOf(request), this.#storedOf(request, part.head, requestedMs), [part.body]);
+  }
+
+  /** Removes the responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
+  invalidate(request: OutgoingRequest, { status, headers }: ResponseHead): void {
+    for (const url of invalidatedUrls(request.method, status, urlOf(request), headers)) this.#store.remove(url);
+  }
+
+  /** The head with its current `age`. */
+  withAge(stored: StoredResponse): StoredHead {
+    const { status, statusText, headers } = stored;
+    const ageS = Math.floor(ageMs(this.#time.wallMs(), this.factsOf(stored)) / 1000);
+    return { status, statusText, headers: { ...headers, age: String(ageS) } };
+  }
+
+  factsOf(stored: StoredResponse): EntryFacts {
+    const known = this.#facts.get(stored);
+    if (known !== undefined) return known;
+    const facts = entryFacts(stored);
+    this.#facts.set(stored, facts);
+    return facts;
+  }
+
+  #storedOf(request: OutgoingRequest, head: StoredHead, requestedMs: number): StoredResponse {
+    const { status, statusText, headers } = head;
+    const names = [...new Set([...varyNames(headers["vary"]), ...credentialNames(request)])].sort();
+    return {
+      status,
+      statusText,
+      headers: storedHeaders(headers),
+      requestedMs,
+      receivedMs: this.#time.wallMs(),
+      varyNames: names,
+      varyKey: varyKey(request, names),
+    };
+  }
+}
+
+export function urlOf({ origin, path }: OutgoingRequest): string {
+  return `${origin}${path}`;
+}
+
+/** The names of the request's headers that carry credentials. */
+function credentialNames({ headers }: OutgoingRequest): readonly string[] {
+  return headers.filter((name, at) => at % 2 === 0 && isCredentialName(name));
+}
+
+function varyKey({ headers }: OutgoingRequest, names: readonly string[]): string {
+  return varyKeyOf(names, name => joinedHeader(headers, name));
+}

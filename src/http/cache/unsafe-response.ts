@@ -1,0 +1,61 @@
+import type { Duplex } from "node:stream";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { ResponseHead, ResponseSink } from "../stages/stage.ts";
+
+/** What happens to the response of an unsafe request. */
+export interface UnsafeResponseDeps {
+  /** A longer body is not stored. */
+  readonly maxBytes: number;
+  readonly invalidate: (head: ResponseHead) => void;
+  readonly isStorable: (head: ResponseHead) => boolean;
+  readonly store: (head: ResponseHead, chunks: readonly Buffer[]) => void;
+}
+
+/**
+ * Passes on the response of an unsafe request, removes the stored responses that it makes invalid, and stores it when it
+ * is also the response to a later GET (RFC 9110, section 9.3.3).
+ */
+export class UnsafeResponse implements ResponseSink {
+  readonly #deps: UnsafeResponseDeps;
+  readonly #sink: ResponseSink;
+  #head: ResponseHead | undefined;
+  /** The body so far; undefined when it is not stored. */
+  #chunks: Buffer[] | undefined;
+  #bytes = 0;
+
+  constructor(deps: UnsafeResponseDeps, sink: ResponseSink) {
+    this.#deps = deps;
+    this.#sink = sink;
+  }
+
+  interim(head: ResponseHead): void {
+    this.#sink.interim(head);
+  }
+
+  started(head: ResponseHead): void {
+    this.#head = head;
+    this.#deps.invalidate(head);
+    if (this.#deps.isStorable(head)) this.#chunks = [];
+    this.#sink.started(head);
+  }
+
+  data(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#deps.maxBytes) this.#chunks = undefined;
+    this.#chunks?.push(chunk);
+    this.#sink.data(chunk);
+  }
+
+  ended(trailers: HeaderFields, rawTrailers: unknown): void {
+    if (this.#chunks !== undefined && this.#head !== undefined) this.#deps.store(this.#head, this.#chunks);
+    this.#sink.ended(trailers, rawTrailers);
+  }
+
+  failed(error: unknown): void {
+    this.#sink.failed(error);
+  }
+
+  upgraded(head: ResponseHead, socket: Duplex): void {
+    this.#sink.upgraded(head, socket);
+  }
+}
