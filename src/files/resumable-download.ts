@@ -2,8 +2,9 @@ import type { Dispatcher } from "undici";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { isDocstokgError } from "../errors.ts";
 import { BodyReader } from "./body-reader.ts";
+import { contentCoding, decodedBody } from "./content-coding.ts";
 import { PartialFile } from "./partial-file.ts";
-import { decideRange, rangeHeaders, strongValidator } from "./range-decision.ts";
+import { decideRange, type RangeDecision, type ResumePoint, rangeHeaders, strongValidator } from "./range-decision.ts";
 import type { ResumeRecordStore } from "./resume-record.ts";
 
 /** A response of `hub.request`. */
@@ -39,6 +40,8 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
       readonly kind: "saved";
       readonly bytes: number;
       readonly sha256: string;
+      /** Whether the server has announced a length, which the file then has. */
+      readonly isFullLength: boolean;
       /** How many requests were sent. */
       readonly requests: number;
       /** Bytes that were on the disk before the last request and were not transferred again. */
@@ -94,8 +97,8 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
     });
     const { statusCode: status, headers } = response;
     // Created before anything is awaited, so that no chunk is lost.
-    const body = new BodyReader(response.body);
-    const decision = mayBeFile?.(headers) === false ? OTHER : decideRange(status, headers, resumePoint);
+    const body = new BodyReader(decodedBody(response.body, headers));
+    const decision = mayBeFile?.(headers) === false ? OTHER : decide(status, headers, resumePoint);
     if (decision.kind === "unchanged" || decision.kind === "other") {
       const beginning = await readBeginning(body);
       return decision.kind === "unchanged"
@@ -109,6 +112,7 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
       continue;
     }
     const resumedBytes = decision.kind === "full" ? 0 : partial.bytes;
+    const isFullLength = decision.kind === "complete" || decision.totalBytes !== undefined;
     if (decision.kind === "complete") await readBeginning(body);
     else {
       const { totalBytes } = decision;
@@ -118,7 +122,7 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         return { kind: "too-large", status, headers, bytes: totalBytes };
       }
       if (decision.kind === "full") {
-        const validator = strongValidator(headers);
+        const validator = isEncoded(headers) ? undefined : strongValidator(headers);
         await partial.restart(validator === undefined ? undefined : { validator, totalBytes });
       }
       const interruption = await copyBody(body, partial, { ...options, totalBytes });
@@ -136,11 +140,23 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         continue;
       }
     }
-    return { kind: "saved", status, headers, ...(await partial.finish()), requests, resumedBytes };
+    return { kind: "saved", status, headers, ...(await partial.finish()), isFullLength, requests, resumedBytes };
   }
 }
 
 const OTHER = { kind: "other" } as const;
+
+/** Lengths and ranges of an encoded response count encoded bytes, so the decoded file cannot be compared or resumed. */
+function decide(status: number, headers: HeaderFields, resumePoint: ResumePoint | undefined): RangeDecision {
+  const decision = decideRange(status, headers, resumePoint);
+  if (!isEncoded(headers)) return decision;
+  if (decision.kind === "full") return { kind: "full", totalBytes: undefined };
+  return decision.kind === "rest" ? { kind: "mismatch", reason: "206 of an encoded response" } : decision;
+}
+
+function isEncoded(headers: HeaderFields): boolean {
+  return contentCoding(headers) !== undefined;
+}
 
 function conditionalHeaders({ knownValidators }: ResumableDownloadOptions): Readonly<Record<string, string>> {
   const { etag, lastModified } = knownValidators ?? {};

@@ -1,3 +1,4 @@
+import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
 import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
 import { challengeIn, challengeInFields } from "./downloads/challenge-page.ts";
@@ -29,7 +30,7 @@ export async function queryResolver(
   const { resolver, request, url, about } = step;
   const { role, headers: sent, maxBytes = RESPONSE_BYTES_MAX } = request;
   const call = { role, resolver: resolver.name, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
-  const response = await hub.request(url, { ...call, headers: { ...sent } });
+  const response = await hub.request(url, { ...call, headers: { "accept-encoding": ACCEPTED_CODINGS, ...sent } });
   const { statusCode: status, body } = response;
   const headers = plainHeaders(response.headers);
   const redirectUrl = redirectTarget(status, headers["location"], url);
@@ -37,7 +38,7 @@ export async function queryResolver(
     await body.dump();
     return { kind: "redirect", url: redirectUrl, status };
   }
-  const { text, bytes, isComplete } = await readText(body, maxBytes);
+  const { text, bytes, isComplete } = await readText(response, maxBytes);
   const isPage = role === "landing";
   const challenge = isPage ? (challengeInFields(headers) ?? challengeIn(text)) : undefined;
   if (challenge !== undefined) return failed("challenge-page", challenge, status, bytes, false);

@@ -1,7 +1,8 @@
 import type { Dispatcher } from "undici";
+import { decodedBody } from "../files/content-coding.ts";
 import { decideRedirect } from "../http/stages/redirect-hop.ts";
 
-type Body = Dispatcher.ResponseData["body"];
+type Response = Pick<Dispatcher.ResponseData<unknown>, "headers" | "body">;
 
 export interface BodyText {
   readonly text: string;
@@ -10,11 +11,11 @@ export interface BodyText {
   readonly isComplete: boolean;
 }
 
-/** The first `maxBytes` of a body as text. The rest is not read: a page may be endless. */
-export async function readText(body: Body, maxBytes: number): Promise<BodyText> {
+/** The first `maxBytes` of a body, decoded, as text. The rest is not read: a page may be endless. */
+export async function readText({ body, headers }: Response, maxBytes: number): Promise<BodyText> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body) {
+  for await (const chunk of decodedBody(body, headers)) {
     const remainingBytes = maxBytes - bytes;
     chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
     bytes += Math.min(remainingBytes, chunk.length);

@@ -50,8 +50,9 @@ export class RobotsGuard {
       maxRedirections: REDIRECTS_MAX,
       signal,
     } as const;
-    const { statusCode: status, body } = await hub.request(`${origin}/robots.txt`, call);
-    const { text } = await readText(body, ROBOTS_BYTES_MAX);
+    const response = await hub.request(`${origin}/robots.txt`, call);
+    const { statusCode: status } = response;
+    const { text } = await readText(response, ROBOTS_BYTES_MAX);
     // RFC 9309, 2.3.1.4: everything is disallowed while robots.txt fails. The result is not kept, so it is requested again.
     if (status >= 500 || status === 429) {
       return () => ({ reason: "robots", message: `robots.txt returned status ${status}`, status, mayRetry: true });

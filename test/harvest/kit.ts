@@ -23,8 +23,8 @@ export function sha256(bytes: string | Uint8Array): string {
 
 /** A small file that passes as a PDF; `text` makes it unique. */
 export function pdf(text: string, bytes = 400): Buffer {
-  const start = `%PDF-1.4\n% ${text}\n`;
-  const end = "\nstartxref\n0\n%%EOF\n";
+  const start = `%PDF-1.4\n% ${text}\n1 0 obj <</Type /Pages /Kids [2 0 R]>> endobj 2 0 obj <</Type /Page>> endobj\n`;
+  const end = "\nxref\n0 1\ntrailer <</Root 1 0 R>>\nstartxref\n0\n%%EOF\n";
   return Buffer.from(start + " ".repeat(Math.max(0, bytes - start.length - end.length)) + end);
 }
 

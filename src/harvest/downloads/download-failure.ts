@@ -5,7 +5,7 @@ import { type AttemptFailure, failureOf, isTransientStatus } from "../attempt-fa
 import type { Candidate } from "../resolvers/resolver.ts";
 import { plainHeaders } from "../response-body.ts";
 import { challengeIn, challengeInFields } from "./challenge-page.ts";
-import { checkFile, type FileKind } from "./file-check.ts";
+import { checkFile, type FileFlag, type FileKind } from "./file-check.ts";
 import { readSample } from "./file-sample.ts";
 
 export type FailedDownload = { readonly kind: "failed"; readonly bytes: number } & AttemptFailure;
@@ -24,19 +24,20 @@ export function fileKindOf({ kind }: Candidate): FileKind {
 }
 
 /** Checks a complete file by its bytes and by the checksum that the service has published. */
-export async function fileFailure(
+export async function checkDownload(
   candidate: Candidate,
   path: string,
-  { sha256, bytes }: Pick<ResultOf<"saved">, "sha256" | "bytes">,
-): Promise<AttemptFailure | undefined> {
-  const result = checkFile(fileKindOf(candidate), await readSample(path, bytes));
-  if (result.kind === "bad") return { reason: result.reason, message: result.message, mayRetry: false };
+  { sha256, bytes, isFullLength }: Pick<ResultOf<"saved">, "sha256" | "bytes" | "isFullLength">,
+): Promise<{ readonly failure: AttemptFailure } | { readonly flag: FileFlag | undefined }> {
+  const result = checkFile(fileKindOf(candidate), await readSample(path, bytes, isFullLength));
+  if (result.kind === "bad") return { failure: { reason: result.reason, message: result.message, mayRetry: false } };
   const { checksum } = candidate;
-  if (checksum === undefined) return undefined;
+  if (checksum === undefined) return { flag: result.flag };
   const { algorithm } = checksum;
   const hex = algorithm === "sha256" ? sha256 : await hashFile(path, undefined, algorithm);
-  if (hex === checksum.hex) return undefined;
-  return { reason: "checksum-mismatch", message: `${algorithm} is ${hex}, expected ${checksum.hex}`, mayRetry: false };
+  if (hex === checksum.hex) return { flag: result.flag };
+  const message = `${algorithm} is ${hex}, expected ${checksum.hex}`;
+  return { failure: { reason: "checksum-mismatch", message, mayRetry: false } };
 }
 
 export function tooLargeFailure({ status, bytes }: ResultOf<"too-large">, maxBytes: number): FailedDownload {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import {
   complete,
   eventually,
@@ -303,9 +305,76 @@ test("a refresh sends a conditional request and downloads a file only if it has 
   const changed = await runFor(t, folder, { hub, resolvers });
   await complete(changed, [workCalled("a")], true);
   assert.equal(changed.settled.get("doi:10.5555/a"), "ok");
-  // The old file is kept, because other programs may use it.
+  // The newest file has the good name. The old one is kept under a numbered one.
   assert.deepEqual(files(folder), ["doi_10.5555_a.pdf", "doi_10.5555_a~2.pdf"]);
-  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), body);
+  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), body);
+  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), pdf("first"));
+  const after = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  t.after(() => after.close());
+  assert.equal(after.files.file(sha256(body))?.path, "doi_10.5555_a.pdf");
+  assert.equal(after.files.file(sha256(pdf("first")))?.path, "doi_10.5555_a~2.pdf");
+});
+
+test("a refreshed file gets the good name also if the process dies before or after the old file is moved", async t => {
+  const [first, second] = [pdf("first"), pdf("second")];
+  const path = "doi_10.5555_a.pdf";
+  const origin = { url: "https://x.example/a", urlHash: "0".repeat(64), resolver: "index" };
+  const mediaType = "application/pdf";
+  for (const isOldMoved of [false, true]) {
+    const server = await publisher(t, { a: send(first) });
+    const folder = folderFor(t);
+    const hub = await hubFor(t);
+    const resolvers = [indexAt(server.origin)];
+    await complete(await runFor(t, folder, { hub, resolvers }), [workCalled("a")]);
+    const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+    const displaced = { sha256: sha256(first), path: "doi_10.5555_a~2.pdf" };
+    const destination = { sha256: sha256(second), path, bytes: second.length, mediaType, ...origin, displaced };
+    const part = { urlHash: origin.urlHash, work: 1, file: "x.part", validator: undefined, totalBytes: undefined };
+    manifest.files.savePart({ ...part, destination });
+    manifest.close();
+    writeFileSync(join(folder, ".parts", "x.part"), second);
+    if (isOldMoved) renameSync(join(folder, path), join(folder, displaced.path));
+    const next = await runFor(t, folder, { hub, resolvers });
+    assert.equal(next.run.recovered, 1);
+    assert.deepEqual(readFileSync(join(folder, path)), second);
+    assert.deepEqual(readFileSync(join(folder, displaced.path)), first);
+    assert.equal(next.run.manifest.files.file(sha256(first))?.path, displaced.path);
+    next.run.close("ended");
+  }
+});
+
+test("compressed files and responses are decoded, also if the server was not asked to compress", async t => {
+  const encoders = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync };
+  const server = await serve(t, (request, response) => {
+    const [, section, , name = ""] = (request.url ?? "").split("/");
+    const encode = encoders[name as keyof typeof encoders];
+    const origin = `http://${request.headers.host}`;
+    const plain = section === "index" ? JSON.stringify([{ url: `${origin}/files/x/${name}`, kind: "pdf" }]) : pdf(name);
+    response.setHeader("content-encoding", name).setHeader("etag", '"1"').end(encode(plain));
+  });
+  const folder = folderFor(t);
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  await complete(made, Object.keys(encoders).map(workCalled));
+  assert.deepEqual([...made.settled.values()], ["ok", "ok", "ok"]);
+  for (const name of Object.keys(encoders))
+    assert.deepEqual(readFileSync(join(folder, `doi_10.5555_${name}.pdf`)), pdf(name));
+});
+
+test("an interrupted compressed file is downloaded again from its beginning", async t => {
+  const body = gzipSync(Buffer.concat([pdf("a", 5000), randomBytes(3000), Buffer.from("%%EOF")]));
+  const ranges: (string | undefined)[] = [];
+  const server = await publisher(t, {
+    a: (request, response, visit) => {
+      ranges.push(request.headers.range);
+      response.setHeader("content-encoding", "gzip").setHeader("etag", '"1"');
+      if (visit > 1) response.end(body);
+      else response.write(body.subarray(0, 2000), () => response.destroy());
+    },
+  });
+  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  await complete(made, [workCalled("a")]);
+  assert.equal(made.settled.get("doi:10.5555/a"), "ok");
+  assert.deepEqual(ranges, [undefined, undefined]);
 });
 
 test("a file that is not in the manifest is never overwritten", async t => {
@@ -364,7 +433,15 @@ async function oldRun(
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const run = manifest.beginRun("run");
   manifest.addWorks(run, [workCalled("a")], () => false);
-  manifest.db.exec("ALTER TABLE parts DROP COLUMN total_bytes; PRAGMA user_version = 1");
+  manifest.db.exec(`
+    DROP INDEX works_waiting;
+    DROP TABLE work_ids;
+    DROP TABLE work_files;
+    ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
+    ALTER TABLE files DROP COLUMN flag;
+    ALTER TABLE parts DROP COLUMN total_bytes;
+    CREATE INDEX works_pending ON works (run, id) WHERE state = 'pending';
+    PRAGMA user_version = 1`);
   manifest.db
     .prepare("INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, 1, 'old.part', ?, ?)")
     .run(sha256(part.url), part.etag, part.shelving === null ? null : JSON.stringify(part.shelving));

@@ -9,21 +9,23 @@ import type { ListedWork, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
-import type { Candidate } from "../resolvers/resolver.ts";
+import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
 import { challengeInFields } from "./challenge-page.ts";
 import {
   ACCEPT,
+  checkDownload,
   type FailedDownload,
-  fileFailure,
   fileKindOf,
   incompleteFailure,
   responseFailure,
   tooLargeFailure,
 } from "./download-failure.ts";
-import { MEDIA_TYPES } from "./file-check.ts";
+import { type FileFlag, MEDIA_TYPES } from "./file-check.ts";
+import { pageIn } from "./file-sample.ts";
 import type { FileStore } from "./file-store.ts";
 import { filePathFor, type Layout } from "./layout.ts";
+import { moveDownload } from "./recovery.ts";
 
 export interface DownloadOptions {
   readonly hub: Pick<Hub, "request">;
@@ -46,15 +48,22 @@ export interface DownloadRequest {
   readonly signal: AbortSignal;
 }
 
+export interface StoredDownload {
+  readonly kind: "stored";
+  readonly reason: DoneReason;
+  readonly downloaded: DownloadedFile;
+  readonly status?: number;
+}
+
 export type DownloadResult =
-  | {
-      readonly kind: "stored";
-      readonly reason: DoneReason;
-      readonly downloaded: DownloadedFile;
-      readonly status?: number;
-    }
+  | StoredDownload
   | { readonly kind: "redirect"; readonly url: string; readonly status: number }
-  | FailedDownload;
+  | (FailedDownload & {
+      /** The HTML page that the server has sent instead of the file: it may link to the file. */
+      readonly page?: ResolverResponse | undefined;
+    });
+
+type SavedDownload = ResumableDownload & { readonly kind: "saved" };
 
 /** For a complete file with its body: a server that sends a byte per minute would occupy a worker for days. */
 const DEADLINE_MS = 30 * 60_000;
@@ -135,33 +144,36 @@ export class Downloads {
 
   async #checkAndStore(
     request: DownloadRequest,
-    saved: ResumableDownload & { readonly kind: "saved" },
+    saved: SavedDownload,
     file: string,
     record: ResumeRecordStore,
   ): Promise<DownloadResult> {
     const { fileStore } = this.#options;
     const { status, bytes } = saved;
     const path = fileStore.partPath(file);
-    const failure = await withDiskErrors(path, () => fileFailure(request.candidate, path, saved));
-    if (failure !== undefined) {
+    const check = await withDiskErrors(path, () => checkDownload(request.candidate, path, saved));
+    if ("failure" in check) {
+      const page = check.failure.reason === "html-instead" ? await withDiskErrors(path, () => pageIn(path)) : undefined;
       await removePartialFile(path, record);
-      return { kind: "failed", ...failure, status, bytes };
+      const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
+      return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };
     }
-    const stored = this.#storing.then(() => this.#store(request, saved, file));
+    const stored = this.#storing.then(() => this.#store(request, saved, file, check.flag));
     this.#storing = stored.catch(() => undefined);
     return { ...(await stored), status };
   }
 
   async #store(
     { work, url, candidate, resolver }: DownloadRequest,
-    { sha256, bytes, headers }: ResumableDownload & { readonly kind: "saved" },
+    { sha256, bytes, headers }: SavedDownload,
     file: string,
-  ): Promise<DownloadResult & { readonly kind: "stored" }> {
+    flag: FileFlag | undefined,
+  ): Promise<StoredDownload> {
     const { manifest, fileStore, layout } = this.#options;
     const kind = fileKindOf(candidate);
     const urlHash = sha256Of(url);
-    const { licence, version } = candidate;
-    const origin = { urlHash, url: redactedUrl(url), resolver, licence, version };
+    const { licence, version, role } = candidate;
+    const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role };
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
     const sameBytes = manifest.files.file(sha256);
@@ -170,8 +182,11 @@ export class Downloads {
       return this.#recordFile(work, "duplicate", { ...sameBytes, ...origin, ...validators });
     }
     return withDiskErrors(fileStore.folder, async () => {
-      const path = await fileStore.availablePath(filePathFor(layout, work, kind, sha256), sha256);
-      const downloaded = { sha256, path, bytes, mediaType: MEDIA_TYPES[kind], ...origin, ...validators };
+      const target = filePathFor(layout, work, kind, sha256);
+      const displaced = await this.#displacedBy(work, target);
+      const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
+      const mediaType = MEDIA_TYPES[kind];
+      const downloaded: DownloadedFile = { sha256, path, bytes, mediaType, flag, ...origin, ...validators, displaced };
       // If the process dies from here on, `recoverParts` of the next run completes the move.
       manifest.files.savePart({
         urlHash,
@@ -181,17 +196,21 @@ export class Downloads {
         totalBytes: undefined,
         destination: downloaded,
       });
-      await fileStore.moveIntoPlace(file, path, sha256);
+      await moveDownload(fileStore, file, downloaded);
       return this.#recordFile(work, "ok", downloaded);
     });
   }
 
+  /** The earlier file of the work if it has this path: it moves to a numbered one, so that the newest has the good name. */
+  async #displacedBy({ id }: ListedWork, target: string): Promise<DownloadedFile["displaced"]> {
+    const { manifest, fileStore } = this.#options;
+    const earlier = manifest.files.ofWork(id).find(({ path }) => path === target);
+    if (earlier === undefined || !fileStore.has(earlier)) return undefined;
+    return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier.sha256, 2) };
+  }
+
   /** Records the file in the manifest and deletes the other partial files of the work. */
-  async #recordFile(
-    { id }: ListedWork,
-    reason: DoneReason,
-    downloaded: DownloadedFile,
-  ): Promise<DownloadResult & { readonly kind: "stored" }> {
+  async #recordFile({ id }: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
     const { manifest, run } = this.#options;
     for (const { urlHash, file } of manifest.files.partsOf(id)) {
       if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, file);
@@ -206,8 +225,8 @@ export class Downloads {
     reason: DoneReason,
     status: number | undefined,
   ): Promise<DownloadResult> {
-    const { licence, version } = candidate;
-    const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version };
+    const { licence, version, role } = candidate;
+    const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role };
     const stored = await this.#recordFile(work, reason, { ...file, ...origin, etag, lastModified });
     return status === undefined ? stored : { ...stored, status };
   }

@@ -2,20 +2,26 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { checkFile, type FileKind, HEAD_BYTES, TAIL_BYTES } from "./file-check.ts";
+import { PdfScan } from "./pdf-facts.ts";
 
-function judged(wanted: FileKind, text: string | Uint8Array): string {
+function judged(wanted: FileKind, text: string | Uint8Array, isFullLength = false): string {
   const bytes = typeof text === "string" ? Buffer.from(text, "latin1") : text;
+  const scan = new PdfScan();
+  for (let at = 0; at < bytes.length; at += 1000) scan.add(bytes.subarray(at, at + 1000));
   const verdict = checkFile(wanted, {
     head: bytes.subarray(0, HEAD_BYTES),
     tail: bytes.subarray(-TAIL_BYTES),
     bytes: bytes.length,
+    isFullLength,
+    pdf: scan.facts,
   });
-  return verdict.kind === "good" ? "good" : verdict.reason;
+  return verdict.kind === "good" ? (verdict.flag ?? "good") : verdict.reason;
 }
 
-const PDF = `%PDF-1.7\n${"x".repeat(300)}\nstartxref\n9\n%%EOF`;
+const PAGES = "1 0 obj <</Type /Pages /Kids [2 0 R]>> endobj 2 0 obj <</Type /Page>> endobj";
+const PDF = `%PDF-1.7\n${PAGES}\n${"x".repeat(300)}\nxref\n0 3\ntrailer <</Root 1 0 R>>\nstartxref\n400\n%%EOF`;
 
-test("a PDF is recognised by its header and %%EOF, with some bytes around them", () => {
+test("a PDF is recognised by its header, pages, cross-references and %%EOF, with some bytes around them", () => {
   assert.equal(judged("pdf", PDF), "good");
   assert.equal(judged("pdf", `\xef\xbb\xbf\r\n\r\n${PDF}\r\n\0\0\0`), "good");
   assert.equal(judged("pdf", `${" ".repeat(1000)}${PDF}`), "good");
@@ -24,6 +30,36 @@ test("a PDF is recognised by its header and %%EOF, with some bytes around them",
   assert.equal(judged("pdf", `${PDF}${"x".repeat(3000)}`), "truncated");
   assert.equal(judged("pdf", "%PDF-1.7\n%%EOF"), "truncated");
   assert.equal(judged("pdf", ""), "truncated");
+});
+
+test("padding after a PDF is ignored, and a missing %%EOF is only flagged if the length is as announced", () => {
+  assert.equal(judged("pdf", `${PDF}${"\0".repeat(70_000)}`), "good");
+  assert.equal(judged("pdf", `${PDF}${"\r\n \0".repeat(2000)}`), "good");
+  assert.equal(judged("pdf", PDF.replace("%%EOF", ""), true), "no-eof");
+  assert.equal(judged("pdf", PDF.slice(0, 200), true), "truncated");
+  // Newer files have compressed pages and cross-references.
+  const compressed = `%PDF-1.7\n9 0 obj <</Type/ObjStm>> ${"x".repeat(200)} <</Type/XRef/Root 1 0 R>>\nstartxref\n9\n%%EOF`;
+  assert.equal(judged("pdf", compressed), "good");
+});
+
+test("a header and an end without pages are not a PDF", () => {
+  assert.equal(judged("pdf", `%PDF-1.4\n${"lorem ipsum ".repeat(100)}\n%%EOF`), "not-a-pdf");
+  assert.equal(judged("pdf", `%PDF-1.4\n${"lorem ipsum ".repeat(100)}`, true), "not-a-pdf");
+});
+
+test("the facts of a PDF do not depend on how the file is split into chunks", () => {
+  const bytes = Buffer.from(`${PDF}${"\0".repeat(100)}`);
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 1 }), sizes => {
+      const scan = new PdfScan();
+      for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        scan.add(bytes.subarray(at, at + size));
+        at += size;
+      }
+      assert.deepEqual(scan.facts, { hasPages: true, hasXref: true, hasEof: true });
+    }),
+  );
 });
 
 test("an HTML page instead of a file is told from other content", () => {

@@ -1,12 +1,16 @@
 /**
  * Decides by its bytes whether a file is what was wanted. Content types and file names of servers are not reliable.
- * Pure: the caller passes the start and the end of the file.
+ * Pure: the caller passes the start and the end of the file, and the structure of a PDF.
  */
 
 import type { Reason } from "../reason.ts";
 import { challengeIn } from "./challenge-page.ts";
+import type { PdfFacts } from "./pdf-facts.ts";
 
 export type FileKind = "pdf" | "xml" | "html";
+
+/** `no-eof`: a PDF with its announced length, pages and cross-references, but without `%%EOF` at its end. */
+export type FileFlag = "no-eof";
 
 /** How much of the start and the end of a file is checked. */
 export const HEAD_BYTES = 16_384;
@@ -18,16 +22,25 @@ export interface FileSample {
   /** The last `TAIL_BYTES`, or the whole file. */
   readonly tail: Uint8Array;
   readonly bytes: number;
+  /** Whether the file has the length that the server has announced. */
+  readonly isFullLength: boolean;
+  /** Undefined if the start has no PDF header. */
+  readonly pdf?: PdfFacts | undefined;
 }
 
 export type FileCheckResult =
-  | { readonly kind: "good"; readonly fileKind: FileKind }
+  | {
+      readonly kind: "good";
+      readonly fileKind: FileKind;
+      /** What is unusual about a file that can be read. */
+      readonly flag?: FileFlag | undefined;
+    }
   | { readonly kind: "bad"; readonly reason: Reason; readonly message: string };
 
 /** PDF readers accept the header within this range: servers put blank lines and byte order marks before it. */
 const PDF_HEADER_WITHIN = 1024;
 /** Header, one page and the cross-reference table take more. */
-const PDF_BYTES_MIN = 200;
+const PDF_BYTES_MIN = 150;
 
 export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult {
   if (sample.bytes === 0) return bad("truncated", "the body is empty");
@@ -53,11 +66,18 @@ function looksLikeHtml(text: string): boolean {
   return /^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html[\s>])/i.test(text);
 }
 
-function checkPdf({ tail, bytes }: FileSample): FileCheckResult {
+function checkPdf({ bytes, isFullLength, pdf }: FileSample): FileCheckResult {
   if (bytes < PDF_BYTES_MIN) return bad("truncated", `PDF has only ${bytes} bytes`);
-  if (!latin1(tail).includes("%%EOF")) return bad("truncated", "end of file missing: no %%EOF");
-  return { kind: "good", fileKind: "pdf" };
+  const { hasPages, hasXref, hasEof } = pdf ?? NO_FACTS;
+  if (!hasPages && (hasEof || isFullLength)) return bad("not-a-pdf", "the file has a PDF header, but no pages");
+  if (!hasPages || !hasXref) return bad("truncated", "end of file missing: no cross-references");
+  if (hasEof) return { kind: "good", fileKind: "pdf" };
+  return isFullLength
+    ? { kind: "good", fileKind: "pdf", flag: "no-eof" }
+    : bad("truncated", "end of file missing: no %%EOF");
 }
+
+const NO_FACTS: PdfFacts = { hasPages: false, hasXref: false, hasEof: false };
 
 function checkHtml({ tail }: FileSample): FileCheckResult {
   if (!/<\/html\s*>/i.test(latin1(tail))) return bad("truncated", "end of file missing: no </html>");

@@ -39,9 +39,12 @@ export class FileStore {
     return statSync(join(this.folder, path), { throwIfNoEntry: false })?.size === bytes;
   }
 
-  /** The first free path for these bytes: the target, or a numbered one. A file with the same bytes counts as free. */
-  async availablePath(target: string, sha256: string): Promise<string> {
-    for (let number = 1; ; number += 1) {
+  /**
+   * The first free path for these bytes: the target, or a numbered one. A file with the same bytes counts as free.
+   * @param first 2 to leave the target out
+   */
+  async availablePath(target: string, sha256: string, first = 1): Promise<string> {
+    for (let number = first; ; number += 1) {
       const path = number === 1 ? target : numberedPath(target, number);
       const found = statSync(join(this.folder, path), { throwIfNoEntry: false });
       if (found === undefined || (found.isFile() && (await hashFile(join(this.folder, path))) === sha256)) return path;
@@ -51,6 +54,13 @@ export class FileStore {
   /** Moves a complete partial file to its path, and never overwrites another file: see `moveToNewPath`. */
   async moveIntoPlace(part: string, path: string, sha256: string): Promise<void> {
     await moveToNewPath(this.partPath(part), join(this.folder, path), sha256);
+  }
+
+  /** Moves a finished file to a free path. Nothing happens if it has been moved already. */
+  async displace(from: string, to: string, sha256: string): Promise<void> {
+    const source = join(this.folder, from);
+    const isThere = statSync(source, { throwIfNoEntry: false })?.isFile() === true;
+    if (isThere && (await hashFile(source)) === sha256) await moveToNewPath(source, join(this.folder, to), sha256);
   }
 
   /** Deletes partial files without a row in the manifest: their process died before it could record them. */

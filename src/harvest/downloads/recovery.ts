@@ -26,10 +26,20 @@ export async function recoverParts(manifest: Manifest, fileStore: FileStore, run
 async function finishMove(fileStore: FileStore, file: string, destination: DownloadedFile): Promise<boolean> {
   if (fileStore.partBytes(file) !== destination.bytes && !fileStore.has(destination)) return false;
   try {
-    await fileStore.moveIntoPlace(file, destination.path, destination.sha256);
+    await moveDownload(fileStore, file, destination);
     return true;
   } catch (error) {
     if (error instanceof DownloadError) return false;
     throw error;
   }
+}
+
+/** Moves a complete file to its path, after the earlier file that has this path. May be repeated after a crash. */
+export async function moveDownload(
+  fileStore: FileStore,
+  part: string,
+  { path, sha256, displaced }: DownloadedFile,
+): Promise<void> {
+  if (displaced !== undefined) await fileStore.displace(path, displaced.path, displaced.sha256);
+  await fileStore.moveIntoPlace(part, path, sha256);
 }

@@ -84,8 +84,45 @@ const SCHEMA = `
 /** The announced length: after a 416 it shows whether a partial file is complete. */
 const ADD_TOTAL_BYTES = "ALTER TABLE parts ADD COLUMN total_bytes INTEGER";
 
+/**
+ * A work becomes a record: all its identifiers, its metadata, several files, and where it waits. `queue` is the host queue
+ * of its next step, `not_before_ms` when that step may start, `taken_by` the run that has it in memory, and `progress`
+ * what the search for a copy has done so far. A work with `merged_into` has state `done`: the other work stands for it.
+ */
+const WORK_RECORDS = `
+  ALTER TABLE works ADD COLUMN metadata TEXT;
+  ALTER TABLE works ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+  ALTER TABLE works ADD COLUMN not_before_ms INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE works ADD COLUMN taken_by INTEGER;
+  ALTER TABLE works ADD COLUMN progress TEXT;
+  ALTER TABLE works ADD COLUMN merged_into INTEGER REFERENCES works (id);
+  DROP INDEX works_pending;
+  CREATE INDEX works_waiting ON works (run, queue, not_before_ms, id) WHERE state = 'pending' AND taken_by IS NULL;
+  CREATE TABLE work_ids (
+    id TEXT PRIMARY KEY,
+    work INTEGER NOT NULL REFERENCES works (id)
+  ) WITHOUT ROWID;
+  INSERT OR IGNORE INTO work_ids (id, work)
+    SELECT each.key || ':' || each.value, works.id FROM works, json_each(works.ids) AS each WHERE each.key <> 'url';
+  CREATE TABLE work_files (
+    work INTEGER NOT NULL REFERENCES works (id),
+    role TEXT NOT NULL,
+    sha256 TEXT NOT NULL REFERENCES files (sha256),
+    url TEXT NOT NULL,
+    resolver TEXT NOT NULL,
+    PRIMARY KEY (work, sha256)
+  ) WITHOUT ROWID;
+  INSERT INTO work_files (work, role, sha256, url, resolver)
+    SELECT works.id, 'article', works.sha256, coalesce(url, ''), coalesce(resolver, '')
+    FROM works JOIN files USING (sha256) WHERE state = 'done';
+  ALTER TABLE files ADD COLUMN flag TEXT;
+`;
+
 /** "dtkm" in the file header marks the file as a manifest. */
-const MANIFEST_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_6d, migrations: [SCHEMA, ADD_TOTAL_BYTES] };
+const MANIFEST_FORMAT: DatabaseFormat = {
+  applicationId: 0x64_74_6b_6d,
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS],
+};
 
 const BACKOFF = { baseMs: 5, capMs: 50 };
 /** Processes that open one file at the same time need milliseconds; a longer lock is held by a stuck process. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Time } from "../../time/time.ts";
+import type { FileFlag } from "../downloads/file-check.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
 /** A finished file in the output folder. */
@@ -9,6 +10,8 @@ export interface StoredFile {
   readonly path: string;
   readonly bytes: number;
   readonly mediaType: string;
+  /** What is unusual about the file; undefined for nothing. */
+  readonly flag?: FileFlag | undefined;
 }
 
 /** A finished file and its source. */
@@ -22,6 +25,10 @@ export interface DownloadedFile extends StoredFile {
   readonly lastModified?: string | undefined;
   readonly licence?: string | undefined;
   readonly version?: Candidate["version"];
+  /** What the file is of its work. @default article */
+  readonly role?: Candidate["role"];
+  /** The file of the work that had this path, and the path that it has now. */
+  readonly displaced?: { readonly sha256: string; readonly path: string } | undefined;
 }
 
 /** The file that a URL has given, with the validators for a conditional request. */
@@ -55,7 +62,9 @@ export interface PartialDownload {
 export class ManifestFiles {
   readonly #time: Time;
   readonly #file: StatementSync;
+  readonly #ofWork: StatementSync;
   readonly #insert: StatementSync;
+  readonly #move: StatementSync;
   readonly #source: StatementSync;
   readonly #setSource: StatementSync;
   readonly #part: StatementSync;
@@ -67,13 +76,19 @@ export class ManifestFiles {
 
   constructor(db: DatabaseSync, time: Time) {
     this.#time = time;
-    this.#file = db.prepare("SELECT sha256, path, bytes, media_type FROM files WHERE sha256 = ?");
+    this.#file = db.prepare("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ?");
     this.#insert = db.prepare(
-      `INSERT INTO files (sha256, path, bytes, media_type, added_ms) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO files (sha256, path, bytes, media_type, added_ms, flag) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (sha256) DO UPDATE SET path = excluded.path`,
     );
+    this.#ofWork = db.prepare(
+      `SELECT sha256, path, bytes, media_type, flag FROM work_files JOIN files USING (sha256) WHERE work = ?
+       ORDER BY role, path`,
+    );
+    this.#move = db.prepare("UPDATE files SET path = ? WHERE sha256 = ?");
     this.#source = db.prepare(
-      `SELECT sources.etag, sources.last_modified, sources.run, files.sha256, files.path, files.bytes, files.media_type
+      `SELECT sources.etag, sources.last_modified, sources.run, files.sha256, files.path, files.bytes, files.media_type,
+         files.flag
        FROM sources JOIN files USING (sha256) WHERE place = ?`,
     );
     this.#setSource = db.prepare(
@@ -99,6 +114,11 @@ export class ManifestFiles {
     return row === undefined ? undefined : fileOf(row);
   }
 
+  /** The files of a work, the article first. */
+  ofWork(work: number): readonly StoredFile[] {
+    return this.#ofWork.all(work).map(fileOf);
+  }
+
   source(urlHash: string): KnownSource | undefined {
     const row = this.#source.get(urlHash);
     if (row === undefined) return undefined;
@@ -107,8 +127,10 @@ export class ManifestFiles {
   }
 
   /** Records a file and its source. The caller opens the transaction. */
-  addFile(run: number, { sha256, path, bytes, mediaType, urlHash, etag, lastModified }: DownloadedFile): void {
-    this.#insert.run(sha256, path, bytes, mediaType, this.#time.wallMs());
+  addFile(run: number, downloaded: DownloadedFile): void {
+    const { sha256, path, bytes, mediaType, urlHash, etag, lastModified, flag, displaced } = downloaded;
+    if (displaced !== undefined) this.#move.run(displaced.path, displaced.sha256);
+    this.#insert.run(sha256, path, bytes, mediaType, this.#time.wallMs(), flag ?? null);
     this.#setSource.run(urlHash, sha256, etag ?? null, lastModified ?? null, run);
   }
 
@@ -147,6 +169,7 @@ function fileOf(row: Row): StoredFile {
     path: String(row["path"]),
     bytes: Number(row["bytes"]),
     mediaType: String(row["media_type"]),
+    ...(row["flag"] === "no-eof" ? { flag: "no-eof" } : {}),
   };
 }
 

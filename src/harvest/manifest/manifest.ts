@@ -54,6 +54,7 @@ export class Manifest {
   readonly #attempt: StatementSync;
   readonly #updateWork: StatementSync;
   readonly #done: StatementSync;
+  readonly #addFile: StatementSync;
   readonly #failed: StatementSync;
 
   constructor(db: DatabaseSync, time: Time) {
@@ -79,6 +80,10 @@ export class Manifest {
     this.#done = db.prepare(
       `UPDATE works SET state = 'done', reason = ?, message = NULL, sha256 = ?, url = ?, resolver = ?, licence = ?,
          version = ?, ended_ms = ? WHERE id = ?`,
+    );
+    this.#addFile = db.prepare(
+      `INSERT INTO work_files (work, role, sha256, url, resolver) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver`,
     );
     this.#failed = db.prepare(
       "UPDATE works SET state = 'failed', reason = ?, message = ?, sha256 = NULL, ended_ms = ? WHERE id = ?",
@@ -168,6 +173,10 @@ export class Manifest {
     inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       const { sha256, url, resolver, licence = null, version = null } = downloaded;
       this.files.addFile(run, downloaded);
+      const { displaced } = downloaded;
+      if (displaced !== undefined)
+        this.db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?").run(work, displaced.sha256);
+      this.#addFile.run(work, downloaded.role ?? "article", sha256, url, resolver);
       this.files.deleteParts(work);
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
     });

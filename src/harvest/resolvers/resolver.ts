@@ -35,6 +35,8 @@ export interface Candidate {
   /** Lower-case hex. */
   readonly checksum?: { readonly algorithm: "md5" | "sha256"; readonly hex: string } | undefined;
   readonly bytes?: number | undefined;
+  /** What the file is of the work. @default article */
+  readonly role?: "article" | "source" | "supplement" | undefined;
 }
 
 export type Finding =

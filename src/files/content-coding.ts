@@ -1,0 +1,62 @@
+/** Decodes the content codings of HTTP bodies (RFC 9110, 8.4.1). */
+import { pipeline, Readable, type Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from "node:zlib";
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
+import { fieldLine } from "../http/headers.ts";
+
+/** The value of `accept-encoding` for the codings that `decodedBody` reads. */
+export const ACCEPTED_CODINGS = "gzip, br, deflate";
+
+/**
+ * The coding of a body; undefined if it is sent as it is. The hub renames the field of artifacts to
+ * `x-content-encoding`.
+ */
+export function contentCoding(headers: HeaderFields): string | undefined {
+  const field = fieldLine(headers["content-encoding"]) ?? fieldLine(headers["x-content-encoding"]) ?? "";
+  const coding = field.trim().toLowerCase();
+  return coding === "" || coding === "identity" ? undefined : coding;
+}
+
+/**
+ * The body without its content coding; the same stream if it has none, or one that is unknown. Errors of the transfer
+ * and of the coding are errors of the stream. Destroying the stream destroys the body.
+ */
+export function decodedBody(body: Readable, headers: HeaderFields): Readable {
+  const decoderFor = DECODERS[contentCoding(headers) ?? ""];
+  if (decoderFor === undefined) return body;
+  const decoded = Readable.from(decode(body, decoderFor), { objectMode: false });
+  // A generator that waits for a chunk does not end before the chunk arrives.
+  decoded.once("close", () => body.destroy());
+  return decoded;
+}
+
+/** The decoder for a body with these first bytes; undefined if the bytes are not encoded, whatever the header says. */
+type DecoderFor = (first: Uint8Array) => Transform | undefined;
+
+const gunzip: DecoderFor = first => (first[0] === 0x1f ? createGunzip() : undefined);
+const DECODERS: Readonly<Record<string, DecoderFor>> = {
+  gzip: gunzip,
+  "x-gzip": gunzip,
+  br: () => createBrotliDecompress(),
+  // `deflate` means the zlib format; some servers send raw deflate instead.
+  deflate: first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()),
+  zstd: () => createZstdDecompress(),
+};
+
+async function* decode(body: Readable, decoderFor: DecoderFor): AsyncGenerator<Buffer> {
+  const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done === true) return;
+  async function* all(): AsyncGenerator<Buffer> {
+    yield first.value;
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
+  }
+  const decoder = decoderFor(first.value);
+  if (decoder === undefined) {
+    yield* all();
+    return;
+  }
+  // The error also destroys the decoder, and reading from it rejects.
+  pipeline(all(), decoder, () => undefined);
+  yield* decoder;
+}
