@@ -5,7 +5,6 @@ import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Refusal } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
-import type { Scheduler } from "../limiter/scheduler.ts";
 
 /**
  * Whether a request may wait for the end of a denial.
@@ -18,11 +17,6 @@ export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: nu
   const { maxWaitMs, maxBreakerWaitMs } = call;
   if (maxBreakerWaitMs !== undefined) return untilUs <= Math.min(latestStartUs, nowUs + maxBreakerWaitMs * 1000);
   return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= latestStartUs;
-}
-
-/** Units for which the windows need capacity before a new request can start: its own and those queued before it. */
-export function unitsNeeded(scheduler: Scheduler, roleBudget: RoleBudget, units: number): number {
-  return units === 0 ? 0 : units + (scheduler.queueOf(roleBudget)?.units ?? 0);
 }
 
 export function rejection(

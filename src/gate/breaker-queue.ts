@@ -1,4 +1,3 @@
-import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
@@ -12,18 +11,19 @@ interface WaitList {
 
 /**
  * Requests that wait for an open circuit or a cooldown. They do not block other hosts of the same role budget. When the
- * blocker ends, they join the end of their queue again.
+ * blocker ends, `takeUnblocked` returns them, to be queued for their budgets again.
  */
 export class BreakerQueue {
   readonly #time: Time;
-  readonly #rejoin: (waiter: Waiter) => void;
+  /** Called when the known end of a blocker has come. */
+  readonly #wake: () => void;
   readonly #lists = new Map<Blocker, WaitList>();
   readonly #blockerOf = new Map<Waiter, Blocker>();
+  readonly #unblocked = new Set<Blocker>();
 
-  constructor(breakers: Breakers, time: Time, rejoin: (waiter: Waiter) => void) {
+  constructor(time: Time, wake: () => void) {
     this.#time = time;
-    this.#rejoin = rejoin;
-    breakers.onUnblocked(blocker => this.#releaseAll(blocker));
+    this.#wake = wake;
   }
 
   get waiting(): number {
@@ -58,19 +58,27 @@ export class BreakerQueue {
     this.#lists.delete(blocker);
   }
 
-  #arm(blocker: Blocker, untilUs: number): Timer {
-    return this.#time.setTimer((untilUs - this.#time.monotonicUs()) / 1000, () => this.#releaseAll(blocker));
+  /** A circuit or cooldown may admit calls again, or its end has moved. */
+  unblock(blocker: Blocker): void {
+    if (this.#lists.has(blocker)) this.#unblocked.add(blocker);
   }
 
   /**
-   * Moves all requests of a blocker back to their queues. A request that is denied again, because the timer was early
-   * or a probe is in flight, returns here with a new end, so no request waits without a timer.
+   * Removes and returns the requests of all blockers that have ended. A request that is denied again, because the timer
+   * was early or a probe is in flight, returns here with a new end, so no request waits without a timer.
    */
-  #releaseAll(blocker: Blocker): void {
-    const list = this.#lists.get(blocker);
-    if (list === undefined) return;
-    const leaving = [...list.waiters];
-    for (const waiter of leaving) this.leave(waiter);
-    for (const waiter of leaving) this.#rejoin(waiter);
+  takeUnblocked(): readonly Waiter[] {
+    if (this.#unblocked.size === 0) return [];
+    const waiters = [...this.#unblocked].flatMap(blocker => [...(this.#lists.get(blocker)?.waiters ?? [])]);
+    this.#unblocked.clear();
+    for (const waiter of waiters) this.leave(waiter);
+    return waiters;
+  }
+
+  #arm(blocker: Blocker, untilUs: number): Timer {
+    return this.#time.setTimer((untilUs - this.#time.monotonicUs()) / 1000, () => {
+      this.unblock(blocker);
+      this.#wake();
+    });
   }
 }

@@ -6,14 +6,15 @@ import { breakersOf } from "../breaker/registry-breakers.ts";
 import type { RejectedError } from "../errors.ts";
 import { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import { constraintOf, estimatedUs, overdueUs, type WaitEstimate } from "../limiter/estimate.ts";
+import { estimatedUs, estimateNew, overdueUs, unitsWanted } from "../limiter/estimate.ts";
 import type { Grant } from "../limiter/grant.ts";
+import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { Queues } from "../limiter/queues.ts";
 import { type Refusal, refusalOf } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
-import { Scheduler } from "../limiter/scheduler.ts";
 import { Tuner } from "../limiter/tuner.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import { checkWeight, unitsOf } from "../limiter/weight.ts";
@@ -25,7 +26,7 @@ import type { Role } from "../policy/roles.ts";
 import { Peers, type PeersOptions } from "../sharing/peers.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
-import { checkBounds, mayWaitFor, rejection, unitsNeeded } from "./admission.ts";
+import { checkBounds, mayWaitFor, rejection } from "./admission.ts";
 import { BreakerQueue } from "./breaker-queue.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
 import { type WaitDeps, wait } from "./wait.ts";
@@ -53,17 +54,14 @@ export class Gate implements WaitDeps {
   readonly #roleBudgets: RoleBudgets;
   readonly #breakers: Breakers | undefined;
   readonly #breakerQueue: BreakerQueue | undefined;
-  /**
-   * Requests that windows do not count (HEAD, law L7) have their own scheduler, so that they do not queue for a rate.
-   */
-  readonly #counted: Scheduler;
-  readonly #uncounted: Scheduler;
+  readonly #queues: Queues;
   readonly #tuner: Tuner;
   readonly #issuer: GrantIssuer;
   readonly #peers: Peers | undefined;
   /** The limits of the policy, undivided, also while the store is away and this process uses a share of them. */
   #limits: LimitPolicies;
   #shareCount = 1;
+  #isRunning = false;
 
   constructor(limits: LimitPolicies, time: Time, options: GateOptions = {}) {
     const { listener, breakers, store, breakerStore = store, random = Math.random } = options;
@@ -71,22 +69,18 @@ export class Gate implements WaitDeps {
     this.#limits = limits;
     if (listener !== undefined) this.#emitter.add(listener);
     this.#breakers = breakers && breakersOf(breakers);
-    this.#breakerQueue = this.#breakers && new BreakerQueue(this.#breakers, time, waiter => this.#unblocked(waiter));
-    this.#roleBudgets = new RoleBudgets(
-      limits,
-      time,
-      roleBudget => roleBudget.isLikeNew(time.monotonicUs()) && this.waitingAt(roleBudget) === 0,
-      (roleBudget, changes) => this.#emitter.learned(roleBudget, changes),
-    );
+    const wake = () => this.#run();
+    this.#breakerQueue = this.#breakers && new BreakerQueue(time, wake);
+    this.#breakers?.onUnblocked(blocker => {
+      this.#breakerQueue?.unblock(blocker);
+      wake();
+    });
+    this.#roleBudgets = new RoleBudgets(limits, time, this.#emitter);
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
-    const issue = (waiter: Waiter, nowUs: number) => this.#serve(waiter, nowUs);
-    const peers = (store ?? breakerStore) && this.#joinPeers({ store, breakerStore, breakers, time, random });
-    this.#peers = peers;
-    const isPeerReady = peers && ((...about: Parameters<Peers["ensureReady"]>) => peers.ensureReady(...about));
-    this.#counted = new Scheduler(this.#root, time, issue, isPeerReady);
-    this.#uncounted = new Scheduler(this.#root, time, issue, isPeerReady);
-    this.#tuner = new Tuner(this.#roleBudgets, time, this.#emitter, this.#counted, this.#uncounted);
-    this.#issuer = new GrantIssuer(this.#root, time, this.#emitter, this.#counted, this.#uncounted, this.#tuner, peers);
+    this.#queues = new Queues(this.#root, time, wake);
+    this.#peers = (store ?? breakerStore) && this.#joinPeers({ store, breakerStore, breakers, time, random });
+    this.#tuner = new Tuner(this.#roleBudgets, time, this.#emitter, this.#queues, wake);
+    this.#issuer = new GrantIssuer(this.#root, time, this.#emitter, this.#queues, this.#tuner, this.#peers, wake);
   }
 
   /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
@@ -112,9 +106,9 @@ export class Gate implements WaitDeps {
     const units = unitsOf(request, roleBudget);
     const nowUs = this.#time.monotonicUs();
     if (!this.#isFree(request, roleBudget, units, nowUs)) {
-      const scheduler = this.#schedulerFor(units);
+      const scheduler = this.#queues.of(units);
       const readyUs = estimatedUs(scheduler, roleBudget, units, 0, nowUs);
-      return refusalOf(this.#root, roleBudget, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
+      return refusalOf(this.#root, roleBudget, unitsWanted(scheduler, roleBudget, units), readyUs, nowUs);
     }
     const denial = this.#breakers?.check(request);
     return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
@@ -148,11 +142,11 @@ export class Gate implements WaitDeps {
     if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
     const permit = this.#breakers?.tryAllow(call);
     if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, roleBudget, units, nowUs, permit);
-    const scheduler = this.#schedulerFor(units);
+    const scheduler = this.#queues.of(units);
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     const readyUs = estimatedUs(scheduler, roleBudget, units, boundMs, nowUs);
     if (!this.#hasCapacity(roleBudget, units, nowUs)) {
-      const refusal = refusalOf(this.#root, roleBudget, unitsNeeded(scheduler, roleBudget, units), readyUs, nowUs);
+      const refusal = refusalOf(this.#root, roleBudget, unitsWanted(scheduler, roleBudget, units), readyUs, nowUs);
       this.#emitter.shadowed(roleBudget, readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait", refusal);
     }
     return this.#issuer.issue(call, roleBudget, units, nowUs, 0, permit);
@@ -172,11 +166,12 @@ export class Gate implements WaitDeps {
   }
 
   #applyLimits(limits: LimitPolicies): void {
-    const waiting = [...this.#counted.removeAll(), ...this.#uncounted.removeAll()];
+    const waiters = this.#queues.removeAll();
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#roleBudgets.reload(limits);
     // In order of arrival: the new policy may put several hosts into one group, with one queue.
-    for (const waiter of waiting.sort((a, b) => a.arrivedUs - b.arrivedUs)) this.#rejoin(waiter);
+    for (const waiter of waiters) this.#rejoin(waiter);
+    this.#run();
   }
 
   /** Sends nothing of this host and role for `ms` from now. Of two holds the later end counts. */
@@ -209,39 +204,32 @@ export class Gate implements WaitDeps {
   }
 
   get waiting(): number {
-    return this.#counted.waiting + this.#uncounted.waiting + (this.#breakerQueue?.waiting ?? 0);
+    return this.#queues.waiting + (this.#breakerQueue?.waiting ?? 0);
   }
 
   roleBudgets(): Iterable<RoleBudget> {
     return this.#roleBudgets;
   }
 
-  waitingAt(roleBudget: RoleBudget): number {
-    return (this.#counted.queueOf(roleBudget)?.length ?? 0) + (this.#uncounted.queueOf(roleBudget)?.length ?? 0);
-  }
-
-  /**
-   * When a new request could start. Queued requests are not estimated again, so the cost does not grow with the queue.
-   */
-  estimate(roleBudget: RoleBudget, nowUs: number): WaitEstimate {
-    const readyUs = estimatedUs(this.#counted, roleBudget, 1, Number.POSITIVE_INFINITY, nowUs);
-    if (readyUs <= nowUs && this.#hasCapacity(roleBudget, 1, nowUs) && !this.#counted.isContended(roleBudget))
-      return { readyUs: nowUs, constraint: undefined };
-    return {
-      readyUs,
-      constraint: constraintOf(this.#root, roleBudget, unitsNeeded(this.#counted, roleBudget, 1), readyUs, nowUs),
-    };
+  /** The state of every key. Takes time proportional to their number. */
+  keySnapshots(): readonly KeySnapshot[] {
+    const nowUs = this.#time.monotonicUs();
+    return Array.from(this.#roleBudgets, roleBudget =>
+      keySnapshotOf(roleBudget, estimateNew(this.#root, this.#queues.counted, roleBudget, nowUs), nowUs),
+    );
   }
 
   join(waiter: Waiter): void {
     const denial = this.#breakers?.check(waiter.call);
-    if (denial === undefined) this.#schedulerFor(waiter.units).join(waiter);
+    if (denial === undefined) this.#queues.of(waiter.units).join(waiter);
     else this.#queueForBreaker(waiter, denial);
+    this.#run();
   }
 
   leave(waiter: Waiter): void {
     if (this.#breakerQueue?.has(waiter)) this.#breakerQueue.leave(waiter);
-    else this.#schedulerFor(waiter.units).leave(waiter);
+    else this.#queues.of(waiter.units).leave(waiter);
+    this.#run();
   }
 
   retry(waiter: Waiter): void {
@@ -250,11 +238,11 @@ export class Gate implements WaitDeps {
       this.#breakerQueue.leave(waiter);
       this.#unblocked(waiter);
     }
-    const scheduler = this.#schedulerFor(waiter.units);
     // The lease that it waits for may have been granted to a request of another key.
     const { call, roleBudget, units } = waiter;
-    if (this.#peers?.isReady(call, roleBudget, units, this.#time.monotonicUs())) scheduler.slotFreed(roleBudget);
-    scheduler.retry(roleBudget);
+    if (this.#peers?.isReady(call, roleBudget, units, this.#time.monotonicUs())) this.#queues.unpark(roleBudget);
+    this.#queues.of(units).hasten(roleBudget);
+    this.#run();
   }
 
   isRequesting(waiter: Waiter): boolean {
@@ -267,7 +255,7 @@ export class Gate implements WaitDeps {
 
   readyUs(waiter: Waiter, nowUs: number): number {
     const isBlocked = this.#breakerQueue?.has(waiter);
-    return isBlocked ? Number.POSITIVE_INFINITY : overdueUs(this.#schedulerFor(waiter.units), waiter, nowUs);
+    return isBlocked ? Number.POSITIVE_INFINITY : overdueUs(this.#queues.of(waiter.units), waiter, nowUs);
   }
 
   /** Refuses a request that cannot start in time (law L4), and queues the others. */
@@ -287,13 +275,13 @@ export class Gate implements WaitDeps {
       if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
       if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw denial.error();
     }
-    const scheduler = this.#schedulerFor(units);
+    const scheduler = this.#queues.of(units);
     const readyUs = estimatedUs(scheduler, roleBudget, units, boundMs, nowUs);
     // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
     const mustAskStore = readyUs <= nowUs && !this.#isPeerReady(call, roleBudget, units, nowUs);
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore)) {
       this.#recordRefusal(roleBudget, units);
-      const wanted = unitsNeeded(scheduler, roleBudget, units);
+      const wanted = unitsWanted(scheduler, roleBudget, units);
       throw rejection(roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs, call);
     }
     return wait(this, this.#time, {
@@ -313,7 +301,7 @@ export class Gate implements WaitDeps {
     const { roleBudget, units, call, arrivedUs } = waiter;
     const denial = this.#breakerQueue?.has(waiter) ? this.#breakers?.check(call) : undefined;
     if (denial !== undefined) return denial.error();
-    const scheduler = this.#schedulerFor(units);
+    const scheduler = this.#queues.of(units);
     const wanted = units + (scheduler.queueOf(roleBudget)?.unitsBefore(waiter) ?? 0);
     const readyUs = overdueUs(scheduler, waiter, nowUs);
     this.#recordRefusal(roleBudget, units, (nowUs - arrivedUs) / 1000);
@@ -337,10 +325,44 @@ export class Gate implements WaitDeps {
       waiter.refused(error);
       return;
     }
-    const scheduler = this.#schedulerFor(waiter.units);
+    const scheduler = this.#queues.of(waiter.units);
     scheduler.join(waiter);
     // Its estimate was made under the old limits, or before its circuit opened.
     scheduler.markStale(waiter.roleBudget);
+  }
+
+  /**
+   * Serves the waiting requests that are ready. This is the only loop over them: every part that makes one ready calls
+   * `wake`, which is this method. A grant may call listeners that call it again; then the outer loop continues with the
+   * changed state.
+   */
+  #run(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      do {
+        for (const waiter of this.#breakerQueue?.takeUnblocked() ?? []) this.#unblocked(waiter);
+      } while (this.#serveNext());
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** Serves the request that has the turn and what it needs from the peers. False if there is none. */
+  #serveNext(): boolean {
+    const nowUs = this.#time.monotonicUs();
+    for (let waiter = this.#queues.next(nowUs); waiter !== undefined; waiter = this.#queues.next(nowUs)) {
+      const scheduler = this.#queues.of(waiter.units);
+      const queue = scheduler.queueOf(waiter.roleBudget);
+      if (queue !== undefined && this.#peers?.ensureReady(waiter, queue, nowUs) === false) {
+        scheduler.park(waiter);
+        continue;
+      }
+      scheduler.take(waiter, nowUs);
+      if (this.#serve(waiter, nowUs)) scheduler.granted(waiter);
+      return true;
+    }
+    return false;
   }
 
   /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
@@ -403,9 +425,7 @@ export class Gate implements WaitDeps {
 
   /** Whether the budgets of this process admit the request now; leases of shared budgets are not looked at. */
   #hasCapacity(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    if (!this.#root.hasSlot) return false;
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
-    return true;
+    return this.#root.hasSlot && roleBudget.hasCapacity(units, nowUs);
   }
 
   #isPeerReady(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
@@ -420,12 +440,9 @@ export class Gate implements WaitDeps {
   #joinPeers(options: PeersOptions): Peers {
     return new Peers(options, {
       onReady: roleBudget => {
-        for (const scheduler of [this.#counted, this.#uncounted]) {
-          scheduler.slotFreed(roleBudget);
-          scheduler.serveReady();
-        }
+        this.#queues.unpark(roleBudget);
+        this.#run();
       },
-      isWaitedFor: roleBudget => this.waitingAt(roleBudget) > 0,
       onLimitStoreChange: away => {
         this.#shareCount = away?.processes ?? 1;
         this.#emitter.store(away);
@@ -438,11 +455,7 @@ export class Gate implements WaitDeps {
   }
 
   #isFree(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    return this.#isReady(call, roleBudget, units, nowUs) && !this.#schedulerFor(units).isContended(roleBudget);
-  }
-
-  #schedulerFor(units: number): Scheduler {
-    return units === 0 ? this.#uncounted : this.#counted;
+    return this.#isReady(call, roleBudget, units, nowUs) && !this.#queues.of(units).isContended(roleBudget);
   }
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */

@@ -3,39 +3,42 @@ import type { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { Grant, type GrantOwner, type ServerFeedback } from "../limiter/grant.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
+import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
-import type { Scheduler } from "../limiter/scheduler.ts";
 import type { Tuner } from "../limiter/tuner.ts";
 import { DRIFT_US } from "../limiter/wait-queue.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
 
-/** Charges grants to every budget that applies, and settles them with the same budgets. */
+/**
+ * Charges grants to every budget that applies, and settles them with the same budgets. `wake` is called when slots are
+ * free.
+ */
 export class GrantIssuer implements GrantOwner {
   readonly #root: Budget;
   readonly #time: Time;
   readonly #emitter: LimiterEmitter;
-  readonly #counted: Scheduler;
-  readonly #uncounted: Scheduler;
+  readonly #queues: Queues;
   readonly #tuner: Tuner;
   readonly #peers: Peers | undefined;
+  readonly #wake: () => void;
 
   constructor(
     root: Budget,
     time: Time,
     emitter: LimiterEmitter,
-    counted: Scheduler,
-    uncounted: Scheduler,
+    queues: Queues,
     tuner: Tuner,
     peers: Peers | undefined,
+    wake: () => void,
   ) {
     this.#root = root;
     this.#time = time;
     this.#emitter = emitter;
-    this.#counted = counted;
-    this.#uncounted = uncounted;
+    this.#queues = queues;
     this.#tuner = tuner;
     this.#peers = peers;
+    this.#wake = wake;
   }
 
   /** Charges units and slots in every budget at once. Slots are charged only where a limit on them exists. */
@@ -75,7 +78,7 @@ export class GrantIssuer implements GrantOwner {
     if (units === 0) return;
     const nowUs = this.#time.monotonicUs();
     // The estimates assumed that it was written when it was granted.
-    if (nowUs - grantedUs > DRIFT_US) this.#counted.markStale(roleBudget);
+    if (nowUs - grantedUs > DRIFT_US) this.#queues.counted.markStale(roleBudget);
     for (let at: Budget | undefined = roleBudget; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
     this.#peers?.written(roleBudget, units);
   }
@@ -84,7 +87,7 @@ export class GrantIssuer implements GrantOwner {
     if (units === 0) return;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       at.log.giveBack(units);
-      this.#counted.paceChanged(at);
+      this.#queues.counted.paceChanged(at);
     }
     this.#peers?.returned(roleBudget, units);
   }
@@ -93,16 +96,9 @@ export class GrantIssuer implements GrantOwner {
     this.#root.inFlight -= 1;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) at.inFlight -= 1;
     this.#peers?.slotsFreed(roleBudget);
-    if (this.#counted.waiting + this.#uncounted.waiting === 0) return;
-    roleBudget.servesUncountedFirst = !roleBudget.servesUncountedFirst;
-    const schedulers = roleBudget.servesUncountedFirst
-      ? [this.#uncounted, this.#counted]
-      : [this.#counted, this.#uncounted];
-    for (const scheduler of schedulers) {
-      for (let at: Budget | undefined = roleBudget; at; at = at.above) scheduler.slotFreed(at);
-      scheduler.slotFreed(this.#root);
-      scheduler.serveReady();
-    }
+    if (this.#queues.waiting === 0) return;
+    this.#queues.slotsFreed(roleBudget);
+    this.#wake();
   }
 
   /** True if any budget that applies limits concurrency. */

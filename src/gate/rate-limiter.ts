@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.ts";
-import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Refusal } from "../limiter/refusal.ts";
 import type { Listener } from "../listeners.ts";
@@ -69,7 +69,6 @@ export interface LimiterSnapshot {
  */
 export class RateLimiter {
   readonly #gate: Gate;
-  readonly #time: Time;
 
   /**
    * @param limits the shape of `ratelimits.yaml`, without `backend`; hosts that it does not name get the built-in
@@ -77,7 +76,6 @@ export class RateLimiter {
    * @throws ConfigError that lists every problem of `limits`
    */
   constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
-    this.#time = time;
     this.#gate = new Gate(inMemory(limits), time, { listener });
   }
 
@@ -160,9 +158,8 @@ export class RateLimiter {
 
   /** The state of every key now. Takes time proportional to the number of keys. */
   snapshot(): LimiterSnapshot {
-    const nowUs = this.#time.monotonicUs();
-    const keys = Array.from(this.#gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, this.#gate, nowUs));
-    return { inFlight: this.#gate.inFlight, waiting: this.#gate.waiting, keys };
+    const { inFlight, waiting } = this.#gate;
+    return { inFlight, waiting, keys: this.#gate.keySnapshots() };
   }
 }
 

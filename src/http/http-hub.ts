@@ -3,7 +3,6 @@ import { type Dispatcher, errors, request as undiciRequest } from "undici";
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
-import { keySnapshotOf } from "../limiter/key-snapshot.ts";
 import type { Listener, Listeners } from "../listeners.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
@@ -107,13 +106,12 @@ export class HttpHub implements Hub {
   }
 
   snapshot(): HubSnapshot {
-    const { gate, breakers, time, callDeps, cacheStats } = this.#parts;
-    const nowUs = time.monotonicUs();
+    const { gate, breakers, callDeps, cacheStats } = this.#parts;
     return {
       calls: callDeps.activeRequests.size,
       inFlight: gate.inFlight,
       waiting: gate.waiting,
-      keys: Array.from(gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, gate, nowUs)),
+      keys: gate.keySnapshots(),
       hosts: [...breakers.statuses()],
       cache: cacheStats(),
     };

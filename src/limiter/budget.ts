@@ -56,6 +56,12 @@ export class Budget {
     return this.hasSlot ? this.earliestUs(units, nowUs) : NEEDS_SLOT;
   }
 
+  /** Whether this budget and those above it admit `units` now. */
+  hasCapacity(units: number, nowUs: number): boolean {
+    for (let at: Budget | undefined = this; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
+    return true;
+  }
+
   get hasSlot(): boolean {
     return this.inFlight < this.policy.maxConcurrent;
   }

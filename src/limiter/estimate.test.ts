@@ -18,12 +18,12 @@ test("after some requests left the queue, estimates and counts are those of the 
   abort.abort();
   const [roleBudget] = gate.roleBudgets();
   assert.ok(roleBudget);
-  assert.equal(gate.waitingAt(roleBudget), 2);
+  assert.equal(roleBudget.waiting, 2);
   assert.equal(refusal().retryAfterMs, 2500);
   for (let call = 0; call < 3; call += 1) pass();
   assert.equal(refusal().retryAfterMs, 5500);
   await time.advance(1000);
-  assert.equal(gate.waitingAt(roleBudget), 4);
+  assert.equal(roleBudget.waiting, 4);
   assert.equal(refusal().retryAfterMs, 4500);
   await time.advance(10_000);
   assert.deepEqual(log, [0, "AbortError", 1000, 2000, 3000, 4000, 5000]);

@@ -38,6 +38,23 @@ export function estimatedUs(
   return estimateOneUs(scheduler, roleBudget, units, nowUs);
 }
 
+/**
+ * When a new request of one unit could start, and which limit would delay it. Queued requests are not estimated again,
+ * so the cost does not grow with the queue.
+ */
+export function estimateNew(root: Budget, scheduler: Scheduler, roleBudget: RoleBudget, nowUs: number): WaitEstimate {
+  const readyUs = estimatedUs(scheduler, roleBudget, 1, Number.POSITIVE_INFINITY, nowUs);
+  const isFree = root.hasSlot && roleBudget.hasCapacity(1, nowUs) && !scheduler.isContended(roleBudget);
+  if (readyUs <= nowUs && isFree) return { readyUs: nowUs, constraint: undefined };
+  const wanted = unitsWanted(scheduler, roleBudget, 1);
+  return { readyUs, constraint: constraintOf(root, roleBudget, wanted, readyUs, nowUs) };
+}
+
+/** Units for which the windows need capacity before a new request can start: its own and those queued before it. */
+export function unitsWanted(scheduler: Scheduler, roleBudget: RoleBudget, units: number): number {
+  return units === 0 ? 0 : units + (scheduler.queueOf(roleBudget)?.units ?? 0);
+}
+
 /** Other role budgets matter only where a budget is shared with them. */
 function isStale(scheduler: Scheduler, roleBudget: RoleBudget, queue: WaitQueue): boolean {
   return queue.isStale || (roleBudget.above !== undefined && queue.epoch !== scheduler.epoch);

@@ -49,15 +49,13 @@ export interface KeySnapshot {
   readonly shape: "burst" | "smooth";
 }
 
-/** What a snapshot needs from the gate. */
-interface SnapshotSource {
-  waitingAt(roleBudget: RoleBudget): number;
-  estimate(roleBudget: RoleBudget, nowUs: number): WaitEstimate;
-}
-
-export function keySnapshotOf(roleBudget: RoleBudget, gate: SnapshotSource, nowUs: number): KeySnapshot {
+/** `estimate` is that of a new request for this budget. */
+export function keySnapshotOf(
+  roleBudget: RoleBudget,
+  { readyUs, constraint }: WaitEstimate,
+  nowUs: number,
+): KeySnapshot {
   const { name: key, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
-  const { readyUs, constraint } = gate.estimate(roleBudget, nowUs);
   return {
     key,
     role,
@@ -72,7 +70,7 @@ export function keySnapshotOf(roleBudget: RoleBudget, gate: SnapshotSource, nowU
     headSkipped,
     inFlight,
     maxConcurrent: policy.maxConcurrent,
-    waiting: gate.waitingAt(roleBudget),
+    waiting: roleBudget.waiting,
     nextFreeMs: Math.ceil((freeUs(roleBudget, 1, nowUs) - nowUs) / 1000),
     estimatedWaitMs: Math.ceil((readyUs - nowUs) / 1000),
     constraint,

@@ -19,6 +19,8 @@ export class RoleBudget extends Budget {
   isDetached = false;
   /** Units leased from a shared store. Undefined without a store, or before the first request to it. */
   unitLease: UnitLease | undefined = undefined;
+  /** Requests queued for this budget. */
+  waiting = 0;
   acquired = 0;
   refused = 0;
   headSkipped = 0;
@@ -44,10 +46,11 @@ export class RoleBudget extends Budget {
     return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
   }
 
-  /** Whether a new budget would behave the same, so that this one may be forgotten if no request waits (law L11). */
-  isLikeNew(nowUs: number): boolean {
+  /** Whether no request waits for it and a new budget would behave the same (law L11). */
+  isForgettable(nowUs: number): boolean {
     const { pace, learned, unitLease } = this;
     return (
+      this.waiting === 0 &&
       this.inFlight === 0 &&
       this.holdUntilUs <= nowUs &&
       (pace === undefined || pace.isNeutral(nowUs)) &&

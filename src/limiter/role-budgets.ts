@@ -5,7 +5,7 @@ import type { LimitPolicies, Route } from "../policy/limits.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import { Budget } from "./budget.ts";
-import type { LearnedChange } from "./learned-limits.ts";
+import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace } from "./pace.ts";
 import { RoleBudget } from "./role-budget.ts";
 
@@ -17,24 +17,16 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** Shared budgets by name. Bounded by the names that the policies of this run have used, so nothing is evicted. */
   readonly #parents = new Map<string, Budget>();
   readonly #pinned = new Set<RoleBudget>();
-  readonly #isForgettable: (roleBudget: RoleBudget) => boolean;
-  readonly #onLapsed: (roleBudget: RoleBudget, changes: readonly LearnedChange[]) => void;
+  readonly #emitter: LimiterEmitter;
 
-  /** `onLapsed` is called when a budget has dropped its learned limits. */
-  constructor(
-    limits: LimitPolicies,
-    time: Time,
-    isForgettable: (roleBudget: RoleBudget) => boolean,
-    onLapsed: (roleBudget: RoleBudget, changes: readonly LearnedChange[]) => void,
-  ) {
+  constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter) {
     this.#limits = limits;
     this.#time = time;
-    this.#isForgettable = isForgettable;
-    this.#onLapsed = onLapsed;
+    this.#emitter = emitter;
     const make = () =>
       new EvictingMap<RoleBudget>(roleBudget => {
         // Responses to its requests may still arrive; `current` finds the budget that replaced it.
-        roleBudget.isDetached = !this.#pinned.has(roleBudget) && isForgettable(roleBudget);
+        roleBudget.isDetached = !this.#pinned.has(roleBudget) && roleBudget.isForgettable(time.monotonicUs());
         return roleBudget.isDetached;
       });
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
@@ -102,10 +94,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** A budget that may be forgotten must behave like a new one (law L11), so its learned limits lapse. */
   #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
     const { learned } = roleBudget;
-    if (learned === undefined || !this.#isForgettable(roleBudget)) return roleBudget;
+    if (learned === undefined || !roleBudget.isForgettable(this.#time.monotonicUs())) return roleBudget;
     roleBudget.unlearn(this.aimd);
-    this.#onLapsed(roleBudget, learned.lapse());
-    // The callback may have called in here and evicted it.
+    this.#emitter.learned(roleBudget, learned.lapse());
+    // A listener may have called in here and evicted it.
     return this.current(roleBudget) ?? roleBudget;
   }
 

@@ -5,13 +5,15 @@ import { SchedulerNode } from "./scheduler-node.ts";
 import type { WaitQueue } from "./wait-queue.ts";
 import type { Waiter } from "./waiter.ts";
 
-/** Result of serving a node: a request was served, none below it is ready, or the budget of the named node blocks. */
-type ServeOutcome = "served" | "idle" | SchedulerNode;
+/** Result of a search below a node: a request is ready, none is, or the budget of the named node blocks. */
+type SearchOutcome = "ready" | "idle" | SchedulerNode;
 
 /**
- * Serves queued requests: first in, first out within a role budget, round robin between the role budgets of a shared
- * budget and between the hosts under the global ceiling (law L3). There is no polling: a node that waits for time arms
- * one timer, a node that waits for a slot is woken by its release, and each wake-up decides again (law L2).
+ * Decides which queued request is next: first in, first out within a role budget, round robin between the role budgets
+ * of a shared budget and between the hosts under the global ceiling (law L3). It grants nothing itself: `next` names the
+ * request that has the turn, and the caller answers with `take` or `park`. There is no polling: a node that waits for time
+ * arms one timer, which calls `wake`; a node that waits for a slot is unparked by its release. After each the caller
+ * asks again (law L2).
  *
  * A request that has the turn at a shared budget keeps it until that budget has enough units, so that light requests
  * cannot starve a heavy one. It holds no units or slots meanwhile. A request that waits for its own role budget has no
@@ -19,33 +21,23 @@ type ServeOutcome = "served" | "idle" | SchedulerNode;
  */
 export class Scheduler {
   readonly #time: Time;
-  /**
-   * Charges and grants a request that every budget admits. False if a breaker denied it and it left the queue instead.
-   */
-  readonly #issue: (waiter: Waiter, nowUs: number) => boolean;
-  /**
-   * Whether shared leases and breaker records allow the request. If not, the store is asked, and `slotFreed` follows.
-   */
-  readonly #isPeerReady: (waiter: Waiter, queue: WaitQueue, nowUs: number) => boolean;
+  /** Called when time has passed that a node waited for: `next` may name it now. */
+  readonly #wake: () => void;
   readonly #nodes = new Map<Budget | string, SchedulerNode>();
   readonly #root: SchedulerNode;
+  /** The request that the last search found ready. */
+  #ready: Waiter | undefined;
+  /** When the budget that blocked the last search has capacity. */
   #untilUs = 0;
-  #isServing = false;
   /**
    * Grows with each change that may affect the estimates of other role budgets: requests that leave, returned units, a
    * new pace.
    */
   epoch = 0;
 
-  constructor(
-    root: Budget,
-    time: Time,
-    issue: (waiter: Waiter, nowUs: number) => boolean,
-    isPeerReady: (waiter: Waiter, queue: WaitQueue, nowUs: number) => boolean = () => true,
-  ) {
+  constructor(root: Budget, time: Time, wake: () => void) {
     this.#time = time;
-    this.#issue = issue;
-    this.#isPeerReady = isPeerReady;
+    this.#wake = wake;
     this.#root = new SchedulerNode(root, undefined);
   }
 
@@ -92,10 +84,9 @@ export class Scheduler {
     node.queue?.join(waiter);
     this.#count(node, 1);
     if (node.queue?.length === 1) this.#enqueue(node);
-    this.serveReady();
   }
 
-  /** Removes a request that was aborted or refused. Requests that it blocked are served. */
+  /** Removes a request that was aborted or refused. Requests that it blocked may be ready then. */
   leave(waiter: Waiter): void {
     const node = this.#nodes.get(waiter.roleBudget);
     if (node?.queue === undefined || waiter.hasLeft) return;
@@ -105,13 +96,15 @@ export class Scheduler {
     this.#count(node, -1);
     if (!wasFirst) return;
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) this.#unpark(at);
-    this.serveReady();
   }
 
   /** Empties all queues; each in its order. The caller queues the requests again under new limits. */
   removeAll(): readonly Waiter[] {
     const nodes = [...this.#nodes.values()];
-    for (const node of nodes) node.timer?.cancel();
+    for (const { timer, budget, waiting } of nodes) {
+      timer?.cancel();
+      if (budget instanceof RoleBudget) budget.waiting -= waiting;
+    }
     this.#nodes.clear();
     this.#root.children.clear();
     this.#root.waiting = 0;
@@ -119,14 +112,13 @@ export class Scheduler {
     return nodes.flatMap(node => node.queue?.drain() ?? []);
   }
 
-  /** Decides again for this role budget now, instead of at its timers. */
-  retry(roleBudget: RoleBudget): void {
+  /** Decides again for this role budget at the next search, instead of at its timers. */
+  hasten(roleBudget: RoleBudget): void {
     for (let at = this.#nodes.get(roleBudget); at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
-    this.serveReady();
   }
 
-  /** A slot of this budget is free. Call `serveReady` once every slot of the request has been freed. */
+  /** A slot of this budget is free. */
   slotFreed(budget: Budget): void {
     const node = budget === this.#root.key ? this.#root : this.#nodes.get(budget);
     if (node?.parkedFor === "slot") this.#unpark(node);
@@ -139,7 +131,7 @@ export class Scheduler {
     if (queue !== undefined) queue.isStale = true;
   }
 
-  /** The windows of this budget may admit earlier or later than estimated. Call `serveReady` after the last change. */
+  /** The windows of this budget may admit earlier or later than estimated. */
   paceChanged(budget: Budget): void {
     this.epoch += 1;
     const node = this.#nodes.get(budget);
@@ -150,67 +142,77 @@ export class Scheduler {
       if (at.parkedFor === "time") this.#unpark(at);
   }
 
-  serveReady(): void {
-    // A grant may call listeners that call this method again. The outer loop continues with the changed state.
-    if (this.#isServing) return;
-    this.#isServing = true;
-    try {
-      while (this.#root.isReady && this.#serve(this.#root, this.#time.monotonicUs()) === "served");
-    } finally {
-      this.#isServing = false;
+  /**
+   * The request that has the turn: every budget of this process admits it now. Undefined if there is none. Nodes that
+   * lack time or a slot are parked on the way.
+   */
+  next(nowUs: number): Waiter | undefined {
+    return this.#root.isReady && this.#search(this.#root, nowUs) === "ready" ? this.#ready : undefined;
+  }
+
+  /** Takes the request that has the turn out of its queue, and passes the turn on. */
+  take({ roleBudget }: Waiter, nowUs: number): void {
+    const node = this.#nodeOf(roleBudget);
+    node.queue?.serve(nowUs);
+    this.#count(node, -1);
+    for (let at = node; at.above !== undefined; at = at.above) {
+      if (at.isReady) moveToEnd(at.above.children, at);
+      else at.above.children.delete(at);
     }
   }
 
-  #serve(node: SchedulerNode, nowUs: number): ServeOutcome {
-    if (node.queue !== undefined) return this.#serveQueue(node, node.queue, nowUs);
+  /** The request that was taken was granted. A heavy one costs its nodes turns at the budgets that they share. */
+  granted({ roleBudget, units }: Waiter): void {
+    let key: Budget | string = roleBudget;
+    for (let above = keyAbove(key); above !== undefined; above = keyAbove(key)) {
+      const node = this.#nodes.get(key);
+      if (node !== undefined) node.skippedTurns = Math.max(0, units - 1);
+      key = above;
+    }
+  }
+
+  /** The request that has the turn lacks what no budget of this process knows. `slotFreed` puts it in turn again. */
+  park({ roleBudget }: Waiter): void {
+    const node = this.#nodeOf(roleBudget);
+    node.parkedFor = "slot";
+    node.above?.children.delete(node);
+  }
+
+  #search(node: SchedulerNode, nowUs: number): SearchOutcome {
+    if (node.queue !== undefined) return this.#searchQueue(node, node.queue, nowUs);
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
         child.skippedTurns -= 1;
         moveToEnd(node.children, child);
         continue;
       }
-      const outcome = this.#serve(child, nowUs);
-      if (outcome === "served") {
-        if (child.isReady) moveToEnd(node.children, child);
-        else node.children.delete(child);
-        return outcome;
-      }
+      const outcome = this.#search(child, nowUs);
       if (outcome === "idle" || outcome === child) {
         // The child waits for its own budget; `#unpark` or `join` adds it again.
         node.children.delete(child);
         continue;
       }
-      if (outcome === node) this.#park(node);
+      if (outcome === node) this.#parkUntilReady(node);
       return outcome;
     }
     return "idle";
   }
 
-  #serveQueue(node: SchedulerNode, queue: WaitQueue, nowUs: number): ServeOutcome {
+  #searchQueue(node: SchedulerNode, queue: WaitQueue, nowUs: number): SearchOutcome {
     const waiter = queue.first;
     if (waiter === undefined) return "idle";
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
       const readyUs = at.budget?.readyUs(waiter.units, nowUs) ?? 0;
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
-      if (at === node) this.#park(node);
+      if (at === node) this.#parkUntilReady(node);
       return at;
     }
-    if (!this.#isPeerReady(waiter, queue, nowUs)) {
-      this.#untilUs = NEEDS_SLOT;
-      this.#park(node);
-      return node;
-    }
-    queue.serve(nowUs);
-    this.#count(node, -1);
-    if (!this.#issue(waiter, nowUs)) return "served";
-    for (let at: SchedulerNode = node; at.above !== undefined && at.above !== this.#root; at = at.above) {
-      at.skippedTurns = Math.max(0, waiter.units - 1);
-    }
-    return "served";
+    this.#ready = waiter;
+    return "ready";
   }
 
-  #park(node: SchedulerNode): void {
+  #parkUntilReady(node: SchedulerNode): void {
     if (this.#untilUs === NEEDS_SLOT) {
       node.parkedFor = "slot";
       return;
@@ -218,7 +220,7 @@ export class Scheduler {
     node.parkedFor = "time";
     node.timer = this.#time.setTimer((this.#untilUs - this.#time.monotonicUs()) / 1000, () => {
       this.#unpark(node);
-      this.serveReady();
+      this.#wake();
     });
   }
 
@@ -237,16 +239,10 @@ export class Scheduler {
   #nodeOf(key: Budget | string): SchedulerNode {
     const known = this.#nodes.get(key);
     if (known !== undefined) return known;
-    const node = new SchedulerNode(key, this.#aboveOf(key));
+    const above = keyAbove(key);
+    const node = new SchedulerNode(key, above === undefined ? this.#root : this.#nodeOf(above));
     this.#nodes.set(key, node);
     return node;
-  }
-
-  #aboveOf(key: Budget | string): SchedulerNode {
-    if (typeof key === "string") return this.#root;
-    if (key.above !== undefined) return this.#nodeOf(key.above);
-    // The roles of one host share one turn under the global ceiling.
-    return key instanceof RoleBudget ? this.#nodeOf(key.name) : this.#root;
   }
 
   #childToward(budget: Budget, roleBudget: RoleBudget): SchedulerNode | undefined {
@@ -257,6 +253,7 @@ export class Scheduler {
 
   /** Counts a request in or out, and removes nodes without waiting requests. */
   #count(node: SchedulerNode, change: 1 | -1): void {
+    if (node.budget instanceof RoleBudget) node.budget.waiting += change;
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
       at.waiting += change;
       if (at.waiting > 0 || at === this.#root) continue;
@@ -265,6 +262,12 @@ export class Scheduler {
       this.#nodes.delete(at.key);
     }
   }
+}
+
+/** The key of the node above; undefined for the root. The roles of one host share one turn under the global ceiling. */
+function keyAbove(key: Budget | string): Budget | string | undefined {
+  if (typeof key === "string") return undefined;
+  return key.above ?? (key instanceof RoleBudget ? key.name : undefined);
 }
 
 function moveToEnd<T>(set: Set<T>, member: T): void {

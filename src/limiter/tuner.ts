@@ -4,28 +4,28 @@ import type { ServerFeedback } from "./grant.ts";
 import { type LearnedChange, LearnedLimits } from "./learned-limits.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace, type PaceChange } from "./pace.ts";
+import type { Queues } from "./queues.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { RoleBudgets } from "./role-budgets.ts";
-import type { Scheduler } from "./scheduler.ts";
 import { impossibleWeight } from "./weight.ts";
 
 /**
  * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
- * L10), and by holds. After each change the waiting requests are scheduled again.
+ * L10), and by holds. `wake` is called after each change, because waiting requests may be ready then.
  */
 export class Tuner {
   readonly #roleBudgets: RoleBudgets;
   readonly #time: Time;
   readonly #emitter: LimiterEmitter;
-  readonly #counted: Scheduler;
-  readonly #uncounted: Scheduler;
+  readonly #queues: Queues;
+  readonly #wake: () => void;
 
-  constructor(roleBudgets: RoleBudgets, time: Time, emitter: LimiterEmitter, counted: Scheduler, uncounted: Scheduler) {
+  constructor(roleBudgets: RoleBudgets, time: Time, emitter: LimiterEmitter, queues: Queues, wake: () => void) {
     this.#roleBudgets = roleBudgets;
     this.#time = time;
     this.#emitter = emitter;
-    this.#counted = counted;
-    this.#uncounted = uncounted;
+    this.#queues = queues;
+    this.#wake = wake;
   }
 
   recordResponse(roleBudget: RoleBudget, { isThrottled, announced }: ServerFeedback): void {
@@ -86,11 +86,11 @@ export class Tuner {
 
   /** Refuses waiting requests whose weight the learned limits can never grant: they would wait for ever. */
   #refuseImpossible(roleBudget: RoleBudget): void {
-    for (const waiter of this.#counted.queueOf(roleBudget)?.all() ?? []) {
-      // Removing a request serves others, which may have left the queue by now.
-      const error = waiter.hasLeft ? undefined : impossibleWeight(waiter.units, roleBudget);
+    const { counted } = this.#queues;
+    for (const waiter of counted.queueOf(roleBudget)?.all() ?? []) {
+      const error = impossibleWeight(waiter.units, roleBudget);
       if (error === undefined) continue;
-      this.#counted.leave(waiter);
+      counted.leave(waiter);
       waiter.refused(error);
     }
   }
@@ -102,10 +102,8 @@ export class Tuner {
   }
 
   #reschedule(roleBudget: RoleBudget): void {
-    for (const scheduler of [this.#counted, this.#uncounted]) {
-      scheduler.paceChanged(roleBudget);
-      scheduler.serveReady();
-    }
+    this.#queues.paceChanged(roleBudget);
+    this.#wake();
   }
 }
 

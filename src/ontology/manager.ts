@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { canonicalHost } from "../core/text/host.ts";
 import { Gate } from "../gate/gate.ts";
-import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Listener } from "../listeners.ts";
 import { type RoleBudgetPolicy, roleBudgetPolicy } from "../policy/budget-policy.ts";
@@ -52,7 +52,6 @@ const ANY_HOST = "default";
 /** Rate limits for keys of the form `service:host`. Each host of a service has its own windows. */
 export class OntologyManager {
   readonly #gate: Gate;
-  readonly #time: Time;
   readonly #cooldowns: SharedCooldowns | undefined;
 
   /** @throws ConfigError that lists every invalid setting. */
@@ -73,7 +72,6 @@ export class OntologyManager {
       route: routeOf,
       hasPaths: () => false,
     };
-    this.#time = time;
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
     this.#gate = new Gate(limits, time, { listener, store });
     this.#cooldowns = store && new SharedCooldowns(store, time);
@@ -122,8 +120,7 @@ export class OntologyManager {
 
   /** One entry for the `service:default` key of each configured service, and one for each host that was used. */
   snapshot(): readonly KeySnapshot[] {
-    const nowUs = this.#time.monotonicUs();
-    return Array.from(this.#gate.roleBudgets(), roleBudget => keySnapshotOf(roleBudget, this.#gate, nowUs));
+    return this.#gate.keySnapshots();
   }
 }
 

@@ -22,8 +22,6 @@ export interface PeersOptions {
 export interface PeersCallbacks {
   /** Waiting requests of this role budget may be ready: they are to be tried again. */
   readonly onReady: (roleBudget: RoleBudget) => void;
-  /** Whether requests wait at this role budget. */
-  readonly isWaitedFor: (roleBudget: RoleBudget) => boolean;
   /** The store is away: from now on each process uses its share of the limits. Undefined when it is back. */
   readonly onLimitStoreChange: (away: StoreAway | undefined) => void;
   /** The same for a store that shares breakers only. */
@@ -54,7 +52,7 @@ export class Peers {
       const unitLeases = new UnitLeases(store, time, random, {
         onReady: roleBudget => {
           callbacks.onReady(roleBudget);
-          unitLeases.returnUnwanted(roleBudget, callbacks.isWaitedFor(roleBudget));
+          unitLeases.returnUnwanted(roleBudget);
         },
         onStoreChange: callbacks.onLimitStoreChange,
         onOverruled: callbacks.onOverruled,
@@ -62,7 +60,6 @@ export class Peers {
       this.#unitLeases = unitLeases;
       this.#slotLeases = new SlotLeases(store, time, {
         onReady: callbacks.onReady,
-        isWaitedFor: callbacks.isWaitedFor,
         onStoreError: error => unitLeases.failed(error),
         isStoreAway: () => unitLeases.isAway,
       });

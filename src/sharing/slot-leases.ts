@@ -14,8 +14,6 @@ const IDLE_MS = 250;
 export interface SlotLeasesCallbacks {
   /** There may be a slot for this role budget now. */
   readonly onReady: (roleBudget: RoleBudget) => void;
-  /** Whether requests wait at this role budget. */
-  readonly isWaitedFor: (roleBudget: RoleBudget) => boolean;
   readonly onStoreError: (error: StoreError) => void;
   /** While the store is away, no slots are leased: each process has its share of them. */
   readonly isStoreAway: () => boolean;
@@ -140,7 +138,7 @@ export class SlotLeases {
 
   /** Keeps an unused slot for a moment if requests wait, which may lack something else; else returns it at once. */
   #keepOrGiveBack(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): void {
-    if (!roleBudgets.some(roleBudget => this.#callbacks.isWaitedFor(roleBudget))) this.#giveBack(budget, lease);
+    if (!roleBudgets.some(({ waiting }) => waiting > 0)) this.#giveBack(budget, lease);
     else lease.idleTimer ??= this.#time.setTimer(IDLE_MS, () => this.#giveBack(budget, lease));
   }
 

@@ -99,8 +99,9 @@ export class UnitLeases {
   }
 
   /** Returns unused units at once if no request waits for them. */
-  returnUnwanted(roleBudget: RoleBudget, isWaitedFor: boolean): void {
-    if (!isWaitedFor && roleBudget.unitLease !== undefined) this.#returnUnused(roleBudget, roleBudget.unitLease);
+  returnUnwanted(roleBudget: RoleBudget): void {
+    if (roleBudget.waiting === 0 && roleBudget.unitLease !== undefined)
+      this.#returnUnused(roleBudget, roleBudget.unitLease);
   }
 
   /** Returns all units and closes the store. */

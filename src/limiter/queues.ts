@@ -1,0 +1,70 @@
+import type { Time } from "../time/time.ts";
+import type { Budget } from "./budget.ts";
+import type { RoleBudget } from "./role-budget.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { Waiter } from "./waiter.ts";
+
+/**
+ * The requests that wait for budgets. Requests that windows do not count (HEAD, law L7) have their own scheduler over
+ * the same budgets, so that they do not queue for a rate.
+ */
+export class Queues {
+  readonly #root: Budget;
+  readonly counted: Scheduler;
+  readonly #uncounted: Scheduler;
+  /** Which scheduler gets a free slot first. It alternates for each role budget, so that neither kind starves. */
+  #isUncountedFirst = false;
+
+  /** `wake` is called when time has passed that a request waited for: `next` may name it now. */
+  constructor(root: Budget, time: Time, wake: () => void) {
+    this.#root = root;
+    this.counted = new Scheduler(root, time, wake);
+    this.#uncounted = new Scheduler(root, time, wake);
+  }
+
+  get waiting(): number {
+    return this.counted.waiting + this.#uncounted.waiting;
+  }
+
+  /** The scheduler of requests with this many units. */
+  of(units: number): Scheduler {
+    return units === 0 ? this.#uncounted : this.counted;
+  }
+
+  /** The request that has the turn, to be answered with `take` or `park` of its scheduler; undefined if none is ready. */
+  next(nowUs: number): Waiter | undefined {
+    const [first, second] = this.#isUncountedFirst ? [this.#uncounted, this.counted] : [this.counted, this.#uncounted];
+    const waiter = first.next(nowUs) ?? second.next(nowUs);
+    if (waiter === undefined) this.#isUncountedFirst = false;
+    return waiter;
+  }
+
+  /** A request of this role budget has freed its slots. */
+  slotsFreed(roleBudget: RoleBudget): void {
+    roleBudget.servesUncountedFirst = !roleBudget.servesUncountedFirst;
+    this.#isUncountedFirst = roleBudget.servesUncountedFirst;
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) this.#slotFreed(at);
+    this.#slotFreed(this.#root);
+  }
+
+  /** The peers may have what parked requests of this role budget lack. */
+  unpark(roleBudget: RoleBudget): void {
+    this.#slotFreed(roleBudget);
+  }
+
+  /** The windows or the hold of this role budget have changed. */
+  paceChanged(roleBudget: RoleBudget): void {
+    this.counted.paceChanged(roleBudget);
+    this.#uncounted.paceChanged(roleBudget);
+  }
+
+  /** Empties all queues, and returns the requests in the order of their arrival. */
+  removeAll(): readonly Waiter[] {
+    return [...this.counted.removeAll(), ...this.#uncounted.removeAll()].sort((a, b) => a.arrivedUs - b.arrivedUs);
+  }
+
+  #slotFreed(budget: Budget): void {
+    this.counted.slotFreed(budget);
+    this.#uncounted.slotFreed(budget);
+  }
+}
