@@ -23,7 +23,8 @@ import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies } from "../policy/limits.ts";
 import { shareOf } from "../policy/limits-share.ts";
 import type { Role } from "../policy/roles.ts";
-import { Peers, type PeersOptions } from "../sharing/peers.ts";
+import type { PeerChange } from "../sharing/peer-change.ts";
+import { Peers } from "../sharing/peers.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { checkBounds, mayWaitFor, rejection } from "./admission.ts";
@@ -78,7 +79,7 @@ export class Gate implements WaitDeps {
     this.#roleBudgets = new RoleBudgets(limits, time, this.#emitter);
     this.#root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     this.#queues = new Queues(this.#root, time, wake);
-    this.#peers = (store ?? breakerStore) && this.#joinPeers({ store, breakerStore, breakers, time, random });
+    this.#peers = (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random }, wake);
     this.#tuner = new Tuner(this.#roleBudgets, time, this.#emitter, this.#queues, wake);
     this.#issuer = new GrantIssuer(this.#root, time, this.#emitter, this.#queues, this.#tuner, this.#peers, wake);
   }
@@ -155,7 +156,7 @@ export class Gate implements WaitDeps {
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
   reload(limits: LimitPolicies): void {
     this.#limits = limits;
-    this.#applyLimits(this.#shareCount === 1 ? limits : shareOf(limits, this.#shareCount));
+    this.#applyShare(this.#shareCount);
   }
 
   /**
@@ -165,7 +166,10 @@ export class Gate implements WaitDeps {
     await this.#peers?.close();
   }
 
-  #applyLimits(limits: LimitPolicies): void {
+  /** Applies the limits, divided by `shareCount`. */
+  #applyShare(shareCount: number): void {
+    this.#shareCount = shareCount;
+    const limits = shareOf(this.#limits, shareCount);
     const waiters = this.#queues.removeAll();
     this.#root.policy = { ...this.#root.policy, maxConcurrent: limits.maxInFlight };
     this.#roleBudgets.reload(limits);
@@ -222,7 +226,7 @@ export class Gate implements WaitDeps {
   join(waiter: Waiter): void {
     const denial = this.#breakers?.check(waiter.call);
     if (denial === undefined) this.#queues.of(waiter.units).join(waiter);
-    else this.#queueForBreaker(waiter, denial);
+    else this.#breakerQueue?.add(waiter, denial);
     this.#run();
   }
 
@@ -341,10 +345,22 @@ export class Gate implements WaitDeps {
     this.#isRunning = true;
     try {
       do {
+        for (const change of this.#peers?.takeChanges() ?? []) this.#applyPeerChange(change);
         for (const waiter of this.#breakerQueue?.takeUnblocked() ?? []) this.#unblocked(waiter);
       } while (this.#serveNext());
+      if (this.#breakerQueue?.waiting) this.#peers?.poll(this.#breakerQueue.blockers());
     } finally {
       this.#isRunning = false;
+    }
+  }
+
+  #applyPeerChange(change: PeerChange): void {
+    if (change.kind === "ready") this.#queues.unpark(change.roleBudget);
+    else if (change.kind === "overruled") this.#emitter.overruled(change.roleBudget);
+    else {
+      const { away, shares } = change;
+      this.#emitter.store(away);
+      if (shares === "limits") this.#applyShare(away?.processes ?? 1);
     }
   }
 
@@ -374,7 +390,7 @@ export class Gate implements WaitDeps {
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
       if (permit.probeReply !== undefined || mayWaitFor(permit, waiter.call, waiter.latestStartUs, nowUs))
-        this.#queueForBreaker(waiter, permit);
+        this.#breakerQueue?.add(waiter, permit);
       else waiter.refused(permit.error());
       return false;
     }
@@ -430,28 +446,6 @@ export class Gate implements WaitDeps {
 
   #isPeerReady(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
     return this.#peers?.isReady(call, roleBudget, units, nowUs) ?? true;
-  }
-
-  #queueForBreaker(waiter: Waiter, denial: Denial): void {
-    this.#breakerQueue?.add(waiter, denial);
-    this.#peers?.pollBlockers();
-  }
-
-  #joinPeers(options: PeersOptions): Peers {
-    return new Peers(options, {
-      onReady: roleBudget => {
-        this.#queues.unpark(roleBudget);
-        this.#run();
-      },
-      onLimitStoreChange: away => {
-        this.#shareCount = away?.processes ?? 1;
-        this.#emitter.store(away);
-        this.#applyLimits(away === undefined ? this.#limits : shareOf(this.#limits, away.processes));
-      },
-      onBreakerStoreChange: away => this.#emitter.store(away),
-      onOverruled: roleBudget => this.#emitter.overruled(roleBudget),
-      blockers: () => this.#breakerQueue?.blockers() ?? [],
-    });
   }
 
   #isFree(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {

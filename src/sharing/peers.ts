@@ -1,12 +1,12 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Denial } from "../breaker/denial.ts";
-import type { StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { WaitQueue } from "../limiter/wait-queue.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
+import type { PeerChange } from "./peer-change.ts";
 import { RecordFreshness } from "./record-freshness.ts";
 import { SlotLeases } from "./slot-leases.ts";
 import { UnitLeases } from "./unit-leases.ts";
@@ -19,26 +19,9 @@ export interface PeersOptions {
   readonly random: () => number;
 }
 
-export interface PeersCallbacks {
-  /** Waiting requests of this role budget may be ready: they are to be tried again. */
-  readonly onReady: (roleBudget: RoleBudget) => void;
-  /** The store is away: from now on each process uses its share of the limits. Undefined when it is back. */
-  readonly onLimitStoreChange: (away: StoreAway | undefined) => void;
-  /** The same for a store that shares breakers only. */
-  readonly onBreakerStoreChange: (away: StoreAway | undefined) => void;
-  /** Another process has stricter limits for this role budget, which apply to all. */
-  readonly onOverruled: (roleBudget: RoleBudget) => void;
-  /** The circuits and cooldowns that requests wait for. */
-  readonly blockers: () => Iterable<Denial["blocker"]>;
-}
-
-export interface StoreAway {
-  readonly processes: number;
-  readonly error: StoreError;
-}
-
 /**
  * What a request needs from the processes that share a store: leased units, leased slots, and fresh breaker records.
+ * The gate calls it and takes its changes. It calls the gate only by `wake`, when there are changes to take.
  */
 export class Peers {
   readonly #unitLeases: UnitLeases | undefined;
@@ -47,34 +30,22 @@ export class Peers {
   /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
-  constructor({ store, breakerStore, breakers, time, random }: PeersOptions, callbacks: PeersCallbacks) {
+  constructor({ store, breakerStore, breakers, time, random }: PeersOptions, wake: () => void) {
     if (store !== undefined) {
-      const unitLeases = new UnitLeases(store, time, random, {
-        onReady: roleBudget => {
-          callbacks.onReady(roleBudget);
-          unitLeases.returnUnwanted(roleBudget);
-        },
-        onStoreChange: callbacks.onLimitStoreChange,
-        onOverruled: callbacks.onOverruled,
-      });
-      this.#unitLeases = unitLeases;
-      this.#slotLeases = new SlotLeases(store, time, {
-        onReady: callbacks.onReady,
-        onStoreError: error => unitLeases.failed(error),
-        isStoreAway: () => unitLeases.isAway,
-      });
+      this.#unitLeases = new UnitLeases(store, time, random, wake);
+      this.#slotLeases = new SlotLeases(store, time, wake);
     }
-    if (breakerStore !== undefined && breakers !== undefined) {
-      this.#freshness = new RecordFreshness(breakerStore, breakers, time, {
-        onReady: callbacks.onReady,
-        onStoreChange: error => {
-          // If limits are shared too, UnitLeases reports the outage and notices by itself when the store is back.
-          if (this.#unitLeases === undefined) callbacks.onBreakerStoreChange(error && { processes: 1, error });
-          else if (error !== undefined) this.#unitLeases.failed(error);
-        },
-        blockers: callbacks.blockers,
-      });
-    }
+    if (breakerStore !== undefined && breakers !== undefined)
+      this.#freshness = new RecordFreshness(breakerStore, breakers, time, wake);
+  }
+
+  takeChanges(): readonly PeerChange[] {
+    const changes = [...(this.#slotLeases?.takeChanges() ?? []), ...(this.#freshness?.takeChanges() ?? [])];
+    if (this.#unitLeases === undefined) return changes;
+    // If limits are shared, only the unit leases decide when their store is away and when it is back.
+    for (const change of changes)
+      if (change.kind === "store" && change.away !== undefined) this.#unitLeases.failed(change.away.error);
+    return [...this.#unitLeases.takeChanges(), ...changes.filter(({ kind }) => kind !== "store")];
   }
 
   /** Whether leases and breaker records allow the request now. Does not ask the store. */
@@ -84,17 +55,17 @@ export class Peers {
 
   /** Whether units and slots are leased for the request. Does not ask the store. */
   hasLeases(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    return this.#unitLeases?.has(roleBudget, units, nowUs) !== false && this.#slotLeases?.has(roleBudget) !== false;
+    return this.#unitLeases?.has(roleBudget, units, nowUs) !== false && this.#hasSlots(roleBudget);
   }
 
-  /** As `isReady`, for a request that has the turn. If false, the store is being asked, and `onReady` follows. */
+  /** As `isReady`, for a request that has the turn. If false, the store is being asked, and a change follows. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, call } = waiter;
     const wasRequesting = this.isRequesting(waiter);
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#freshness?.ensureFresh(call, roleBudget) ?? true;
-    const hasSlot = this.#slotLeases?.ensure(roleBudget, queue.length) ?? true;
-    const isReady = hasSlot && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
+    const hasSlots = this.#hasSlots(roleBudget) || this.#slotLeases?.ensure(roleBudget, queue.length) === true;
+    const isReady = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
     if (!wasRequesting && this.isRequesting(waiter))
       this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
     return isReady;
@@ -126,9 +97,9 @@ export class Peers {
     this.#unitLeases?.retryStore(nowUs);
   }
 
-  /** Called when a request starts to wait for a circuit or cooldown: its record is then re-read regularly. */
-  pollBlockers(): void {
-    this.#freshness?.pollBlockers();
+  /** Called with the circuits and cooldowns that requests wait for: their records are re-read regularly. */
+  poll(blockers: Iterable<Denial["blocker"]>): void {
+    this.#freshness?.poll(blockers);
   }
 
   charged(roleBudget: RoleBudget, units: number): void {
@@ -152,5 +123,10 @@ export class Peers {
     await this.#freshness?.close();
     await this.#slotLeases?.close();
     await this.#unitLeases?.close();
+  }
+
+  /** While the store is away no slots are leased: each process has its share of them. */
+  #hasSlots(roleBudget: RoleBudget): boolean {
+    return this.#slotLeases === undefined || this.#unitLeases?.isAway === true || this.#slotLeases.has(roleBudget);
   }
 }

@@ -9,15 +9,7 @@ import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { BreakerSync, recordNameOf } from "./breaker-sync.ts";
 import { PeerBreakers } from "./peer-breakers.ts";
-
-export interface RecordFreshnessCallbacks {
-  /** The records for requests that wait at this role budget were read. */
-  readonly onReady: (roleBudget: RoleBudget) => void;
-  /** The store is away: breakers are not shared meanwhile. Undefined when it is back. */
-  readonly onStoreChange: (away: StoreError | undefined) => void;
-  /** The circuits and cooldowns that requests wait for. */
-  readonly blockers: () => Iterable<Denial["blocker"]>;
-}
+import type { PeerChange, StoreAway } from "./peer-change.ts";
 
 /** How often records are re-read while requests wait for a circuit or cooldown, which another process may end early. */
 const POLL_MS = 500;
@@ -29,15 +21,17 @@ export class RecordFreshness {
   readonly #peerBreakers: PeerBreakers;
   readonly #sync: BreakerSync;
   readonly #time: Time;
-  readonly #callbacks: RecordFreshnessCallbacks;
+  readonly #wake: () => void;
+  readonly #changes: PeerChange[] = [];
   readonly #refreshing = new Set<RoleBudget>();
   #pollTimer: Timer | undefined;
+  #isPollDue = false;
   #isAway = false;
   #retryUs = 0;
 
-  constructor(store: Store, breakers: BreakerRegistry, time: Time, callbacks: RecordFreshnessCallbacks) {
+  constructor(store: Store, breakers: BreakerRegistry, time: Time, wake: () => void) {
     this.#time = time;
-    this.#callbacks = callbacks;
+    this.#wake = wake;
     this.#peerBreakers = new PeerBreakers(store, time, {
       onRecord: change => this.#sync.apply(change),
       onStoreReached: () => this.#reached(),
@@ -57,7 +51,7 @@ export class RecordFreshness {
     return this.#refreshing.has(roleBudget);
   }
 
-  /** As `isFresh`, for a request that has the turn. If false, the records are being read, and `onReady` follows. */
+  /** As `isFresh`, for a request that has the turn. If false, the records are being read, and a change follows. */
   ensureFresh(call: EntryRequest, roleBudget: RoleBudget): boolean {
     if (this.isFresh(call)) return true;
     // One read per role budget, however often its first request is tried meanwhile.
@@ -65,7 +59,8 @@ export class RecordFreshness {
     this.#refreshing.add(roleBudget);
     void this.refresh(call).then(() => {
       this.#refreshing.delete(roleBudget);
-      this.#callbacks.onReady(roleBudget);
+      this.#changes.push({ kind: "ready", roleBudget });
+      this.#wake();
     });
     return false;
   }
@@ -82,15 +77,25 @@ export class RecordFreshness {
     return denial?.probeReply ?? (this.isFresh(call) ? undefined : this.refresh(call));
   }
 
-  /** Re-reads the records of blockers every POLL_MS, as long as requests wait for any. */
-  pollBlockers(): void {
-    this.#pollTimer ??= this.#time.setTimer(POLL_MS, () => {
+  /**
+   * Re-reads the records of the circuits and cooldowns that requests wait for, every POLL_MS. `wake` is called when it
+   * is to be called again.
+   */
+  poll(blockers: Iterable<Denial["blocker"]>): void {
+    if (this.#pollTimer !== undefined) return;
+    this.#pollTimer = this.#time.setTimer(POLL_MS, () => {
       this.#pollTimer = undefined;
-      const recordNames = new Set(Array.from(this.#callbacks.blockers(), recordNameOfBlocker));
-      if (recordNames.size === 0) return;
-      this.pollBlockers();
-      if (!this.#isInRetryPause) for (const recordName of recordNames) void this.#peerBreakers.refresh(recordName);
+      this.#isPollDue = true;
+      this.#wake();
+      this.#isPollDue = false;
     });
+    if (!this.#isPollDue || this.#isInRetryPause) return;
+    for (const recordName of new Set(Array.from(blockers, recordNameOfBlocker)))
+      void this.#peerBreakers.refresh(recordName);
+  }
+
+  takeChanges(): readonly PeerChange[] {
+    return this.#changes.splice(0);
   }
 
   /** Resolves when pending records are written. */
@@ -107,14 +112,19 @@ export class RecordFreshness {
     this.#retryUs = this.#time.monotonicUs() + RETRY_US;
     if (this.#isAway) return;
     this.#isAway = true;
-    this.#callbacks.onStoreChange(error);
+    this.#storeChanged({ processes: 1, error });
   }
 
   #reached(): void {
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#callbacks.onStoreChange(undefined);
+    this.#storeChanged(undefined);
     this.#sync.republish();
+  }
+
+  #storeChanged(away: StoreAway | undefined): void {
+    this.#changes.push({ kind: "store", shares: "breakers", away });
+    this.#wake();
   }
 }
 

@@ -5,19 +5,12 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { budgetKey } from "./budget-claims.ts";
+import type { PeerChange } from "./peer-change.ts";
 
 /** The store does not notify: a process that wants a slot asks again after this. */
 const RETRY_US = 100_000;
 /** How long a leased slot is kept while its request waits for something else. */
 const IDLE_MS = 250;
-
-export interface SlotLeasesCallbacks {
-  /** There may be a slot for this role budget now. */
-  readonly onReady: (roleBudget: RoleBudget) => void;
-  readonly onStoreError: (error: StoreError) => void;
-  /** While the store is away, no slots are leased: each process has its share of them. */
-  readonly isStoreAway: () => boolean;
-}
 
 interface SlotLease {
   /** Slots leased to this process, including those of requests in flight. */
@@ -35,18 +28,20 @@ interface SlotLease {
 /**
  * Leases slots of budgets whose `max_concurrent` is shared by all processes (`shared: true`). A slot is leased before a
  * request is sent and returned when it has ended, so that the store can give it to the process that has waited longest.
+ * After each exchange it calls `wake`, and `takeChanges` says what has changed. Not asked while the store is away.
  */
 export class SlotLeases {
   readonly #store: Store;
   readonly #time: Time;
-  readonly #callbacks: SlotLeasesCallbacks;
+  readonly #wake: () => void;
+  readonly #changes: PeerChange[] = [];
   readonly #leases = new Map<Budget, SlotLease>();
   #renewal: Timer | undefined;
 
-  constructor(store: Store, time: Time, callbacks: SlotLeasesCallbacks) {
+  constructor(store: Store, time: Time, wake: () => void) {
     this.#store = store;
     this.#time = time;
-    this.#callbacks = callbacks;
+    this.#wake = wake;
   }
 
   /** Whether a slot is leased in every shared budget that applies. Does not ask the store. */
@@ -80,6 +75,10 @@ export class SlotLeases {
     return false;
   }
 
+  takeChanges(): readonly PeerChange[] {
+    return this.#changes.splice(0);
+  }
+
   /** Returns all slots. */
   async close(): Promise<void> {
     this.#renewal?.cancel();
@@ -91,7 +90,6 @@ export class SlotLeases {
   }
 
   #missing(roleBudget: RoleBudget): Budget | undefined {
-    if (this.#callbacks.isStoreAway()) return undefined;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       if (at.policy.sharesSlots && (this.#leases.get(at)?.leased ?? 0) <= at.inFlight) return at;
     }
@@ -126,7 +124,8 @@ export class SlotLeases {
       if (given < wanted) this.#retryLater(lease);
     } catch (error) {
       // Slots that were to be returned are free when the lease expires.
-      this.#callbacks.onStoreError(error as StoreError);
+      const away = { processes: 1, error: error as StoreError };
+      this.#changes.push({ kind: "store", shares: "limits", away });
     }
     lease.isRequesting = false;
     const roleBudgets = this.#notify(lease);
@@ -145,7 +144,8 @@ export class SlotLeases {
   #notify(lease: SlotLease): readonly RoleBudget[] {
     const roleBudgets = [...lease.waiting];
     lease.waiting.clear();
-    for (const roleBudget of roleBudgets) this.#callbacks.onReady(roleBudget);
+    for (const roleBudget of roleBudgets) this.#changes.push({ kind: "ready", roleBudget });
+    if (this.#changes.length > 0) this.#wake();
     return roleBudgets;
   }
 

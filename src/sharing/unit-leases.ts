@@ -5,6 +5,7 @@ import { UnitLease } from "../limiter/unit-lease.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { claimsOf, isLimited } from "./budget-claims.ts";
+import type { PeerChange } from "./peer-change.ts";
 
 /** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
 const USE_WITHIN_US = 1_000_000;
@@ -12,25 +13,17 @@ const USE_WITHIN_US = 1_000_000;
 const MAX_UNITS_PER_LEASE = 64;
 const RETRY = { baseMs: 1000, capMs: 30_000 };
 
-export interface UnitLeasesCallbacks {
-  /** A role budget got units, or knows when to ask again. */
-  readonly onReady: (roleBudget: RoleBudget) => void;
-  /** The store is away: from now on each process uses its share of the limits. Undefined when it is back. */
-  readonly onStoreChange: (away: { readonly processes: number; readonly error: StoreError } | undefined) => void;
-  /** Another process has stricter limits for this role budget, which apply to all. */
-  readonly onOverruled: (roleBudget: RoleBudget) => void;
-}
-
 /**
  * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
  * only one exchange is in flight. While the store is away nothing is leased and the limits are divided by the number of
- * processes (law S4). It is tried again at growing intervals, when there is traffic.
+ * processes (law S4). It is tried again at growing intervals, when there is traffic. After each exchange it calls `wake`, and `takeChanges` says what has changed.
  */
 export class UnitLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
   readonly #random: () => number;
-  readonly #callbacks: UnitLeasesCallbacks;
+  readonly #wake: () => void;
+  readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
   /** Role budgets with leased units. */
@@ -42,11 +35,11 @@ export class UnitLeases {
   #retryUs = 0;
   #renewal: Timer | undefined;
 
-  constructor(store: BudgetStore, time: Time, random: () => number, callbacks: UnitLeasesCallbacks) {
+  constructor(store: BudgetStore, time: Time, random: () => number, wake: () => void) {
     this.#store = store;
     this.#time = time;
     this.#random = random;
-    this.#callbacks = callbacks;
+    this.#wake = wake;
   }
 
   /** Whether enough units are leased to send `units` now. Does not ask the store. */
@@ -88,20 +81,18 @@ export class UnitLeases {
     return this.#isAway;
   }
 
-  /** Reports a failure of the store in another part of the program. */
+  /** The store has failed in another part of the program. */
   failed(error: StoreError): void {
     this.#storeLost(error, [], []);
+  }
+
+  takeChanges(): readonly PeerChange[] {
+    return this.#changes.splice(0);
   }
 
   /** Called for each new request: tries a store that is away again, if its retry time has come. */
   retryStore(nowUs: number): void {
     if (this.#isAway && nowUs >= this.#retryUs) this.#scheduleExchange();
-  }
-
-  /** Returns unused units at once if no request waits for them. */
-  returnUnwanted(roleBudget: RoleBudget): void {
-    if (roleBudget.waiting === 0 && roleBudget.unitLease !== undefined)
-      this.#returnUnused(roleBudget, roleBudget.unitLease);
   }
 
   /** Returns all units and closes the store. */
@@ -161,27 +152,28 @@ export class UnitLeases {
   async #exchange(): Promise<void> {
     if (this.#isExchanging || (this.#isAway && this.#time.monotonicUs() < this.#retryUs)) return;
     const settlements: readonly Settlement[] = [...this.#settlements.values()];
-    const roleBudgets = [...this.#wanted];
-    if (settlements.length + roleBudgets.length === 0 && !this.#isAway) return;
+    const wanted = [...this.#wanted];
+    if (settlements.length + wanted.length === 0 && !this.#isAway) return;
     this.#settlements.clear();
     this.#wanted.clear();
     this.#isExchanging = true;
+    const roleBudgets = wanted.map(([roleBudget]) => roleBudget);
     try {
       const replies = await this.#store.exchange(
         settlements,
-        roleBudgets.map(([roleBudget, { least, most }]) => ({ claims: claimsOf(roleBudget), least, most })),
+        wanted.map(([roleBudget, { least, most }]) => ({ claims: claimsOf(roleBudget), least, most })),
       );
       this.#isExchanging = false;
       this.#storeRestored();
-      for (const [index, [roleBudget]] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index]);
+      for (const [index, roleBudget] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index]);
     } catch (error) {
       this.#isExchanging = false;
-      this.#storeLost(
-        error as StoreError,
-        settlements,
-        roleBudgets.map(([roleBudget]) => roleBudget),
-      );
+      this.#storeLost(error as StoreError, settlements, roleBudgets);
     }
+    if (this.#changes.length > 0) this.#wake();
+    // No request uses what is left over now: the other processes may.
+    for (const roleBudget of roleBudgets)
+      if (roleBudget.waiting === 0) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
     if (this.#settlements.size + this.#wanted.size > 0) this.#scheduleExchange();
   }
 
@@ -201,9 +193,9 @@ export class UnitLeases {
     }
     if (reply?.isStricter && !unitLease.isOverruled) {
       unitLease.isOverruled = true;
-      this.#callbacks.onOverruled(roleBudget);
+      this.#changes.push({ kind: "overruled", roleBudget });
     }
-    this.#callbacks.onReady(roleBudget);
+    this.#changes.push({ kind: "ready", roleBudget });
   }
 
   #storeLost(error: StoreError, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
@@ -213,14 +205,15 @@ export class UnitLeases {
     for (const { keys, written, returned } of settlements) this.#addSettlement(keys, written, returned);
     const isFirstFailure = !this.#isAway;
     this.#isAway = true;
-    if (isFirstFailure) this.#callbacks.onStoreChange({ processes: Math.max(1, this.#store.processes), error });
+    const away = { processes: Math.max(1, this.#store.processes), error };
+    if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away });
     // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
     // will not come.
     const requesting = new Set([...roleBudgets, ...this.#wanted.keys()]);
     this.#wanted.clear();
     for (const roleBudget of requesting) {
       this.#leaseOf(roleBudget).isRequesting = false;
-      this.#callbacks.onReady(roleBudget);
+      this.#changes.push({ kind: "ready", roleBudget });
     }
   }
 
@@ -228,7 +221,7 @@ export class UnitLeases {
     this.#failures = 0;
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#callbacks.onStoreChange(undefined);
+    this.#changes.push({ kind: "store", shares: "limits", away: undefined });
   }
 
   /** Renews the leases of this process well before they expire, and returns unused units. */

@@ -1,0 +1,17 @@
+import type { StoreError } from "../errors.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+
+export interface StoreAway {
+  /** How many processes shared the store when it was last reached. */
+  readonly processes: number;
+  readonly error: StoreError;
+}
+
+/** What has changed at the peers since the gate took the last changes. */
+export type PeerChange =
+  /** Waiting requests of this role budget may have the leases and records that they lacked. */
+  | { readonly kind: "ready"; readonly roleBudget: RoleBudget }
+  /** The store that shares limits or breakers is away; `away` is undefined when it is back. */
+  | { readonly kind: "store"; readonly shares: "limits" | "breakers"; readonly away: StoreAway | undefined }
+  /** Another process has stricter limits for this role budget, which apply to all. */
+  | { readonly kind: "overruled"; readonly roleBudget: RoleBudget };
