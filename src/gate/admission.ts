@@ -1,10 +1,106 @@
-/** Decisions about a request before anything is charged: whether it may wait, and how it is refused. */
-
+import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
+import { Permit } from "../breaker/permit.ts";
 import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from "../errors.ts";
+import type { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import type { Refusal } from "../limiter/refusal.ts";
+import { overdueUs, unitsWanted } from "../limiter/estimate.ts";
+import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
+import type { Queues } from "../limiter/queues.ts";
+import { type Refusal, refusalOf } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { Waiter } from "../limiter/waiter.ts";
+import type { Peers } from "../sharing/peers.ts";
+
+/** Decides at one instant whether a request can start, and builds the refusal if it cannot. Charges nothing. */
+export class Admission {
+  readonly #root: Budget;
+  readonly #queues: Queues;
+  readonly #emitter: LimiterEmitter;
+  readonly #breakers: Breakers | undefined;
+  readonly #peers: Peers | undefined;
+
+  constructor(
+    root: Budget,
+    queues: Queues,
+    emitter: LimiterEmitter,
+    breakers: Breakers | undefined,
+    peers: Peers | undefined,
+  ) {
+    this.#root = root;
+    this.#queues = queues;
+    this.#emitter = emitter;
+    this.#breakers = breakers;
+    this.#peers = peers;
+  }
+
+  /** Whether a new request can start now: no other has the turn, and all budgets, leases and records allow it. */
+  isFree(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
+    return (
+      this.hasCapacity(roleBudget, units, nowUs) &&
+      this.#peers?.isReady(call, roleBudget, units, nowUs) !== false &&
+      !this.#queues.of(units).isContended(roleBudget)
+    );
+  }
+
+  /** Whether the budgets of this process admit the request now; leases of shared budgets are not looked at. */
+  hasCapacity(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
+    return this.#root.hasSlot && roleBudget.hasCapacity(units, nowUs);
+  }
+
+  /**
+   * The breaker's permit for a request that every budget admits. Listeners of the breaker are called meanwhile and may
+   * enter the gate and take the capacity. Then the permit is released, and "taken" makes the caller decide again.
+   */
+  permit(
+    call: EntryRequest,
+    roleBudget: RoleBudget,
+    units: number,
+    nowUs: number,
+  ): Permit | Denial | "taken" | undefined {
+    const permit = this.#breakers?.tryAllow(call);
+    const isStillFree =
+      this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false;
+    if (!(permit instanceof Permit) || isStillFree) return permit;
+    permit.release();
+    return "taken";
+  }
+
+  /** Why a new request that could start at `readyUs` cannot start now. */
+  refusal(roleBudget: RoleBudget, units: number, readyUs: number, nowUs: number): Refusal {
+    const wanted = unitsWanted(this.#queues.of(units), roleBudget, units);
+    return refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs);
+  }
+
+  /** The error for a new request that cannot start within its bound. */
+  reject(
+    call: EntryRequest,
+    roleBudget: RoleBudget,
+    units: number,
+    boundMs: number,
+    readyUs: number,
+    nowUs: number,
+  ): RejectedError {
+    this.recordRefusal(roleBudget, units);
+    return rejection(call, roleBudget, this.refusal(roleBudget, units, readyUs, nowUs), boundMs);
+  }
+
+  /** The error for a request that was admitted and did not start within its bound. It must still be queued. */
+  rejectLate(waiter: Waiter, nowUs: number): RejectedError {
+    const { call, roleBudget, units, boundMs } = waiter;
+    const scheduler = this.#queues.of(units);
+    const wanted = units + (scheduler.queueOf(roleBudget)?.unitsBefore(waiter) ?? 0);
+    const readyUs = overdueUs(scheduler, waiter, nowUs);
+    this.recordRefusal(roleBudget, units, waiter.waitedMs(nowUs));
+    return rejection(call, roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs);
+  }
+
+  /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
+  recordRefusal(roleBudget: RoleBudget, units: number, waitedMs?: number): void {
+    roleBudget.refused += 1;
+    this.#emitter.refused(roleBudget, units, waitedMs);
+  }
+}
 
 /**
  * Whether a request may wait for the end of a denial.
@@ -19,21 +115,21 @@ export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: nu
   return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= latestStartUs;
 }
 
-export function rejection(
-  roleBudget: RoleBudget,
-  { constraint, retryAfterMs }: Refusal,
-  maxWaitMs: number,
-  call: EntryRequest,
-): RejectedError {
-  const maxWaitOption: WaitBound["maxWaitOption"] = call.maxWaitMs === undefined ? "max_delay_ms" : call.maxWaitOption;
-  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption };
-  return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
-}
-
 /** Throws a RangeError for a bad bound of the call. */
 export function checkBounds({ maxWaitMs, maxBreakerWaitMs }: EntryRequest): void {
   if (maxWaitMs !== undefined && !(maxWaitMs >= 0))
     throw new RangeError(`maxWaitMs must be at least 0, got ${maxWaitMs}`);
   if (maxBreakerWaitMs !== undefined && !(maxBreakerWaitMs >= 0))
     throw new RangeError(`maxBreakerWaitMs must be at least 0, got ${maxBreakerWaitMs}`);
+}
+
+function rejection(
+  call: EntryRequest,
+  roleBudget: RoleBudget,
+  { constraint, retryAfterMs }: Refusal,
+  maxWaitMs: number,
+): RejectedError {
+  const maxWaitOption: WaitBound["maxWaitOption"] = call.maxWaitMs === undefined ? "max_delay_ms" : call.maxWaitOption;
+  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption };
+  return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }

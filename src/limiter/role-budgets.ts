@@ -1,16 +1,25 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
+import { UNLIMITED } from "../policy/budget-policy.ts";
 import { groupName, isGroupName } from "../policy/group-name.ts";
 import type { LimitPolicies, Route } from "../policy/limits.ts";
+import { shareOf } from "../policy/limits-share.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import { Budget } from "./budget.ts";
+import type { EntryRequest } from "./entry-request.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace } from "./pace.ts";
 import { RoleBudget } from "./role-budget.ts";
 
-/** The role budgets of a process, and the shared budgets above them. */
+/** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
+  /** The global ceiling on requests in flight, above every other budget. */
+  readonly root: Budget;
+  /** The limits of the policy, undivided. */
+  #configured: LimitPolicies;
+  #shareCount = 1;
+  /** The limits in force: a share of the configured ones while the store is away. */
   #limits: LimitPolicies;
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
@@ -20,6 +29,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #emitter: LimiterEmitter;
 
   constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter) {
+    this.root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
+    this.#configured = limits;
     this.#limits = limits;
     this.#time = time;
     this.#emitter = emitter;
@@ -32,7 +43,12 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 
-  /** The budget of a request, created on first use. Throws a RangeError for an invalid host. */
+  /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown group. */
+  of({ service, host, role, path }: EntryRequest): RoleBudget {
+    return service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host);
+  }
+
+  /** The budget of a host, created on first use. Throws a RangeError for an invalid host. */
   forHost(host: string, role: Role, path?: string): RoleBudget {
     const roleBudgets = this.#ofRole(role);
     // Budgets have canonical names, so a host that is found here needs no parsing.
@@ -106,6 +122,15 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * and only serves requests that are still in flight.
    */
   reload(limits: LimitPolicies): void {
+    this.#configured = limits;
+    this.root.policy = { ...this.root.policy, maxConcurrent: limits.maxInFlight };
+    this.share(this.#shareCount);
+  }
+
+  /** Divides the configured limits by `count`; 1 restores them. */
+  share(count: number): void {
+    const limits = shareOf(this.#configured, count);
+    this.#shareCount = count;
     this.#limits = limits;
     const chains = new Map([...this].map(roleBudget => [roleBudget, chainOf(roleBudget)]));
     for (const [roleBudget, old] of chains) {

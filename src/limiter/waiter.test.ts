@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gateOf, host, role, roleLimits, totalLimits } from "../../test/limiter/kit.ts";
-import type { Grant } from "../limiter/grant.ts";
-import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { Gate } from "./gate.ts";
+import type { Grant } from "./grant.ts";
+import type { LimiterEvent } from "./limiter-events.ts";
 
 test("a wait that overruns its bound by up to a tenth is granted, a longer one is refused at the bound", async () => {
   for (const [lateMs, expected] of [

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { host, role, roleLimits } from "../../test/limiter/kit.ts";
+import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import type { Grant } from "../limiter/grant.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { Gate } from "./gate.ts";
+
+for (const source of ["limiter", "breakers"] as const) {
+  test(`a request that a listener of the ${source} aborts while it is granted keeps no slot`, async () => {
+    const time = new FakeTime();
+    const limits = limitPoliciesFrom(roleLimits({ rates: "99/s", max_concurrent: 1 }), "test");
+    const abort = new AbortController();
+    let isArmed = false;
+    const listener = () => {
+      if (isArmed) abort.abort();
+    };
+    const breakers = new BreakerRegistry({}, { time });
+    const gate = new Gate(limits, time, { breakers });
+    const held = (await gate.enter({ host, role })) as Grant;
+    if (source === "limiter") gate.listen(listener);
+    else breakers.listen(listener);
+    const aborted = (gate.enter({ host, role, signal: abort.signal }) as Promise<Grant>).catch(error => error.name);
+    const next = gate.enter({ host, role }) as Promise<Grant>;
+    isArmed = true;
+    held.release();
+    await time.advance(0);
+    assert.equal(await aborted, "AbortError");
+    (await next).release();
+    assert.equal(gate.inFlight, 0);
+    assert.equal(gate.waiting, 0);
+  });
+}

@@ -1,0 +1,263 @@
+import type { Breakers } from "../breaker/breakers.ts";
+import { Permit } from "../breaker/permit.ts";
+import type { RejectedError } from "../errors.ts";
+import type { Budget } from "../limiter/budget.ts";
+import { overdueUs } from "../limiter/estimate.ts";
+import type { Grant } from "../limiter/grant.ts";
+import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
+import type { Queues } from "../limiter/queues.ts";
+import type { RoleBudgets } from "../limiter/role-budgets.ts";
+import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
+import { checkWeight } from "../limiter/weight.ts";
+import type { LimitPolicies } from "../policy/limits.ts";
+import type { PeerChange } from "../sharing/peer-change.ts";
+import type { Peers } from "../sharing/peers.ts";
+import type { Time } from "../time/time.ts";
+import { onAbort } from "./abort-watch.ts";
+import { type Admission, mayWaitFor } from "./admission.ts";
+import type { BreakerQueue } from "./breaker-queue.ts";
+import type { GrantIssuer } from "./grant-issuer.ts";
+
+export interface WaitingRequestsDeps {
+  readonly time: Time;
+  readonly roleBudgets: RoleBudgets;
+  readonly queues: Queues;
+  readonly breakers: Breakers | undefined;
+  readonly breakerQueue: BreakerQueue | undefined;
+  readonly peers: Peers | undefined;
+  readonly admission: Admission;
+  readonly issuer: GrantIssuer;
+  readonly emitter: LimiterEmitter;
+}
+
+/**
+ * The requests that wait, and the only loop that serves them. It asks its parts: the queues which request has the turn,
+ * the peers what has changed, the breakers for a permit. The parts never call it, except by `wake`, which is `serve`.
+ */
+export class WaitingRequests {
+  readonly #deps: WaitingRequestsDeps;
+  #isServing = false;
+
+  constructor(deps: WaitingRequestsDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0);
+  }
+
+  /** Queues a request until it is granted, or until its signal or its own `maxWaitMs` ends the wait. */
+  add(details: WaiterDetails): Promise<Grant> {
+    const { peers, breakers, breakerQueue, queues } = this.#deps;
+    const waiter = new Waiter(details);
+    const { call, roleBudget, units, maxWaitMs } = waiter;
+    const { signal } = call;
+    const leave = (reason: unknown) => this.#abort(waiter, reason);
+    if (signal !== undefined) waiter.stopWatching = onAbort(signal, () => leave(signal.reason));
+    call.onWait?.(leave);
+    waiter.lastStoreRequest = (peers?.requestCount(roleBudget) ?? 0) + 1;
+    if (maxWaitMs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, maxWaitMs);
+    const denial = breakers?.check(call);
+    if (denial === undefined) queues.of(units).join(waiter);
+    else breakerQueue?.add(waiter, denial);
+    this.serve();
+    return waiter.promise;
+  }
+
+  /** Applies new limits: requests already sent still count, waiting requests stay queued. */
+  reload(limits: LimitPolicies): void {
+    this.#requeue(() => this.#deps.roleBudgets.reload(limits));
+  }
+
+  /**
+   * Serves the requests that are ready. A grant may call listeners that call this method again; then the outer loop
+   * continues with the changed state.
+   */
+  serve(): void {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    const { peers, breakerQueue } = this.#deps;
+    try {
+      do {
+        for (const change of peers?.takeChanges() ?? []) this.#applyPeerChange(change);
+        for (const waiter of breakerQueue?.takeUnblocked() ?? []) this.#unblocked(waiter);
+      } while (this.#serveNext());
+      if (breakerQueue?.waiting) peers?.poll(breakerQueue.blockers());
+    } finally {
+      this.#isServing = false;
+    }
+  }
+
+  #applyPeerChange(change: PeerChange): void {
+    const { queues, emitter, roleBudgets } = this.#deps;
+    if (change.kind === "ready") queues.unpark(change.roleBudget);
+    else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
+    else {
+      emitter.store(change.away);
+      if (change.shares === "limits") this.#requeue(() => roleBudgets.share(change.away?.processes ?? 1));
+    }
+  }
+
+  /** Serves the request that has the turn, if it has what it needs from the peers. False if there is none. */
+  #serveNext(): boolean {
+    const { time, queues, peers } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
+      const scheduler = queues.of(waiter.units);
+      const queue = scheduler.queueOf(waiter.roleBudget);
+      if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
+        scheduler.park(waiter);
+        continue;
+      }
+      scheduler.take(waiter, nowUs);
+      if (this.#grant(waiter, nowUs)) scheduler.granted(waiter);
+      return true;
+    }
+    return false;
+  }
+
+  /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
+  #grant(waiter: Waiter, nowUs: number): boolean {
+    const { admission, issuer, breakerQueue } = this.#deps;
+    const { call, roleBudget, units } = waiter;
+    const permit = admission.permit(call, roleBudget, units, nowUs);
+    if (waiter.isOver) {
+      // A listener of the breaker has aborted it.
+      if (permit instanceof Permit) permit.release();
+      return false;
+    }
+    if (permit === "taken") {
+      this.#rejoin(waiter);
+      return false;
+    }
+    if (permit !== undefined && !(permit instanceof Permit)) {
+      if (permit.probeReply !== undefined || mayWaitFor(permit, call, waiter.latestStartUs, nowUs))
+        breakerQueue?.add(waiter, permit);
+      else waiter.refused(permit.error());
+      return false;
+    }
+    // Read before the grant is charged, because the charge moves the windows.
+    const rateReadyUs = rateReadyUsOf(waiter, nowUs);
+    const grant = issuer.issue(call, roleBudget, units, nowUs, waiter.waitedMs(nowUs), permit);
+    grant.slotWaitMs = Math.max(0, (nowUs - rateReadyUs) / 1000);
+    // A listener of the limiter may have aborted it.
+    if (waiter.isOver) grant.giveBack();
+    else waiter.granted(grant);
+    return true;
+  }
+
+  /** The circuit or cooldown that blocked the request has ended. */
+  #unblocked(waiter: Waiter): void {
+    waiter.blockedUntilUs = this.#deps.time.monotonicUs();
+    this.#rejoin(waiter);
+  }
+
+  /** Queues every request again, in order of arrival, because `change` may put several hosts into one group. */
+  #requeue(change: () => void): void {
+    const waiters = this.#deps.queues.removeAll();
+    change();
+    for (const waiter of waiters) this.#rejoin(waiter);
+    this.serve();
+  }
+
+  /** Queues a request again. Its budget may be a new one, after a reload or because the old one was forgotten. */
+  #rejoin(waiter: Waiter): void {
+    try {
+      waiter.roleBudget = this.#deps.roleBudgets.of(waiter.call);
+      if (waiter.units > 0) checkWeight(waiter.units, waiter.roleBudget);
+    } catch (error) {
+      // The new limits can never grant its weight, or have no such service: it would wait for ever.
+      if (!(error instanceof RangeError)) throw error;
+      waiter.refused(error);
+      return;
+    }
+    const scheduler = this.#deps.queues.of(waiter.units);
+    scheduler.join(waiter);
+    // Its estimate was made under the old limits, or before its circuit opened.
+    scheduler.markStale(waiter.roleBudget);
+  }
+
+  #abort(waiter: Waiter, reason: unknown): void {
+    const { emitter, time } = this.#deps;
+    if (!waiter.end()) return;
+    // It leaves the queue before the event: listeners may call the gate.
+    this.#remove(waiter);
+    waiter.refused(reason);
+    emitter.aborted(waiter.roleBudget, waiter.units, waiter.waitedMs(time.monotonicUs()));
+  }
+
+  /** Removes a request that ends without a grant, and serves those that it blocked. */
+  #remove(waiter: Waiter): void {
+    const { breakerQueue, queues } = this.#deps;
+    if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
+    else queues.of(waiter.units).leave(waiter);
+    this.serve();
+  }
+
+  #checkBoundIn(waiter: Waiter, ms: number): void {
+    waiter.timer = this.#deps.time.setTimer(ms, () => this.#checkBound(waiter));
+  }
+
+  /** The bound of the request is over: it is granted now, waits a little longer, or is refused. */
+  #checkBound(waiter: Waiter): void {
+    const nowUs = this.#deps.time.monotonicUs();
+    const leftMs = waiter.maxWaitMs - waiter.waitedMs(nowUs);
+    if (leftMs > 0) {
+      this.#checkBoundIn(waiter, leftMs);
+      return;
+    }
+    // It may be due at this very instant, with the timer of its scheduler node firing next.
+    this.#retry(waiter);
+    if (waiter.isOver) return;
+    const extensionMs = waiter.extensionMs(this.#readyUs(waiter, nowUs), this.#isStoreAsked(waiter), nowUs);
+    if (extensionMs > 0) {
+      this.#checkBoundIn(waiter, extensionMs);
+      return;
+    }
+    const error = this.#lateRejection(waiter, nowUs);
+    waiter.end();
+    this.#remove(waiter);
+    waiter.refused(error);
+  }
+
+  /** Grants the request now if that is possible. */
+  #retry(waiter: Waiter): void {
+    const { breakerQueue, breakers, queues, peers, time } = this.#deps;
+    const { call, roleBudget, units } = waiter;
+    if (breakerQueue?.has(waiter)) {
+      if (breakers?.check(call) !== undefined) return;
+      breakerQueue.leave(waiter);
+      this.#unblocked(waiter);
+    }
+    // The lease that it waits for may have been granted to a request of another key.
+    if (peers?.isReady(call, roleBudget, units, time.monotonicUs())) queues.unpark(roleBudget);
+    queues.of(units).hasten(roleBudget);
+    this.serve();
+  }
+
+  /** The store is being asked for what this request needs. */
+  #isStoreAsked(waiter: Waiter): boolean {
+    const { peers } = this.#deps;
+    return peers?.isRequesting(waiter) === true && peers.requestCount(waiter.roleBudget) <= waiter.lastStoreRequest;
+  }
+
+  /** When a request whose estimate has passed could start; now or earlier if only a slot is missing. */
+  #readyUs(waiter: Waiter, nowUs: number): number {
+    const { breakerQueue, queues } = this.#deps;
+    return breakerQueue?.has(waiter) ? Number.POSITIVE_INFINITY : overdueUs(queues.of(waiter.units), waiter, nowUs);
+  }
+
+  #lateRejection(waiter: Waiter, nowUs: number): RejectedError {
+    const { breakerQueue, breakers, admission } = this.#deps;
+    const denial = breakerQueue?.has(waiter) ? breakers?.check(waiter.call) : undefined;
+    return denial?.error() ?? admission.rejectLate(waiter, nowUs);
+  }
+}
+
+/** The instant since which only slots and turns have delayed the request: no rate and no breaker. */
+function rateReadyUsOf({ roleBudget, units, arrivedUs, blockedUntilUs }: Waiter, nowUs: number): number {
+  let rateReadyUs = Math.max(arrivedUs, blockedUntilUs);
+  for (let at: Budget | undefined = roleBudget; at; at = at.above)
+    rateReadyUs = Math.max(rateReadyUs, at.earliestUs(units, nowUs));
+  return rateReadyUs;
+}
