@@ -17,9 +17,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   time: [],
   policy: ["core"],
   stores: ["core", "time", "policy"],
-  limiter: ["core", "time", "policy", "stores"],
-  // To be removed: the registry still calls what it shares with other processes.
-  breaker: ["core", "time", "policy", "stores"],
+  limiter: ["core", "time", "policy"],
+  breaker: ["core", "time", "policy"],
   sharing: ["core", "time", "policy", "stores", "limiter", "breaker"],
   gate: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing"],
   http: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate"],
@@ -27,7 +26,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   // It only receives events: no module below it imports it.
   telemetry: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate", "http"],
   testing: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "telemetry"],
-  ontology: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
+  ontology: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate", "http", "files", "telemetry"],
   harvest: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
   cli: [
     ...["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],

@@ -3,6 +3,7 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
 import type { Role } from "../policy/roles.ts";
+import type { ChangeOrigin } from "./breaker-change.ts";
 import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { Denial } from "./denial.ts";
@@ -11,8 +12,7 @@ import type { IssuedCall } from "./permit.ts";
 interface ChangeDetails {
   readonly nowUs: number;
   readonly lastRateDelayMs: number | undefined;
-  /** The change was read from the record of another process. */
-  readonly isFromPeer: boolean;
+  readonly origin: ChangeOrigin;
 }
 
 /** Emits the events of the breakers. Frequent events are not built when there is no listener. */
@@ -40,7 +40,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     { name, policy }: CircuitHolder,
     old: Circuit,
     now: Circuit,
-    { nowUs, lastRateDelayMs, isFromPeer }: ChangeDetails,
+    { nowUs, lastRateDelayMs, origin }: ChangeDetails,
   ): void {
     if (old.kind === now.kind) return;
     // The real duration of this opening: an adaptive reset may be longer than the policy says.
@@ -52,7 +52,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
       new: stateName(now),
       reset_timeout_s,
       last_rate_delay_ms: lastRateDelayMs,
-      ...(isFromPeer && { heard: true }),
+      ...(origin === "peer" && { heard: true }),
     });
   }
 

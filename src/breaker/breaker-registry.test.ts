@@ -340,7 +340,7 @@ test("a timeout of a circuit wakes no waiting call, a reported result does", asy
   const { time, registry, answers, isAllowed } = setUp();
   answers(503, 5);
   let woken = 0;
-  breakersOf(registry).onUnblocked(() => {
+  breakersOf(registry).watch(() => {
     woken += 1;
   });
   await time.advance(60_000);

@@ -15,7 +15,7 @@ export interface CallSettlerDeps {
   readonly cooldownStarter: CooldownStarter;
   /** The number of the permit that was issued last. */
   readonly lastPermit: () => number;
-  readonly cooldownEnded: (host: HostBreaker) => void;
+  readonly endCooldown: (host: HostBreaker) => void;
 }
 
 /** Applies the result of a call to its host, its circuit and the circuit of its resolver (laws B2 to B6). */
@@ -66,8 +66,8 @@ export class CallSettler implements PermitOwner {
   }
 
   #succeed({ host, circuit, resolver, number }: IssuedCall): void {
-    const { time, cooldownEnded } = this.#deps;
-    if (host.mayHaveCooldown && host.cooldowns.endBySuccess(number, time.monotonicUs())) cooldownEnded(host);
+    const { time, endCooldown } = this.#deps;
+    if (host.mayHaveCooldown && host.cooldowns.endBySuccess(number, time.monotonicUs())) endCooldown(host);
     circuit.holder.succeed(circuit.generation, number);
     resolver?.holder.succeed(resolver.generation, number);
   }

@@ -11,10 +11,11 @@ import {
   sendProbe,
   succeed,
 } from "../core/breaker/circuit.ts";
+import type { ChangeOrigin } from "./breaker-change.ts";
 import type { CircuitName } from "./breaker-events.ts";
 
-/** Called after each change: of the state, or of the probes in flight. `isTimeout`: the end of a timeout caused it. */
-export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, isTimeout: boolean) => void;
+/** Called after each change: of the state, or of the probes in flight. */
+export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, origin: ChangeOrigin) => void;
 
 /** The current state of one circuit. The steps themselves are pure functions of the core. */
 export class CircuitHolder {
@@ -32,7 +33,7 @@ export class CircuitHolder {
 
   /** The state at `nowUs`, after the timeouts that have ended by then. */
   at(nowUs: number): Circuit {
-    this.#set(advance(this.#circuit, nowUs), true);
+    this.#set(advance(this.#circuit, nowUs), "timeout");
     return this.#circuit;
   }
 
@@ -58,30 +59,30 @@ export class CircuitHolder {
   }
 
   succeed(generation: number, probeId?: number): void {
-    this.#set(succeed(this.#circuit, this.policy, generation, probeId));
+    this.#set(succeed(this.#circuit, this.policy, generation, probeId), "local");
   }
 
   fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number): void {
-    this.#set(fail(this.#circuit, policy, generation, nowUs, random));
+    this.#set(fail(this.#circuit, policy, generation, nowUs, random), "local");
   }
 
   returnProbe(generation: number, probeId: number | undefined): void {
-    this.#set(returnProbe(this.#circuit, generation, probeId));
+    this.#set(returnProbe(this.#circuit, generation, probeId), "local");
   }
 
   /** Takes over the state that the record of the peers holds. */
   adopt(other: Parameters<typeof adopt>[1], nowUs: number): void {
-    this.#set(adopt(this.#circuit, other, nowUs));
+    this.#set(adopt(this.#circuit, other, nowUs), "peer");
   }
 
-  close(): void {
-    this.#set(close(this.#circuit));
+  close(origin: ChangeOrigin): void {
+    this.#set(close(this.#circuit), origin);
   }
 
-  #set(next: Circuit, isTimeout = false): void {
+  #set(next: Circuit, origin: ChangeOrigin): void {
     if (next === this.#circuit) return;
     const old = this.#circuit;
     this.#circuit = next;
-    this.#onChange(this, old, isTimeout);
+    this.#onChange(this, old, origin);
   }
 }

@@ -2,6 +2,7 @@ import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { wallDeadlineMs } from "../core/breaker/deadline.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
+import type { BreakerChange, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -14,18 +15,13 @@ export class CooldownStarter {
   readonly #table: BreakerTable;
   readonly #time: Time;
   readonly #emitter: BreakerEmitter;
-  readonly #cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void;
+  readonly #record: (change: BreakerChange) => void;
 
-  constructor(
-    table: BreakerTable,
-    time: Time,
-    emitter: BreakerEmitter,
-    cooled: (host: HostBreaker, untilUs: number, reason: OpenReason) => void,
-  ) {
+  constructor(table: BreakerTable, time: Time, emitter: BreakerEmitter, record: (change: BreakerChange) => void) {
     this.#table = table;
     this.#time = time;
     this.#emitter = emitter;
-    this.#cooled = cooled;
+    this.#record = record;
   }
 
   /** Lasts as long as the host asked, at most `retry_after_cap_s`. Repeated long values raise the reset timeout. */
@@ -46,11 +42,11 @@ export class CooldownStarter {
       this.start(host, cooldownMs, "rolling-window", lastPermit);
   }
 
-  start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number): void {
+  start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number, origin: ChangeOrigin = "local"): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
-    this.#cooled(host, untilUs, reason);
+    this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
     this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
   }
 }

@@ -1,6 +1,7 @@
 import { nextAdmissionUs } from "../core/breaker/circuit.ts";
 import { BreakerOpenError, type Constraint, type OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
+import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -39,8 +40,8 @@ interface DenialDetails {
   readonly reason: OpenReason;
   readonly state: CircuitState;
   readonly untilUs: number;
-  readonly blocker: HostBreaker | CircuitHolder;
-  readonly probeReply?: Promise<void> | undefined;
+  readonly blocker: Blocker;
+  readonly isProbePending?: boolean;
 }
 
 /** A denial with what the gate needs to wait for its end. */
@@ -52,19 +53,19 @@ export class Denial implements BreakerDenial {
   /** End of the cooldown or of the open time; for a half-open circuit, end of the lease of the oldest probe. */
   readonly untilUs: number;
   /** The cooldown or the circuit that must end first. */
-  readonly blocker: HostBreaker | CircuitHolder;
-  /** Pending while the peers are asked whether this process may probe. The denial is not final before it resolves. */
-  readonly probeReply: Promise<void> | undefined;
+  readonly blocker: Blocker;
+  /** True while the peers are asked whether this process may probe. The denial is not final before their reply. */
+  readonly isProbePending: boolean;
   readonly #nowUs: number;
 
-  constructor({ host, role, reason, state, untilUs, blocker, probeReply }: DenialDetails, nowUs: number) {
+  constructor({ host, role, reason, state, untilUs, blocker, isProbePending = false }: DenialDetails, nowUs: number) {
     this.host = host;
     this.role = role;
     this.reason = reason;
     this.state = state;
     this.untilUs = untilUs;
     this.blocker = blocker;
-    this.probeReply = probeReply;
+    this.isProbePending = isProbePending;
     this.#nowUs = nowUs;
   }
 
@@ -115,4 +116,23 @@ export function denialOf(
     found.push(new Denial({ host: host.name, role, ...details }, nowUs));
   }
   return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
+}
+
+/** The denial of a probe that this process admits and its peers do not, or not yet. */
+export function probeDenialOf(
+  probes: ProbePermissions,
+  host: HostBreaker,
+  role: Role,
+  circuits: readonly (CircuitHolder | undefined)[],
+  nowUs: number,
+): Denial | undefined {
+  for (const blocker of circuits) {
+    if (blocker === undefined || blocker.isClosed) continue;
+    const permission = probes.mayProbe(blocker, nowUs);
+    if (permission === true) continue;
+    const { untilUs, isPending: isProbePending } = permission;
+    const details = { reason: "failures", state: stateName(blocker.at(nowUs)), untilUs, blocker } as const;
+    return new Denial({ host: host.name, role, ...details, isProbePending }, nowUs);
+  }
+  return undefined;
 }

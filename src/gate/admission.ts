@@ -58,7 +58,7 @@ export class Admission {
     units: number,
     nowUs: number,
   ): Permit | Denial | "taken" | undefined {
-    const permit = this.#breakers?.tryAllow(call);
+    const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     const isStillFree =
       this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false;
     if (!(permit instanceof Permit) || isStillFree) return permit;

@@ -1,8 +1,7 @@
+import type { Blocker } from "../breaker/breaker-change.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
-
-type Blocker = Denial["blocker"];
 
 interface WaitList {
   readonly waiters: Set<Waiter>;

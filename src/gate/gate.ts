@@ -64,11 +64,8 @@ export class Gate {
     const queues = new Queues(root, time, wake);
     const breakers = registry && breakersOf(registry);
     const breakerQueue = breakers && new BreakerQueue(time, wake);
-    breakers?.onUnblocked(blocker => {
-      breakerQueue?.unblock(blocker);
-      wake();
-    });
-    const peers = (store ?? breakerStore) && new Peers({ store, breakerStore, breakers: registry, time, random }, wake);
+    breakers?.watch(wake);
+    const peers = (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random }, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
     const issuer = new GrantIssuer(root, time, emitter, queues, tuner, peers, wake);
@@ -140,7 +137,7 @@ export class Gate {
     // Breakers have their own shadow mode and may be enforced here: their records must be fresh.
     const refreshed = this.#peers?.refreshBefore(call, undefined);
     if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
-    const permit = this.#breakers?.tryAllow(call);
+    const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, roleBudget, units, nowUs, permit);
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     const readyUs = estimatedUs(this.#queues.of(units), roleBudget, units, boundMs, nowUs);

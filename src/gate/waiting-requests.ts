@@ -80,6 +80,7 @@ export class WaitingRequests {
     try {
       do {
         for (const change of peers?.takeChanges() ?? []) this.#applyPeerChange(change);
+        this.#applyBreakerChanges();
         for (const waiter of breakerQueue?.takeUnblocked() ?? []) this.#unblocked(waiter);
       } while (this.#serveNext());
       if (breakerQueue?.waiting) peers?.poll(breakerQueue.blockers());
@@ -89,13 +90,24 @@ export class WaitingRequests {
   }
 
   #applyPeerChange(change: PeerChange): void {
-    const { queues, emitter, roleBudgets } = this.#deps;
+    const { queues, breakerQueue, emitter, roleBudgets } = this.#deps;
     if (change.kind === "ready") queues.unpark(change.roleBudget);
+    else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);
     else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
     else {
       emitter.store(change.away);
       if (change.shares === "limits") this.#requeue(() => roleBudgets.share(change.away?.processes ?? 1));
     }
+  }
+
+  #applyBreakerChanges(): void {
+    const { breakers, breakerQueue, peers } = this.#deps;
+    const changes = breakers?.takeChanges() ?? [];
+    if (changes.length === 0) return;
+    peers?.publish(changes);
+    // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
+    for (const { origin, kind, blocker } of changes)
+      if (origin !== "timeout" && kind !== "cooldown") breakerQueue?.unblock(blocker);
   }
 
   /** Serves the request that has the turn, if it has what it needs from the peers. False if there is none. */
@@ -131,7 +143,7 @@ export class WaitingRequests {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
-      if (permit.probeReply !== undefined || mayWaitFor(permit, call, waiter.latestStartUs, nowUs))
+      if (permit.isProbePending || mayWaitFor(permit, call, waiter.latestStartUs, nowUs))
         breakerQueue?.add(waiter, permit);
       else waiter.refused(permit.error());
       return false;

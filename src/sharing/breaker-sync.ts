@@ -1,12 +1,24 @@
-import type { BreakerTable } from "../breaker/breaker-table.ts";
+import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breaker-change.ts";
+import type { Breakers } from "../breaker/breakers.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import type { HostBreaker } from "../breaker/host-breaker.ts";
+import type { Denial } from "../breaker/denial.ts";
 import { isOperatorReason } from "../breaker/operator-reason.ts";
-import type { BreakerSyncDeps, PeerSync } from "../breaker/peer-sync.ts";
-import { type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
-import type { Circuit, Probe } from "../core/breaker/circuit.ts";
-import type { OpenReason } from "../errors.ts";
-import { isRole } from "../policy/roles.ts";
+import {
+  type BreakerRecord,
+  breakerRecordExpiryUs,
+  clearBreakerRecord,
+  closeCircuit,
+  EMPTY_BREAKER_RECORD,
+  endServerCooldown,
+  leaseProbe,
+  openCircuit,
+  returnProbeLease,
+  setCooldown,
+} from "../core/breaker/breaker-record.ts";
+import type { Circuit } from "../core/breaker/circuit.ts";
+import type { OpenReason, StoreError } from "../errors.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import {
   type BreakerRecordName,
   hostOfRecord,
@@ -14,209 +26,288 @@ import {
   resolverOfRecord,
   resolverRecordName,
 } from "../stores/record-names.ts";
-import type { Timer } from "../time/time.ts";
-import type { PeerBreakers, PeerRecordChange } from "./peer-breakers.ts";
+import type { Store } from "../stores/store.ts";
+import type { Time, Timer } from "../time/time.ts";
+import type { PeerChange } from "./peer-change.ts";
+import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
+import { ProbeLeases } from "./probe-leases.ts";
 
 /** The longest call of a probe (30 s) and a margin. The probe of a process that died is free again after this. */
 const PROBE_LEASE_US = 35_000_000;
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
-/** After a refusal the store is not asked again before this. */
+/** After a refusal the store is not asked for a probe again before this. */
 const REFUSED_US = 50_000;
-
-/** Deadlines that differ by less than this are the same one, converted between two clocks. */
-const SAME_US = 50_000;
-
-type ProbePermission =
-  | { readonly kind: "requested"; readonly id: string; readonly probeReply: Promise<void> }
-  | { readonly kind: "granted"; readonly id: string; readonly returnTimer: Timer }
-  | { readonly kind: "refused"; readonly untilUs: number };
+/** How often records are re-read while requests wait for a circuit or cooldown, which another process may end early. */
+const POLL_MS = 500;
+/** A store that is away is not asked again before this. */
+const RETRY_US = 1_000_000;
 
 /**
- * Synchronizes the circuits of this process with the shared records. Local transitions are written to the store,
- * records of other processes are applied here without being written again, and a probe needs a lease from the store.
+ * Keeps the breakers of this process and the records of its peers in step. It writes local changes to the store, reads
+ * a record before a request is granted or refused by it, applies what it reads, and leases probes. When that changes
+ * something for waiting requests, it calls `wake`, and `takeChanges` says what.
  */
-export class BreakerSync implements PeerSync {
-  readonly #peerBreakers: PeerBreakers;
-  readonly #deps: BreakerSyncDeps;
-  readonly #permissions = new WeakMap<CircuitHolder, ProbePermission>();
-  /** Probes of this process in flight: their ids in the store, by circuit and permit. */
-  readonly #probes = new WeakMap<CircuitHolder, Map<number, string>>();
-  #isApplyingPeers = false;
+export class BreakerSync implements ProbePermissions {
+  readonly #store: Store;
+  readonly #records: PeerRecords<BreakerRecord>;
+  readonly #probes = new ProbeLeases();
+  readonly #breakers: Breakers;
+  readonly #time: Time;
+  readonly #wake: () => void;
+  readonly #changes: PeerChange[] = [];
+  readonly #reading = new Map<BreakerRecordName, Promise<void>>();
+  /** Role budgets whose first request waits for a read. */
+  readonly #refreshing = new Set<RoleBudget>();
+  #probesRequested = 0;
+  #pollTimer: Timer | undefined;
+  #isPollDue = false;
+  #isAway = false;
+  #retryUs = 0;
 
-  constructor(peerBreakers: PeerBreakers, deps: BreakerSyncDeps) {
-    this.#peerBreakers = peerBreakers;
-    this.#deps = deps;
+  constructor(store: Store, breakers: Breakers, time: Time, wake: () => void) {
+    this.#store = store;
+    this.#records = new PeerRecords(store, time, { empty: EMPTY_BREAKER_RECORD, expiryUs: breakerRecordExpiryUs });
+    this.#breakers = breakers;
+    this.#time = time;
+    this.#wake = wake;
   }
 
-  /** True while a record of another process is being applied. */
-  get isApplyingPeers(): boolean {
-    return this.#isApplyingPeers;
+  isFresh(call: EntryRequest): boolean {
+    return this.#isInRetryPause || recordNamesOf(call).every(name => this.#records.isFresh(name));
   }
 
-  cooled({ name }: HostBreaker, untilUs: number, reason: OpenReason): void {
-    if (!this.#isApplyingPeers)
-      this.#peerBreakers.cooled(
-        hostRecordName(name),
-        isOperatorReason(reason) ? "operatorCooldown" : "serverCooldown",
-        untilUs,
-        reason,
-      );
+  /** Whether the records for this role budget are being read. */
+  isRefreshing(roleBudget: RoleBudget): boolean {
+    return this.#refreshing.has(roleBudget);
   }
 
-  cooldownEnded({ name }: HostBreaker): void {
-    if (!this.#isApplyingPeers) this.#peerBreakers.cooldownEnded(hostRecordName(name));
+  /** As `isFresh`, for a request that has the turn. If false, the records are being read, and a change follows. */
+  ensureFresh(call: EntryRequest, roleBudget: RoleBudget): boolean {
+    if (this.isFresh(call)) return true;
+    // One read per role budget, however often its first request is tried meanwhile.
+    if (this.#refreshing.has(roleBudget)) return false;
+    this.#refreshing.add(roleBudget);
+    void this.#refresh(call).then(() => {
+      this.#refreshing.delete(roleBudget);
+      this.#report({ kind: "ready", roleBudget });
+    });
+    return false;
   }
 
-  hostReset({ name }: HostBreaker): void {
-    if (!this.#isApplyingPeers) void this.#peerBreakers.hostReset(hostRecordName(name));
-  }
-
-  /** Writes a local transition of a circuit, and returns the probe leases that it ended. */
-  changed(holder: CircuitHolder, old: Circuit, now: Circuit): void {
-    const probes = this.#probes.get(holder);
-    const left = now.kind === "half-open" ? new Set(now.probes.map(({ id }) => id)) : undefined;
-    const recordName = recordNameOf(holder);
-    const circuit = circuitName(holder);
-    if (!this.#isApplyingPeers) {
-      if (now.kind === "open") this.#peerBreakers.opened(recordName, circuit, now.untilUs, now.reopened);
-      const [[, first] = []] = probes ?? [];
-      if (old.kind === "half-open" && now.kind === "closed" && first !== undefined)
-        this.#peerBreakers.closed(recordName, circuit, first);
+  /**
+   * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
+   * fresh. For a denial that waits for the peers' permission to probe, their reply.
+   */
+  refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
+    if (denial?.isProbePending && "policy" in denial.blocker) {
+      const permission = this.#probes.permissionOf(denial.blocker);
+      if (permission?.kind === "requested") return permission.reply;
     }
-    for (const [permit, id] of probes ?? []) {
-      if (left?.has(permit)) continue;
-      probes?.delete(permit);
-      if (left !== undefined) this.#peerBreakers.probeReturned(recordName, circuit, id);
-    }
-    if (probes?.size === 0) this.#probes.delete(holder);
+    return this.isFresh(call) ? undefined : this.#refresh(call);
   }
 
-  /** Whether a half-open circuit may be probed. If not, a lease is requested; `probeReply` resolves with the reply. */
-  mayProbe(
-    holder: CircuitHolder,
-    nowUs: number,
-  ): true | { readonly untilUs: number; readonly probeReply: Promise<void> | undefined } {
-    const permission = this.#permissions.get(holder);
+  /** If there is no permission to probe, the peers are asked, and a change follows. */
+  mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean } {
+    const permission = this.#probes.permissionOf(circuit);
     if (permission?.kind === "granted") return true;
     if (permission?.kind === "refused" && permission.untilUs > nowUs)
-      return { untilUs: permission.untilUs, probeReply: undefined };
-    const probeReply = permission?.kind === "requested" ? permission.probeReply : this.#requestProbe(holder);
-    return { untilUs: nowUs + UNUSED_MS * 1000, probeReply };
+      return { untilUs: permission.untilUs, isPending: false };
+    if (permission?.kind !== "requested")
+      this.#probes.setPermission(circuit, { kind: "requested", reply: this.#requestProbe(circuit) });
+    return { untilUs: nowUs + UNUSED_MS * 1000, isPending: true };
   }
 
-  /** The permission is used: a probe is sent with it. */
-  probeSent(holder: CircuitHolder, permit: number): void {
-    const permission = this.#permissions.get(holder);
-    if (permission?.kind !== "granted") return;
-    permission.returnTimer.cancel();
-    this.#permissions.delete(holder);
-    const probes = this.#probes.get(holder) ?? new Map<number, string>();
-    probes.set(permit, permission.id);
-    this.#probes.set(holder, probes);
+  useProbe(circuit: CircuitHolder, permit: number): void {
+    this.#probes.use(circuit, permit);
   }
 
-  apply({ recordName, host, known }: PeerRecordChange): void {
-    this.#isApplyingPeers = true;
-    try {
-      const hostName = hostOfRecord(recordName);
-      const resolver = resolverOfRecord(recordName);
-      if (hostName !== undefined) this.#applyHost(hostName, host, known);
-      else if (resolver !== undefined) this.#applyCircuit(this.#deps.table.resolver(resolver), "", host, known);
-    } finally {
-      this.#isApplyingPeers = false;
+  /** Writes the changes that this process made itself, and returns the leases of probes that have ended. */
+  publish(changes: readonly BreakerChange[]): void {
+    for (const change of changes) {
+      const { origin, kind, blocker } = change;
+      if (kind === "circuit") this.#publishCircuit(change);
+      else if (origin !== "local" || kind === "policy") continue;
+      else if (kind === "cooldown") this.#publishCooldown(blocker.name, change);
+      else if (kind === "reset") this.#write(hostRecordName(blocker.name), clearBreakerRecord);
+      else this.#publishCooldownEnd(hostRecordName(blocker.name));
     }
+  }
+
+  /**
+   * Re-reads the records of the circuits and cooldowns that requests wait for, every POLL_MS. `wake` is called when it
+   * is to be called again.
+   */
+  poll(blockers: Iterable<Blocker>): void {
+    if (this.#pollTimer !== undefined) return;
+    this.#pollTimer = this.#time.setTimer(POLL_MS, () => {
+      this.#pollTimer = undefined;
+      this.#isPollDue = true;
+      this.#wake();
+      this.#isPollDue = false;
+    });
+    if (!this.#isPollDue || this.#isInRetryPause) return;
+    for (const name of new Set(Array.from(blockers, recordNameOf))) void this.#read(name);
+  }
+
+  takeChanges(): readonly PeerChange[] {
+    return this.#changes.splice(0);
+  }
+
+  /** Resolves when pending records are written. */
+  async close(): Promise<void> {
+    this.#pollTimer?.cancel();
+    await this.#records.flush();
+  }
+
+  get #isInRetryPause(): boolean {
+    return this.#isAway && this.#time.monotonicUs() < this.#retryUs;
+  }
+
+  #publishCircuit({ blocker: circuit, old, now, origin }: BreakerChange & { readonly kind: "circuit" }): void {
+    const name = circuitName(circuit);
+    if (origin === "local" && now.kind === "open") this.#publishOpen(circuit, now);
+    const probe = this.#probes.oldestOf(circuit);
+    if (origin === "local" && old.kind === "half-open" && now.kind === "closed" && probe !== undefined)
+      this.#write(recordNameOf(circuit), (record, nowUs) => closeCircuit(record, name, probe, nowUs));
+    for (const id of this.#probes.takeEnded(circuit, now)) this.#returnProbe(circuit, id);
+  }
+
+  #publishOpen(circuit: CircuitHolder, { untilUs, reopened }: Circuit & { readonly kind: "open" }): void {
+    const leftUs = untilUs - this.#time.monotonicUs();
+    this.#write(recordNameOf(circuit), (record, nowUs) =>
+      openCircuit(record, circuitName(circuit), { untilUs: nowUs + leftUs, reopened }, nowUs),
+    );
+  }
+
+  #publishCooldown(host: string, { untilUs, reason }: { readonly untilUs: number; readonly reason: OpenReason }): void {
+    const part = isOperatorReason(reason) ? "operatorCooldown" : "serverCooldown";
+    const leftUs = untilUs - this.#time.monotonicUs();
+    this.#write(hostRecordName(host), (record, nowUs) =>
+      setCooldown(record, part, { untilUs: nowUs + leftUs, reason }, nowUs),
+    );
+  }
+
+  #publishCooldownEnd(name: BreakerRecordName): void {
+    const { serial } = this.#records.known(name).serverCooldown;
+    this.#write(name, (record, nowUs) => endServerCooldown(record, serial, nowUs));
   }
 
   /**
    * Writes all open circuits and cooldowns again, because a store that was away has missed them or may have lost them.
    */
-  republish(): void {
-    const { table, time } = this.#deps;
-    const nowUs = time.monotonicUs();
+  #republish(): void {
+    const { table } = this.#breakers;
+    const nowUs = this.#time.monotonicUs();
     for (const host of table.hosts()) {
       const cooldown = host.cooldownAt(nowUs);
-      if (cooldown !== undefined) this.cooled(host, cooldown.untilUs, cooldown.reason);
+      if (cooldown !== undefined) this.#publishCooldown(host.name, cooldown);
     }
     for (const holder of table.circuits()) {
       const circuit = holder.at(nowUs);
-      if (circuit.kind === "open")
-        this.#peerBreakers.opened(recordNameOf(holder), circuitName(holder), circuit.untilUs, circuit.reopened);
+      if (circuit.kind === "open") this.#publishOpen(holder, circuit);
     }
   }
 
-  #requestProbe(holder: CircuitHolder): Promise<void> {
-    const id = this.#peerBreakers.newProbeId();
-    const { trialCalls } = holder.policy;
-    const probeReply = this.#peerBreakers
-      .requestProbe(recordNameOf(holder), circuitName(holder), { id, trialCalls, leaseUs: PROBE_LEASE_US })
-      .then(isGranted => {
-        const { time, unblocked } = this.#deps;
-        if (!isGranted) this.#permissions.set(holder, { kind: "refused", untilUs: time.monotonicUs() + REFUSED_US });
-        else this.#permissions.set(holder, { kind: "granted", id, returnTimer: this.#returnLater(holder, id) });
-        unblocked(holder);
-      });
-    this.#permissions.set(holder, { kind: "requested", id, probeReply });
-    return probeReply;
+  async #requestProbe(circuit: CircuitHolder): Promise<void> {
+    this.#probesRequested += 1;
+    const id = `${this.#ownProbes}${this.#probesRequested}`;
+    let isRefused = false;
+    // If the store is away, the probe may be sent.
+    await this.#write(recordNameOf(circuit), (record, nowUs) => {
+      const probe = { id, expiresUs: nowUs + PROBE_LEASE_US };
+      const next = leaseProbe(record, circuitName(circuit), probe, circuit.policy.trialCalls, nowUs);
+      isRefused = next === record;
+      return next;
+    });
+    this.#probes.setPermission(
+      circuit,
+      isRefused
+        ? { kind: "refused", untilUs: this.#time.monotonicUs() + REFUSED_US }
+        : { kind: "granted", id, returnTimer: this.#returnUnused(circuit, id) },
+    );
+    this.#report({ kind: "unblocked", blocker: circuit });
   }
 
-  #returnLater(holder: CircuitHolder, id: string): Timer {
-    return this.#deps.time.setTimer(UNUSED_MS, () => {
-      this.#permissions.delete(holder);
-      this.#peerBreakers.probeReturned(recordNameOf(holder), circuitName(holder), id);
+  #returnUnused(circuit: CircuitHolder, id: string): Timer {
+    return this.#time.setTimer(UNUSED_MS, () => {
+      this.#probes.setPermission(circuit, undefined);
+      this.#returnProbe(circuit, id);
     });
   }
 
-  #applyHost(name: string, host: BreakerRecord, known: BreakerRecord): void {
-    const { table, cooldownStarter, emitter, time, lastPermit, unblocked, reset } = this.#deps;
-    const nowUs = time.monotonicUs();
-    const local = table.find(name);
-    if (host.epoch !== known.epoch && local !== undefined) reset(local);
-    for (const part of ["serverCooldown", "operatorCooldown"] as const) {
-      const { serial, untilUs, reason } = host[part];
-      if (serial === known[part].serial) continue;
-      const current = local?.cooldownAt(nowUs);
-      if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_US) {
-        // Our own record, or nearly the same one of another process: the later deadline counts, without an event.
-        if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
-        continue;
-      }
-      if (untilUs > nowUs) {
-        const ms = Math.min((untilUs - nowUs) / 1000, part === "serverCooldown" ? longestMs(table, name) : Infinity);
-        cooldownStarter.start(table.host(name), ms, reason as OpenReason, lastPermit());
-      } else if (part === "serverCooldown" && local?.mayHaveCooldown && local.cooldowns.endRequested(nowUs)) {
-        emitter.cooldownEnded(name, "success");
-        unblocked(local);
-      }
-    }
-    for (const role of Object.keys(host.circuits)) {
-      if (!isRole(role) || (local?.circuits[role] === undefined && circuitRecordOf(host, role).isClosed)) continue;
-      this.#applyCircuit(table.circuit(table.host(name), role), role, host, known);
+  #returnProbe(circuit: CircuitHolder, id: string): void {
+    this.#write(recordNameOf(circuit), (record, nowUs) => returnProbeLease(record, circuitName(circuit), id, nowUs));
+  }
+
+  async #refresh(call: EntryRequest): Promise<void> {
+    await Promise.all(recordNamesOf(call).map(name => this.#read(name)));
+  }
+
+  #read(name: BreakerRecordName): Promise<void> {
+    const known = this.#reading.get(name);
+    if (known !== undefined) return known;
+    const reading = this.#reach(this.#records.read(name, this.#applyTo(name))).finally(() =>
+      this.#reading.delete(name),
+    );
+    this.#reading.set(name, reading);
+    return reading;
+  }
+
+  #write(name: BreakerRecordName, step: Parameters<PeerRecords<BreakerRecord>["write"]>[1]): Promise<void> {
+    return this.#reach(this.#records.write(name, step, this.#applyTo(name)));
+  }
+
+  #applyTo(name: BreakerRecordName): ApplyRecord<BreakerRecord> {
+    const names = { host: hostOfRecord(name), resolver: resolverOfRecord(name) };
+    return (stored, known) => {
+      const record = withoutProbes(stored, id => id.startsWith(this.#ownProbes));
+      this.#breakers.applyRecord({ ...names, record, known });
+    };
+  }
+
+  /** Never rejects: a failure of the store becomes a change. */
+  async #reach(access: Promise<void>): Promise<void> {
+    try {
+      await access;
+      this.#reached();
+    } catch (error) {
+      this.#failed(error as StoreError);
     }
   }
 
-  #applyCircuit(holder: CircuitHolder, name: string, host: BreakerRecord, known: BreakerRecord): void {
-    const circuit = circuitRecordOf(host, name);
-    if (circuit.serial === circuitRecordOf(known, name).serial) return;
-    const own = new Set(this.#probes.get(holder)?.values());
-    const permission = this.#permissions.get(holder);
-    if (permission !== undefined && permission.kind !== "refused") own.add(permission.id);
-    // `peerProbe` uses negative ids, which no local permit has.
-    const probes = circuit.probes.filter(({ id }) => !own.has(id)).map(peerProbe);
-    const nowUs = this.#deps.time.monotonicUs();
-    const current = holder.at(nowUs);
-    // Our own record: the same deadline, converted from the clock of the store.
-    if (current.kind === "open" && !circuit.isClosed && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
-    holder.adopt({ ...circuit, probes }, nowUs);
+  /** What the ids of our own probes start with. */
+  get #ownProbes(): string {
+    return `${this.#store.processId} `;
+  }
+
+  #failed(error: StoreError): void {
+    this.#retryUs = this.#time.monotonicUs() + RETRY_US;
+    if (this.#isAway) return;
+    this.#isAway = true;
+    this.#report({ kind: "store", shares: "breakers", away: { processes: 1, error } });
+  }
+
+  #reached(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#report({ kind: "store", shares: "breakers", away: undefined });
+    this.#republish();
+  }
+
+  #report(change: PeerChange): void {
+    this.#changes.push(change);
+    this.#wake();
   }
 }
 
-/** The longest cooldown by our policy. A stepped clock or another process's policy does not extend it (law B8). */
-function longestMs({ policies }: BreakerTable, host: string): number {
-  return Math.max(policies.retryAfterCapMs(host), policies.rollingWindow.cooldownMs);
+function recordNamesOf({ host, resolver }: EntryRequest): readonly BreakerRecordName[] {
+  return resolver === undefined ? [hostRecordName(host)] : [hostRecordName(host), resolverRecordName(resolver)];
 }
 
-export function recordNameOf({ name: { host = "", resolver } }: CircuitHolder): BreakerRecordName {
+function recordNameOf(blocker: Blocker): BreakerRecordName {
+  if ("circuits" in blocker) return hostRecordName(blocker.name);
+  const { host = "", resolver } = blocker.name;
   return resolver === undefined ? hostRecordName(host) : resolverRecordName(resolver);
 }
 
@@ -224,6 +315,11 @@ function circuitName({ name: { role } }: CircuitHolder): string {
   return role ?? "";
 }
 
-function peerProbe({ expiresUs }: { readonly expiresUs: number }, index: number): Probe {
-  return { id: -1 - index, expiresUs };
+/** The record without some of its probes: a process knows its own better than the store does. */
+function withoutProbes(record: BreakerRecord, isDropped: (id: string) => boolean): BreakerRecord {
+  const circuits = Object.entries(record.circuits).map(([name, circuit]) => [
+    name,
+    { ...circuit, probes: circuit.probes.filter(({ id }) => !isDropped(id)) },
+  ]);
+  return { ...record, circuits: Object.fromEntries(circuits) };
 }

@@ -1,3 +1,4 @@
+import type { Blocker } from "../breaker/breaker-change.ts";
 import type { StoreError } from "../errors.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 
@@ -13,5 +14,7 @@ export type PeerChange =
   | { readonly kind: "ready"; readonly roleBudget: RoleBudget }
   /** The store that shares limits or breakers is away; `away` is undefined when it is back. */
   | { readonly kind: "store"; readonly shares: "limits" | "breakers"; readonly away: StoreAway | undefined }
+  /** The peers have replied whether this process may probe: requests that wait for it are to be tried again. */
+  | { readonly kind: "unblocked"; readonly blocker: Blocker }
   /** Another process has stricter limits for this role budget, which apply to all. */
   | { readonly kind: "overruled"; readonly roleBudget: RoleBudget };

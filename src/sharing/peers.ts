@@ -1,4 +1,5 @@
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breaker-change.ts";
+import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -6,15 +7,15 @@ import type { WaitQueue } from "../limiter/wait-queue.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
+import { BreakerSync } from "./breaker-sync.ts";
 import type { PeerChange } from "./peer-change.ts";
-import { RecordFreshness } from "./record-freshness.ts";
 import { SlotLeases } from "./slot-leases.ts";
 import { UnitLeases } from "./unit-leases.ts";
 
 export interface PeersOptions {
   readonly store: Store | undefined;
   readonly breakerStore: Store | undefined;
-  readonly breakers: BreakerRegistry | undefined;
+  readonly breakers: Breakers | undefined;
   readonly time: Time;
   readonly random: () => number;
 }
@@ -26,7 +27,7 @@ export interface PeersOptions {
 export class Peers {
   readonly #unitLeases: UnitLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
-  readonly #freshness: RecordFreshness | undefined;
+  readonly #breakerSync: BreakerSync | undefined;
   /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
@@ -36,11 +37,11 @@ export class Peers {
       this.#slotLeases = new SlotLeases(store, time, wake);
     }
     if (breakerStore !== undefined && breakers !== undefined)
-      this.#freshness = new RecordFreshness(breakerStore, breakers, time, wake);
+      this.#breakerSync = new BreakerSync(breakerStore, breakers, time, wake);
   }
 
   takeChanges(): readonly PeerChange[] {
-    const changes = [...(this.#slotLeases?.takeChanges() ?? []), ...(this.#freshness?.takeChanges() ?? [])];
+    const changes = [...(this.#slotLeases?.takeChanges() ?? []), ...(this.#breakerSync?.takeChanges() ?? [])];
     if (this.#unitLeases === undefined) return changes;
     // If limits are shared, only the unit leases decide when their store is away and when it is back.
     for (const change of changes)
@@ -50,7 +51,7 @@ export class Peers {
 
   /** Whether leases and breaker records allow the request now. Does not ask the store. */
   isReady(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    return this.hasLeases(roleBudget, units, nowUs) && (this.#freshness?.isFresh(call) ?? true);
+    return this.hasLeases(roleBudget, units, nowUs) && (this.#breakerSync?.isFresh(call) ?? true);
   }
 
   /** Whether units and slots are leased for the request. Does not ask the store. */
@@ -63,7 +64,7 @@ export class Peers {
     const { roleBudget, units, call } = waiter;
     const wasRequesting = this.isRequesting(waiter);
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
-    const isFresh = this.#freshness?.ensureFresh(call, roleBudget) ?? true;
+    const isFresh = this.#breakerSync?.ensureFresh(call, roleBudget) ?? true;
     const hasSlots = this.#hasSlots(roleBudget) || this.#slotLeases?.ensure(roleBudget, queue.length) === true;
     const isReady = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
     if (!wasRequesting && this.isRequesting(waiter))
@@ -80,7 +81,7 @@ export class Peers {
     return (
       roleBudget.unitLease?.isRequesting === true ||
       this.#slotLeases?.isRequesting(roleBudget) === true ||
-      this.#freshness?.isRefreshing(roleBudget) === true
+      this.#breakerSync?.isRefreshing(roleBudget) === true
     );
   }
 
@@ -89,7 +90,7 @@ export class Peers {
    * fresh.
    */
   refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
-    return this.#freshness?.refreshBefore(call, denial);
+    return this.#breakerSync?.refreshBefore(call, denial);
   }
 
   /** Called for each new request: tries a store that is away again, if its retry time has come. */
@@ -97,9 +98,19 @@ export class Peers {
     this.#unitLeases?.retryStore(nowUs);
   }
 
+  /** Asked before a half-open circuit is probed; undefined if the breakers are not shared. */
+  get probes(): ProbePermissions | undefined {
+    return this.#breakerSync;
+  }
+
+  /** Called with every change of the breakers: those that this process made itself are written to the store. */
+  publish(changes: readonly BreakerChange[]): void {
+    this.#breakerSync?.publish(changes);
+  }
+
   /** Called with the circuits and cooldowns that requests wait for: their records are re-read regularly. */
-  poll(blockers: Iterable<Denial["blocker"]>): void {
-    this.#freshness?.poll(blockers);
+  poll(blockers: Iterable<Blocker>): void {
+    this.#breakerSync?.poll(blockers);
   }
 
   charged(roleBudget: RoleBudget, units: number): void {
@@ -120,7 +131,7 @@ export class Peers {
 
   /** Resolves when pending records are written and all leases are returned. */
   async close(): Promise<void> {
-    await this.#freshness?.close();
+    await this.#breakerSync?.close();
     await this.#slotLeases?.close();
     await this.#unitLeases?.close();
   }

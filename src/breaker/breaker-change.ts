@@ -1,0 +1,31 @@
+import type { Circuit } from "../core/breaker/circuit.ts";
+import type { OpenReason } from "../errors.ts";
+import type { CircuitHolder } from "./circuit-holder.ts";
+import type { HostBreaker } from "./host-breaker.ts";
+
+/** A host in cooldown, or a circuit: what a denied call waits for. */
+export type Blocker = HostBreaker | CircuitHolder;
+
+/**
+ * What caused a change: a call or an operator of this process, a record of the peers, or the end of a timeout. Only
+ * local changes are published to the peers. A timeout unblocks no waiting call: each has its own timer.
+ */
+export type ChangeOrigin = "local" | "peer" | "timeout";
+
+/** A change that may matter to waiting calls and to the peers. */
+export type BreakerChange = { readonly origin: ChangeOrigin } & (
+  | { readonly kind: "circuit"; readonly blocker: CircuitHolder; readonly old: Circuit; readonly now: Circuit }
+  | { readonly kind: "cooldown"; readonly blocker: HostBreaker; readonly untilUs: number; readonly reason: OpenReason }
+  | { readonly kind: "cooldown-ended"; readonly blocker: HostBreaker }
+  | { readonly kind: "reset"; readonly blocker: HostBreaker }
+  /** A new policy may admit more trial calls. */
+  | { readonly kind: "policy"; readonly blocker: CircuitHolder }
+);
+
+/** The permissions of the peers to probe a half-open circuit: all processes share `trial_calls` (law B2). */
+export interface ProbePermissions {
+  /** True, or until when the probe is denied. While the peers are being asked, `isPending` is true. */
+  mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean };
+  /** The permission is used by the call with this permit. */
+  useProbe(circuit: CircuitHolder, permit: number): void;
+}

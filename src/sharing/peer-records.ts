@@ -1,0 +1,162 @@
+import { EvictingMap } from "../core/evicting-map.ts";
+import { shiftInstants } from "../stores/records.ts";
+import type { RecordStore } from "../stores/store.ts";
+import type { Time } from "../time/time.ts";
+
+/** A kind of record that processes share. */
+export interface RecordKind<Value> {
+  /** What a process knows of a record before it was ever written. */
+  readonly empty: Value;
+  /** Until when the store keeps a record, on the same clock as its instants. */
+  readonly expiryUs: (record: Value, nowUs: number) => number;
+}
+
+/**
+ * Receives a record as it is in the store, and as this process knew it before. All instants are in the clock of this
+ * process. Called at the moment from which the record is fresh, so that no decision falls between the two.
+ */
+export type ApplyRecord<Value> = (record: Value, known: Value) => void;
+
+/** A record is read again before a request if it is older than this. */
+const FRESH_US = 25_000;
+/** With a slow store a record is fresh for this many round trips, so that requests do not wait for a read each time. */
+const FRESH_ROUND_TRIPS = 2;
+/** Upper bound of the round trip in that calculation, so that one very late reply does not keep records for long. */
+const ROUND_TRIP_US_MAX = 200_000;
+/** Records that are cached even if they could be evicted: an evicted one costs a read of the store. */
+const MIN_CACHED = 1024;
+
+interface CachedRecord<Value> {
+  record: Value;
+  readUs: number;
+  pendingReads: number;
+  pendingWrites: number;
+  /** Ends with the last write so far, also if it failed. */
+  writing: Promise<unknown>;
+}
+
+/**
+ * Records in the shared store, as this process has last read them. Processes do not notify each other: each writes a
+ * change at once, and reads a record before it relies on it, unless it has read it a moment ago.
+ */
+export class PeerRecords<Value> {
+  readonly #store: RecordStore;
+  readonly #time: Time;
+  readonly #kind: RecordKind<Value>;
+  readonly #cache: EvictingMap<CachedRecord<Value>>;
+  readonly #pending = new Set<Promise<unknown>>();
+  /** Duration of the last read. */
+  #roundTripUs = 0;
+
+  constructor(store: RecordStore, time: Time, kind: RecordKind<Value>) {
+    this.#store = store;
+    this.#time = time;
+    this.#kind = kind;
+    this.#cache = new EvictingMap(
+      ({ readUs, pendingReads, record }) =>
+        pendingReads === 0 && !this.#isFresh(readUs) && kind.expiryUs(record, 0) < time.monotonicUs(),
+      MIN_CACHED,
+    );
+  }
+
+  /** Whether the record was read a moment ago. */
+  isFresh(name: string): boolean {
+    const cached = this.#cache.get(name);
+    return cached !== undefined && this.#isFresh(cached.readUs);
+  }
+
+  /** The record as this process has last read it. */
+  known(name: string): Value {
+    return this.#cached(name).record;
+  }
+
+  /**
+   * Reads a record. It is not applied if there is none, or if writes of this process are pending: their result will be.
+   */
+  async read(name: string, apply?: ApplyRecord<Value>): Promise<void> {
+    const cached = this.#cached(name);
+    const startedUs = this.#time.monotonicUs();
+    cached.pendingReads += 1;
+    try {
+      // Read after our own pending writes, so that a process never applies its own stale record.
+      await cached.writing;
+      const { record, nowUs } = await this.#store.read<Value>(name);
+      this.#roundTripUs = Math.min(ROUND_TRIP_US_MAX, this.#time.monotonicUs() - startedUs);
+      this.#keep(cached, record, nowUs, apply);
+    } finally {
+      cached.pendingReads -= 1;
+    }
+  }
+
+  /** Changes a record. Writes of one record run one after the other. The result is applied as by `read`. */
+  write(name: string, step: (record: Value, nowUs: number) => Value, apply?: ApplyRecord<Value>): Promise<void> {
+    const cached = this.#cached(name);
+    const writing = this.#writeAfter(cached.writing, name, cached, step, apply);
+    const ended: Promise<unknown> = writing.catch(() => undefined).then(() => this.#pending.delete(ended));
+    cached.writing = ended;
+    this.#pending.add(ended);
+    return writing;
+  }
+
+  /** Resolves when all pending writes have ended, also if they failed. */
+  async flush(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  async #writeAfter(
+    previous: Promise<unknown>,
+    name: string,
+    cached: CachedRecord<Value>,
+    step: (record: Value, nowUs: number) => Value,
+    apply: ApplyRecord<Value> | undefined,
+  ): Promise<void> {
+    const { empty, expiryUs } = this.#kind;
+    cached.pendingWrites += 1;
+    await previous;
+    const changed = await this.#store
+      .change<Value, { readonly next: Value; readonly nowUs: number }>(name, ({ record = empty, nowUs }) => {
+        const next = step(record, nowUs);
+        const result = { next, nowUs };
+        return next === record ? { result } : { record: { next, keepUntilUs: expiryUs(next, nowUs) }, result };
+      })
+      .finally(() => {
+        cached.pendingWrites -= 1;
+      });
+    this.#keep(cached, changed.next === empty ? undefined : changed.next, changed.nowUs, apply);
+  }
+
+  #keep(
+    cached: CachedRecord<Value>,
+    record: Value | undefined,
+    storeUs: number,
+    apply: ApplyRecord<Value> | undefined,
+  ): void {
+    // The record does not contain our pending writes yet. The result of the last write will.
+    if (cached.pendingWrites > 0) return;
+    cached.readUs = this.#time.monotonicUs();
+    // No record: nothing was ever written, or the store has lost it. What this process knows stays.
+    if (record === undefined) return;
+    const known = cached.record;
+    // From the clock of the store to that of this process.
+    cached.record = shiftInstants(record, cached.readUs - storeUs);
+    apply?.(cached.record, known);
+  }
+
+  #cached(name: string): CachedRecord<Value> {
+    const cached = this.#cache.get(name);
+    if (cached !== undefined) return cached;
+    const made: CachedRecord<Value> = {
+      record: this.#kind.empty,
+      readUs: Number.NEGATIVE_INFINITY,
+      pendingReads: 0,
+      pendingWrites: 0,
+      writing: Promise.resolve(),
+    };
+    this.#cache.add(name, made);
+    return made;
+  }
+
+  #isFresh(readUs: number): boolean {
+    return this.#time.monotonicUs() - readUs < Math.max(FRESH_US, FRESH_ROUND_TRIPS * this.#roundTripUs);
+  }
+}
