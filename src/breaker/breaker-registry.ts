@@ -10,10 +10,10 @@ import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
 import { type AllowRequest, Breakers } from "./breakers.ts";
+import { operatorReason } from "./cooldowns.ts";
 import type { BreakerDenial } from "./denial.ts";
 import { HostBreaker } from "./host-breaker.ts";
 import { type HostStatus, hostStatusOf } from "./host-status.ts";
-import { operatorReason } from "./operator-reason.ts";
 import type { BreakerPermit } from "./permit.ts";
 import { linkBreakers } from "./registry-breakers.ts";
 

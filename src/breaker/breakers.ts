@@ -10,7 +10,7 @@ import { stateName } from "./breaker-events.ts";
 import { BreakerTable } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import { CooldownStarter } from "./cooldown-starter.ts";
+import { CooldownStarter } from "./cooldowns.ts";
 import { type Denial, denialOf, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";

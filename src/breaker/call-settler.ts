@@ -4,7 +4,7 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import type { CooldownStarter } from "./cooldown-starter.ts";
+import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall, PassedCircuit, PermitOwner } from "./permit.ts";
 

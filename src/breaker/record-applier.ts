@@ -5,7 +5,7 @@ import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import type { CooldownStarter } from "./cooldown-starter.ts";
+import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** Deadlines that differ by less than this are the same one, converted between two clocks. */

@@ -14,7 +14,6 @@ import type { Refusal } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
-import { unitsOf } from "../limiter/weight.ts";
 import type { Listener } from "../listeners.ts";
 import type { LimitPolicies } from "../policy/limits.ts";
 import type { Role } from "../policy/roles.ts";
@@ -84,7 +83,7 @@ export class Gate {
   /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
   tryEnter(request: EntryRequest): Grant | undefined {
     const roleBudget = this.#roleBudgets.of(request);
-    const units = unitsOf(request, roleBudget);
+    const units = roleBudget.unitsOf(request);
     const nowUs = this.#time.monotonicUs();
     if (!this.#admission.isFree(request, roleBudget, units, nowUs)) {
       this.#admission.recordRefusal(roleBudget, units);
@@ -101,7 +100,7 @@ export class Gate {
    */
   check(request: EntryRequest): Refusal | undefined {
     const roleBudget = this.#roleBudgets.of(request);
-    const units = unitsOf(request, roleBudget);
+    const units = roleBudget.unitsOf(request);
     const nowUs = this.#time.monotonicUs();
     if (!this.#admission.isFree(request, roleBudget, units, nowUs)) {
       const readyUs = estimatedUs(this.#queues.of(units), roleBudget, units, 0, nowUs);
@@ -119,7 +118,7 @@ export class Gate {
     checkBounds(request);
     request.signal?.throwIfAborted();
     const roleBudget = this.#roleBudgets.of(request);
-    const units = unitsOf(request, roleBudget);
+    const units = roleBudget.unitsOf(request);
     const nowUs = this.#time.monotonicUs();
     this.#peers?.retryStore(nowUs);
     const isFree = this.#admission.isFree(request, roleBudget, units, nowUs);

@@ -8,7 +8,6 @@ import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
-import { checkWeight } from "../limiter/weight.ts";
 import type { LimitPolicies } from "../policy/limits.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
@@ -176,7 +175,7 @@ export class WaitingRequests {
   #rejoin(waiter: Waiter): void {
     try {
       waiter.roleBudget = this.#deps.roleBudgets.of(waiter.call);
-      if (waiter.units > 0) checkWeight(waiter.units, waiter.roleBudget);
+      if (waiter.units > 0) waiter.roleBudget.checkWeight(waiter.units);
     } catch (error) {
       // The new limits can never grant its weight, or have no such service: it would wait for ever.
       if (!(error instanceof RangeError)) throw error;

@@ -1,5 +1,5 @@
+import { operatorReason } from "../breaker/cooldowns.ts";
 import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status.ts";
-import { operatorReason } from "../breaker/operator-reason.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,

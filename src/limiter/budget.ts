@@ -29,6 +29,11 @@ export class Budget {
     this.above = above;
   }
 
+  /** The key of this budget in a shared store, which processes of all versions must agree on. */
+  get storeKey(): string {
+    return `total ${this.name}`;
+  }
+
   get windows(): readonly Window[] {
     return this.pace === undefined ? this.policy.windows : this.pace.windows;
   }

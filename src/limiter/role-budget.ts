@@ -3,8 +3,28 @@ import type { Constraint } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import { Budget } from "./budget.ts";
+import type { EntryRequest } from "./entry-request.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
-import type { UnitLease } from "./unit-lease.ts";
+
+/** The units that a role budget has leased from the shared store. */
+export class UnitLease {
+  /** Leased and not yet part of a grant. */
+  unusedUnits = 0;
+  /** Leased and neither written nor returned: the unused units, and those of grants. */
+  leasedUnits = 0;
+  leasedUs = 0;
+  isRequesting = false;
+  /** The store has no units for this budget before this instant. */
+  notBeforeUs = 0;
+  /** Store keys of the budgets that the units were leased from. */
+  keys: readonly string[] = [];
+  /** True once `limit_overruled` was emitted for a stricter policy of another process. */
+  isOverruled = false;
+
+  get isIdle(): boolean {
+    return this.leasedUnits === 0 && !this.isRequesting;
+  }
+}
 
 /** The budget of one role at one host or group, the first that a request is charged to. */
 export class RoleBudget extends Budget {
@@ -82,5 +102,43 @@ export class RoleBudget extends Budget {
     this.learned = undefined;
     this.hasUnchangedRates = true;
     super.reload(configured, aimd);
+  }
+
+  override get storeKey(): string {
+    return `lane ${this.name} ${this.role}`;
+  }
+
+  /** Whether any budget that applies has windows. */
+  get isLimited(): boolean {
+    for (let at: Budget | undefined = this; at; at = at.above) if (at.windows.length > 0) return true;
+    return false;
+  }
+
+  /** Units that a request uses of every window: its weight, or 0 for a HEAD that is not counted (law L7). */
+  unitsOf({ method, weight = 1 }: EntryRequest): number {
+    if (method !== undefined && !this.policy.countsHead && method.toUpperCase() === "HEAD") return 0;
+    if (weight !== 1) this.checkWeight(weight);
+    return weight;
+  }
+
+  /** Throws a RangeError for a weight that no window could ever grant, which would wait for ever (law L6). */
+  checkWeight(weight: number): void {
+    if (!Number.isSafeInteger(weight) || weight < 1)
+      throw new RangeError(`weight must be an integer of at least 1, got ${weight}`);
+    const error = this.impossibleWeight(weight);
+    if (error !== undefined) throw error;
+  }
+
+  /** The error for a weight that is larger than the limit of a window that applies; undefined if there is none. */
+  impossibleWeight(weight: number): RangeError | undefined {
+    for (let at: Budget | undefined = this; at; at = at.above) {
+      for (const [index, { limit }] of at.windows.entries()) {
+        if (weight > limit)
+          return new RangeError(
+            `weight ${weight} is larger than the rate limit ${at.policy.labels[index]} of ${at.name}: no window can grant it`,
+          );
+      }
+    }
+    return undefined;
   }
 }

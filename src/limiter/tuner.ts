@@ -7,7 +7,6 @@ import { Pace, type PaceChange } from "./pace.ts";
 import type { Queues } from "./queues.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { RoleBudgets } from "./role-budgets.ts";
-import { impossibleWeight } from "./weight.ts";
 
 /**
  * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
@@ -88,7 +87,7 @@ export class Tuner {
   #refuseImpossible(roleBudget: RoleBudget): void {
     const { counted } = this.#queues;
     for (const waiter of counted.queueOf(roleBudget)?.all() ?? []) {
-      const error = impossibleWeight(waiter.units, roleBudget);
+      const error = roleBudget.impossibleWeight(waiter.units);
       if (error === undefined) continue;
       counted.leave(waiter);
       waiter.refused(error);

@@ -1,8 +1,8 @@
 import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
+import { isOperatorReason } from "../breaker/cooldowns.ts";
 import type { Denial } from "../breaker/denial.ts";
-import { isOperatorReason } from "../breaker/operator-reason.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,

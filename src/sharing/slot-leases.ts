@@ -4,7 +4,6 @@ import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { budgetKey } from "./budget-claims.ts";
 import type { PeerChange } from "./peer-change.ts";
 
 /** The store does not notify: a process that wants a slot asks again after this. */
@@ -157,7 +156,7 @@ export class SlotLeases {
   #update(budget: Budget, holds: number, wanted: number): Promise<number> {
     const { processId } = this.#store;
     const limit = budget.policy.maxConcurrent;
-    return this.#store.change<SharedSlots, number>(`slots ${budgetKey(budget)}`, ({ record = {}, nowUs }) => {
+    return this.#store.change<SharedSlots, number>(`slots ${budget.storeKey}`, ({ record = {}, nowUs }) => {
       const { slots, given } = leaseSlots(record, processId, { holds, wanted, limit }, nowUs, LEASE_MS * 1000);
       return { record: { next: slots, keepUntilUs: slotsExpiryUs(slots, nowUs) + 1000 }, result: given };
     });

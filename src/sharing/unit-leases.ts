@@ -1,10 +1,9 @@
 import { backoffMs } from "../core/breaker/backoff.ts";
 import type { StoreError } from "../errors.ts";
-import type { RoleBudget } from "../limiter/role-budget.ts";
-import { UnitLease } from "../limiter/unit-lease.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
+import type { Budget } from "../limiter/budget.ts";
+import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { claimsOf, isLimited } from "./budget-claims.ts";
 import type { PeerChange } from "./peer-change.ts";
 
 /** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
@@ -44,7 +43,7 @@ export class UnitLeases {
 
   /** Whether enough units are leased to send `units` now. Does not ask the store. */
   has(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    if (units === 0 || this.#isAway || !isLimited(roleBudget)) return true;
+    if (units === 0 || this.#isAway || !roleBudget.isLimited) return true;
     const { unitLease } = roleBudget;
     return unitLease !== undefined && unitLease.unusedUnits >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
   }
@@ -239,4 +238,20 @@ export class UnitLeases {
       this.#scheduleExchange();
     });
   }
+}
+
+/** Store keys and limits of the budgets that apply. Budgets without windows are not shared. */
+function claimsOf(roleBudget: RoleBudget): readonly StoreClaim[] {
+  const claims: StoreClaim[] = [];
+  for (let at: Budget | undefined = roleBudget; at; at = at.above) {
+    const { storeKey: key, windows, policy, spacingUs } = at;
+    if (windows.length === 0) continue;
+    const claimed = windows.map(({ limit, spanUs }, index) => ({
+      limit,
+      spanUs,
+      windowUs: policy.rates[index]?.windowUs ?? spanUs,
+    }));
+    claims.push({ key, windows: claimed, spacingUs });
+  }
+  return claims;
 }
