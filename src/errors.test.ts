@@ -72,7 +72,7 @@ test("a breaker refusal names the reason and the time until the next call", () =
   );
   assert.equal(
     message({ isTrialRunning: true }),
-    "circuit half-open for api.crossref.org (metadata): a trial call is running, its lease ends in 45 s",
+    "circuit half-open for api.crossref.org (metadata): all trial calls are in flight, the next one may start in 45 s at the latest",
   );
   assert.equal(
     message({ reason: "retry-after" }),
@@ -93,13 +93,13 @@ test("a busy error names the concurrency limit and the option that bounds the wa
   const constraint = { kind: "concurrency", owner: "api.crossref.org", limit: "max_concurrent 3" } as const;
   assert.equal(
     new BusyError({ ...details, constraint, maxWaitMs: 0 }).message,
-    "no free slot for api.crossref.org (metadata): max_concurrent 3 of api.crossref.org is in use, " +
-      "and this call waits at most 0 ms (maxWaitMs)",
+    "no free slot for api.crossref.org (metadata): max_concurrent 3 of api.crossref.org reached, " +
+      "but this call waits at most 0 ms (maxWaitMs)",
   );
   const global = { kind: "concurrency", owner: "global", limit: "max_inflight 500" } as const;
   assert.match(
     new BusyError({ ...details, constraint: global, maxWaitMs: 0 }).message,
-    /: max_inflight 500 of the process is in use, /,
+    /: max_inflight 500 of the process reached, /,
   );
 });
 
@@ -180,14 +180,14 @@ test("a private address error names the host, the address and the options that a
   assert.equal(
     error.message,
     "internal.example resolves to 10.0.0.7, a private address; " +
-      "allow it with network.allowPrivate, or map it with connectTo",
+      "allow it with network.allowPrivate (--allow-private), or map the host with network.connectTo (--connect-to)",
   );
 });
 
 test("a private address error for an address in the URL does not mention name resolution", () => {
   assert.equal(
     new PrivateAddressError({ host: "10.0.0.7", address: "10.0.0.7" }).message,
-    "10.0.0.7 is a private address; allow it with network.allowPrivate, or map it with connectTo",
+    "10.0.0.7 is a private address; allow it with network.allowPrivate (--allow-private), or map the host with network.connectTo (--connect-to)",
   );
 });
 
@@ -221,8 +221,8 @@ test("a call whose bound ends while it waits for a slot gets an error that names
   const refused = assert.rejects(async () => gate.enter({ ...request, maxWaitMs: 300 }), {
     name: "BusyError",
     message:
-      "no free slot for api.example.org (metadata): max_concurrent 1 of api.example.org is in use, " +
-      "and this call waits at most 300 ms (maxWaitMs)",
+      "no free slot for api.example.org (metadata): max_concurrent 1 of api.example.org reached, " +
+      "but this call waits at most 300 ms (maxWaitMs)",
   });
   await time.advance(500);
   await refused;

@@ -159,7 +159,7 @@ export class BusyError extends RejectedError {
   constructor(details: RejectionDetails & WaitBound) {
     const { host, role, constraint } = details;
     super(
-      `no free slot for ${host} (${role}): ${describeConstraint(constraint)} is in use, and ${describeBound(details)}`,
+      `no free slot for ${host} (${role}): ${describeConstraint(constraint)} reached, but ${describeBound(details)}`,
       details,
     );
   }
@@ -197,7 +197,8 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
   const { host, reason, cooldownRemainingMs, failMax, isTrialRunning } = details;
   const subject = subjectOf(details);
   const left = formatWait(cooldownRemainingMs);
-  if (isTrialRunning) return `circuit half-open for ${subject}: a trial call is running, its lease ends in ${left}`;
+  if (isTrialRunning)
+    return `circuit half-open for ${subject}: all trial calls are in flight, the next one may start in ${left} at the latest`;
   if (reason === "failures") {
     const failures = failMax === 1 ? "1 failure" : `${failMax ?? "too many"} consecutive failures`;
     return `circuit open for ${subject}: ${failures}, next trial in ${left}`;
@@ -260,7 +261,7 @@ export class PrivateAddressError extends DocstokgError {
     const { host, address } = details;
     super(
       `${host === address ? `${host} is` : `${host} resolves to ${address},`} a private address; ` +
-        "allow it with network.allowPrivate, or map it with connectTo",
+        "allow it with network.allowPrivate (--allow-private), or map the host with network.connectTo (--connect-to)",
     );
     this.host = host;
     this.address = address;
@@ -288,7 +289,7 @@ export class DeadlineExceededError extends DocstokgError {
     const { host, role, deadlineMs, attempts, waitedMs } = details;
     super(
       `deadline of ${deadlineMs} ms (deadlineMs) exceeded for ${host} (${role}): ` +
-        `${attempts} attempt${attempts === 1 ? "" : "s"}, ${Math.round(waitedMs)} ms of it queued`,
+        `${attempts} attempt${attempts === 1 ? "" : "s"}, ${Math.round(waitedMs)} ms spent in the queue`,
     );
     this.host = host;
     this.role = role;
@@ -296,7 +297,7 @@ export class DeadlineExceededError extends DocstokgError {
   }
 }
 
-/** The caller stopped reading a response body, and its connection slot was needed for another request. */
+/** The caller did not read a response body for the hub's `unreadBodyMs`: the request was aborted and its slot released. */
 export class BodyUnreadError extends DocstokgError {
   override readonly name = "BodyUnreadError";
   readonly code = "DOCSTOKG_BODY_UNREAD";
@@ -305,10 +306,10 @@ export class BodyUnreadError extends DocstokgError {
   /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
 
-  constructor({ host, role }: { readonly host: string; readonly role: string }) {
+  constructor({ host, role, unreadMs }: { readonly host: string; readonly role: string; readonly unreadMs: number }) {
     super(
-      `the response body of ${host} (${role}) was not read, and it held a slot and a connection: ` +
-        "read it to the end, or call body.cancel() (fetch) or body.dump() (request)",
+      `response body of ${host} (${role}) not read for ${formatWait(unreadMs)} (unreadBodyMs): request aborted, slot ` +
+        "released; read every body to the end, or call body.cancel() (fetch) or body.dump() (request)",
     );
     this.host = host;
     this.role = role;
@@ -321,7 +322,7 @@ export class RedirectError extends DocstokgError {
   readonly code = "DOCSTOKG_REDIRECT";
 }
 
-/** The hub was closed with `hub.close()`. */
+/** The hub was closed with `hub.close()` or `hub.destroy()`. */
 export class HubClosedError extends DocstokgError {
   override readonly name = "HubClosedError";
   readonly code = "DOCSTOKG_CLOSED";

@@ -35,6 +35,11 @@ export class Listeners<Event> {
   #warn(listener: Listener<Event>, error: unknown): void {
     if (this.#broken.has(listener)) return;
     this.#broken.add(listener);
-    process.emitWarning(error instanceof Error ? error : String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    const detail = error instanceof Error && error.stack !== undefined ? { detail: error.stack } : {};
+    process.emitWarning(`an event listener failed: ${message}; its further errors are not reported`, {
+      type: "DocstokgWarning",
+      ...detail,
+    });
   }
 }

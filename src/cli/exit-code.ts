@@ -1,11 +1,11 @@
 /** The exit codes of both programs. */
 export const ExitCode = {
   ok: 0,
-  /** Some of the work failed; what succeeded is kept. */
+  /** Some of the work failed; the results of the rest are kept. */
   partial: 1,
   /** A usage or configuration error; nothing was done. */
   usage: 2,
-  /** Ctrl-C or SIGTERM: 128 and the number of SIGINT, as shells report it. */
+  /** Ctrl-C or SIGTERM. 130 is 128 + 2, the code that shells report for SIGINT. */
   interrupted: 130,
 } as const;
 

@@ -42,7 +42,7 @@ export const ontofetch: Program = {
     },
     {
       name: "rl",
-      summary: "rate limits of services",
+      summary: "print the rate limits of services and recent waits (rl doctor)",
       load: async () => (await import("./ontofetch/rl.ts")).rl,
     },
     {

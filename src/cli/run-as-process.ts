@@ -3,7 +3,7 @@ import { type Io, type Program, runProgram } from "./program.ts";
 
 const INTERRUPT_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** Runs a program with the streams, signals and arguments of this process, and sets its exit code. */
+/** Runs a program with the streams, signals and arguments of `process`, and sets the exit code of `process`. */
 export async function runAsProcess(program: Program, process: NodeJS.Process): Promise<void> {
   const outputClosed = new AbortController();
   let hasOutputFailed = false;

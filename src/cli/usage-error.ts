@@ -9,7 +9,7 @@ export function usageError(where: string, message: string, options: ErrorOptions
 export function wholeNumberProblem(value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): string | undefined {
   const number = Number(value);
   if (Number.isSafeInteger(number) && number >= min && number <= max && String(value).trim() !== "") return undefined;
-  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `from ${min} to ${max}`;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
   return `${JSON.stringify(value)} is not a whole number ${range}`;
 }
 

@@ -87,5 +87,5 @@ export function checkCall({ deadlineMs, maxWaitMs, maxRedirections }: CallOption
   if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
     throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
   if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
-    throw new RangeError(`maxRedirections must be a whole number from 0, not ${String(maxRedirections)}`);
+    throw new RangeError(`maxRedirections must be a whole number of at least 0, not ${String(maxRedirections)}`);
 }

@@ -146,7 +146,7 @@ test("a deadline ends a call in the queue, before the response, and within the b
   for (const { reason } of (await failures) as PromiseRejectedResult[])
     assert.ok(reason instanceof DeadlineExceededError);
   const [, , { reason }] = (await failures) as [unknown, unknown, PromiseRejectedResult];
-  assert.match(reason.message, /500 ms of it queued/);
+  assert.match(reason.message, /500 ms spent in the queue/);
   await until(() => hub.snapshot().inFlight === 0);
   // A request that got its slot last was aborted over a new connection, and counts as being written for 5 s.
   await time.advance(5000);

@@ -35,7 +35,9 @@ test("every unknown option of createHub is listed in one error, each with the op
 });
 
 test("a known option with an invalid value is an error", () => {
-  assert.deepEqual(problems({ telemetry: () => undefined }), ["telemetry: expected a list of functions"]);
+  assert.deepEqual(problems({ telemetry: () => undefined }), [
+    "telemetry: expected a list of functions, found function",
+  ]);
   assert.deepEqual(problems({ unreadBodyMs: "60" }), ['unreadBodyMs: expected a number above 0, found "60"']);
   assert.deepEqual(problems({ dispatcher: {} }), ["dispatcher: expected an undici Dispatcher, found object"]);
   assert.deepEqual(problems({ retry: true }), ["retry: expected an object, found true"]);

@@ -93,7 +93,10 @@ export function checkHubOptions(options: HubOptions): void {
   const { telemetry, unreadBodyMs, dispatcher, network } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
   if (telemetry !== undefined && !(Array.isArray(telemetry) && telemetry.every(one => typeof one === "function")))
-    add("telemetry", "expected a list of functions");
+    add(
+      "telemetry",
+      `expected a list of functions, found ${Array.isArray(telemetry) ? "a list with another value" : typeof telemetry}`,
+    );
   if (unreadBodyMs !== undefined && !(typeof unreadBodyMs === "number" && unreadBodyMs > 0))
     add("unreadBodyMs", `expected a number above 0, found ${JSON.stringify(unreadBodyMs)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")

@@ -104,7 +104,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     connections: () => connections,
     unreadBodies: new UnreadBodies(time, unreadBodyMs),
     deferredStamps,
-    onUnreadBody: request => telemetry.emitUnreadBody(request, unreadBodyMs),
+    onUnreadBody: (request, unreadMs) => telemetry.emitUnreadBody(request, unreadMs),
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 

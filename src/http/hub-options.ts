@@ -28,7 +28,7 @@ export interface PolicyOptions {
 
 /** When a failed request is sent again. */
 export interface RetryOptions {
-  /** Attempts in all, the first one included: a whole number from 1. @default 4 */
+  /** Attempts in all, the first one included: a whole number of at least 1. @default 4 */
   readonly attempts?: number | undefined;
   /** The longest delay before the second attempt, in ms, from 0. It doubles for each further attempt. @default 500 */
   readonly baseMs?: number | undefined;

@@ -109,7 +109,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       role,
       rates: ["text", "rates in force, such as `10/SECOND+5000/HOUR`"],
       weight: ["number", "units used; 0 for a HEAD that the rate limit does not count"],
-      mode: ["text", "`block` when the call may wait, `fail` when it may not (maxWaitMs 0)"],
+      mode: ["text", "`fail` for a call that never waits (maxWaitMs 0), and for a refusal on arrival; else `block`"],
       blocked_ms: ["number", "time in the queue, in ms"],
       outcome: ["text", "`granted`, `refused` or `aborted`"],
     },

@@ -21,7 +21,7 @@ const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
   "assertion auth code cookies credential credentials key mail pass session sid sig ticket verifier".split(" "),
 );
 
-/** The text without credentials, keys and mail addresses. */
+/** The text without user names and passwords in URLs, and without the values of names that `isPrivateName` accepts. */
 export function redactedText(text: string): string {
   if (!SUSPICIOUS.test(text)) return text;
   return withoutNamedSecrets(text.replace(USER_INFO, "//…@")).replace(SCHEME, "$1 …");

@@ -49,7 +49,7 @@ test("init writes a valid file and never overwrites one", async t => {
   const before = await readFile(sources, "utf8");
   const refused = await run("init");
   assert.equal(refused.exitCode, 2);
-  assert.match(refused.stderr, /already exists, not overwritten/);
+  assert.match(refused.stderr, /already exists and was not overwritten; choose another file with --sources/);
   assert.equal(await readFile(sources, "utf8"), before);
 
   const other = join(folder, "other.yaml");
@@ -71,11 +71,11 @@ test("plan, pull, show and validate print tables, and JSON with --json", async t
 
   assert.deepEqual(await run("pull"), {
     exitCode: 0,
-    stdout: "x: fetched, version 2026-11-01, 80 B of obo\n",
+    stdout: "x: fetched, version 2026-11-01, obo, 80 B\n",
     stderr: "",
   });
-  assert.equal((await run("pull")).stdout, "x: unchanged, version 2026-11-01, 80 B of obo\n");
-  assert.equal((await run("pull --frozen")).stdout, "x: already stored, as locked, version 2026-11-01, 80 B of obo\n");
+  assert.equal((await run("pull")).stdout, "x: unchanged, version 2026-11-01, obo, 80 B\n");
+  assert.equal((await run("pull --frozen")).stdout, "x: already stored, as locked, version 2026-11-01, obo, 80 B\n");
   assert.deepEqual(JSON.parse((await run("plan diff --exit-code --json")).stdout).changes, [
     { id: "x", change: "same", fields: [] },
   ]);
@@ -142,6 +142,11 @@ test("prune keeps the newest versions and those in the lockfile", async t => {
   await writeFile(join(folder, "ontologies.lock.json"), locked);
   assert.equal((await run("prune --keep nothing")).exitCode, 2);
   assert.equal((await run("prune")).exitCode, 2);
+  assert.deepEqual(await run("prune --keep 2 z"), {
+    exitCode: 2,
+    stdout: "",
+    stderr: 'ontofetch: <id>: no version of "z" in the store; valid: x\n',
+  });
   assert.match(
     (await run("prune --keep 2 --dry-run")).stdout,
     /^x 2026-11-02: would be removed, 80 B\n1 version, 80 B\n$/,
@@ -172,7 +177,7 @@ test("doctor reports what is missing and prints no secret", async t => {
   );
   const without = await run("doctor");
   assert.equal(without.exitCode, 1);
-  assert.match(without.stdout, /^key +problem +bioportal needs an API key: set BIOPORTAL_API_KEY$/m);
+  assert.match(without.stdout, /^API key +problem +bioportal needs an API key: set BIOPORTAL_API_KEY$/m);
   const keyed = await run("doctor --json", { BIOPORTAL_API_KEY: "0123-secret" });
   assert.equal(keyed.exitCode, 0);
   assert.doesNotMatch(keyed.stdout, /0123-secret/);

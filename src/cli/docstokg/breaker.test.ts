@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { docstokg } from "../docstokg.ts";
@@ -182,6 +183,14 @@ test("a missing file is not created, and a file that is not a store is not chang
   assert.match(wrong.stderr, /notes\.txt is damaged or not a SQLite database/);
   assert.deepEqual(await readdir(folder), ["notes.txt"]);
   assert.equal(await readFile(notes, "utf8"), "dear diary");
+
+  const other = join(folder, "other.db");
+  const db = new DatabaseSync(other);
+  db.exec("CREATE TABLE theirs (x)");
+  db.close();
+  const theirs = await runCli(["breaker", "show", "--store", `sqlite:${other}`]);
+  assert.equal(theirs.exitCode, 2);
+  assert.match(theirs.stderr, /other\.db is a SQLite database, but not a store of docstokg\n$/);
 
   await writeFile(notes, "");
   assert.match((await runCli(["breaker", "show", "--store", `sqlite:${notes}`])).stderr, /notes\.txt is empty/);

@@ -24,14 +24,14 @@ import { runSession } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 const WORKS_DEFAULT = 62;
-/** More works take several minutes, and one machine serves both sides. */
+/** More works take several minutes, because the client and the simulated servers share one machine. */
 const WORKS_MAX = 2000;
 /** One publisher is down for six seconds, another answers 429 with Retry-After. */
 const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 2000, untilMs: 8000 },
   { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 3, skip: 2, times: 1 },
 ];
-/** Circuits close sooner than with the shipped settings, which would make the demo last two minutes. */
+/** Shorter open times than in the shipped file, with which the demo would last two minutes. */
 const BREAKERS: BreakersOptions = {
   defaults: {
     roles: {
@@ -58,15 +58,18 @@ export const demo: CommandModule = {
     const works = wholeNumberFlag("--works", flags["works"], 1, WORKS_MAX);
     const seed = wholeNumberFlag("--seed", flags["seed"], 0);
     const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
-    const internet = await startInternet({ seed, works, script: SCENARIO });
-    let isKept = flags["keep"] === true;
+    const isKept = flags["keep"] === true;
     try {
-      return await runDemo({ internet, folder, isKept, isJson: flags["json"] === true }, io);
+      const internet = await startInternet({ seed, works, script: SCENARIO });
+      try {
+        return await runDemo({ internet, folder, isKept, isJson: flags["json"] === true }, io);
+      } finally {
+        await internet.close();
+      }
     } catch (error) {
-      isKept = false;
+      if (isKept) io.stderr.write(`The output folder ${folder} was kept.\n`);
       throw error;
     } finally {
-      await internet.close();
       if (!isKept) await rm(folder, { recursive: true, force: true });
     }
   },
@@ -82,7 +85,8 @@ interface DemoOptions {
 async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io): Promise<ExitCode> {
   // The environment configures requests to the real internet, so the demo ignores it.
   const env = { DOCSTOKG_MAILTO: "demo@example.org", NO_COLOR: io.env["NO_COLOR"] };
-  const demoIo: Io = { ...io, env, onInterrupt: io.onInterrupt };
+  // Not by a spread, which would read the getter `stdin` and open stdin.
+  const demoIo: Io = Object.create(io, { env: { value: env } });
   const settings: RunSettings = {
     ...RUN_DEFAULTS,
     folder,

@@ -8,9 +8,9 @@ import type { RunSettings } from "./run-settings.ts";
 export interface FileComparison {
   /** Works with a copy that the resolvers of the run can find. */
   readonly expected: number;
-  /** Works whose file is identical to the server's copy. */
+  /** Expected works whose file is identical to the server's copy. */
   readonly matching: number;
-  /** Keys of expected works without a file. */
+  /** Keys of expected works without a file. A work whose file differs is neither matching nor missing. */
   readonly missing: readonly string[];
 }
 

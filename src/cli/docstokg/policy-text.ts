@@ -62,8 +62,8 @@ export function settingsText(settings: PolicySettings, columns: Columns): string
       ["rolling window", rolling],
       ["trial jitter", `up to ${settings.jitterMs} ms`],
       ["adaptive reset", onOff(settings.adaptiveReset)],
-      ["failures", settings.failureStatuses.join(", ")],
-      ["neutral", settings.neutralStatuses.join(", ")],
+      ["failure statuses", settings.failureStatuses.join(", ") || "(none)"],
+      ["neutral statuses", settings.neutralStatuses.join(", ") || "(none)"],
       ["breaker store", breakerStore === "none" ? "same as backend" : breakerStore],
     ],
     { columns },
@@ -120,10 +120,10 @@ function sourceLines({ field, sources }: ExplainedValue, columns = Number.POSITI
   const lines = sources.flatMap(({ where, path, value }, index) => {
     const mark = index === sources.length - 1 ? "=" : " ";
     const source = `${where}  ${path}`.trimEnd();
-    const places = source.length + 4 <= columns ? [source] : [where, path];
+    const locations = source.length + 4 <= columns ? [source] : [where, path];
     return [
       ...textLines(valueText(value), columns - 2).map((text, line) => `${line === 0 ? mark : " "} ${text}`),
-      ...places.flatMap(place => textLines(place, columns - 4)).map(text => `    ${text}`),
+      ...locations.flatMap(location => textLines(location, columns - 4)).map(text => `    ${text}`),
     ];
   });
   return [...textLines(field, columns), ...lines].map(line => `${line}\n`).join("");
@@ -139,7 +139,7 @@ export function textLines(text: string, width = Number.POSITIVE_INFINITY): reado
 
 /**
  * A table whose first column names the section of a row. If it is too wide, each section gets a line of its own above
- * its rows; if that is too wide as well, the table takes its long form.
+ * its rows; if that is too wide as well, `formatTable` prints its layout for narrow terminals.
  */
 function sectionedTable(header: readonly string[], rows: readonly (readonly string[])[], columns: Columns): string {
   const table = formatTable(header, rows, { hidesRepeats: true });
@@ -162,8 +162,8 @@ function fits(text: string, columns: Columns): boolean {
 }
 
 function valueText(value: unknown): string {
-  if (Array.isArray(value)) return value.join(typeof value[0] === "number" ? ", " : " + ");
-  return value === "" ? "(empty)" : String(value);
+  const text = Array.isArray(value) ? value.join(typeof value[0] === "number" ? ", " : " + ") : String(value);
+  return text === "" ? "(empty)" : text;
 }
 
 function storeText(kind: string, dsn: string): string {

@@ -23,7 +23,7 @@ test("on a terminal a few lines are redrawn: progress, rate, time left, and the 
   tally.settled("failed", "no-copy", 0);
   await time.advance(200);
   assert.deepEqual(written, [
-    "██████░░░░░░░░░░░░░░░░░░ 10/40, 1 failed, 50/s, 9.0 kB, 0.6 s left\x1b[K\n" +
+    "██████░░░░░░░░░░░░░░░░░░ 10/40 works, 1 failed, 50/s, 9.0 kB, 0.6 s left\x1b[K\n" +
       "  api.example.org metadata: 2 in flight, 14 queued, next in 0.8 s\x1b[K\n\x1b[J",
   ]);
   await time.advance(200);
@@ -42,7 +42,10 @@ test("in a log the progress is one plain line every five seconds", async () => {
   assert.deepEqual(written, []);
   tally.settled("done", "ok", 10);
   await time.advance(5001);
-  assert.deepEqual(written, ["1/2, 0 failed, 0.2/s, 10 B, 5.0 s left\n", "1/2, 0 failed, 0.1/s, 10 B, 10 s left\n"]);
+  assert.deepEqual(written, [
+    "1/2 works, 0 failed, 0.2/s, 10 B, 5.0 s left\n",
+    "1/2 works, 0 failed, 0.1/s, 10 B, 10 s left\n",
+  ]);
   progress.stop();
 });
 

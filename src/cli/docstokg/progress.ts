@@ -78,7 +78,7 @@ function headline({ done, failed, wanted, bytes }: RunCounts, elapsedMs: number)
   const leftMs = settled === 0 ? undefined : ((wanted - settled) * elapsedMs) / settled;
   const left = leftMs === undefined ? "" : `, ${formatDuration(leftMs)} left`;
   const pace = `${perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}/s`;
-  return `${settled}/${wanted}, ${failed} failed, ${pace}, ${formatBytes(bytes)}${left}`;
+  return `${settled}/${wanted} works, ${failed} failed, ${pace}, ${formatBytes(bytes)}${left}`;
 }
 
 function bar({ done, failed, wanted }: RunCounts, hasColour: boolean): string {

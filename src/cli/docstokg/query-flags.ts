@@ -19,7 +19,10 @@ export function addQueryFlags(command: Command): void {
     .option("--from-year <year>", "with --query: published in this year or later")
     .option("--to-year <year>", "with --query: published in this year or earlier")
     .option("--open-only", "with --query: only open-access works")
-    .option("--max <count>", `with --query: maximum number of works (default: "${QUERY_WORKS_DEFAULT}")`);
+    .option(
+      "--max <count>",
+      `with --query: maximum number of works; more than 10000 need OPENALEX_API_KEY (default: "${QUERY_WORKS_DEFAULT}")`,
+    );
 }
 
 /** Undefined without `--query`. Throws a ConfigError for an invalid search. */

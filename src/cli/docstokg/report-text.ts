@@ -21,8 +21,8 @@ export function reportText({ summary, skipped }: RunReport, otherRuns: number, c
 function headLines(summary: RunSummary, skipped: RunReport["skipped"], otherRuns: number): readonly string[] {
   const { runId, program, version, startedMs, durationMs, hasEnded, dropped } = summary;
   const name = program === undefined ? "run" : `${plainText(program)} ${plainText(version ?? "")}`.trim();
-  const duration = `${durationOf(durationMs)}${hasEnded ? "" : " (still running)"}`;
-  const more = `${counted(otherRuns, "more run", "more runs")} in this telemetry; pass a run id to choose one`;
+  const duration = `${durationOf(durationMs)}${hasEnded ? "" : " (no end recorded: still running, or killed)"}`;
+  const more = `${counted(otherRuns, "more run", "more runs")} in this telemetry; choose one with --telemetry <path> <run id>`;
   return [
     `${plainText(runId)}: ${name}, ${momentOf(startedMs)} UTC, for ${duration}`,
     ...(otherRuns > 0 ? [more] : []),
@@ -62,8 +62,8 @@ function figures(summary: RunSummary): readonly (readonly [string, string])[] {
         `${counted(limiter.headSkipped, "HEAD request", "HEAD requests")} not counted`,
     ],
     ["breakers", breakerText(breaker)],
-    ["after open", afterOpenText(breaker)],
-    ["time saved", durationOf(breaker.timeSavedMs)],
+    ["after openings", afterOpenText(breaker)],
+    ["saved by breakers", durationOf(breaker.timeSavedMs)],
     ["most delayed", topHosts(topByDelay, durationOf)],
     ["most blocked", topHosts(topByBlocks, countOf)],
   ];
@@ -73,7 +73,7 @@ function breakerText({ denied, opens, opensPerHour, opensByReason }: RunSummary[
   const reasons = Object.entries(opensByReason)
     .filter(([, count]) => count > 0)
     .map(([reason, count]) => `${countOf(count)} ${reason}`);
-  const opened = `${counted(opens, "circuit", "circuits")} opened (${opensPerHour.toFixed(1)} per hour)`;
+  const opened = `${counted(opens, "opening", "openings")} of circuits and cooldowns (${opensPerHour.toFixed(1)} per hour)`;
   const refused = `${counted(denied, "call", "calls")} refused`;
   return `${refused}, ${opened}${reasons.length > 0 ? `: ${reasons.join(", ")}` : ""}`;
 }
@@ -81,7 +81,7 @@ function breakerText({ denied, opens, opensPerHour, opensByReason }: RunSummary[
 function afterOpenText({ afterOpen }: RunSummary["breaker"]): string {
   const { succeeded, failed, successRate } = afterOpen;
   const calls = succeeded + failed;
-  if (calls === 0) return "no trial calls";
+  if (calls === 0) return "no call after an opening yet";
   return `${percentOf(successRate)} of first calls succeeded (${countOf(succeeded)} of ${countOf(calls)})`;
 }
 
@@ -102,13 +102,13 @@ function hostTable({ hosts }: RunSummary, columns: number | undefined): string {
       plainText(row.role),
       countOf(row.calls),
       countOf(row.outcomes.cached),
-      countOf(row.outcomes.failed + row.outcomes.throttled),
+      countOf(row.outcomes.failed),
       countOf(row.outcomes.refused),
       percentOf(row.attempts === 0 ? 0 : (row.answers429 + row.answers503) / row.attempts),
       durationOf(row.delayMs.p50),
       durationOf(row.delayMs.p95),
     ]);
-  return cutTable(header, rows, hosts.length, columns);
+  return tableWithRest(header, rows, hosts.length, columns);
 }
 
 function keyTable({ keys }: RunSummary, columns: number | undefined): string {
@@ -125,10 +125,10 @@ function keyTable({ keys }: RunSummary, columns: number | undefined): string {
         ? ""
         : `${row.multiplier.toFixed(2)} (min ${row.leastMultiplier.toFixed(2)})`,
     ]);
-  return cutTable(header, rows, keys.length, columns);
+  return tableWithRest(header, rows, keys.length, columns);
 }
 
-function cutTable(
+function tableWithRest(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   total: number,

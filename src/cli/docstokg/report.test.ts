@@ -33,16 +33,16 @@ test("the report of a folder prints the summary of its latest run", async t => {
     stdout,
     `run-1: docstokg run 1.2.3, 2023-11-14 22:13:20 UTC, for 1 min
 
-calls         2: 1 answered, 1 cached, 0 throttled, 0 failed, 0 refused
-cache         50 % hits (1, 0 of them stale), 0 revalidated, 0 coalesced
-429/503       0 % of 1 attempt: 0 and 0
-waits         p50 250 ms, p95 250 ms, max 250 ms
-limiter       0 acquired, 1 blocked, 0 HEAD requests not counted
-breakers      0 calls refused, 0 circuits opened (0.0 per hour)
-after open    no trial calls
-time saved    0 ms
-most delayed  a.example 250 ms
-most blocked  a.example 1
+calls              2: 1 answered, 1 cached, 0 throttled, 0 failed, 0 refused
+cache              50 % hits (1, 0 of them stale), 0 revalidated, 0 coalesced
+429/503            0 % of 1 attempt: 0 and 0
+waits              p50 250 ms, p95 250 ms, max 250 ms
+limiter            0 acquired, 1 blocked, 0 HEAD requests not counted
+breakers           0 calls refused, 0 openings of circuits and cooldowns (0.0 per hour)
+after openings     no call after an opening yet
+saved by breakers  0 ms
+most delayed       a.example 250 ms
+most blocked       a.example 1
 
 host       role      calls  cached  failed  refused  429/503  wait p50  p95
 a.example  metadata  2      1       0       0        0 %      250 ms    250 ms
@@ -83,7 +83,10 @@ test("of several runs the latest is reported, or the one with the given id or pr
   const unknown = await report("nope", "--telemetry", file);
   assert.equal(unknown.exitCode, 2);
   assert.match(unknown.stderr, /run "nope" not found; latest runs: 20261101-a, 20261102-c, 20261102-b/);
-  assert.match((await report(folder)).stdout, /^2 more runs in this telemetry; pass a run id to choose one$/m);
+  assert.match(
+    (await report(folder)).stdout,
+    /^2 more runs in this telemetry; choose one with --telemetry <path> <run id>$/m,
+  );
 });
 
 test("missing telemetry is an error that names what is missing", async t => {
@@ -120,7 +123,7 @@ test("unreadable lines, unknown events and dropped events are counted in text an
     `${readFileSync(file, "utf8")}{"ts":1,"event_type":"from_the_future","run_id":"${RUN}","config_hash":""}\n{"ts":17`,
   );
   const { stdout } = await report(folder);
-  assert.match(stdout, /\(still running\)$/m);
+  assert.match(stdout, /\(no end recorded: still running, or killed\)$/m);
   assert.match(stdout, /^warning: 1,234 events were dropped/m);
   assert.match(stdout, /^warning: 1 line could not be read$/m);
   assert.match(stdout, /^warning: 1 event of types unknown to this version$/m);

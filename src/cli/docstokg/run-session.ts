@@ -90,8 +90,8 @@ function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"
   return settings.resolvers.filter(({ name, needs }) => {
     const missing = needs.filter(variable => !isSet(variable, settings, io));
     if (missing.length === 0) return true;
-    const verb = missing.length === 1 ? "is" : "are";
-    io.stderr.write(`resolver ${name} skipped: ${missing.join(" and ")} ${verb} not set\n`);
+    const wanted = missing.map(variable => (variable === "DOCSTOKG_MAILTO" ? `${variable} or --mailto` : variable));
+    io.stderr.write(`resolver ${name} skipped: set ${wanted.join(" and ")}\n`);
     return false;
   });
 }

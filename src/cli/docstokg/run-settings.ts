@@ -55,7 +55,7 @@ export function addRunFlags(command: Command, quiet: string): void {
     .option("--workers <count>", "maximum concurrent requests", String(workers))
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
-    .option("--mailto <address>", "contact e-mail address sent to services (default: DOCSTOKG_MAILTO)")
+    .option("--mailto <address>", "contact email address sent to services (default: DOCSTOKG_MAILTO)")
     .option("--cache <cache>", "HTTP cache: memory, off or sqlite:<file>", "memory")
     .option("--allow-private", "allow requests to private network addresses")
     .option(
@@ -65,7 +65,10 @@ export function addRunFlags(command: Command, quiet: string): void {
     )
     .option("--ca <file>", "PEM file with CA certificates to trust in addition to those of Node")
     .option("--no-telemetry", "do not record telemetry for docstokg report")
-    .option("--metrics-port <port>", "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port")
+    .option(
+      "--metrics-port <port>",
+      "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client",
+    )
     .option("-q, --quiet", quiet)
     .option("--json", "print the summary as JSON");
   addPolicyFlags(command);

@@ -2,6 +2,7 @@ import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { searchWorks } from "../../harvest/inputs/openalex-search.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
+import { formatCount } from "../output/format.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -54,7 +55,11 @@ export const run: CommandModule = {
     const { tally, report, wasInterrupted } = outcome;
     if (report.works.total + tally.problems === 0 && !wasInterrupted)
       io.stderr.write(query === undefined ? "The list contains no works.\n" : "The search found no works.\n");
-    if (!outcome.wasRefused) printSummary(outcome, settings, io);
+    if (outcome.wasRefused)
+      io.stderr.write(
+        `Nothing was downloaded: the list has ${formatCount(tally.problems, "invalid line")} (--strict).\n`,
+      );
+    else printSummary(outcome, settings, io);
     return exitCodeOf(outcome);
   },
 };

@@ -3,12 +3,17 @@ import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { isDamage, messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 
+const FORMATS = {
+  store: async () => (await import("../../stores/sqlite/sqlite-connection.ts")).STORE_FORMAT,
+  cache: async () => (await import("../../http/cache/cache-schema.ts")).CACHE_FORMAT,
+} as const;
+
 /**
- * Why `sqlite:<file>` cannot be read; undefined if it can, or if `name` is not a SQLite file. A program that opens a
+ * Why `sqlite:<file>` cannot be read as a shared store or cache; undefined if it can, or if `name` is not a SQLite file. A program that opens a
  * store creates a missing file and moves a damaged one aside. A command that only reads must do neither: the name may
  * be mistyped.
  */
-export async function sqliteFileProblem(name: string): Promise<string | undefined> {
+export async function sqliteFileProblem(name: string, kind: keyof typeof FORMATS): Promise<string | undefined> {
   const [, path] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (path === undefined) return undefined;
   const file = resolve(path);
@@ -20,7 +25,9 @@ export async function sqliteFileProblem(name: string): Promise<string | undefine
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(file, { readOnly: true });
-    db.prepare("PRAGMA schema_version").get();
+    const { application_id: application } = db.prepare("PRAGMA application_id").get() ?? {};
+    if (application !== (await FORMATS[kind]()).applicationId)
+      return `${file} is a SQLite database, but not a ${kind} of docstokg`;
   } catch (error) {
     // Any other error is reported when the file is used.
     return isDamage(error) ? `${file} is damaged or not a SQLite database: ${messageOf(error)}` : undefined;

@@ -50,7 +50,7 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
   const deps = { policy, env, time, random: Math.random };
   const name = sharedStoreName(storeFlagOf(flags), deps);
   const store = storeFor(name, deps);
-  const problem = store === undefined ? NO_SHARED_STORE : await sqliteFileProblem(name);
+  const problem = store === undefined ? NO_SHARED_STORE : await sqliteFileProblem(name, "store");
   if (store === undefined || problem !== undefined)
     return { policy, problem: problem ?? NO_SHARED_STORE, [Symbol.asyncDispose]: async () => undefined };
   return {
@@ -58,7 +58,7 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
     storeName: redactedStoreName(name),
     operator: new Operator(store),
     checkStoreFile: async () => {
-      const fileProblem = await sqliteFileProblem(name);
+      const fileProblem = await sqliteFileProblem(name, "store");
       if (fileProblem !== undefined) throw new StoreError(fileProblem);
     },
     [Symbol.asyncDispose]: async () => store.close(),

@@ -1,7 +1,27 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { serve } from "../../../test/http/kit.ts";
+
+test("telemetry that cannot be recorded neither stops the run nor its metrics", async t => {
+  const { folder } = await temporaryFolder(t);
+  mkdirSync(join(folder, "telemetry.jsonl"));
+  mkdirSync(join(folder, "telemetry.sqlite"));
+  const flags = ["--out", folder, "-q", "--resolvers", "landing_page", "--metrics-port", "0"];
+  const { exitCode, stderr } = await runCli(["run", "http://127.0.0.1:9/a.pdf", ...flags]);
+  assert.match(stderr, /^Telemetry is not recorded for this run: .*\nMetrics: http:\/\/127\.0\.0\.1:\d+\/metrics\n/);
+  assert.equal(exitCode, 1);
+});
+
+test("a metrics port that is in use is an error of --metrics-port", async t => {
+  const { folder } = await temporaryFolder(t);
+  const { port } = await serve(t, (_, response) => response.end());
+  const { exitCode, stderr } = await runCli(["run", "a", "--out", folder, "-q", "--metrics-port", String(port)]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^docstokg: --metrics-port: metrics cannot be served on /m);
+});
 
 test("a run with --no-telemetry records none, even if it serves metrics", async t => {
   const { folder } = await temporaryFolder(t);

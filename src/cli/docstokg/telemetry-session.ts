@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { ConfigError } from "../../errors.ts";
 import { serveMetrics } from "../../telemetry/metrics-server.ts";
 import { openRunTelemetry, type RunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { prometheusSink } from "../../telemetry/sinks/prometheus-sink.ts";
@@ -31,11 +32,20 @@ export async function openTelemetrySession(
     if (session.metricsUrl !== undefined) io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
     return session;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    if (metricsPort !== undefined) throw usageError("--metrics-port", reason);
-    io.stderr.write(`Telemetry is not recorded for this run: ${reason}\n`);
-    return undefined;
+    // The port cannot be opened, or prom-client is not installed.
+    if (metricsPort !== undefined && error instanceof ConfigError)
+      throw usageError("--metrics-port", error.problems[0]?.message ?? error.message);
+    io.stderr.write(
+      `Telemetry is not recorded for this run: ${error instanceof Error ? error.message : String(error)}\n`,
+    );
+    return metricsPort === undefined ? undefined : metricsSession(program, metricsPort, io);
   }
+}
+
+async function metricsSession(program: string, port: number, io: Io): Promise<TelemetrySession> {
+  const session = await metricsOnly(program, port);
+  io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
+  return session;
 }
 
 /** `--no-telemetry --metrics-port`: metrics are served, nothing is recorded. */

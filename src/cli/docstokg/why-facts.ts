@@ -101,7 +101,7 @@ export async function cacheFacts(name: unknown, url: URL, role: Role, time: Time
   if (name === undefined) return { kind: "unread", reason: "name the cache with --cache sqlite:<file>" };
   const [, file] = /^sqlite:(.+)$/s.exec(String(name)) ?? [];
   if (file === undefined) throw usageError("--cache", `expected sqlite:<file>, not ${JSON.stringify(name)}`);
-  const problem = await sqliteFileProblem(String(name));
+  const problem = await sqliteFileProblem(String(name), "cache");
   if (problem !== undefined) throw usageError("--cache", problem);
   let cacheError: string | undefined;
   const cache = await SqliteCache.open(file, {

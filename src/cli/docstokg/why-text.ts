@@ -48,7 +48,7 @@ function listingText({ host, route, isListed }: PolicyFacts): string {
 }
 
 function breakerText(shared: SharedFacts, role: Role): string {
-  if (shared.kind === "unknown") return "unknown (no shared store)";
+  if (shared.kind === "unknown") return "unknown: the shared store was not read";
   const { state, remainingMs, reason, probes } = roleState(shared.report, role);
   const remaining =
     remainingMs > 0 ? ` for another ${formatWait(remainingMs)} (${breakerReasonText(reason ?? "")})` : "";

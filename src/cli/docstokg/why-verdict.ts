@@ -112,8 +112,8 @@ function enforcedVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, s
 /** Without a shared store only the policy is known. */
 function newProcessVerdict(route: PolicyFacts["route"]): WhyVerdict {
   const spacingMs = steadySpacingMs(route);
-  const steady = spacingMs > 0 ? `, and one request every ${formatWait(spacingMs)} once its windows are full` : "";
-  return sent(`A new process sends it at once${steady}. The state of running processes is unknown.`);
+  const steady = spacingMs > 0 ? `, then one request every ${formatWait(spacingMs)} when its windows are full` : "";
+  return sent(`A new process sends this request at once${steady}. The state of running processes is unknown.`);
 }
 
 function limitText(constraint: Constraint): string {

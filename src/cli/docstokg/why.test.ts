@@ -12,10 +12,10 @@ test("why prints host, group, breaker, cache, and each setting with its source",
   assert.match(stdout, /^https:\/\/arxiv\.org\/abs\/1\?… \(landing\)\n/);
   assert.match(
     stdout,
-    /^A new process sends it at once, and one request every .* The state of running processes is unknown\.$/m,
+    /^A new process sends this request at once, then one request every .* The state of running processes is unknown\.$/m,
   );
   assert.match(stdout, /^host +arxiv\.org, member of group arxiv$/m);
-  assert.match(stdout, /^breaker +unknown \(no shared store\)$/m);
+  assert.match(stdout, /^breaker +unknown: the shared store was not read$/m);
   assert.match(
     stdout,
     /^process +unknown: no shared store: each process keeps its rate limits and circuits in its own memory/m,

@@ -20,7 +20,7 @@ export const why: CommandModule = {
     command
       .argument("<url>")
       .option("--role <role>", `one of ${ROLES.join(", ")}`, "metadata")
-      .option("--cache <cache>", "HTTP cache of the programs: sqlite:<file>")
+      .option("--cache <cache>", "cache file of the running programs, to include it in the answer: sqlite:<file>")
       .option("--json", "print JSON");
     addStoreFlag(command);
     addRoleFlags(command);

@@ -72,7 +72,7 @@ function keys({ sources }: OntofetchSettings, { env }: Io): readonly CheckResult
     if (keyVariable === undefined) return [];
     const isSet = Boolean(env[keyVariable]);
     const detail = isSet ? `${keyVariable} is set` : `${name} needs an API key: set ${keyVariable}`;
-    return [{ what: "key", verdict: isSet ? "ok" : "problem", detail }];
+    return [{ what: "API key", verdict: isSet ? "ok" : "problem", detail }];
   });
   const mailto = Boolean(env["DOCSTOKG_MAILTO"]);
   const detail = mailto ? "DOCSTOKG_MAILTO is set" : "DOCSTOKG_MAILTO is not set: services get no contact address";
@@ -91,8 +91,9 @@ async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonl
   if (findings[0]?.verdict !== "ok") return findings;
   const { bavail, bsize } = await statfs(store);
   const free = bavail * bsize;
-  const verdict = free < MIN_FREE_BYTES ? "warning" : "ok";
-  return [...findings, { what: "disk", verdict, detail: `${formatBytes(free)} free` }];
+  const isLow = free < MIN_FREE_BYTES;
+  const need = isLow ? `; the largest ontologies need ${formatBytes(MIN_FREE_BYTES)}` : "";
+  return [...findings, { what: "disk", verdict: isLow ? "warning" : "ok", detail: `${formatBytes(free)} free${need}` }];
 }
 
 async function writable(what: string, folder: string): Promise<CheckResult> {

@@ -42,7 +42,12 @@ export const init: CommandModule = {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === undefined) throw error;
-      throw usageError(file, code === "EEXIST" ? "already exists, not overwritten" : `cannot be written (${code})`);
+      throw usageError(
+        file,
+        code === "EEXIST"
+          ? "already exists and was not overwritten; choose another file with --sources"
+          : `cannot be written (${code})`,
+      );
     }
     io.stdout.write(`Wrote ${file}. Edit it, then run "ontofetch plan".\n`);
     return ExitCode.ok;

@@ -14,20 +14,23 @@ const diff: Subcommand = {
   name: "diff",
   summary: "compare the plan with the lockfile",
   configure: command => {
-    command.argument("[id...]").option("--json", "print JSON").option("--exit-code", "exit with 1 if anything differs");
+    command
+      .argument("[id...]")
+      .option("--json", "print JSON")
+      .option("--exit-code", "exit with 1 if a source differs or could not be compared");
     addSettingsFlags(command, ["sources", "store", "lockfile", ...RATE_FLAGS]);
   },
   run: (ids, flags, io) =>
     withPlan(ids, flags, io, async (items, lockfile) => {
-      const wholeLock = await readLock(lockfile);
-      const lock = ids.length === 0 ? wholeLock : new Map([...wholeLock].filter(([id]) => ids.includes(id)));
+      const completeLock = await readLock(lockfile);
+      const lock = ids.length === 0 ? completeLock : new Map([...completeLock].filter(([id]) => ids.includes(id)));
       const changes = diffPlan(items, lock);
       if (flags["json"]) printJson(io, { changes });
       else {
         const rows = changes.map(({ id, change, fields, message = "" }) => [
           id,
           change,
-          message || fields.map(({ field, locked, planned: now }) => `${field}: ${locked} -> ${now}`).join(", "),
+          message || fields.map(({ field, locked, planned }) => `${field}: ${locked} -> ${planned}`).join(", "),
         ]);
         io.stdout.write(formatTable(["id", "change", "details"], rows, { columns: terminalWidth(io.stdout) }));
       }
@@ -72,7 +75,7 @@ function withPlan(
 export function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): void {
   const rows = items.map(item => {
     const { id, resolver } = item.source;
-    if (item.kind === "refused") return [id, resolver, "-", "-", "-", "-", `unavailable: ${item.message}`];
+    if (item.kind === "refused") return [id, resolver, "-", "-", "-", "-", `refused: ${item.message}`];
     const { format = "?", version = "?", bytes, licence = "?", url } = item;
     return [id, resolver, format, version, formatBytes(bytes), licence, url];
   });

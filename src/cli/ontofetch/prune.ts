@@ -1,13 +1,14 @@
 import { rm } from "node:fs/promises";
 import { FileLock } from "../../files/file-lock.ts";
 import { readLock } from "../../ontology/lockfile.ts";
+import { nameHint } from "../../ontology/name-hint.ts";
 import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
-import { wholeNumberFlag } from "../usage-error.ts";
+import { usageError, wholeNumberFlag } from "../usage-error.ts";
 import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
 /** `ontofetch prune`: removes old versions; a locked version is kept, however old it is. */
@@ -27,7 +28,11 @@ export const prune: CommandModule = {
     const lock = await readLock(settings.lockfile);
     const isDryRun = flags["dryRun"] === true;
     const removedVersions: StoredVersion[] = [];
-    for (const id of await store.ids()) {
+    const stored = await store.ids();
+    const unknown = ids.find(id => !stored.includes(id));
+    if (unknown !== undefined)
+      throw usageError("<id>", `no version of ${JSON.stringify(unknown)} in the store; ${nameHint(unknown, stored)}`);
+    for (const id of stored) {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // A pull that runs now must not report a version as current while it is removed.
       await using _lock = await FileLock.acquire(store.lockPath(id), { time: systemTime });

@@ -67,9 +67,9 @@ export function resultLine(result: PullResult): string {
   if (result.outcome === "failed") return `${result.id}: ${result.message}`;
   const { id, outcome, stored, requests, resumedBytes } = result;
   const { version, bytes, format } = stored.manifest;
-  const resumed = resumedBytes > 0 ? `, the last ${formatBytes(bytes - resumedBytes)} after resuming` : "";
-  const tries = requests > 1 ? ` in ${requests} requests` : "";
-  return `${id}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${formatBytes(bytes)} of ${format}${tries}${resumed}`;
+  const tries = requests > 1 ? `, ${requests} requests` : "";
+  const resumed = resumedBytes > 0 ? `, resumed after ${formatBytes(resumedBytes)}` : "";
+  return `${id}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${format}, ${formatBytes(bytes)}${tries}${resumed}`;
 }
 
 function resultJson(result: PullResult) {

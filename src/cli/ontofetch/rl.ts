@@ -12,7 +12,7 @@ import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
 import { addSettingsFlags, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
-/** The waits of this many last runs are added up. */
+/** Number of recent runs whose waits are added up. */
 const RECENT_RUNS = 50;
 
 interface KeyReport extends KeyUsage {
@@ -69,7 +69,7 @@ const doctor: Subcommand = {
 /** `ontofetch rl`: the rate limits of services. */
 export const rl: CommandModule = { commands: [doctor] };
 
-/** One key per service, used or not, and every host that recent runs have called. */
+/** One entry for each service, used or not, and one for each key that recent runs used. */
 async function keyReports(
   settings: OntofetchSettings,
   { env }: Io,

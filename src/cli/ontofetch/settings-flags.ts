@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { nearest } from "../../core/text/nearest.ts";
 import { ConfigError } from "../../errors.ts";
+import { nameHint } from "../../ontology/name-hint.ts";
 import {
   loadOntofetchSettings,
   type OntofetchFlags,
@@ -16,13 +16,16 @@ const SETTINGS_FLAGS = {
   sources: ["--sources <file>", "sources file (default: sources.yaml)"],
   store: ["--store <folder>", "folder of the ontology store"],
   lockfile: ["--lockfile <file>", "lockfile with versions and hashes"],
-  check: ["--check <depth>", "how files are validated: full, end or none"],
+  check: [
+    "--check <depth>",
+    "how files are validated: full (beginning, end and a parser), end (beginning and end) or none (beginning)",
+  ],
   rate: ["--rate <rate>", "default rate limit per service, e.g. 8/second"],
   ratePerService: ["--rate-per-service <rates>", "rate limits by service, e.g. ols:4/second;bioportal:2/second"],
   sharedDir: ["--shared-dir <folder>", "folder through which processes share rate limits"],
 } as const;
 
-/** The flags that decide how fast services are asked. */
+/** The flags that set the rate limits of services. */
 export const RATE_FLAGS = ["rate", "ratePerService", "sharedDir"] as const satisfies readonly SettingsFlag[];
 
 export function addSettingsFlags(command: Command, flags: readonly SettingsFlag[]): void {
@@ -36,17 +39,17 @@ export function ontofetchSettingsOf(flags: Flags, { env }: Io): Promise<Ontofetc
   return loadOntofetchSettings(flags as OntofetchFlags, env, process.cwd());
 }
 
-/** The named sources, in the order of sources.yaml; all of them without a name. Throws a ConfigError for an unknown id. */
+/** The sources with these ids, in the order of sources.yaml; all if `ids` is empty. Throws a ConfigError for an unknown id. */
 export function chosenSources({ sources, file }: OntofetchSettings, ids: readonly string[]): readonly Source[] {
   if (sources.length === 0) throw new ConfigError([{ where: file, path: "sources", message: "no sources defined" }]);
   const known = sources.map(({ id }) => id);
   const problems = ids
     .filter(id => !known.includes(id))
-    .map(id => {
-      const near = nearest(id, known);
-      const hint = near === undefined ? `known sources: ${known.join(", ")}` : `did you mean ${near}?`;
-      return { where: "<id>", path: "", message: `unknown source ${JSON.stringify(id)}; ${hint}` };
-    });
+    .map(id => ({
+      where: "<id>",
+      path: "",
+      message: `unknown source ${JSON.stringify(id)}; ${nameHint(id, known)}`,
+    }));
   if (problems.length > 0) throw new ConfigError(problems);
   return ids.length === 0 ? sources : sources.filter(({ id }) => ids.includes(id));
 }

@@ -14,7 +14,7 @@ interface VersionCheck {
   readonly problems: readonly string[];
 }
 
-/** `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them. */
+/** `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them as far as --check says. */
 export const validate = {
   configure: command => {
     command.argument("[id...]").option("--json", "print JSON");
@@ -27,11 +27,11 @@ export const validate = {
       const lock = await readLock(settings.lockfile);
       const known = new Set([...(await store.ids()), ...lock.keys()]);
       const wanted = ids.length === 0 ? [...known].sort() : ids;
-      const verdicts: VersionCheck[] = [];
-      const report = (verdict: VersionCheck) => {
-        verdicts.push(verdict);
+      const checks: VersionCheck[] = [];
+      const report = (check: VersionCheck) => {
+        checks.push(check);
         if (flags["json"]) return;
-        const { id, version, problems } = verdict;
+        const { id, version, problems } = check;
         if (problems.length === 0) io.stdout.write(`${id} ${version}: valid\n`);
         for (const problem of problems) io.stderr.write(`${[id, version].join(" ").trimEnd()}: ${problem}\n`);
       };
@@ -44,26 +44,31 @@ export const validate = {
         const absent = missingVersion(id, versions, lock);
         if (absent !== undefined) report(absent);
       }
-      if (flags["json"]) printJson(io, { verdicts });
-      if (wanted.length === 0) io.stderr.write(`The store ${settings.store} and the lockfile are empty\n`);
-      return verdicts.some(({ problems }) => problems.length > 0) ? ExitCode.partial : ExitCode.ok;
+      if (flags["json"]) printJson(io, { checks });
+      if (wanted.length === 0) {
+        const { store: folder, lockfile } = settings;
+        io.stderr.write(
+          `No versions in the store ${folder} and no entries in the lockfile ${lockfile}; run ontofetch pull\n`,
+        );
+      }
+      return checks.some(({ problems }) => problems.length > 0) ? ExitCode.partial : ExitCode.ok;
     }),
 } satisfies CommandModule;
 
 async function problemsOf(
   { path, manifest }: StoredVersion,
-  check: Parameters<typeof inspectFile>[1],
+  depth: Parameters<typeof inspectFile>[1],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const sha256 = await hashFile(path, signal);
   if (sha256 === undefined) return ["file missing"];
   if (sha256 !== manifest.sha256) return [`content changed: sha256 is ${sha256}, the manifest has ${manifest.sha256}`];
-  const found = await inspectFile(path, check, signal);
+  const found = await inspectFile(path, depth, signal);
   if (found.kind !== "valid") return [found.problem];
   return found.format === manifest.format ? [] : [`format is ${found.format}, the manifest has ${manifest.format}`];
 }
 
-/** A locked version must be in the store. */
+/** The problem of a locked version that is not in the store, or of an id that is neither in the store nor locked. */
 function missingVersion(id: string, versions: readonly StoredVersion[], lock: Lockfile): VersionCheck | undefined {
   const locked = lock.get(id);
   if (locked === undefined) {
@@ -71,6 +76,6 @@ function missingVersion(id: string, versions: readonly StoredVersion[], lock: Lo
       ? undefined
       : { id, version: "", problems: ["not in the store and not in the lockfile"] };
   }
-  const isThere = versions.some(({ manifest }) => manifest.sha256 === locked.sha256);
-  return isThere ? undefined : { id, version: locked.version, problems: ["locked, but not in the store"] };
+  const isStored = versions.some(({ manifest }) => manifest.sha256 === locked.sha256);
+  return isStored ? undefined : { id, version: locked.version, problems: ["locked, but not in the store"] };
 }

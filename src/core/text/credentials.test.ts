@@ -76,7 +76,7 @@ test("ordinary names that resemble those of credentials are not credentials", ()
   assert.deepEqual(ORDINARY.filter(isCredentialName), []);
 });
 
-test("mail addresses are private, but are no credentials", () => {
+test("email addresses are private, but are no credentials", () => {
   const names = ["email", "mailto", "mail", "e-mail", "user_email", "contactEmail"];
   assert.deepEqual(names.filter(isCredentialName), []);
   assert.deepEqual(names.filter(isPrivateName), names);

@@ -54,7 +54,7 @@ export function isCredentialName(name: string): boolean {
   return isCredential(wordsOf(name)) || isCredential(wordsOf(withCapitalsSplit(name)));
 }
 
-/** Whether the value of a field with this name must not be shown: a credential or a mail address. */
+/** Whether the value of a field with this name must not be shown: a credential or an email address. */
 export function isPrivateName(name: string): boolean {
   return wordsOf(withCapitalsSplit(name)).some(word => MAIL_WORDS.has(word)) || isCredentialName(name);
 }

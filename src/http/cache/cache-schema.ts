@@ -36,5 +36,5 @@ const SCHEMA = `
   END;
 `;
 
-/** The application id "dtkg" marks the file as one of docstokg. */
+/** The application id "dtkg" marks the file as a cache of docstokg; shared stores have "dtkb". */
 export const CACHE_FORMAT: DatabaseFormat = { applicationId: 0x64_74_6b_67, migrations: [SCHEMA] };

@@ -20,7 +20,7 @@ export interface AttemptDeps extends WriteStampDeps {
   readonly wire: Dispatcher;
   readonly unreadBodies: UnreadBodies;
   /** Called when a response was aborted because its caller did not read the body. */
-  readonly onUnreadBody: (request: OutgoingRequest) => void;
+  readonly onUnreadBody: (request: OutgoingRequest, unreadMs: number) => void;
 }
 
 /** The innermost stage: takes a grant from the gate and sends the request once. */
@@ -87,11 +87,11 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     else this.#controller.abort(this.#asError(this.#reason));
   }
 
-  abandon(): void {
+  abandon(unreadMs: number): void {
     const { host, role } = this.#request;
-    this.#deps.onUnreadBody(this.#request);
+    this.#deps.onUnreadBody(this.#request, unreadMs);
     const sink = this.#sink;
-    const error = new BodyUnreadError({ host, role });
+    const error = new BodyUnreadError({ host, role, unreadMs });
     this.abort(error);
     sink?.failed(error);
   }

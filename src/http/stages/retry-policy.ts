@@ -16,7 +16,7 @@ export function retryPolicyFrom(options: false | RetryOptions = {}): RetryPolicy
   if (options === false) return { ...DEFAULTS, attempts: 1 };
   const { attempts = DEFAULTS.attempts } = options;
   if (!(Number.isInteger(attempts) && attempts >= 1))
-    throw new RangeError(`retry.attempts must be a whole number from 1, not ${attempts}`);
+    throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${attempts}`);
   const ms = (key: "baseMs" | "capMs" | "deadlineMs") => {
     const value = options[key] ?? DEFAULTS[key];
     if (!(value >= 0)) throw new RangeError(`retry.${key} must be 0 or more, not ${value}`);

@@ -2,8 +2,8 @@ import type { Time, Timer } from "../../time/time.ts";
 
 /** A response whose body its caller has paused. */
 export interface PausedBody {
-  /** The body was paused for too long: aborts the response. */
-  abandon(): void;
+  /** Aborts the response: its caller has not read the body for `unreadMs`. */
+  abandon(unreadMs: number): void;
 }
 
 /**
@@ -50,7 +50,7 @@ export class UnreadBodies {
         return;
       }
       this.#sinceUs.delete(body);
-      body.abandon();
+      body.abandon(this.#limitMs);
     }
   }
 }

@@ -106,9 +106,9 @@ function openings({ breaker: { opens, opensByReason, afterOpen } }: RunSummary):
       html`<div>${REASON_LABELS[reason]}</div><div class="track"><div class="${reason === "failures" ? "open" : "cooldown"}" style="width:${(opensByReason[reason] / most) * 100}%"></div></div><div>${countOf(opensByReason[reason])}</div>`,
   );
   const after = `First call after an opening: ${countOf(afterOpen.succeeded)} succeeded, ${countOf(afterOpen.failed)} failed.`;
-  return html`<section><h2>Why circuits opened</h2><p class="note">${
+  return html`<section><h2>Why circuits opened and cooldowns began</h2><p class="note">${
     opens === 0
-      ? "No circuit opened."
+      ? "No circuit opened, and no cooldown began."
       : afterOpen.succeeded + afterOpen.failed > 0
         ? after
         : "No call was made after an opening yet."

@@ -111,7 +111,7 @@ test("a path that cannot be opened is an error that names it, and invalid option
   });
   await assert.rejects(
     jsonlSink(join(folder, "x"), { maxBytes: 10 }),
-    /maxBytes must be a whole number from 1024, not 10/,
+    /maxBytes must be a whole number of at least 1024, not 10/,
   );
   await assert.rejects(jsonlSink(join(folder, "x"), { keep: 0 }), /keep must be a whole number from 1 to 1000, not 0/);
 });

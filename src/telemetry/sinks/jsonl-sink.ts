@@ -23,7 +23,7 @@ const KEEP = 8;
 export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): Promise<Sink> {
   const { maxBytes = MAX_BYTES, keep = KEEP, time = systemTime } = options;
   if (!(Number.isInteger(maxBytes) && maxBytes >= 1024))
-    throw new RangeError(`maxBytes must be a whole number from 1024, not ${maxBytes}`);
+    throw new RangeError(`maxBytes must be a whole number of at least 1024, not ${maxBytes}`);
   if (!(Number.isInteger(keep) && keep >= 1 && keep <= 1000))
     throw new RangeError(`keep must be a whole number from 1 to 1000, not ${keep}`);
   const writer = new JsonlWriter(file, maxBytes, keep, time);

@@ -12,7 +12,7 @@ export interface BatchWriter {
 
 /** Options of sinks that write to a file. */
 export interface QueueOptions {
-  /** Events that may be queued, a whole number from 1; further ones are dropped and counted. @default 10_000 */
+  /** Events that may be queued, a whole number of at least 1; further ones are dropped and counted. @default 10_000 */
   readonly maxQueued?: number | undefined;
   /** How long the first event of a batch waits for others, in ms, 0 to 60_000. @default 50 */
   readonly delayMs?: number | undefined;
@@ -56,7 +56,7 @@ export class QueuedSink implements Sink {
   constructor(name: string, writer: BatchWriter, options: QueueOptions & { readonly batch?: number } = {}) {
     const { time = systemTime, maxQueued = 10_000, delayMs = 50, batch = BATCH_EVENTS } = options;
     if (!(Number.isInteger(maxQueued) && maxQueued >= 1))
-      throw new RangeError(`maxQueued must be a whole number from 1, not ${maxQueued}`);
+      throw new RangeError(`maxQueued must be a whole number of at least 1, not ${maxQueued}`);
     if (!(delayMs >= 0 && delayMs <= 60_000)) throw new RangeError(`delayMs must be from 0 to 60000, not ${delayMs}`);
     this.name = name;
     this.#writer = writer;

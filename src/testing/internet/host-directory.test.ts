@@ -234,7 +234,7 @@ test("a missing work gets the error response of each service", () => {
   assert.equal(of("https://doi.org/nonsense").status, 400);
 });
 
-test("requests without key, mail address or valid parameters are refused as by the real services", () => {
+test("requests without key, email address or valid parameters are refused as by the real services", () => {
   const { doi } = workOf("publisher").ids;
   assert.equal(ask(`https://api.unpaywall.org/v2/${doi}`).status, 422);
   assert.equal(ask(`https://api.unpaywall.org/v2/${doi}?email=me@example.com`).status, 422);

@@ -118,7 +118,7 @@ test("a client that ignores refusals for a minute is blocked, each time twice as
   ]);
 });
 
-test("Crossref chooses and announces the pool by mail address and kind of request", () => {
+test("Crossref chooses and announces the pool by email address and kind of request", () => {
   const enforcer = new LimitEnforcer(LIMITS);
   const pool = (url: string, headers: SimulatedRequest["headers"] = {}) => {
     const decision = enforcer.decide(requestTo(url, { headers }), 0);

@@ -1,8 +1,8 @@
-/** Limits of services with several pools of callers: by API key, by mail address, or by the kind of request. */
+/** Limits of services with several pools of callers: by API key, by email address, or by the kind of request. */
 import { json, type SimulatedRequest, tooMany } from "./exchange.ts";
 import type { EnforcedLimit, LimitState } from "./limit-counter.ts";
 
-/** The pool of a request: polite with a mail address, else public; single for one record, array for a list. */
+/** The pool of a request: polite with an email address, else public; single for one record, array for a list. */
 function crossrefPool({ path, query, headers }: SimulatedRequest): string {
   const isPolite = query.get("mailto") !== null || /mailto:/i.test(headers["user-agent"] ?? "");
   const isSingle = /^(?:\/v1)?\/works\/./.test(path);

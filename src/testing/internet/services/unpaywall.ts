@@ -3,7 +3,7 @@ import { type CatalogueIndex, copiesVia } from "../catalogue-index.ts";
 import type { Copy } from "../copy.ts";
 import { decoded, json, type SimulatedReply, type SimulatedService } from "../exchange.ts";
 
-/** api.unpaywall.org: open copies of a DOI. Requires a valid mail address. */
+/** api.unpaywall.org: open copies of a DOI. Requires a valid email address. */
 export function unpaywall(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     const [, name] = /^\/v2\/(.+)$/.exec(path) ?? [];
