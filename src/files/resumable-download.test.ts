@@ -129,7 +129,7 @@ test("without a strong validator the download starts from the beginning", async 
       if (number === 1) interrupt(response, 100_000, headers);
       else serveFile(request, response, headers);
     });
-    const saved = await save();
+    const saved = await save({ onResume: () => assert.fail("nothing is resumed") });
     assert.ok(saved.kind === "saved");
     assert.equal(saved.sha256, sha256);
     assert.equal(saved.resumedBytes, 0);

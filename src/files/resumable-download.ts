@@ -22,13 +22,13 @@ export interface ResumableDownloadOptions {
     | { readonly etag?: string | undefined; readonly lastModified?: string | undefined }
     | undefined;
   readonly maxBytes: number;
-  /** After so many interrupted bodies the download is incomplete. @default 5 */
+  /** Number of interrupted bodies after which the download ends as `incomplete`. @default 5 */
   readonly maxInterruptions?: number | undefined;
-  /** False for a response that is not the file whatever its status, such as a bot check. @default every response may be */
+  /** False if the headers show that the response is not the file, for example a bot check. @default always true */
   readonly mayBeFile?: ((headers: HeaderFields) => boolean) | undefined;
   /** Called after each chunk. */
   readonly onBytes?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
-  /** Called when a body was interrupted and the rest is requested. */
+  /** Called when a body was interrupted and the rest is requested; not if the file is requested from its beginning. */
   readonly onResume?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -57,7 +57,7 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
       /** The error of the body; undefined if the body ended without one. */
       readonly cause: unknown;
     }
-  /** The file is larger than `maxBytes`; nothing of it stays. `bytes` is its length, if that was announced. */
+  /** The file is larger than `maxBytes`; the partial file is deleted. `bytes` is its length, if that was announced. */
   | { readonly kind: "too-large"; readonly bytes: number | undefined }
   /** The response is not the file. */
   | { readonly kind: "response"; readonly beginning: string }
@@ -69,8 +69,8 @@ const BEGINNING_BYTES_MAX = 16_384;
 /**
  * Downloads a file to the disk and resumes where an earlier request or an earlier process was interrupted. The file is
  * never held in memory, and bytes are joined only under the same strong validator.
- * Rejects with the error of `send`, with the signal's reason, or with a DownloadError of the disk; bytes that can be
- * resumed stay.
+ * Rejects with the error of `send`, with the signal's reason, or with a DownloadError if the disk fails. Bytes that can be
+ * resumed stay on the disk.
  */
 export async function downloadFile(options: ResumableDownloadOptions): Promise<ResumableDownload> {
   const partial = await PartialFile.open(options.path, options.record);
@@ -91,10 +91,10 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
   for (let requests = 1; ; requests += 1) {
     signal?.throwIfAborted();
     const { resumePoint } = partial;
-    const response = await options.send({
-      // If-Range covers a changed file, so that a conditional request and a range are never combined.
-      ...(resumePoint === undefined ? conditionalHeaders(options) : rangeHeaders(resumePoint)),
-    });
+    // A range request has If-Range for the case that the file has changed, so the other validators are not sent with it.
+    const response = await options.send(
+      resumePoint === undefined ? conditionalHeaders(options) : rangeHeaders(resumePoint),
+    );
     const { statusCode: status, headers } = response;
     // Created before anything is awaited, so that no chunk is lost.
     const body = new BodyReader(decodedBody(response.body, headers));
@@ -107,7 +107,8 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
     }
     if (decision.kind === "mismatch") {
       await readBeginning(body);
-      // Deleted before the next request: if that is refused, a later call must not repeat the range.
+      // Deleted before the next request: if that is refused, a later call must not repeat the range. The next request
+      // has no range, so it cannot end here again.
       await partial.discard();
       continue;
     }
@@ -136,7 +137,7 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         // An error of the hub, such as a passed deadline, would end the next request too.
         if (interruptions >= maxInterruptions || isDocstokgError(interruption.cause))
           return { kind: "incomplete", status, headers, bytes: partial.bytes, requests, ...interruption };
-        onResume?.(partial.bytes, totalBytes);
+        if (partial.resumePoint !== undefined) onResume?.(partial.bytes, totalBytes);
         continue;
       }
     }
@@ -193,7 +194,7 @@ async function copyBody(
   }
   const { bytes } = partial;
   if (totalBytes === undefined || bytes === totalBytes) return undefined;
-  // Which of the bytes are wrong is unknown.
+  // The wrong bytes cannot be found, so all are deleted.
   if (bytes > totalBytes) await partial.discard();
   return { message: `received ${bytes} of ${totalBytes} bytes`, cause: undefined };
 }

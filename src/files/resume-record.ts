@@ -11,7 +11,7 @@ export interface ResumeRecord {
   readonly totalBytes: number | undefined;
 }
 
-/** Where the resume record of one partial file is kept: in a file beside it, or in the manifest of a run. */
+/** Stores the resume record of one partial file: in a file beside it, or in the manifest of a run. */
 export interface ResumeRecordStore {
   load(): Promise<ResumeRecord | undefined>;
   /** Called before the first byte is written. */
@@ -42,7 +42,7 @@ export function resumeRecordBeside(path: string, url: string): ResumeRecordStore
       const record: RecordFile = { version: 1, url_sha256: urlHash, validator, total_bytes: totalBytes ?? null };
       return withDiskErrors(recordPath, () => writeAtomically(recordPath, `${JSON.stringify(record)}\n`));
     },
-    delete: () => rm(recordPath, { force: true }),
+    delete: () => withDiskErrors(recordPath, () => rm(recordPath, { force: true })),
   };
 }
 
@@ -52,7 +52,10 @@ function parseRecord(text: string | undefined): RecordFile | undefined {
   try {
     const record: Partial<RecordFile> | null = JSON.parse(text);
     const isRecord =
-      record?.version === 1 && typeof record.url_sha256 === "string" && typeof record.validator === "string";
+      record?.version === 1 &&
+      typeof record.url_sha256 === "string" &&
+      typeof record.validator === "string" &&
+      (record.total_bytes === null || Number.isSafeInteger(record.total_bytes));
     return isRecord ? (record as RecordFile) : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;

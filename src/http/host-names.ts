@@ -7,7 +7,7 @@ const REMEMBERED_MAX = 4096;
 /** The name of an origin in policies, windows and circuits: without the port, unless the policy lists that port. */
 export class HostNames {
   readonly #withPort: ReadonlySet<string>;
-  readonly #known = new Map<string, string>();
+  readonly #nameByOrigin = new Map<string, string>();
   /** Most requests go to the same origin as the one before, and comparing is cheaper than a lookup. */
   #lastOrigin = "";
   #lastName = "";
@@ -23,17 +23,17 @@ export class HostNames {
   }
 
   /**
-   * The string object of the last request when the text is the same. Clients build a new string for each request, and a
-   * Map has to hash a new string object before it can look it up.
+   * The string object of the last request if it has the same text, otherwise `origin`. A client builds a new string for
+   * each request, and a Map must hash a new string before it can look it up; the old one has its hash already.
    */
-  known(origin: string): string {
+  lastOriginIfEqual(origin: string): string {
     return origin === this.#lastOrigin ? this.#lastOrigin : origin;
   }
 
   /** Throws a RangeError when the origin is not http or https. */
   of(origin: string): string {
     if (origin === this.#lastOrigin) return this.#lastName;
-    this.#lastName = this.#known.get(origin) ?? this.#name(origin);
+    this.#lastName = this.#nameByOrigin.get(origin) ?? this.#name(origin);
     this.#lastOrigin = origin;
     return this.#lastName;
   }
@@ -41,8 +41,8 @@ export class HostNames {
   #name(origin: string): string {
     const { host, port } = urlHost(origin);
     const name = this.#withPort.has(`${host}:${port}`) ? `${host}:${port}` : host;
-    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
-    this.#known.set(origin, name);
+    if (this.#nameByOrigin.size >= REMEMBERED_MAX) this.#nameByOrigin.clear();
+    this.#nameByOrigin.set(origin, name);
     return name;
   }
 }

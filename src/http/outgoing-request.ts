@@ -22,7 +22,9 @@ export function toOutgoingRequest(
   { hostNames, nowUs, deadlineMs }: OutgoingRequestDeps,
 ): OutgoingRequest {
   checkCall(call);
-  const origin = hostNames.known(typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""));
+  const origin = hostNames.lastOriginIfEqual(
+    typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""),
+  );
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
   const { fetchCall } = call;
   const headers = flatHeaders(options.headers);

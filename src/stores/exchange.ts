@@ -1,6 +1,6 @@
 /**
- * One exchange, for every backend whose budgets are `SharedBudget`s. It reads no clock and changes only the budgets it
- * is given.
+ * The two steps of an exchange between a process and a store: settle used units, then lease new ones. For every backend
+ * that keeps `SharedBudget`s. Reads no clock and changes only the given budgets.
  */
 import type { SharedBudget } from "../core/limits/shared-budget.ts";
 import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "./store.ts";
@@ -22,8 +22,8 @@ export interface ExchangeContext {
 
 export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, context: ExchangeContext): void {
   const { process, nowUs, leaseUs } = context;
-  // Summed up by budget first. If a lease has ended, the process settles more units than it still has: then the written
-  // units of all its settlements must count before any returned one.
+  // Added up by budget first. If a lease has ended, the process settles more units than it still holds. Then all its
+  // written units must count before any returned unit, over all settlements.
   const sums = new Map<string, { written: number; returned: number }>();
   for (const { keys, written, returned } of settlements) {
     for (const key of keys) {
@@ -80,9 +80,9 @@ function joinBudget(budgets: Budgets, claim: StoreClaim, { process, nowUs, lease
 }
 
 /**
- * The budgets that had too few units for the process, over all its requests. Only there does the process count as
- * waiting. In a budget with enough units it must not: the other processes would leave it a share that it cannot use,
- * because another budget holds it up.
+ * The budgets that had too few units for the process, over all its requests. The process counts as waiting only in these
+ * budgets. If it counted as waiting in a budget with enough units too, the other processes would leave it a share there
+ * that it cannot use while another budget delays it.
  */
 class Shortfall {
   readonly #nextRequestUs = new Map<string, number | undefined>();

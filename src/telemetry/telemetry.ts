@@ -10,7 +10,7 @@ import { stampedId } from "./stamped-id.ts";
 
 /** Options of `createTelemetry`. */
 export interface TelemetryOptions {
-  /** Where events go. The telemetry closes them. */
+  /** The sinks that receive the events. `close()` of the telemetry closes them. */
   readonly sinks: readonly Sink[];
   /** 1 to 128 letters, digits, `.`, `_`, `:` and `-`. @default the time and random digits */
   readonly runId?: string | undefined;

@@ -1,13 +1,20 @@
 /**
  * One circuit: closed, open or half-open, each state with its own fields only (law B2).
- * Pure: each function takes a circuit and returns the next one, or the same object when nothing changed.
+ * Pure: each function takes a circuit and returns the next one. `advance`, `succeed` and `fail` return the same object
+ * when nothing changed.
  *
- * The generation counts the changes of state. A permit carries the generation it was issued in; a result that comes
+ * The generation grows with each change of state, and when `close` forgets the failures of a closed circuit. A permit carries the generation it was issued in; a result that comes
  * back in a later generation has no effect (law B3).
  */
 export type Circuit =
   | { readonly kind: "closed"; readonly generation: number; readonly failures: number }
-  | { readonly kind: "open"; readonly generation: number; readonly untilUs: number; readonly reopened: number }
+  | {
+      readonly kind: "open";
+      readonly generation: number;
+      readonly untilUs: number;
+      /** Probes that have failed since the circuit was last closed; each of them doubles the open time. */
+      readonly reopened: number;
+    }
   | {
       readonly kind: "half-open";
       readonly generation: number;
@@ -16,7 +23,7 @@ export type Circuit =
       readonly reopened: number;
     };
 
-/** A running trial call. Leased, because its caller may never report. */
+/** A running probe. Leased, because its caller may never report. */
 export interface Probe {
   readonly id: number;
   readonly expiresUs: number;
@@ -27,13 +34,13 @@ export interface CircuitPolicy {
   readonly failMax: number;
   /** How long the circuit stays open the first time. */
   readonly resetUs: number;
-  /** Upper bound of an open time that grows. */
+  /** Upper bound of a growing open time, before jitter. Has no effect if it is less than `resetUs`. */
   readonly resetCapUs: number;
   /** Probes that may run at the same time while the circuit is half-open. */
   readonly trialCalls: number;
   /** Successful probes that close the circuit. */
   readonly successThreshold: number;
-  /** Doubles the open time with each failed probe, with jitter so that processes do not return at the same time. */
+  /** Doubles the open time with each failed probe, with jitter so that processes do not probe at the same time. */
   readonly isAdaptive: boolean;
 }
 
@@ -88,15 +95,15 @@ export function fail(
   return failures >= policy.failMax ? open(circuit, policy, 0, nowUs, random) : { ...circuit, failures };
 }
 
-/** The probe ended neutrally: frees its place at once. */
+/** Removes a probe, so that another one can be sent before its lease ends. */
 export function returnProbe(circuit: Circuit, generation: number, probeId: number | undefined): Circuit {
   if (circuit.kind !== "half-open" || circuit.generation !== generation) return circuit;
   return { ...circuit, probes: circuit.probes.filter(({ id }) => id !== probeId) };
 }
 
 /**
- * Applies the state that another process recorded: closed, open until `untilUs`, or half-open after it with `probes`
- * running elsewhere. Probes of this process, whose ids are above 0, are kept.
+ * Applies the state that another process recorded: closed; open, if `untilUs` is in the future; otherwise half-open, with
+ * the `probes` of other processes. Probes of this process, whose ids are above 0, are kept.
  */
 export function adopt(
   circuit: Circuit,
@@ -129,7 +136,7 @@ export function oldestProbe(circuit: Circuit | undefined): number | undefined {
   return circuit?.kind === "half-open" ? circuit.probes[0]?.id : undefined;
 }
 
-/** Called for an operator, or when enough probes have succeeded. */
+/** Called for an operator, when enough probes have succeeded, and when another process has closed the circuit. */
 export function close(circuit: Circuit): Circuit {
   if (circuit.kind === "closed" && circuit.failures === 0) return circuit;
   return { kind: "closed", generation: circuit.generation + 1, failures: 0 };

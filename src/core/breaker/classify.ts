@@ -1,6 +1,6 @@
 /**
  * Classifies a response or an error as success, failure or neutral, for breakers and retries alike (law B4).
- * A failure is one of the host or the network. Errors of the caller, of this package, and unknown errors are neutral,
+ * A failure is a fault of the host or the network. Errors of the caller, of this package, and unknown errors are neutral,
  * because a bug in a program must not open the circuit of a healthy host.
  */
 
@@ -11,8 +11,8 @@ export type Outcome =
   | { readonly kind: "neutral" };
 
 /**
- * `neutralStatuses` wins over `failureStatuses`, which wins over "2xx and 3xx are successes". A status in no list and
- * outside 2xx and 3xx is neutral anyway, so the neutral list is only useful for exceptions and must win.
+ * A status in `neutralStatuses` is neutral, one in `failureStatuses` is a failure; `neutralStatuses` wins. A status in
+ * neither list is a success if it is 2xx or 3xx, and neutral otherwise.
  */
 export interface ClassifyRules {
   readonly failureStatuses: ReadonlySet<number>;
@@ -95,7 +95,8 @@ function isCallerOrOwnError(link: unknown): boolean {
   const name = property(link, "name");
   const code = property(link, "code");
   if (name === "AbortError" || code === "ABORT_ERR" || code === "UND_ERR_ABORTED") return true;
-  // `AbortSignal.timeout` gives a DOMException, whose code is a number; other libraries use the name with a real code.
+  // `AbortSignal.timeout` gives a DOMException, whose code is a number; other libraries use the
+  // same name with a network code such as ETIMEDOUT.
   if (name === "TimeoutError") return !isNetworkFault(link);
   return typeof code === "string" && code.startsWith("DOCSTOKG_");
 }
@@ -103,7 +104,8 @@ function isCallerOrOwnError(link: unknown): boolean {
 function isNetworkFault(link: unknown): boolean {
   const code = property(link, "code");
   if (typeof code !== "string") return false;
-  // undici uses this code for an HTTP/2 stream that ended early, and with a cause for a request it could not open.
+  // undici uses this code for an HTTP/2 stream that ended early. It also uses it, with a cause, for a request that it
+  // could not open; then the cause decides.
   // A server that closes a session normally (GOAWAY with code 0) has not failed.
   if (code === "UND_ERR_INFO") {
     return (

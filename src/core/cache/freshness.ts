@@ -32,9 +32,9 @@ export function freshnessLifetimeMs({ status, headers, responseControl: control,
   const generatedMs = dateMs(headers["date"], receivedMs) ?? receivedMs;
   const { expires } = headers;
   if (expires !== undefined) {
-    // "0" and other invalid dates mean expired. Two different dates contradict each other, and neither counts.
-    const isOne = typeof expires === "string" || new Set(expires).size === 1;
-    const expiresMs = isOne ? dateMs(expires, receivedMs) : undefined;
+    // An invalid date such as "0" means that the response has expired. So do two different dates.
+    const isSingleDate = typeof expires === "string" || new Set(expires).size === 1;
+    const expiresMs = isSingleDate ? dateMs(expires, receivedMs) : undefined;
     return Math.max(0, (expiresMs ?? generatedMs) - generatedMs);
   }
 

@@ -1,5 +1,6 @@
 /**
- * Additive increase, multiplicative decrease (law L9): adapts the pace of a key to the 429s of its server.
+ * Additive increase, multiplicative decrease (law L9): adapts the pace of a key to the throttled responses of its
+ * server.
  * The multiplier m stretches time: a window T becomes T / m. The recorded sends stay valid, and a slow rate such as
  * 1/3SECOND can be slowed further.
  */
@@ -9,9 +10,9 @@ export interface AimdPolicy {
   readonly windowUs: number;
   /** Share of throttled responses, 0 to 1, that slows a key down. */
   readonly highRatio: number;
-  /** Added to the multiplier after a window without a 429. */
+  /** Added to the multiplier after a window without a throttled response. */
   readonly increase: number;
-  /** Share of the multiplier that is removed after a window with too many 429s. */
+  /** Share of the multiplier that is removed after a window with too many throttled responses. */
   readonly decrease: number;
   readonly minMultiplier: number;
   readonly maxMultiplier: number;
@@ -25,10 +26,10 @@ export interface AimdWindow {
   readonly allowance: number;
 }
 
-/** With fewer calls the share of 429s means nothing. */
+/** With fewer calls the share of throttled responses is not meaningful. */
 const MIN_CALLS = 10;
 
-/** Whether too few calls were counted to judge their 429s. A slow key is then counted over further windows. */
+/** Whether too few calls were counted to judge their throttled responses. A slow key is then counted over further windows. */
 export function isUndecided({ calls, throttled }: AimdWindow): boolean {
   return throttled > 0 && calls < MIN_CALLS;
 }
@@ -38,8 +39,8 @@ export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: Aim
     return Math.max(policy.minMultiplier, thousandths(multiplier * (1 - policy.decrease)));
   }
   // A key that used less than half of its allowance does not show that the server accepts more.
-  const isCalm = seen.throttled === 0 && seen.calls > 0 && seen.calls >= seen.allowance / 2;
-  return isCalm ? Math.min(policy.maxMultiplier, thousandths(multiplier + policy.increase)) : multiplier;
+  const mayIncrease = seen.throttled === 0 && seen.calls > 0 && seen.calls >= seen.allowance / 2;
+  return mayIncrease ? Math.min(policy.maxMultiplier, thousandths(multiplier + policy.increase)) : multiplier;
 }
 
 /** Rounded, so that 0.8 x 0.8 is shown as 0.64. */

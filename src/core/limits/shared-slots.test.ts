@@ -52,6 +52,19 @@ test("a process that does not request again loses its precedence", () => {
   assert.equal(store.lease("a", 1, 1), 1);
 });
 
+test("a process that requests again after it lost its precedence waits behind the others", () => {
+  const store = new SlotStore();
+  assert.equal(store.lease("a", 3), 3);
+  assert.equal(store.lease("b", 1), 0);
+  store.nowUs += 1_000_000;
+  assert.equal(store.lease("c", 1), 0);
+  store.nowUs += 1;
+  assert.equal(store.lease("b", 1), 0);
+  assert.equal(store.lease("a", 0, 1), 0);
+  assert.equal(store.lease("b", 1), 0, "c has waited longer");
+  assert.equal(store.lease("c", 1), 1);
+});
+
 test("a process that does not renew its lease loses its slots when the lease ends", () => {
   const store = new SlotStore();
   store.lease("a", 3);

@@ -1,8 +1,9 @@
 /**
  * Concurrency slots that processes share. Pure functions on plain data.
  *
- * A process is not notified when a slot becomes free, so a process that got none requests again, and the free slot is
- * reserved for it a moment. It goes to the waiting process with the fewest slots, then to the one that waited longest.
+ * A process is not notified when a slot becomes free: a process that got fewer slots than it wanted must request again.
+ * A free slot is reserved for the waiting process with the fewest slots; among equals, for the one that has waited
+ * longest. The reservation ends if that process does not request again within `WAITING_TTL_US`.
  * A process that does not renew its lease loses its slots when the lease ends.
  */
 export type SharedSlots = Readonly<Record<string, SlotHolder>>;
@@ -10,7 +11,7 @@ export type SharedSlots = Readonly<Record<string, SlotHolder>>;
 /** The slots of one process. */
 export interface SlotHolder {
   readonly held: number;
-  /** Total number of slots in the policy of this process. The smallest of all live processes applies. */
+  /** Total number of slots in the policy of this process. The smallest limit of all processes with a live lease applies. */
   readonly limit: number;
   /** Since when it has been waiting for more slots; undefined when it is not. */
   readonly waitingSinceUs?: number | undefined;
@@ -45,10 +46,10 @@ export function leaseSlots(
 ): SlotReply {
   const activeHolders: Record<string, SlotHolder> = {};
   for (const [name, holder] of Object.entries(slots)) if (holder.leaseUntilUs > nowUs) activeHolders[name] = holder;
-  const { waitingSinceUs } = activeHolders[processId] ?? {};
+  const { waitingSinceUs = nowUs, waitingUntilUs = 0 } = activeHolders[processId] ?? {};
   delete activeHolders[processId];
   const others = Object.values(activeHolders);
-  const sinceUs = waitingSinceUs ?? nowUs;
+  const sinceUs = waitingUntilUs > nowUs ? waitingSinceUs : nowUs;
   let own = holds;
   const strictest = Math.min(limit, ...others.map(other => other.limit));
   let free = strictest - own - others.reduce((sum, other) => sum + other.held, 0);

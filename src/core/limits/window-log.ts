@@ -2,8 +2,8 @@
  * A sliding log for several windows: computes when the next request may be written.
  *
  * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since
- * unit n - N was written. If this holds for every n, no interval contains more than N units (law L1). It needs no
- * scan: one look-up by number for each window.
+ * unit n - N was written. If this holds for every n, no interval as long as the span contains more than N units (law L1).
+ * The check needs no scan, only one look-up by number for each window.
  *
  * Units that are granted but not yet written (`pending`) get the next numbers and count as written now.
  *
@@ -74,7 +74,7 @@ export class WindowLog {
     return earliestUs;
   }
 
-  /** The same for one window; -Infinity when the window has free capacity. */
+  /** The same for one window; -Infinity if no stored unit can delay the request. */
   windowFreeUs(index: number, window: Window, units: number, nowUs: number): number {
     const unit = this.written + this.pending + units - window.limit;
     return unit <= 0 ? Number.NEGATIVE_INFINITY : this.stampUs(index, window, unit, nowUs) + window.spanUs;
@@ -93,7 +93,7 @@ export class WindowLog {
     return mark > newest - ring.length ? (ring[mark % ring.length] as number) : Number.NEGATIVE_INFINITY;
   }
 
-  /** Units in the window now, pending ones included. Uses a binary search, so it is not for the path of a request. */
+  /** Units in the window now: at most `limit` written ones, and all pending ones. A binary search, too slow for each request. */
   usedUnits(index: number, window: Window, nowUs: number): number {
     let low = Math.max(1, this.written - window.limit + 1);
     let high = this.written + 1;
@@ -136,8 +136,8 @@ export class WindowLog {
   }
 
   /**
-   * Continues with other windows. Every unit still counts: it keeps the most exact stamp of all old windows, and a unit
-   * without a stored stamp counts as written with the oldest stored one.
+   * Continues with other windows. Every unit still counts. If the old windows have several stamps of a unit, the earliest
+   * is the most exact and is kept. A unit without a stored stamp gets the oldest stored one.
    */
   replaceWindows(from: readonly Window[], to: readonly Window[]): void {
     if (this.#rings === undefined) return;

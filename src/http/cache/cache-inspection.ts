@@ -8,13 +8,12 @@ import { type CacheStore, type FoundResponse, isVariant } from "./cache-store.ts
 export interface CacheInspection {
   readonly status: number;
   readonly verdict: "fresh" | "stale-while-revalidate" | "revalidate";
-  /** Its age in ms. */
   readonly ageMs: number;
   /** Time until it becomes stale, in ms; negative when it is stale. */
   readonly freshMs: number;
   /** True when it may be served if the server fails (`stale-if-error`). */
   readonly mayServeOnError: boolean;
-  /** The request headers that select this variant; empty when a request without credentials gets it. */
+  /** The request headers that select this variant; empty when a request without these headers gets it. */
   readonly varies: readonly string[];
 }
 
@@ -28,7 +27,7 @@ export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: n
     const age = ageMs(nowMs, facts);
     return {
       status: found.status,
-      // `stale` needs `max-stale` in the request.
+      // `stale` does not occur here: only a request with `max-stale` gets it.
       verdict: verdict.kind === "stale" ? "revalidate" : verdict.kind,
       ageMs: age,
       freshMs: facts.lifetimeMs - age,

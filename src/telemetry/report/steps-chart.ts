@@ -1,6 +1,8 @@
 import { CALL_OUTCOMES, type CallOutcome } from "../call-outcome.ts";
 import { html, type Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf } from "./number-text.ts";
+import { clockOf, countOf, durationOf, momentOf } from "./number-text.ts";
+
+const DAY_MS = 86_400_000;
 
 export type Counts = Readonly<Record<CallOutcome, readonly number[]>>;
 
@@ -64,7 +66,9 @@ export function stepsChart(counts: Counts, axis: Axis): Markup {
   const peak = peakOf(counts, axis);
   const label = `Calls over time, at most ${countOf(peak)} in ${durationOf(axis.stepMs)}`;
   return html`<div class="plot"><div class="scale" style="top:0"><span>${countOf(peak)}</span></div>${
-    peak >= 4 ? html`<div class="scale" style="top:50%"><span>${countOf(peak / 2)}</span></div>` : undefined
+    peak >= 4 && peak % 2 === 0
+      ? html`<div class="scale" style="top:50%"><span>${countOf(peak / 2)}</span></div>`
+      : undefined
   }<svg role="img" aria-label="${label}" viewBox="0 0 ${axis.steps} ${height}" height="${height}" preserveAspectRatio="none">${bars(counts, axis, height)}</svg></div>${clock(axis)}`;
 }
 
@@ -72,8 +76,10 @@ export function clock({ fromMs, stepMs, steps }: Axis): Markup {
   const marks = [0, 0.25, 0.5, 0.75, 1].map(share => fromMs + share * steps * stepMs);
   const spanMs = steps * stepMs;
   // The precision that makes all marks different.
-  const grainMs = spanMs > 4 * 86_400_000 ? 86_400_000 : spanMs > 20 * 60_000 ? 60_000 : spanMs > 8000 ? 1000 : 1;
-  return html`<div class="clock" aria-hidden="true">${marks.map(mark => html`<span>${clockOf(mark, grainMs)}</span>`)}</div>`;
+  const grainMs = spanMs > 4 * DAY_MS ? DAY_MS : spanMs > 20 * 60_000 ? 60_000 : spanMs > 8000 ? 1000 : 1;
+  const needsDay = grainMs < DAY_MS && spanMs >= DAY_MS;
+  const text = (ms: number) => (needsDay ? momentOf(ms).slice(5, 16) : clockOf(ms, grainMs));
+  return html`<div class="clock" aria-hidden="true">${marks.map(mark => html`<span>${text(mark)}</span>`)}</div>`;
 }
 
 export function round(value: number): number {

@@ -15,7 +15,7 @@ export interface SimulatedRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
   /** How many GET requests for the same URL came before, for services that fail the first time. */
-  readonly earlier: number;
+  readonly earlierRequests: number;
   readonly wallMs: number;
 }
 

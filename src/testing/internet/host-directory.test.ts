@@ -20,7 +20,7 @@ function ask(url: string, more: Partial<SimulatedRequest> = {}): SimulatedReply 
     query: searchParams,
     headers: {},
     body: "",
-    earlier: 0,
+    earlierRequests: 0,
     wallMs: Date.UTC(2026, 10, 16, 12),
     ...more,
   });
@@ -43,10 +43,10 @@ function workOf(scenario: SimulatedWork["scenario"]): SimulatedWork {
 }
 
 /** Follows redirects: the URLs on the way, and the last response. */
-function follow(url: string, earlier = 0): { readonly hops: readonly string[]; readonly end: SimulatedReply } {
+function follow(url: string, earlierRequests = 0): { readonly hops: readonly string[]; readonly end: SimulatedReply } {
   const hops = [url];
   for (;;) {
-    const end = ask(hops.at(-1) ?? "", { earlier });
+    const end = ask(hops.at(-1) ?? "", { earlierRequests });
     const { location } = end.headers;
     if (location === undefined || hops.length > 8) return { hops, end };
     hops.push(new URL(location, hops.at(-1)).href);
@@ -185,7 +185,7 @@ test("a copy with truncated-once is truncated on the first request and complete 
   const { copies, file } = workOf("truncated-once");
   const url = copies[0]?.url ?? "";
   assert.equal(ask(url).cutAtBytes, Math.floor(file.bytes / 2));
-  assert.equal(ask(url, { earlier: 1 }).cutAtBytes, undefined);
+  assert.equal(ask(url, { earlierRequests: 1 }).cutAtBytes, undefined);
 });
 
 test("the redirect chain crosses hosts and schemes", () => {

@@ -35,7 +35,7 @@ export interface LimitState {
   readonly creditsLeft: number;
   readonly creditsUsed: number;
   readonly isOutOfCredits: boolean;
-  readonly midnightMs: number;
+  readonly untilMidnightMs: number;
   readonly wallMs: number;
 }
 
@@ -190,7 +190,7 @@ export class LimitCounter {
       creditsLeft,
       creditsUsed: cost,
       isOutOfCredits: dailyCredits !== undefined && creditsLeft < cost,
-      midnightMs: DAY_MS - (request.wallMs % DAY_MS),
+      untilMidnightMs: DAY_MS - (request.wallMs % DAY_MS),
       wallMs: request.wallMs,
     };
   }

@@ -9,7 +9,7 @@ import { LIMITS } from "./limits.ts";
 function requestTo(url: string, more: Partial<SimulatedRequest> = {}): SimulatedRequest {
   const { host, pathname, search, searchParams } = new URL(url);
   const where = { host, path: pathname, search, query: searchParams };
-  return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlier: 0, wallMs: 0, ...more };
+  return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlierRequests: 0, wallMs: 0, ...more };
 }
 
 function limit(more: Partial<EnforcedLimit>): EnforcedLimit {

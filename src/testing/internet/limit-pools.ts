@@ -48,17 +48,17 @@ export function openalex(
     applies,
     rates: "100/SECOND",
     dailyCredits: { credits, cost: openalexCost },
-    announce: ({ creditsLeft, creditsUsed, midnightMs }) => ({
+    announce: ({ creditsLeft, creditsUsed, untilMidnightMs }) => ({
       "x-ratelimit-limit": String(credits),
       "x-ratelimit-remaining": String(Math.max(0, creditsLeft)),
       "x-ratelimit-credits-used": String(creditsUsed),
       "x-ratelimit-onetime-remaining": "0",
-      "x-ratelimit-reset": String(Math.ceil(midnightMs / 1000)),
+      "x-ratelimit-reset": String(Math.ceil(untilMidnightMs / 1000)),
       "x-ratelimit-limit-usd": usd(credits),
       "x-ratelimit-remaining-usd": usd(Math.max(0, creditsLeft)),
       "x-ratelimit-cost-usd": usd(creditsUsed),
     }),
-    refuse: ({ isOutOfCredits, midnightMs }) =>
+    refuse: ({ isOutOfCredits, untilMidnightMs }) =>
       json(
         {
           error: "Rate limit exceeded",
@@ -67,7 +67,7 @@ export function openalex(
             : "Too many requests per second.",
         },
         429,
-        { "retry-after": isOutOfCredits ? String(Math.ceil(midnightMs / 1000)) : "1" },
+        { "retry-after": isOutOfCredits ? String(Math.ceil(untilMidnightMs / 1000)) : "1" },
       ),
   };
 }

@@ -29,7 +29,7 @@ export function simulatedRequestOf(request: NodeRequest, isTls: boolean, wallMs:
     query: new URLSearchParams(search),
     headers,
     body: "",
-    earlier: 0,
+    earlierRequests: 0,
     wallMs,
   };
 }

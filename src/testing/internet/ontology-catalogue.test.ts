@@ -14,7 +14,7 @@ const KEY = { authorization: "apikey token=secret" };
 function ask(url: string, more: Partial<SimulatedRequest> = {}): SimulatedReply {
   const { protocol, host, pathname, search, searchParams } = new URL(url);
   const where = { isTls: protocol === "https:", host, path: pathname, search, query: searchParams };
-  return directory.answer({ method: "GET", ...where, headers: KEY, body: "", earlier: 1, wallMs: 0, ...more });
+  return directory.answer({ method: "GET", ...where, headers: KEY, body: "", earlierRequests: 1, wallMs: 0, ...more });
 }
 
 function bytesOf({ body }: SimulatedReply): Buffer {
@@ -134,7 +134,7 @@ test("the version IRI redirects to the file", () => {
 
 test("a truncated file is truncated only once", () => {
   const url = named("alder").copies[0]?.hops.at(-1) ?? "";
-  assert.ok((ask(url, { earlier: 0 }).cutAtBytes ?? 0) > 0);
+  assert.ok((ask(url, { earlierRequests: 0 }).cutAtBytes ?? 0) > 0);
   assert.equal(ask(url).cutAtBytes, undefined);
 });
 

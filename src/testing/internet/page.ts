@@ -44,7 +44,7 @@ export function pageReply(request: SimulatedRequest, { page, article }: PlacedPa
     case "empty-202":
       return reply("", "text/html", 202, { "x-amzn-waf-action": "challenge" });
     case "cookie-loop":
-      return redirect(`https://${request.host}${request.path}?cookieAbsent=${request.earlier % 2}`, 302, {
+      return redirect(`https://${request.host}${request.path}?cookieAbsent=${request.earlierRequests % 2}`, 302, {
         "set-cookie": "seen=1; path=/",
       });
     case "gone":
@@ -67,7 +67,7 @@ function pdfReply(
     takesRanges: !isBare,
     headers: manner === "attachment" ? { "content-disposition": `attachment; filename="article.pdf"` } : {},
   });
-  const isTruncated = manner === "truncated-once" && request.earlier === 0 && complete.status === 200;
+  const isTruncated = manner === "truncated-once" && request.earlierRequests === 0 && complete.status === 200;
   return isTruncated ? { ...complete, cutAtBytes: Math.floor(body.length / 2) } : complete;
 }
 

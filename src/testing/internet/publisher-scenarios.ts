@@ -13,8 +13,8 @@ import {
 export const CDN = "cdn.papermill.example";
 export const LINK_HOP = "links.papermill.example";
 
-/** Services that index what publishers register at Crossref. */
-export const ALL_INDEXES: readonly ServiceName[] = ["crossref", "openalex", "unpaywall", "semantic_scholar"];
+/** Services that index the works that publishers register at Crossref. */
+export const CROSSREF_INDEXES: readonly ServiceName[] = ["crossref", "openalex", "unpaywall", "semantic_scholar"];
 
 export function atPublisher(
   draft: ScenarioDraft,
@@ -64,7 +64,7 @@ export function redirectChain(draft: ScenarioDraft): ScenarioWork {
     ids: { doi },
     registrar: "crossref",
     landing,
-    copies: [copy(pdf, [...ALL_INDEXES, "landing_page"])],
+    copies: [copy(pdf, [...CROSSREF_INDEXES, "landing_page"])],
     pages: [
       [landing, { kind: "article", pdf, hints: ["citation-meta"] }],
       [pdf, { kind: "redirect", to: plain, status: 301 }],
@@ -75,11 +75,11 @@ export function redirectChain(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
-/** The copy that all services name is not the file. A good copy is in a repository, or does not exist. */
+/** The copy that all services name is not the file. If `hasAnother`, a repository has a good copy; otherwise there is none. */
 export function wrongFirstCopy(draft: ScenarioDraft, page: Page, hasAnother: boolean): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const other = `https://${draft.random.pick(REPOSITORIES)}/bitstream/${draft.number}/paper.pdf`;
-  const first = copy(pdf, [...ALL_INDEXES, "landing_page"], { isGood: false });
+  const first = copy(pdf, [...CROSSREF_INDEXES, "landing_page"], { isGood: false });
   const second = copy(other, ["unpaywall", "openalex", "core"], IN_REPOSITORY);
   return {
     ids: { doi },
@@ -104,7 +104,7 @@ export function archived(draft: ScenarioDraft): ScenarioWork {
     ids: { doi },
     registrar: "crossref",
     landing,
-    copies: [copy(pdf, ALL_INDEXES, { isGood: false }), copy(capture, ["wayback"])],
+    copies: [copy(pdf, CROSSREF_INDEXES, { isGood: false }), copy(capture, ["wayback"])],
     pages: [
       [landing, { kind: "gone" }],
       [pdf, { kind: "gone" }],

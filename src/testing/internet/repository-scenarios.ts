@@ -13,12 +13,12 @@ export function onArxiv(draft: ScenarioDraft, prefix: "10.48550" | "10.5555"): S
   const month = String(draft.random.between(1, 12)).padStart(2, "0");
   const arxiv = `${String(draft.year).slice(2)}${month}.${String(draft.number).slice(-5)}`;
   const pdf = `https://arxiv.org/pdf/${arxiv}`;
-  const described = closedAtPublisher(draft);
+  const base = closedAtPublisher(draft);
   const isOwnDoi = prefix === "10.48550";
   return {
-    ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (described.ids.doi ?? "") },
+    ids: { arxiv, doi: isOwnDoi ? `10.48550/arxiv.${arxiv}` : (base.ids.doi ?? "") },
     registrar: isOwnDoi ? "datacite" : "crossref",
-    landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : described.landing,
+    landing: isOwnDoi ? `https://arxiv.org/abs/${arxiv}` : base.landing,
     // Unpaywall knows only DOIs registered at Crossref.
     copies: [
       copy(pdf, isOwnDoi ? ["arxiv", "openalex"] : ["arxiv", "openalex", "unpaywall"], {
@@ -27,7 +27,7 @@ export function onArxiv(draft: ScenarioDraft, prefix: "10.48550" | "10.5555"): S
       }),
     ],
     pages: [
-      ...described.pages,
+      ...base.pages,
       [pdf, { kind: "pdf", manner: "bare" }],
       [`https://export.arxiv.org/pdf/${arxiv}`, { kind: "pdf", manner: "bare" }],
       [`https://arxiv.org/abs/${arxiv}`, { kind: "article", pdf, hints: ["citation-meta"] }],
@@ -37,17 +37,17 @@ export function onArxiv(draft: ScenarioDraft, prefix: "10.48550" | "10.5555"): S
 
 /** Europe PMC also names its own rendering of the file, which has returned errors since March 2026. */
 export function inPmc(draft: ScenarioDraft, via: readonly ServiceName[]): ScenarioWork {
-  const described = closedAtPublisher(draft);
+  const base = closedAtPublisher(draft);
   const pmcid = `PMC${draft.number + 9_000_000}`;
   const key = `${pmcid}.1`;
   const url = `https://pmc-oa-opendata.s3.amazonaws.com/${key}/${key}.pdf`;
   const rendered = `https://europepmc.org/articles/${pmcid}?pdf=render`;
-  const inRepository = { hostType: "repository" } as const;
+  const repository = { hostType: "repository" } as const;
   return {
-    ...described,
-    ids: { ...described.ids, pmcid, pmid: pmidOf(draft) },
-    copies: [copy(url, via, inRepository), copy(rendered, ["europe_pmc"], { ...inRepository, isGood: false })],
-    pages: [...described.pages, [url, { kind: "pdf" }], [rendered, { kind: "gone" }]],
+    ...base,
+    ids: { ...base.ids, pmcid, pmid: pmidOf(draft) },
+    copies: [copy(url, via, repository), copy(rendered, ["europe_pmc"], { ...repository, isGood: false })],
+    pages: [...base.pages, [url, { kind: "pdf" }], [rendered, { kind: "gone" }]],
   };
 }
 
@@ -57,8 +57,8 @@ function pmidOf({ number }: ScenarioDraft): string {
 
 /** Not in the bucket of PMC, but Europe PMC names a copy in a repository. */
 export function inEuropePmc(draft: ScenarioDraft): ScenarioWork {
-  const described = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
-  return { ...described, ids: { ...described.ids, pmid: pmidOf(draft) } };
+  const base = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
+  return { ...base, ids: { ...base.ids, pmid: pmidOf(draft) } };
 }
 
 export function zenodo(draft: ScenarioDraft): ScenarioWork {
@@ -77,10 +77,11 @@ export function zenodo(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
+/** The file at Zenodo does not have the checksum that its API reports, and no other service names a copy. */
 export function wrongChecksum(draft: ScenarioDraft): ScenarioWork {
-  const described = zenodo(draft);
-  const bad = described.copies.map(each => ({ ...each, isGood: false }));
-  return { ...described, copies: bad, pages: described.pages.filter(([url]) => url.includes("/api/")) };
+  const base = zenodo(draft);
+  const bad = base.copies.map(each => ({ ...each, isGood: false }));
+  return { ...base, copies: bad, pages: base.pages.filter(([url]) => url.includes("/api/")) };
 }
 
 export function figshare(draft: ScenarioDraft): ScenarioWork {
@@ -147,7 +148,7 @@ export function inRepository(
   path: (number: number) => string,
   via: readonly ServiceName[],
 ): ScenarioWork {
-  const described = closedAtPublisher(draft);
+  const base = closedAtPublisher(draft);
   const url = `https://${host}${path(draft.number)}`;
-  return { ...described, copies: [copy(url, via, IN_REPOSITORY)], pages: [...described.pages, [url, { kind: "pdf" }]] };
+  return { ...base, copies: [copy(url, via, IN_REPOSITORY)], pages: [...base.pages, [url, { kind: "pdf" }]] };
 }

@@ -63,7 +63,7 @@ export class RequestHandler {
       // Count all requests that arrived in this turn before one is answered, so that answering one does not delay the
       // arrival of the next.
       await setImmediate();
-      const complete = { ...simulated, earlier: this.#earlier(simulated), body: await bodyOf(request) };
+      const complete = { ...simulated, earlierRequests: this.#earlier(simulated), body: await bodyOf(request) };
       const scripted = this.script.apply(complete, nowMs, inner => withHeaders(this.#answer(inner), decision.headers));
       this.#recorder.ended(
         simulated.host,

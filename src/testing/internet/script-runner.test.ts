@@ -7,7 +7,7 @@ import type { ScriptStep } from "./script-step.ts";
 function requestTo(url = "https://a.example/x"): SimulatedRequest {
   const { host, pathname, search, searchParams } = new URL(url);
   const where = { host, path: pathname, search, query: searchParams };
-  return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlier: 0, wallMs: 1_800_000_000_000 };
+  return { method: "GET", isTls: true, ...where, headers: {}, body: "", earlierRequests: 0, wallMs: 1_800_000_000_000 };
 }
 
 function scripted(...steps: readonly ScriptStep[]): (url?: string, nowMs?: number) => ScriptedReply {

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { CommandResult, ServersCommand, ServersReady, WorkerOptions } from "./servers-messages.ts";
 
-interface Waiting {
+interface PendingCommand {
   readonly resolve: (result: CommandResult["result"]) => void;
   readonly reject: (reason: Error) => void;
 }
@@ -9,13 +9,13 @@ interface Waiting {
 // In the sources the file is worker.ts, in the built package worker.js.
 const FILE = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
-/** Sends commands to the thread of the servers. When the thread ends, all open commands are rejected. */
+/** Sends commands to the thread that runs the simulated servers. When the thread ends, all pending commands are rejected. */
 export class ServersThread {
   readonly ready: Promise<ServersReady>;
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PendingCommand>();
   #lastId = 0;
-  #end: Error | undefined;
+  #endReason: Error | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: WorkerOptions, file = FILE) {
@@ -28,23 +28,23 @@ export class ServersThread {
       this.#worker.on("message", (response: CommandResult) => this.#received(response));
     });
     const ended = (error: Error) => {
-      this.#end ??= error;
-      reject(this.#end);
-      for (const { reject: refuse } of this.#waiting.values()) refuse(this.#end);
-      this.#waiting.clear();
+      this.#endReason ??= error;
+      reject(this.#endReason);
+      for (const { reject: refuse } of this.#pending.values()) refuse(this.#endReason);
+      this.#pending.clear();
     };
     this.#worker.once("error", cause => ended(new Error("the thread of the simulated internet has failed", { cause })));
     this.#worker.once("exit", () => ended(new Error("the simulated internet is closed")));
   }
 
   send(command: ServersCommand): Promise<CommandResult["result"]> {
-    if (this.#end !== undefined) return Promise.reject(this.#end);
+    if (this.#endReason !== undefined) return Promise.reject(this.#endReason);
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      // First, because it throws if the command cannot be cloned, and then nothing must wait for a result.
+      // Before it is added to the map: it throws if the command cannot be cloned, and then no entry may stay.
       this.#worker.postMessage({ ...command, id });
-      this.#waiting.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
     });
   }
 
@@ -55,12 +55,12 @@ export class ServersThread {
   }
 
   async #close(): Promise<void> {
-    if (this.#end === undefined) await this.send({ kind: "close" }).catch(() => undefined);
+    if (this.#endReason === undefined) await this.send({ kind: "close" }).catch(() => undefined);
     await this.#worker.terminate();
   }
 
   #received({ id, result }: CommandResult): void {
-    this.#waiting.get(id)?.resolve(result);
-    this.#waiting.delete(id);
+    this.#pending.get(id)?.resolve(result);
+    this.#pending.delete(id);
   }
 }

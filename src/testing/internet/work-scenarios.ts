@@ -3,10 +3,10 @@
  * from its scenario with its own random numbers.
  */
 import {
-  ALL_INDEXES,
   archived,
   atPublisher,
   CDN,
+  CROSSREF_INDEXES,
   LINK_HOP,
   onLandingPage,
   redirectChain,
@@ -68,14 +68,14 @@ function workScenario(scenario: WorkScenarioName, build: (draft: ScenarioDraft) 
 
 /** A frequent scenario occurs several times. */
 export const WORK_SCENARIOS: readonly WorkScenario[] = [
-  workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ALL_INDEXES })),
+  workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: CROSSREF_INDEXES })),
   workScenario("publisher", draft =>
-    atPublisher(draft, { page: { kind: "pdf" }, via: [...ALL_INDEXES, "doaj", "openaire"] }),
+    atPublisher(draft, { page: { kind: "pdf" }, via: [...CROSSREF_INDEXES, "doaj", "openaire"] }),
   ),
   workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf", manner: "bare" }, via: ["crossref"] })),
   workScenario("publisher", draft => atPublisher(draft, { page: { kind: "pdf" }, via: ["openalex"] })),
   workScenario("attachment", draft =>
-    atPublisher(draft, { page: { kind: "pdf", manner: "attachment" }, via: ALL_INDEXES }),
+    atPublisher(draft, { page: { kind: "pdf", manner: "attachment" }, via: CROSSREF_INDEXES }),
   ),
   workScenario("arxiv", draft => onArxiv(draft, "10.48550")),
   workScenario("arxiv", draft => onArxiv(draft, "10.5555")),
@@ -103,7 +103,7 @@ export const WORK_SCENARIOS: readonly WorkScenario[] = [
   workScenario("html-only", draft => wrongFirstCopy(draft, { kind: "viewer" }, false)),
   workScenario("cookie-loop", draft => wrongFirstCopy(draft, { kind: "cookie-loop" }, false)),
   workScenario("truncated-once", draft =>
-    atPublisher(draft, { page: { kind: "pdf", manner: "truncated-once" }, via: ALL_INDEXES }),
+    atPublisher(draft, { page: { kind: "pdf", manner: "truncated-once" }, via: CROSSREF_INDEXES }),
   ),
   workScenario("wrong-checksum", wrongChecksum),
   workScenario("archived", archived),

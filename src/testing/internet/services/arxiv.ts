@@ -26,28 +26,28 @@ export function arxiv(catalogue: CatalogueIndex): SimulatedService {
 const NEW_ID = /^\d{4}\.\d{4,5}(?:v\d+)?$/;
 const OLD_ID = /^[a-z-]+(?:\.[A-Z]{2})?\/\d{7}(?:v\d+)?$/;
 
-function query(catalogue: CatalogueIndex, { query: asked, wallMs }: SimulatedRequest): SimulatedReply {
-  const ids = (asked.get("id_list") ?? "").split(",").filter(id => id !== "");
+function query(catalogue: CatalogueIndex, { query: parameters, wallMs }: SimulatedRequest): SimulatedReply {
+  const ids = (parameters.get("id_list") ?? "").split(",").filter(id => id !== "");
   const bad = ids.find(id => !NEW_ID.test(id) && !OLD_ID.test(id));
-  if (bad !== undefined) return feed(asked, wallMs, [errorEntry(bad)], 1, 400);
-  const words = (asked.get("search_query") ?? "")
+  if (bad !== undefined) return feed(parameters, wallMs, [errorEntry(bad)], 1, 400);
+  const words = (parameters.get("search_query") ?? "")
     .replace(/\b(?:all|ti):/g, "")
     .toLowerCase()
     .split(/[\s+"]+/);
-  const most = Number(asked.get("max_results") ?? 10);
-  const start = Number(asked.get("start") ?? 0);
+  const maxResults = Number(parameters.get("max_results") ?? 10);
+  const start = Number(parameters.get("start") ?? 0);
   const found =
     ids.length > 0
       ? ids.flatMap(id => catalogue.by("arxiv", id.replace(/v\d+$/, "")) ?? [])
       : catalogue.works.filter(
           ({ ids: { arxiv: id }, title }) => id && words.every(word => title.toLowerCase().includes(word)),
         );
-  const entries = found.slice(start, start + most).map(entry);
-  return feed(asked, wallMs, entries, found.length, 200);
+  const entries = found.slice(start, start + maxResults).map(entry);
+  return feed(parameters, wallMs, entries, found.length, 200);
 }
 
 function feed(
-  asked: URLSearchParams,
+  parameters: URLSearchParams,
   wallMs: number,
   entries: readonly string[],
   total: number,
@@ -56,11 +56,11 @@ function feed(
   const body = `<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">
   <id>https://arxiv.org/api/simulated</id>
-  <title>arXiv Query: ${escapeXml(asked.toString())}</title>
+  <title>arXiv Query: ${escapeXml(parameters.toString())}</title>
   <updated>${new Date(wallMs).toISOString()}</updated>
-  <opensearch:itemsPerPage>${asked.get("max_results") ?? 10}</opensearch:itemsPerPage>
+  <opensearch:itemsPerPage>${Number(parameters.get("max_results") ?? 10)}</opensearch:itemsPerPage>
   <opensearch:totalResults>${total}</opensearch:totalResults>
-  <opensearch:startIndex>${asked.get("start") ?? 0}</opensearch:startIndex>
+  <opensearch:startIndex>${Number(parameters.get("start") ?? 0)}</opensearch:startIndex>
 ${entries.join("")}</feed>
 `;
   return reply(body, "application/atom+xml; charset=utf-8", status, {});
@@ -68,13 +68,16 @@ ${entries.join("")}</feed>
 
 function entry({ ids, title, year, authors }: SimulatedWork): string {
   const names = authors.map(name => `    <author><name>${escapeXml(name)}</name></author>\n`).join("");
-  const doi = ids.doi === undefined || ids.doi.startsWith("10.48550/") ? "" : `    <arxiv:doi>${ids.doi}</arxiv:doi>\n`;
+  const doi =
+    ids.doi === undefined || ids.doi.startsWith("10.48550/")
+      ? ""
+      : `    <arxiv:doi>${escapeXml(ids.doi)}</arxiv:doi>\n`;
   return `  <entry>
     <id>http://arxiv.org/abs/${ids.arxiv}v1</id>
     <title>${escapeXml(title)}</title>
     <updated>${year}-04-01T12:00:00Z</updated>
     <published>${year}-04-01T12:00:00Z</published>
-    <summary>Nothing is known of it.</summary>
+    <summary>A work of the simulated internet.</summary>
 ${names}${doi}    <link href="https://arxiv.org/abs/${ids.arxiv}v1" rel="alternate" type="text/html"/>
     <link href="https://arxiv.org/pdf/${ids.arxiv}v1" rel="related" type="application/pdf" title="pdf"/>
     <arxiv:primary_category term="q-bio.PE"/>

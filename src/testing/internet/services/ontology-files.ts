@@ -41,6 +41,6 @@ export function resourceReply(request: SimulatedRequest, resource: OntologyResou
   const body = resource.body();
   const type = packed === "plain" ? TYPES[format] : PACKED_TYPES[packed];
   const complete = fileReply(request, { body, type, etag, modifiedMs: MODIFIED_MS, takesRanges: true });
-  const isTruncated = isTruncatedOnce && request.earlier === 0 && complete.status === 200;
+  const isTruncated = isTruncatedOnce && request.earlierRequests === 0 && complete.status === 200;
   return isTruncated ? { ...complete, cutAtBytes: Math.floor(body.length / 2) } : complete;
 }

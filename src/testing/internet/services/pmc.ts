@@ -48,9 +48,9 @@ export function pmcFiles(catalogue: CatalogueIndex): SimulatedService {
       /^\/(?:metadata|PMC\d+\.\d+)\/(PMC\d+\.\d+)\.(json|xml|txt|pdf)$/.exec(request.path) ?? [];
     const work = catalogue.by("pmcid", key.replace(/\.1$/, ""));
     if (work === undefined || !isKnownTo(work, "pmc")) return noSuchKey(request.path);
-    if (extension === "json") return stored(request, JSON.stringify(metadata(work)), "application/json");
-    if (extension === "xml") return stored(request, jats(work), "application/xml");
-    if (extension === "txt") return stored(request, `${work.title}\n`, "text/plain");
+    if (extension === "json") return objectReply(request, JSON.stringify(metadata(work)), "application/json");
+    if (extension === "xml") return objectReply(request, jats(work), "application/xml");
+    if (extension === "txt") return objectReply(request, `${work.title}\n`, "text/plain");
     const page = catalogue.pages.get(`${request.host}${request.path}`);
     return page === undefined ? noSuchKey(request.path) : pageReply(request, page);
   };
@@ -59,10 +59,10 @@ export function pmcFiles(catalogue: CatalogueIndex): SimulatedService {
 function listVersions(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const prefix = query.get("prefix") ?? "";
   const work = catalogue.by("pmcid", prefix.replace(/\.$/, ""));
-  const isThere = work !== undefined && isKnownTo(work, "pmc");
-  const found = isThere ? `<CommonPrefixes><Prefix>${work.ids.pmcid}.1/</Prefix></CommonPrefixes>` : "";
+  const isListed = work !== undefined && isKnownTo(work, "pmc");
+  const found = isListed ? `<CommonPrefixes><Prefix>${work.ids.pmcid}.1/</Prefix></CommonPrefixes>` : "";
   return xml(
-    `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${BUCKET}</Name><Prefix>${escapeXml(prefix)}</Prefix><KeyCount>${isThere ? 1 : 0}</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>/</Delimiter><IsTruncated>false</IsTruncated>${found}</ListBucketResult>`,
+    `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${BUCKET}</Name><Prefix>${escapeXml(prefix)}</Prefix><KeyCount>${isListed ? 1 : 0}</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>/</Delimiter><IsTruncated>false</IsTruncated>${found}</ListBucketResult>`,
   );
 }
 
@@ -73,14 +73,14 @@ function noSuchKey(path: string): SimulatedReply {
   );
 }
 
-function stored(request: SimulatedRequest, body: string, type: string): SimulatedReply {
+function objectReply(request: SimulatedRequest, body: string, type: string): SimulatedReply {
   return fileReply(request, { body: Buffer.from(body), type, etag: digest("md5", body), takesRanges: true });
 }
 
 function metadata(work: SimulatedWork) {
   const { ids, title, file } = work;
   const key = `${ids.pmcid}.1`;
-  const at = (extension: string, md5: string) => `s3://${BUCKET}/${key}/${key}.${extension}?md5=${md5}`;
+  const s3Url = (extension: string, md5: string) => `s3://${BUCKET}/${key}/${key}.${extension}?md5=${md5}`;
   return {
     pmcid: ids.pmcid,
     version: 1,
@@ -92,9 +92,9 @@ function metadata(work: SimulatedWork) {
     is_historical_ocr: false,
     is_retracted: false,
     license_code: "CC BY",
-    pdf_url: at("pdf", file.md5),
-    xml_url: at("xml", digest("md5", jats(work))),
-    text_url: at("txt", digest("md5", `${title}\n`)),
+    pdf_url: s3Url("pdf", file.md5),
+    xml_url: s3Url("xml", digest("md5", jats(work))),
+    text_url: s3Url("txt", digest("md5", `${title}\n`)),
     media_urls: [],
   };
 }
@@ -103,7 +103,7 @@ export function jats({ ids, title }: SimulatedWork): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<article article-type="research-article"><front><article-meta><article-id pub-id-type="doi">${escapeXml(ids.doi ?? "")}</article-id><title-group><article-title>${escapeXml(title)}</article-title></title-group></article-meta></front><body><p>A work of the simulated internet.</p></body></article>\n`;
 }
 
-/** eutils.ncbi.nlm.nih.gov: the PubMed number of a DOI. */
+/** eutils.ncbi.nlm.nih.gov: the PubMed id of a DOI, or with `db=pmc` its PMC id. */
 export function eutils(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query }) => {
     if (path !== "/entrez/eutils/esearch.fcgi") return json({ error: "Invalid uid or utility" }, 400);

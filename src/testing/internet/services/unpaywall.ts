@@ -57,11 +57,11 @@ function record(work: SimulatedWork) {
   };
 }
 
-function location({ url, kind, licence, version, hostType }: Copy, doi: string, index: number) {
+function location({ url, kind, licence, version, hostType }: Copy, doiUrl: string, index: number) {
   return {
     url,
     url_for_pdf: kind === "pdf" ? url : null,
-    url_for_landing_page: kind === "landing" ? url : doi,
+    url_for_landing_page: kind === "landing" ? url : doiUrl,
     evidence: "deprecated",
     license: licence,
     version,
