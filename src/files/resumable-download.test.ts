@@ -81,7 +81,16 @@ test("a file is saved complete, with its hash, and only the record stays beside 
   const saved = await save({ onBytes: bytes => seen.push(bytes) });
   assert.deepEqual(
     { ...saved, headers: undefined },
-    { kind: "saved", status: 200, bytes: file.length, sha256, headers: undefined, requests: 1, resumedBytes: 0 },
+    {
+      kind: "saved",
+      status: 200,
+      bytes: file.length,
+      sha256,
+      headers: undefined,
+      isFullLength: true,
+      requests: 1,
+      resumedBytes: 0,
+    },
   );
   assert.ok((await readFile(path)).equals(file));
   assert.equal(seen.at(-1), file.length);
