@@ -331,3 +331,8 @@ export class HubClosedError extends DocstokgError {
     super("the hub is closed: it accepts no more requests");
   }
 }
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

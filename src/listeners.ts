@@ -1,3 +1,4 @@
+import { messageOf } from "./errors.ts";
 /** Receives events. An error that it throws becomes a warning of the process and has no other effect. */
 export type Listener<Event> = (event: Event) => void;
 
@@ -35,7 +36,7 @@ export class Listeners<Event> {
   #warn(listener: Listener<Event>, error: unknown): void {
     if (this.#broken.has(listener)) return;
     this.#broken.add(listener);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const detail = error instanceof Error && error.stack !== undefined ? { detail: error.stack } : {};
     process.emitWarning(`an event listener failed: ${message}; its further errors are not reported`, {
       type: "DocstokgWarning",

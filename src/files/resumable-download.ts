@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
-import { isDocstokgError } from "../errors.ts";
+import { isDocstokgError, messageOf } from "../errors.ts";
 import { BodyReader } from "./body-reader.ts";
 import { contentCoding, decodedBody } from "./content-coding.ts";
 import { PartialFile } from "./partial-file.ts";
@@ -182,7 +182,7 @@ async function copyBody(
       try {
         chunk = await body.next();
       } catch (cause) {
-        return { message: cause instanceof Error ? cause.message : String(cause), cause };
+        return { message: messageOf(cause), cause };
       }
       if (chunk === undefined) break;
       if (partial.bytes + chunk.length > maxBytes) return "too-large";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, type ConfigProblem, StoreError } from "../errors.ts";
+import { ConfigError, type ConfigProblem, messageOf, StoreError } from "../errors.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
@@ -178,7 +178,7 @@ class LazyStore implements Store {
       this.#opening = undefined;
       throw cause instanceof StoreError
         ? cause
-        : new StoreError(`cannot open the store: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+        : new StoreError(`cannot open the store: ${messageOf(cause)}`, { cause });
     }
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "../errors.ts";
 import type { HubEvent } from "../http/hub-options.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { Listener } from "../listeners.ts";
@@ -148,8 +149,4 @@ export class Telemetry implements AsyncDisposable {
         "DocstokgWarning",
       );
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

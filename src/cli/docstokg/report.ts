@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { ConfigError } from "../../errors.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
 import { type ListedRun, openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { plainText } from "../../telemetry/report/number-text.ts";
@@ -85,7 +85,7 @@ async function writePage(path: string, page: string): Promise<void> {
   try {
     await writeAtomically(path, page);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw usageError("--html", `${path} cannot be written: ${reason}`, { cause });
   }
 }

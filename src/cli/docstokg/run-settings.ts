@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
-import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
 import { isLayout, LAYOUTS, type Layout } from "../../harvest/downloads/layout.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
@@ -156,7 +156,7 @@ function certificate(
   try {
     return trustedCertificates(file);
   } catch (error) {
-    addProblem("--ca", error instanceof Error ? error.message : String(error));
+    addProblem("--ca", messageOf(error));
     return undefined;
   }
 }

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { isDamage, messageOf } from "../../stores/sqlite/sqlite-errors.ts";
+import { messageOf } from "../../errors.ts";
+import { isDamage } from "../../stores/sqlite/sqlite-errors.ts";
 
 const FORMATS = {
   store: async () => (await import("../../stores/sqlite/sqlite-connection.ts")).STORE_FORMAT,

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { ConfigError } from "../../errors.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
 import { serveMetrics } from "../../telemetry/metrics-server.ts";
 import { openRunTelemetry, type RunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { prometheusSink } from "../../telemetry/sinks/prometheus-sink.ts";
@@ -35,9 +35,7 @@ export async function openTelemetrySession(
     // The port cannot be opened, or prom-client is not installed.
     if (metricsPort !== undefined && error instanceof ConfigError)
       throw usageError("--metrics-port", error.problems[0]?.message ?? error.message);
-    io.stderr.write(
-      `Telemetry is not recorded for this run: ${error instanceof Error ? error.message : String(error)}\n`,
-    );
+    io.stderr.write(`Telemetry is not recorded for this run: ${messageOf(error)}\n`);
     return metricsPort === undefined ? undefined : metricsSession(program, metricsPort, io);
   }
 }

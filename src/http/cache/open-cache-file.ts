@@ -1,6 +1,5 @@
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import { type OpeningOptions, openWhenFree } from "../../stores/sqlite/open-database.ts";
-import { messageOf } from "../../stores/sqlite/sqlite-errors.ts";
 import { CacheFile } from "./cache-file.ts";
 
 export interface OpenCacheFileOptions extends OpeningOptions {

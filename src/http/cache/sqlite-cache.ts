@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import { setAsideAndReport } from "../../stores/sqlite/open-database.ts";
 import { isBusy, isDamage, isMoved } from "../../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../../time/time.ts";
@@ -192,7 +192,7 @@ export class SqliteCache implements CacheStore {
   }
 
   #error(done: string, cause: unknown): StoreError {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     return new StoreError(
       `cache file ${this.#openOptions.path} cannot be ${done}: ${reason}; requests continue without it`,
       { cause },

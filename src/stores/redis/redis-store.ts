@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import {
@@ -290,8 +290,4 @@ function toStoreError(error: unknown): StoreError {
 
 function unlimited({ most }: LeaseRequest): LeaseReply {
   return { kind: "granted", units: most, isStricter: false };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
 import { type DatabaseFormat, ensureFile, type OpenedDatabase, openFile, setAside } from "./database-file.ts";
-import { isBusy, isDamage, isPermission, messageOf } from "./sqlite-errors.ts";
+import { isBusy, isDamage, isPermission } from "./sqlite-errors.ts";
 
 export interface OpeningOptions {
   readonly path: string;

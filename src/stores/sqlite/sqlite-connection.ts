@@ -1,10 +1,9 @@
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import { type Budgets, type ExchangeContext, settleAll } from "../exchange.ts";
 import type { RecordTable } from "../records.ts";
 import { type DatabaseFormat, identityOf, inTransaction, type OpenedDatabase } from "./database-file.ts";
 import type { MachineInstant } from "./machine-instant.ts";
 import { BUDGETS_TABLE, SqliteBudgets } from "./sqlite-budgets.ts";
-import { messageOf } from "./sqlite-errors.ts";
 import { PROCESSES_TABLE, SqliteProcesses } from "./sqlite-processes.ts";
 import { RECORD_TABLES, RENAMED_RECORDS, SqliteRecords } from "./sqlite-records.ts";
 import type { QueuedTransaction } from "./transaction-queue.ts";

@@ -42,10 +42,6 @@ export function damageError(message: string, cause: unknown): Error {
   return Object.assign(new Error(message, { cause }), { errcode: SQLITE_CORRUPT });
 }
 
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** Extended codes hold the primary one in their lowest byte. */
 function primaryCode(error: unknown): number | undefined {
   const isCoded = error instanceof Error && "errcode" in error && typeof error.errcode === "number";

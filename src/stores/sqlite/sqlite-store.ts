@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { resolve as absolute } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { backoffMs } from "../../core/breaker/backoff.ts";
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
 import { leaseAll } from "../exchange.ts";
 import { changeRecord, recordAt, recordsAt } from "../records.ts";
@@ -20,7 +20,7 @@ import { machineBootId } from "./machine-boot.ts";
 import type { MachineInstant } from "./machine-instant.ts";
 import { type OpeningOptions, openWhenFree, pause, setAsideAndReport } from "./open-database.ts";
 import { FileMovedError, SqliteConnection, type SqliteTables, STORE_FORMAT } from "./sqlite-connection.ts";
-import { isBusy, isDamage, messageOf } from "./sqlite-errors.ts";
+import { isBusy, isDamage } from "./sqlite-errors.ts";
 import type { SqliteRecords } from "./sqlite-records.ts";
 import { type QueuedTransaction, TransactionQueue } from "./transaction-queue.ts";
 

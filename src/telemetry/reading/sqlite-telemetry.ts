@@ -1,6 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { ConfigError } from "../../errors.ts";
-import { messageOf } from "../../stores/sqlite/sqlite-errors.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";

@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import { StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import type { TelemetryEvent } from "../events.ts";
@@ -30,7 +30,7 @@ export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): P
   try {
     await writer.open();
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new StoreError(`telemetry cannot be written to ${file}: ${reason}`, { cause });
   }
   return new QueuedSink("jsonl", writer, options);

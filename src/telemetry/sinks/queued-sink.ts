@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { messageOf } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
@@ -158,7 +159,7 @@ export class QueuedSink implements Sink {
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     process.emitWarning(`telemetry sink ${this.name} drops events: ${message}`, "DocstokgWarning");
   }
 }
