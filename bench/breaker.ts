@@ -1,4 +1,4 @@
-/** The breaker beside cockatiel and opossum. */
+/** Compares the breaker with cockatiel and opossum. */
 import type { Bench } from "./kit/bench.ts";
 
 export const bench: Bench = {

@@ -1,4 +1,4 @@
-/** The hub beside bare undici and Node's own fetch, against a server in a process of its own. */
+/** Compares the hub with bare undici and Node's own fetch. The server runs in its own process. */
 import type { Bench } from "./kit/bench.ts";
 
 export const bench: Bench = {

@@ -1,4 +1,4 @@
-/** The limiter beside rate-limiter-flexible, limiter, p-throttle, p-queue and bottleneck. */
+/** Compares the limiter with rate-limiter-flexible, limiter, p-throttle, p-queue and bottleneck. */
 import type { Bench } from "./kit/bench.ts";
 
 export const bench: Bench = {

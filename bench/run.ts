@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- [name…] [--quick] [--json]`: runs benches beside their peers, each part in its own process.
- * Every other file of this folder is a bench by the name of the file: to add one, write it.
- * Exit codes: 0 done, 1 a bench failed, 2 called wrongly. A missed figure is no failure: the machine may be busy.
+ * `npm run bench -- [name…] [--quick] [--json]`: runs benchmarks of docstokg and of other
+ * libraries, each part in its own process.
+ * Every other file of this folder is a benchmark, named like its file.
+ * Exit codes: 0 done, 1 a benchmark failed, 2 wrong arguments. A missed target is no failure: the machine may be busy.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -35,7 +36,9 @@ async function main(args: readonly string[]): Promise<number> {
   const machine = `Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}`;
   const peers = Object.entries(peerVersions()).map(([name, version]) => `${name} ${version}`);
   if (!isJson)
-    console.log(`${machine}${isQuick ? "; a quick run, not to be quoted" : ""}\nbeside ${peers.join(", ")}\n`);
+    console.log(
+      `${machine}${isQuick ? "; a quick run, too short for reliable numbers" : ""}\ncompared with ${peers.join(", ")}\n`,
+    );
   const reports: (Job & PartReport)[] = [];
   for (const job of new Set(chosen)) {
     const report = await runJob(job, { isQuick });
@@ -73,12 +76,12 @@ async function allJobs(): Promise<readonly Job[]> {
   return jobs;
 }
 
-/** `limiter` is all of it, `limiter/memory` one part. */
+/** `limiter` selects all parts, `limiter/memory` one. */
 function jobsNamed(name: string, jobs: readonly Job[]): readonly Job[] {
   const named = jobs.filter(({ bench, part }) => name === bench || name === `${bench}/${part}`);
   if (named.length > 0) return named;
   const valid = [...new Set(jobs.flatMap(({ bench, part }) => [bench, `${bench}/${part}`]))];
-  throw new UsageError(`there is no bench ${JSON.stringify(name)}; there are ${valid.join(", ")}`);
+  throw new UsageError(`unknown benchmark ${JSON.stringify(name)}; expected ${valid.join(", ")}`);
 }
 
 async function runJob({ bench, part }: Job, options: BenchOptions): Promise<PartReport> {
@@ -86,7 +89,7 @@ async function runJob({ bench, part }: Job, options: BenchOptions): Promise<Part
   const child = fork(resolve(here, "kit/child.ts"), [bench, part, JSON.stringify(options)], {
     execArgv: ["--expose-gc", ...process.execArgv],
     stdio: ["ignore", 2, 2, "ipc"],
-    // JSON has no word for a cell that is not there.
+    // JSON has no undefined: an empty cell arrives as null.
     serialization: "advanced",
   });
   let report: PartReport | undefined;

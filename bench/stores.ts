@@ -1,4 +1,4 @@
-/** The stores that processes share: SQLite's file, and Redis beside rate-limiter-flexible on the same server. */
+/** Measures the shared stores: a SQLite file, and Redis compared with rate-limiter-flexible on the same server. */
 import type { Bench } from "./kit/bench.ts";
 
 export const bench: Bench = {

@@ -1,4 +1,4 @@
-/** What listening costs: the hub with each sink, beside the hub that nobody listens to. */
+/** The cost of telemetry: the hub with each sink, compared with a hub without listeners. */
 import type { Bench } from "./kit/bench.ts";
 
 export const bench: Bench = {

@@ -214,9 +214,9 @@ test("promises are compared with the guarded bound, the fewest rejections and th
   assert.deepEqual(reached(result), [
     ["rejections", true],
     ["given up", true],
-    ["makespan / optimum of the polite", true],
-    ["rejections beside the fewest of a peer", true],
-    ["slowness / that of the fastest polite peer", true],
+    ["makespan / optimum of a polite client", true],
+    ["rejections, compared with the fewest of another client", true],
+    ["slowness / that of the fastest other polite client", true],
   ]);
   const slow = { ...outcome, makespanMs: 8500, rejections: 1, failed: 1 };
   const worse = { ...result, runs: [{ client: OURS, outcome: slow }, ...result.runs.slice(1)] };
@@ -268,7 +268,7 @@ test("saved results are loaded unchanged, and a damaged file is named", t => {
   assert.deepEqual(archive.kept(["r1", "r2"]), [{ ...result, seed: "8" }]);
   assert.deepEqual(readdirSync(folder), ["r1.json"]);
   writeFileSync(join(folder, "r2.json"), '{"version":1');
-  assert.throws(() => archive.kept(["r2"]), /r2\.json is no JSON/);
+  assert.throws(() => archive.kept(["r2"]), /r2\.json is not JSON/);
   assert.throws(() => parseResult('{"version":2}', "r3.json"), /r3\.json is not a result of the race[\s\S]*version/);
 });
 

@@ -1,4 +1,4 @@
-/** Nanoseconds that a breaker adds to a call that goes well: on one host and on ten thousand. */
+/** Nanoseconds that a breaker adds to a successful call: with one host and with ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
 import { atMost, type BenchTable, type Figure } from "../kit/report.ts";
@@ -8,7 +8,7 @@ import { guarded, guardedByFinally, registryOf, succeed } from "./ours.ts";
 import { cockatielCircuit, finder, OpossumFamily } from "./peers.ts";
 import { task } from "./task.ts";
 
-/** What the figures are about; every ratio is to the first. */
+/** The cases of the targets. Every ratio is relative to the first. */
 const OURS = "docstokg allow({ host }), report(success)";
 const OURS_AWAITED = "docstokg await guarded(task): using permit, await, report";
 const OURS_FINALLY = "docstokg await guarded(task): try, await, report, finally release";
@@ -30,7 +30,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   return { tables, figures };
 }
 
-/** Each has a registry of its own, so that none finds what another left behind. */
+/** Each case has its own registry, so that no case uses the state of another. */
 function ours(hosts: readonly string[]): readonly TimedCase[] {
   const plain = registryOf();
   const tried = registryOf();
@@ -38,7 +38,7 @@ function ours(hosts: readonly string[]): readonly TimedCase[] {
   const busy = registryOf();
   const awaited = registryOf();
   const released = registryOf();
-  // A healthy host may be forgotten when many others come; one with a call under way is not.
+  // A healthy host may be evicted when there are many others; a host with a call in flight is not.
   for (const host of hosts) busy.allow({ host });
   const tryAllow = (host: string) => {
     const answer = tried.tryAllow({ host });
@@ -65,7 +65,7 @@ function ours(hosts: readonly string[]): readonly TimedCase[] {
   ];
 }
 
-/** cockatiel has no way that returns at once: a synchronous task is as near as it comes. */
+/** cockatiel has no call that returns at once; a synchronous task is the closest that it has. */
 function peers(hosts: readonly string[]): readonly TimedCase[] {
   const cockatiel = finder(hosts, cockatielCircuit);
   const cockatielSync = finder(hosts, cockatielCircuit);
@@ -102,11 +102,11 @@ function figuresOf(title: string, result: TimingResult): readonly Figure[] {
   const figure = (name: string, peer: string) => atMost(`${title}: ${name} / ${peer}`, result.ratio(name, peer), 1);
   return [
     ...[COCKATIEL, COCKATIEL_SYNC, OPOSSUM].map(peer => figure(OURS, peer)),
-    // Like for like: a promise for a task that is one.
+    // The same on both sides: a task that returns a promise.
     ...[OURS_AWAITED, OURS_FINALLY].flatMap(name => [COCKATIEL, OPOSSUM].map(peer => figure(name, peer))),
   ];
 }
 
 function noop(): void {
-  // What is timed is the breaker.
+  // Only the breaker is timed.
 }

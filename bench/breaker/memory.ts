@@ -1,4 +1,4 @@
-/** Bytes that a host costs after one call that went well, after one that failed, and with its circuit open. */
+/** Bytes per host after one successful call, after one failed call, and with an open circuit. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
@@ -9,7 +9,7 @@ import { task } from "./task.ts";
 
 interface KeyedBreakerSpec {
   readonly name: string;
-  /** As many as show the cost of one without filling the machine. */
+  /** Enough to measure the cost of one host, and not too many for the memory of the machine. */
   readonly hosts: number;
   open(): KeyedBreaker;
 }
@@ -22,7 +22,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const rows: TableCell[][] = [];
   for (const { name, hosts, open } of specs()) {
     const count = isQuick ? hosts / 10 : hosts;
-    // Unweighed: what is built once for all is not a host's.
+    // Not measured: objects that are created once do not belong to a host.
     await hostBytes(open, 100, FAIL_MAX, false);
     const healthy = await hostBytes(open, count, 1, true);
     const failed = await hostBytes(open, count, 1, false);
@@ -33,7 +33,9 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     tables: [
       {
         title: "bytes per host, without its name",
-        notes: ["the peers are a Map with one circuit for each host; nobody takes one out but its user"],
+        notes: [
+          "the peers are a Map with one circuit for each host; entries are never removed, unless the user of the library does it",
+        ],
         columns: ["contestant", "hosts", "called once", "failed once", "open"],
         rows,
       },

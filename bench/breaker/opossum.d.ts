@@ -1,4 +1,4 @@
-/** opossum ships no types. Only what is used here. */
+/** opossum ships no types. These are the ones that are used here. */
 declare module "opossum" {
   import type { EventEmitter } from "node:events";
 

@@ -1,8 +1,8 @@
-/** Our breakers, set up for what is measured. */
+/** The breakers of docstokg, set up for the measurements. */
 import { BreakerRegistry } from "../../src/breaker.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
 
-/** So many failures in a row open a circuit, here and at the peers, for longer than any run. */
+/** Consecutive failures that open a circuit, here and in the other libraries. It stays open for longer than any run. */
 export const FAIL_MAX = 5;
 export const RESET_S = 3600;
 
@@ -19,14 +19,14 @@ export function fail(registry: BreakerRegistry, host: string): void {
   registry.allow({ host }).report({ outcome: { kind: "failure", cause: "status", throttled: false }, status: 500 });
 }
 
-/** As the peers are called: a promise, for a task that is one. */
+/** Called like the other libraries: returns a promise, for a task that returns one. */
 export async function guarded(registry: BreakerRegistry, host: string, task: () => Promise<unknown>): Promise<void> {
   using permit = registry.allow({ host });
   await task();
   permit.report({ outcome: { kind: "success" } });
 }
 
-/** The same in the words of before `using`, which by itself costs some 250 ns in Node 24. */
+/** The same without `using`, which costs about 250 ns in Node 24. */
 export async function guardedByFinally(
   registry: BreakerRegistry,
   host: string,

@@ -1,4 +1,4 @@
-/** The peers, each with the options that its documents offer to make it light. */
+/** The other libraries, each with the documented options that make it fastest. */
 import { EventEmitter } from "node:events";
 import { type CircuitBreakerPolicy, ConsecutiveBreaker, circuitBreaker, handleAll } from "cockatiel";
 import CircuitBreaker from "opossum";
@@ -12,8 +12,8 @@ export function cockatielCircuit(): CircuitBreakerPolicy {
 }
 
 /**
- * No time-out (it costs a timer for each call), no percentiles, no snapshots, and one clockwork that turns the windows
- * of all circuits instead of a timer for each.
+ * No time-out (it costs a timer for each call), no percentiles, no snapshots, and one timer for the windows of all
+ * circuits instead of one for each.
  */
 export class OpossumFamily {
   readonly #controller = new EventEmitter().setMaxListeners(0);
@@ -30,7 +30,7 @@ export class OpossumFamily {
     });
   }
 
-  /** Stands for the timer, which a loop of awaits would never let fire: the windows would grow for the whole race. */
+  /** Replaces the timer, which cannot fire during a loop of awaits: the windows would grow during the whole measurement. */
   rotateWhenDue(): void {
     const nowMs = performance.now();
     if (nowMs - this.#rotatedMs < ROTATE_MS) return;
@@ -39,7 +39,7 @@ export class OpossumFamily {
   }
 }
 
-/** Neither peer has keys: many hosts are a Map, one host is the circuit itself. */
+/** Neither library has keys. Many hosts are a Map of circuits, one host is a circuit. */
 export function finder<Circuit>(hosts: readonly string[], make: () => Circuit): (host: string) => Circuit {
   const circuits = new Map(hosts.map(host => [host, make()]));
   const [only] = circuits.values();

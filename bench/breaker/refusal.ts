@@ -1,4 +1,4 @@
-/** Nanoseconds until a caller knows that the circuit is open. */
+/** Nanoseconds until a call is refused by an open circuit. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { asyncCase, syncCase } from "../kit/timed-case.ts";
 import { race, type TimedCase, timingOptions } from "../kit/timing.ts";

@@ -1,6 +1,6 @@
-/** The call that a breaker stands before. It costs as little as a promise can: what is timed is the breaker. */
+/** The protected call. It does nothing but return a promise, so that only the breaker is timed. */
 
-/** One for all: a peer that keeps the last error is not to be charged with its stack. */
+/** One object for all calls, so that a library that stores the last error does not store a stack for each call. */
 const DOWN = new Error("the host is down");
 
 export async function task(isWell = true): Promise<void> {

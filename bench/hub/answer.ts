@@ -1,4 +1,4 @@
-/** What every request of this bench is answered with: a record as scholarly services send them, good for an hour. */
+/** The response to every request: a record like those of scholarly services, fresh for an hour. */
 export const BODY: Buffer = Buffer.from(
   JSON.stringify({
     id: "https://openalex.example.org/W2741809807",
@@ -12,7 +12,7 @@ export const BODY: Buffer = Buffer.from(
   }),
 );
 
-/** `Date` comes on top, of the moment. */
+/** Without `Date`, which the server adds. */
 export const FIELDS = {
   "content-type": "application/json",
   "content-length": String(BODY.length),

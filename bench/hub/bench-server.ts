@@ -6,9 +6,9 @@ export interface BenchServer extends Disposable {
   readonly origin: string;
 }
 
-/** A server that is there until it is disposed of. */
+/** A server process that runs until it is disposed of. */
 export async function openBenchServer(): Promise<BenchServer> {
-  // None of our own flags: what a collection on demand does to a server is not the question.
+  // Without the flags of this process: the server needs no `--expose-gc`.
   const child = fork(resolve(import.meta.dirname, "server.ts"), { execArgv: [] });
   const [port] = (await once(child, "message")) as [number];
   return { origin: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => child.disconnect() };

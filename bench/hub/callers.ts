@@ -1,4 +1,4 @@
-/** Those who ask, always so many at a time, and see to it that they are answered as they should. */
+/** A fixed number of concurrent callers, which check every response. */
 
 import { type Dispatcher, request } from "undici";
 import type { Hub } from "../../src/http/hub.ts";
@@ -6,10 +6,10 @@ import { BODY } from "./answer.ts";
 
 export const CALLERS = 64;
 
-/** One request, its body read to the end. */
+/** Sends one request and reads its body to the end. */
 export type SendOnce = () => Promise<void>;
 
-/** How the cache took part: what `Cache-Status` must say, undefined for nothing. */
+/** The expected `Cache-Status`; undefined if the response must not have one. */
 export type ExpectedCacheStatus = "hit" | "fwd=miss" | undefined;
 
 export async function sendAll(send: SendOnce, requests: number, callers: number = CALLERS): Promise<void> {
@@ -39,13 +39,13 @@ export function hubFetch(hub: Hub, url: () => string, verdict?: ExpectedCacheSta
   return async () => checkedFetch(await hub.fetch(url()), verdict);
 }
 
-/** The same each time. */
+/** The same URL for each request. */
 export function oneUrl(origin: string): () => string {
   const url = `${origin}/works/W2741809807`;
   return () => url;
 }
 
-/** Never the same twice. */
+/** A new URL for each request. */
 export function newUrls(origin: string): () => string {
   let made = 0;
   return () => {
@@ -75,5 +75,5 @@ function check(
 ): void {
   const expected = verdict && `docstokg; ${verdict}`;
   if (status === 200 && bytes === BODY.length && cacheStatus === expected) return;
-  throw new Error(`status ${status} with ${bytes} bytes and Cache-Status ${cacheStatus}, where ${expected} was due`);
+  throw new Error(`status ${status} with ${bytes} bytes and Cache-Status ${cacheStatus}, expected ${expected}`);
 }

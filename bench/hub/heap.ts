@@ -1,4 +1,4 @@
-/** Whether anything is left behind: the heap after 20,000 requests, and after 200,000. */
+/** Finds leaks: compares the heap after 20,000 requests with the heap after 200,000. */
 import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
@@ -13,15 +13,15 @@ interface HeapCase {
   readonly isOurs: boolean;
 }
 
-/** Connections are open, code is compiled, and the cache is full twice over: from here on nothing should grow. */
+/** After these requests connections are open, code is compiled and the cache is full: the heap should not grow any more. */
 const FIRST = 20_000;
 const ALL = 200_000;
-/** The smallest object takes 16 bytes or more: one that each request leaves behind would be 2.9 MB. */
+/** The smallest object takes 16 bytes: if each request left one behind, the heap would grow by 2.9 MB. */
 const GROWTH_MB_MAX = 2;
 const MB = 1e6;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
-  // A cache of 10,000 entries has to be full before the heap can be flat.
+  // The cache has 10,000 entries and must be full before the first measurement.
   const all = isQuick ? FIRST * 1.2 : ALL;
   using server = await openBenchServer();
   const agent = new Agent();

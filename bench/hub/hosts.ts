@@ -1,4 +1,4 @@
-/** What a crawler pays: bytes that the hub keeps for each host it has met once, under the limits that we ship. */
+/** The cost of a crawl: bytes that the hub keeps for each host that it called once, with the shipped limits. */
 import { createHub } from "../../src/http/create-hub.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
@@ -9,7 +9,7 @@ import { EventCount } from "./hubs.ts";
 import { InstantWire } from "./instant-wire.ts";
 
 const BYTES_PER_HOST_MAX = 600;
-/** What is there from the first request on does not count. */
+/** Requests before the measurement, so that objects that are created once are not counted. */
 const FIRST = 1000;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
@@ -32,7 +32,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     tables: [
       {
         title: `${hosts.toLocaleString("en")} hosts with one request each, cache off`,
-        notes: ["nothing goes over a network; a host's windows are kept for the hour that they count"],
+        notes: ["no network; the windows of a host are kept for an hour"],
         columns: ["", "bytes/host", "hosts remembered"],
         rows: [["hub.request", bytes / hosts, keys]],
       },
@@ -41,7 +41,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   };
 }
 
-/** A different host each time. */
+/** A new host for each request. */
 function newHosts(): () => string {
   let made = 0;
   return () => {

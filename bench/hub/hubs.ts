@@ -1,4 +1,4 @@
-/** Hubs as programs have them, with limits that are enforced and never bind. */
+/** Hubs with limits that are enforced but never reached. */
 import { createHub } from "../../src/http/create-hub.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import type { HubOptions } from "../../src/http/hub-options.ts";
@@ -10,7 +10,7 @@ export function hubWithWideLimits(options: HubOptions): Promise<Hub> {
   return createHub({ env: {}, policy: { ratelimits: { extends: "none", defaults: roles } }, ...options });
 }
 
-/** A listener that does next to nothing: the events have to be built all the same. */
+/** A listener that only counts, so that the cost of creating the events is measured. */
 export class EventCount {
   count = 0;
 

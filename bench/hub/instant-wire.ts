@@ -1,7 +1,7 @@
 import { Dispatcher } from "undici";
 import { BODY, FIELDS } from "./answer.ts";
 
-/** A wire without a network: it answers in the next microtask, so that what is left is what happens above it. */
+/** A dispatcher without a network. It responds in the next microtask, so that only the code above it is measured. */
 export class InstantWire extends Dispatcher {
   readonly #fields = { ...FIELDS, date: new Date().toUTCString() };
 
@@ -17,7 +17,7 @@ export class InstantWire extends Dispatcher {
   }
 }
 
-/** Everything comes at once: there is nothing to steer. */
+/** The whole response is delivered at once, so there is nothing to pause or abort. */
 class NoopController implements Dispatcher.DispatchController {
   readonly aborted = false;
   readonly paused = false;
@@ -26,7 +26,7 @@ class NoopController implements Dispatcher.DispatchController {
   readonly rawTrailers: Buffer[] = [];
 
   pause(): void {
-    // Never more than one body of a few hundred bytes.
+    // A body has only a few hundred bytes.
   }
 
   resume(): void {
@@ -34,6 +34,6 @@ class NoopController implements Dispatcher.DispatchController {
   }
 
   abort(): void {
-    // Nobody does.
+    // Not called in the benchmarks.
   }
 }

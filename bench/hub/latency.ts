@@ -1,4 +1,4 @@
-/** What the hub adds to the time that a caller waits for an answer. */
+/** The time that the hub adds to a request. */
 import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { collectGarbage } from "../kit/heap.ts";
@@ -8,7 +8,7 @@ import { openBenchServer } from "./bench-server.ts";
 import { bareFetch, bareRequest, CALLERS, hubFetch, hubRequest, oneUrl, type SendOnce, sendAll } from "./callers.ts";
 import { EventCount, hubWithWideLimits } from "./hubs.ts";
 
-/** The same way to ask, without the hub and with it. */
+/** The same call without and with the hub. */
 interface Pair {
   readonly what: string;
   readonly bare: SendOnce;
@@ -21,7 +21,7 @@ interface LatencyPlan {
   readonly requests: number;
 }
 
-/** Microseconds: of one round, or the medians over the rounds. */
+/** Microseconds: of one round, or medians over the rounds. */
 interface Percentiles {
   readonly p50: number;
   readonly p99: number;
@@ -31,12 +31,12 @@ interface LatencyComparison {
   readonly what: string;
   readonly bare: Percentiles;
   readonly hub: Percentiles;
-  /** Taken within a round before the median over the rounds: a slow moment falls on both. */
+  /** The median of the ratios of all rounds: a slow moment of the machine affects both sides of a ratio. */
   readonly added: Percentiles;
 }
 
 const UNRECORDED_ROUNDS = 10;
-/** Little beside the milliseconds that the nearest service takes. */
+/** Small compared with the milliseconds of a real service. */
 const ADDED_P50_US_MAX = 100;
 const ADDED_P99_US_MAX = 500;
 
@@ -57,7 +57,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   await agent.close();
   return {
     tables: [tableOf(alone, alonePlan), tableOf(crowd, crowdPlan)],
-    // Among 64 callers the wait is 64 times what one request costs, which is the throughput said once more.
+    // With 64 callers the time is 64 times the cost of one request: the same number as the throughput.
     figures: alone.flatMap(({ what, added }) => [
       atMost(`hub.${what}, one caller: added p50, us`, added.p50, ADDED_P50_US_MAX),
       atMost(`hub.${what}, one caller: added p99, us`, added.p99, ADDED_P99_US_MAX),

@@ -1,6 +1,6 @@
 /**
- * What the hub itself costs: the same requests over a wire that answers at once. No kernel, no server and no parser take
- * part, which makes this the measure that a change in our code shows in first.
+ * The cost of the hub itself: requests over a dispatcher that responds at once. Kernel, server and parser are not
+ * involved, so a change of our code shows here first.
  */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atMost } from "../kit/report.ts";
@@ -13,7 +13,7 @@ import { RequestCase } from "./request-case.ts";
 const BARE = "undici.request";
 const OFF = "hub.request, cache off";
 const HIT = "hub.request, cache hit";
-/** A name and not an address: names are what programs call, and cost less to recognise. */
+/** A name and not an address, because programs call names, and names take less time to recognise. */
 const ORIGIN = "https://api.example.org";
 const OFF_TIMES_MAX = 2;
 const HIT_TIMES_MAX = 2;
@@ -28,7 +28,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   await hubRequest(caching, url, "fwd=miss")();
   const entrants = [
     new RequestCase(BARE, bareRequest(dispatcher, url)),
-    new RequestCase(`${OFF}, nobody listens`, hubRequest(quiet, url)),
+    new RequestCase(`${OFF}, no listener`, hubRequest(quiet, url)),
     new RequestCase(OFF, hubRequest(off, url)),
     new RequestCase("hub.request, cache miss, stored", hubRequest(caching, newUrls(ORIGIN), "fwd=miss")),
     new RequestCase(HIT, hubRequest(caching, url, "hit")),
@@ -37,8 +37,10 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   return {
     tables: [
       {
-        title: `microseconds for a request over a wire that answers at once, ${CALLERS} callers`,
-        notes: ["undici.request itself makes a promise and a stream for each; what comes on top is the hub's"],
+        title: `microseconds for a request over a dispatcher that responds at once, ${CALLERS} callers`,
+        notes: [
+          "undici.request creates a promise and a stream for each request; the difference is the cost of the hub",
+        ],
         columns: ["contestant", "us/request", "added us", "times bare"],
         rows: entrants.map(({ name }) => [
           name,

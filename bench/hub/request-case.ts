@@ -1,4 +1,4 @@
-/** Contestants of the race that send requests, 64 at a time, and count the processor's time beside the clock's. */
+/** Cases that send requests, 64 at a time, and measure CPU time and elapsed time. */
 
 import { median } from "../kit/statistics.ts";
 import type { TimedCase } from "../kit/timing.ts";
@@ -22,12 +22,12 @@ export class RequestCase implements TimedCase {
     this.#cpuUs.push((user + system) / calls);
   }
 
-  /** Microseconds of this process for a request, collector and compiler included; of the rounds that counted. */
+  /** CPU microseconds of this process per request, with garbage collection and compilation, in the measured rounds. */
   cpuUs(rounds: number): number {
     return median(this.#cpuUs.slice(-rounds));
   }
 
-  /** How many times as much as `other` in the same round. */
+  /** The ratio to `other`, taken within each round. */
   cpuRatio(other: RequestCase, rounds: number): number {
     const others = other.#cpuUs.slice(-rounds);
     return median(this.#cpuUs.slice(-rounds).map((us, round) => us / (others[round] ?? Number.NaN)));

@@ -1,4 +1,4 @@
-/** Requests per second through the hub, beside those without it. */
+/** Requests per second with and without the hub. */
 import { Agent } from "undici";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, type BenchTable } from "../kit/report.ts";
@@ -29,12 +29,12 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   await using agent = closing(new Agent());
   const url = oneUrl(server.origin);
   const fresh = newUrls(server.origin);
-  // Stored here, so that no caller asks for it meanwhile.
+  // Stored before the measurement, so that every measured request is a hit.
   await hubRequest(caching, url, "fwd=miss")();
   const requests = [
     new RequestCase(BARE, bareRequest(agent.value, url)),
     new RequestCase(OFF, hubRequest(off, url)),
-    new RequestCase(`${OFF}, nobody listens`, hubRequest(quiet, url)),
+    new RequestCase(`${OFF}, no listener`, hubRequest(quiet, url)),
     new RequestCase("hub.request, cache miss, stored", hubRequest(caching, fresh, "fwd=miss")),
     new RequestCase(HIT, hubRequest(caching, url, "hit")),
   ];
@@ -46,7 +46,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   ];
   const byRequest = await race(requests, options);
   const byFetch = await race(fetches, options);
-  if (events.count === 0) throw new Error("no event was told");
+  if (events.count === 0) throw new Error("no event was emitted");
   return {
     tables: [tableOf(requests, byRequest, options.rounds), tableOf(fetches, byFetch, options.rounds)],
     figures: [
@@ -62,7 +62,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   };
 }
 
-/** How many times as many requests in the same time, within a round. */
+/** The ratio of the throughputs, taken within each round. */
 function speed(result: TimingResult, name: string, other: string): number {
   return result.ratio(other, name);
 }

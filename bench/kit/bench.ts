@@ -1,14 +1,14 @@
-/** What a bench is: a file beside `run.ts` that exports `bench`. */
+/** A benchmark: a file beside `run.ts` that exports `bench`. */
 import type { BenchTable, Figure } from "./report.ts";
 
 export interface BenchOptions {
-  /** A short run shows that everything works; its numbers are not worth quoting. */
+  /** A short run, to see that everything works. Its numbers are not reliable. */
   readonly isQuick: boolean;
 }
 
 export interface PartReport {
   readonly tables: readonly BenchTable[];
-  /** What this part should reach. */
+  /** The targets of this part. */
   readonly figures: readonly Figure[];
 }
 
@@ -18,8 +18,8 @@ export interface BenchPart {
 
 export interface Bench {
   /**
-   * Each part runs in a process of its own, so that none inherits another's heap or what the compiler learned there.
-   * They are loaded on demand: listing the names must not need the peers.
+   * Each part runs in its own process, so that heap and compiled code of one do not affect another. Loaded on demand:
+   * listing the names must not load the other libraries.
    */
   readonly parts: Readonly<Record<string, () => Promise<BenchPart>>>;
 }

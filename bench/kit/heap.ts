@@ -1,13 +1,13 @@
-/** Bytes that something keeps alive. */
+/** Measures the bytes that an object keeps alive. */
 
 export function collectGarbage(type: "major" | "minor"): void {
-  if (globalThis.gc === undefined) throw new Error("benches need node --expose-gc; start them with npm run bench");
+  if (globalThis.gc === undefined) throw new Error("benchmarks need node --expose-gc; start them with npm run bench");
   globalThis.gc({ type, execution: "sync" });
 }
 
 export interface Retained<Value> {
   readonly bytes: number;
-  /** Handed back so that it is alive while it is weighed. */
+  /** The measured object, returned so that it is alive during the measurement. */
   readonly value: Value;
 }
 
@@ -17,9 +17,9 @@ export async function retained<Value>(build: () => Value | Promise<Value>): Prom
   return { bytes: (await settledBytes()) - before, value };
 }
 
-/** `external` holds the array buffers too; those of 64 bytes and less lie in the heap itself. */
+/** `external` includes array buffers; those of up to 64 bytes are in the heap. */
 async function settledBytes(): Promise<number> {
-  // One collection may only find out what the next one can free, and finalisers run between them.
+  // Several collections: finalisers run after the first one, and only then can the next one free their objects.
   for (let times = 0; times < 4; times += 1) {
     collectGarbage("major");
     await new Promise(resolve => setImmediate(resolve));

@@ -1,11 +1,11 @@
-/** The packages that the benches stand beside, in `bench/node_modules`. */
+/** The other libraries, in `bench/node_modules`. */
 import { spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 
 const bench = resolve(import.meta.dirname, "..");
 
-/** By name. */
+/** Versions by name. */
 export function peerVersions(): Readonly<Record<string, string>> {
   const { dependencies } = JSON.parse(readFileSync(resolve(bench, "package.json"), "utf8")) as {
     readonly dependencies: Readonly<Record<string, string>>;
@@ -13,11 +13,11 @@ export function peerVersions(): Readonly<Record<string, string>> {
   return dependencies;
 }
 
-/** npm writes this file last: where it is older than the lockfile, or missing, the peers are not all there. */
+/** npm writes this file last. If it is missing or older than the lockfile, the installation is not complete. */
 export function installPeers(): void {
   const installed = statSync(resolve(bench, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
   if (installed !== undefined && installed.mtimeMs >= statSync(resolve(bench, "package-lock.json")).mtimeMs) return;
-  // Its words go to stderr: stdout is for the numbers.
+  // Its output goes to stderr: stdout is for the numbers.
   const { status, error } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
     cwd: bench,
     stdio: ["ignore", 2, 2],

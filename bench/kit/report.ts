@@ -1,17 +1,17 @@
-/** What a bench has to say, and how people read it. `--json` prints the same values as they are. */
+/** The report of a benchmark and its text form. `--json` prints the same values. */
 
-/** Absent where a contestant offers nothing of the kind. */
+/** Undefined if a library has no such feature. */
 export type TableCell = string | number | undefined;
 
 export interface BenchTable {
   readonly title: string;
-  /** What one must know to read the numbers rightly. */
+  /** Remarks that are needed to understand the numbers. */
   readonly notes?: readonly string[];
   readonly columns: readonly string[];
   readonly rows: readonly (readonly TableCell[])[];
 }
 
-/** A number that the project promised, beside the one that was measured. */
+/** A target of the project, and the measured value. */
 export interface Figure {
   readonly what: string;
   readonly wanted: string;
@@ -50,10 +50,10 @@ export function formatFigures(figures: readonly Figure[]): string {
     wanted,
     measured,
   ]);
-  return formatTable({ title: "Figures to reach", columns: ["", "what", "wanted", "measured"], rows });
+  return formatTable({ title: "Targets", columns: ["", "what", "wanted", "measured"], rows });
 }
 
-/** Three significant digits are all that a noisy machine can vouch for; a count is exact and stays whole. */
+/** Three significant digits, because measurements are noisy. Counts are exact and are not rounded. */
 function shown(cell: TableCell): string {
   if (cell === undefined) return "-";
   if (typeof cell === "string") return cell;

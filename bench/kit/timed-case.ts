@@ -1,12 +1,12 @@
-/** Contestants of the race for nanoseconds, from a call that takes a host. */
+/** Cases that are timed in nanoseconds. Each calls a function with a host. */
 import type { TimedCase } from "./timing.ts";
 
-/** What a table says about a contestant, its name first. */
+/** The cells of a case in a table, its name first. */
 interface CaseLabel {
   readonly name: string;
 }
 
-/** Every call goes through a closure that no compiler inlines here: as from a program, not as from an empty loop. */
+/** Calls go through a closure that is not inlined, as in a program and not as in an empty loop. */
 export function syncCase<Label extends CaseLabel>(
   kind: Label,
   hosts: readonly string[],
@@ -27,7 +27,7 @@ export function syncCase<Label extends CaseLabel>(
   };
 }
 
-/** One call after the other, each awaited: what its callers pay. A refusal is a rejection. */
+/** One call after the other, each awaited. A refusal is a rejection. */
 export function asyncCase<Label extends CaseLabel>(
   kind: Label,
   hosts: readonly string[],
@@ -45,7 +45,7 @@ export function asyncCase<Label extends CaseLabel>(
           await call(hosts[at] as string);
           granted += 1;
         } catch (refusal) {
-          // A slip in the bench itself is not to be timed as a refusal.
+          // An error of the benchmark itself must not be timed as a refusal.
           if (refusal instanceof TypeError) throw refusal;
         }
       }
@@ -54,7 +54,7 @@ export function asyncCase<Label extends CaseLabel>(
   };
 }
 
-/** Many calls at once, for a peer that starts every job from a timer: one by one, it would be the timer that is timed. */
+/** Many calls at once, for a library that starts every job from a timer: one by one, the timer would be measured. */
 export function batchCase<Label extends CaseLabel>(
   kind: Label,
   hosts: readonly string[],
@@ -79,5 +79,5 @@ export function batchCase<Label extends CaseLabel>(
 }
 
 function check(name: string, granted: number, expected: number): void {
-  if (granted !== expected) throw new Error(`${name} granted ${granted} calls where ${expected} were due`);
+  if (granted !== expected) throw new Error(`${name} granted ${granted} calls, expected ${expected}`);
 }

@@ -1,16 +1,16 @@
 /**
- * Nanoseconds per call of several contestants, taken in turns within one process.
- * The machine is noisy: a slow moment falls on everybody, and a ratio is taken within a round before the median over
- * the rounds, so that it survives what the nanoseconds themselves do not.
+ * Nanoseconds per call of several cases, measured in turns within one process.
+ * Ratios are taken within a round, then their median over the rounds: a slow moment of the machine affects all cases of a
+ * round, so ratios are more reliable than the times themselves.
  */
 import { collectGarbage } from "./heap.ts";
 import { median } from "./statistics.ts";
 
 export interface TimedCase {
   readonly name: string;
-  /** The fewest calls that a sample makes sense with. @default 1 */
+  /** Minimum number of calls of a sample. @default 1 */
   readonly leastCalls?: number;
-  /** Makes that many calls, and throws when one of them does not end as it should. */
+  /** Makes that many calls; throws if one of them has an unexpected result. */
   run(calls: number): void | Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export class TimingResult {
     return median(this.#samples(name));
   }
 
-  /** How many times as long as `other` a call takes. */
+  /** The duration of a call, divided by that of `other`. */
   ratio(name: string, other: string): number {
     const others = this.#samples(other);
     return median(this.#samples(name).map((ns, round) => ns / (others[round] ?? Number.NaN)));
@@ -40,7 +40,7 @@ export class TimingResult {
 
   #samples(name: string): readonly number[] {
     const samples = this.#samplesNs.get(name);
-    if (samples === undefined) throw new RangeError(`${name} took no part in this race`);
+    if (samples === undefined) throw new RangeError(`${name} was not measured`);
     return samples;
   }
 }
@@ -49,7 +49,7 @@ export function timingOptions(isQuick: boolean): TimingOptions {
   return isQuick ? { rounds: 5, sampleMs: 2 } : { rounds: 41, sampleMs: 10 };
 }
 
-/** Rounds that everybody runs unrecorded, after the calibration: code is still being compiled in them. */
+/** Rounds after the calibration that are not recorded, because code is still being compiled. */
 const UNRECORDED_ROUNDS = 10;
 
 export async function race(cases: readonly TimedCase[], options: TimingOptions): Promise<TimingResult> {
@@ -58,10 +58,10 @@ export async function race(cases: readonly TimedCase[], options: TimingOptions):
   for (const timedCase of [...cases, ...cases]) calls.set(timedCase, await callsPerSample(timedCase, options.sampleMs));
   const result = new TimingResult();
   for (let round = -UNRECORDED_ROUNDS; round < options.rounds; round += 1) {
-    // Whoever comes next pays for some of what one left behind; so it is somebody else each time.
+    // The order changes: a case pays for some of the garbage of the case before it.
     for (const timedCase of shuffled(cases)) {
       const count = calls.get(timedCase) ?? 1;
-      // A minor collection only: full ones, forced one after the other, make the engine throw compiled code away.
+      // Only a minor collection: repeated full collections make V8 discard compiled code.
       collectGarbage("minor");
       const ns = (await elapsedMs(timedCase, count)) * (1e6 / count);
       if (round >= 0) result.add(timedCase.name, ns);
@@ -81,7 +81,7 @@ async function callsPerSample(timedCase: TimedCase, sampleMs: number): Promise<n
   const { leastCalls = 1 } = timedCase;
   let calls = leastCalls;
   for (;;) {
-    // The best of three: one pause of the machine would pass for many calls, and leave samples of very few.
+    // The best of three: a pause of the machine would look like slow calls, and the samples would become too small.
     const ms = Math.min(
       await elapsedMs(timedCase, calls),
       await elapsedMs(timedCase, calls),
@@ -94,7 +94,7 @@ async function callsPerSample(timedCase: TimedCase, sampleMs: number): Promise<n
 
 async function elapsedMs(timedCase: TimedCase, calls: number): Promise<number> {
   const startMs = performance.now();
-  // Not awaited unless there is a promise: a synchronous contestant is not to pay for a turn of the queue.
+  // Awaited only if it is a promise: a synchronous case must not pay for a microtask.
   const running = timedCase.run(calls);
   if (running instanceof Promise) await running;
   return performance.now() - startMs;

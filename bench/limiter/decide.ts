@@ -1,4 +1,4 @@
-/** Nanoseconds per decision: allowed and refused, with one and two windows, on one key and on ten thousand. */
+/** Nanoseconds per decision: allowed and refused, with one and two windows, with one key and with ten thousand. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
 import { atMost, type BenchTable, type Figure } from "../kit/report.ts";
@@ -9,17 +9,17 @@ import { keyed, type LimiterCase } from "./limiter-case.ts";
 import { DEFAULT_RATES, FULL, fullLimiter, limiterOf } from "./ours.ts";
 import { allowingPeers, heavyPeers, refusingPeers, UNKEYED_PEER } from "./peers.ts";
 
-/** Never full in a run of seconds. A log of this limit remembers only every 5,000,000th stamp. */
+/** Never full within a run. A log of this limit stores only every 5,000,000th stamp. */
 const ENDLESS = { oneWindow: "1000000000/SECOND", twoWindows: "1000000000/SECOND+1000000000/HOUR" } as const;
 
-/** What the figures are about, and what every ratio is to. */
+/** The case of the targets. Every ratio is relative to it. */
 const OURS = "docstokg tryAcquire({ host }), 2 windows";
 const OURS_1 = "docstokg tryAcquire({ host }), 1 window";
 const OURS_SLIDING = `docstokg tryAcquire({ host }), ${DEFAULT_RATES} sliding`;
 
 /**
- * So far apart that the tightest window of DEFAULT_RATES never refuses: 3600.025 s / (5000 - 24), the 24 being what
- * the bucketed hour may hold back.
+ * The distance at which the tightest window of DEFAULT_RATES never refuses: 3600.025 s / (5000 - 24). 24 is the number of
+ * units by which the log of the hour, which stores only some stamps, may be too strict.
  */
 const SLIDE_US = 725_000;
 
@@ -40,12 +40,16 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   }
   const heavy = [...ourAllowing(scatteredHosts(1)).slice(0, 1), ...heavyPeers(scatteredHosts(1))];
   tables.push(
-    tableOf("allowed, 1 key, those who start a job for every call", heavy, await race(heavy, timingOptions(isQuick))),
+    tableOf(
+      "allowed, 1 key, libraries that start a job for every call",
+      heavy,
+      await race(heavy, timingOptions(isQuick)),
+    ),
   );
   return { tables, figures };
 }
 
-/** Each has a limiter of its own, so that none finds what another left behind. */
+/** Each case has its own limiter, so that no case uses the state of another. */
 function ourAllowing(hosts: readonly string[]): readonly LimiterCase[] {
   const one = limiterOf(ENDLESS.oneWindow);
   const two = limiterOf(ENDLESS.twoWindows);

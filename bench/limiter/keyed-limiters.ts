@@ -1,4 +1,4 @@
-/** The peers as they keep state for many hosts. */
+/** The other libraries with state for many hosts. */
 import Bottleneck from "bottleneck";
 import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
@@ -10,18 +10,18 @@ const LIMIT = 5000;
 
 export interface KeyedLimiterSpec {
   readonly name: string;
-  /** As many as show the cost of one without filling the machine. */
+  /** Enough to measure the cost of one host, and not too many for the memory of the machine. */
   readonly idleKeys: number;
   readonly busyKeys: number;
   open(): KeyedLimiter;
 }
 
 export interface KeyedLimiter {
-  /** Sends one request; never more of them than the hour allows. */
+  /** Sends one request. Called at most as often as the hour allows. */
   use(host: string): unknown;
 }
 
-/** The one with keys of its own comes first. */
+/** The library that has keys comes first. */
 export function peerLimiterSpecs(): readonly KeyedLimiterSpec[] {
   return [
     { name: "rate-limiter-flexible memory, 5000/HOUR", idleKeys: 100_000, busyKeys: 200, open: flexible },
@@ -84,5 +84,5 @@ function perHost(make: () => () => unknown): () => KeyedLimiter {
 }
 
 function noop(): void {
-  // What is weighed is the limiter.
+  // Only the limiter is measured.
 }

@@ -1,11 +1,11 @@
-/** What the tables say about each limiter in the race for nanoseconds. */
+/** The cells of each limiter in the tables of nanoseconds. */
 import type { TimedCase } from "../kit/timing.ts";
 
 interface LimiterLabel {
   readonly name: string;
-  /** How many windows each call is checked against. */
+  /** Number of windows that each call is checked against. */
   readonly windows: number;
-  /** Whether it finds the budget of a host itself, leaves that to a Map of its user, or has only one budget. */
+  /** Whether the library has keys, needs a Map of the user, or has only one budget. */
   readonly keys: "own" | "Map" | "none";
 }
 

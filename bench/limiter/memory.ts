@@ -1,4 +1,4 @@
-/** Bytes that a key costs: idle after one request, and busy with its hour full. */
+/** Bytes per key: idle after one request, and busy with a full hour. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { retained } from "../kit/heap.ts";
 import { atMost, type TableCell } from "../kit/report.ts";
@@ -8,7 +8,7 @@ import { DEFAULT_RATES, limiterOf } from "./ours.ts";
 
 const SECOND_LIMIT = 10;
 const HOUR_LIMIT = 5000;
-/** The second and its guard: after it the next ten may go. */
+/** One second and its guard: then the next ten requests are allowed. */
 const STEP_US = 1_025_000;
 const BUSY_BYTES_MAX = 3072;
 const MILLION_MB_MAX = 300;
@@ -71,7 +71,7 @@ async function idleKeyBytes(keys: number): Promise<number> {
   return bytes / keys;
 }
 
-/** Ten in every second until the hour is full, and it must be the hour that says so. */
+/** Ten requests per second until the window of the hour refuses. */
 async function busyKeyBytes(keys: number): Promise<number> {
   const hosts = Array.from({ length: keys }, (_, index) => hostName(index));
   const { bytes, value: limiter } = await retained(() => {
@@ -103,7 +103,7 @@ async function peerBytes({ open, idleKeys, busyKeys }: KeyedLimiterSpec, scale: 
   return [await weigh(idleKeys * scale, 1), await weigh(busyKeys, HOUR_LIMIT)];
 }
 
-/** Nobody but the contestant keeps the names, so that they weigh once. */
+/** Only the measured object keeps the names, so that they are counted once. */
 async function millionMb(hosts: number, build: () => Promise<unknown>): Promise<number> {
   const { bytes } = await retained(build);
   return bytes / hosts;

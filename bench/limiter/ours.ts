@@ -1,4 +1,4 @@
-/** Our limiter, set up for what is measured. */
+/** The limiter of docstokg, set up for the measurements. */
 import { RateLimiter } from "../../src/limiter.ts";
 import { SkippingTime } from "../kit/skipping-time.ts";
 
@@ -8,7 +8,7 @@ export function limiterOf(rates: string, time: SkippingTime = new SkippingTime()
   return new RateLimiter({ defaults: { metadata: { rates, guard_ms: guardMs } } }, { time });
 }
 
-/** Full after so many requests, for longer than any run. */
+/** Full after this many requests, for longer than any run. */
 export const FULL = { after: 10, oneWindow: "10/HOUR", twoWindows: "10/HOUR+10/DAY" } as const;
 
 export function fullLimiter(rates: string, hosts: readonly string[]): RateLimiter {

@@ -1,4 +1,4 @@
-/** The peers in the race for nanoseconds, each with the cheapest call it offers for one request. */
+/** The other libraries, each with its fastest call for one request. */
 import Bottleneck from "bottleneck";
 import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
@@ -31,7 +31,7 @@ export function allowingPeers(hosts: readonly string[]): readonly LimiterCase[] 
   ];
 }
 
-/** Those who start a job for every call. They leave so much behind that nobody else should run in between. */
+/** Libraries that start a job for every call. They leave so much garbage that no other case may run between them. */
 export function heavyPeers(hosts: readonly string[]): readonly LimiterCase[] {
   const queue = new PQueue({ intervalCap: ENDLESS, interval: 1000 });
   const group = new Bottleneck.Group({
@@ -47,7 +47,7 @@ export function heavyPeers(hosts: readonly string[]): readonly LimiterCase[] {
   ];
 }
 
-/** p-throttle and p-queue cannot refuse: whoever is too many waits. */
+/** p-throttle and p-queue cannot refuse: calls beyond the limit wait. */
 export async function refusingPeers(hosts: readonly string[], fullAfter: number): Promise<readonly LimiterCase[]> {
   const flexible = new RateLimiterMemory({ points: fullAfter, duration: HOUR_S });
   const union = flexibleUnion(fullAfter);
@@ -80,9 +80,9 @@ function flexibleUnion(points: number): RateLimiterUnion {
 }
 
 function noop(): void {
-  // What is timed is the limiter.
+  // Only the limiter is timed.
 }
 
 async function asyncNoop(): Promise<void> {
-  // Bottleneck wants a promise.
+  // Bottleneck needs a function that returns a promise.
 }

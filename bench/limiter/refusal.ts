@@ -1,4 +1,4 @@
-/** How long a caller who must not wait is kept: every call timed alone, against the 100 µs of the contract. */
+/** The time until a call that may not wait is refused. Every call is timed alone; the contract allows 100 µs. */
 import { RateLimiter as UnkeyedLimiter } from "limiter";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
@@ -7,14 +7,14 @@ import { median, percentile } from "../kit/statistics.ts";
 import { FULL, fullLimiter } from "./ours.ts";
 
 const CONTRACT_US = 100;
-/** The contract is to be kept by this factor, because machines are slower than ours and busier. */
+/** The target is the contract divided by this factor, because other machines are slower and busier. */
 const MARGIN = 100;
 const WAITING = 200;
 const HOST = "host.example.org";
 
 interface Refuser {
   readonly name: string;
-  /** Returns at once or rejects at once, and never grants. */
+  /** Returns or rejects at once, and never grants. */
   refuse(): unknown;
 }
 
@@ -27,7 +27,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   ];
   const samplesUs = new Map(refusers.map(refuser => [refuser, [] as number[]]));
   const rounds = isQuick ? 4 : 40;
-  // One round more than is kept: the first one is compiled as it runs.
+  // One more round than is recorded: code is compiled during the first one.
   for (let round = 0; round <= rounds; round += 1) {
     for (const refuser of refusers) {
       const samples = await timedUs(refuser, 2500);
@@ -57,7 +57,7 @@ function ourRefusers(): readonly Refuser[] {
   const full = fullLimiter(FULL.twoWindows, [HOST]);
   const crowded = fullLimiter(FULL.twoWindows, [HOST]);
   for (let made = 0; made < WAITING; made += 1) {
-    // They wait for an hour; the process does not.
+    // These calls would wait for an hour; the process ends before.
     void crowded.acquire({ host: HOST, maxWaitMs: Number.POSITIVE_INFINITY });
   }
   return [
@@ -89,13 +89,13 @@ async function timedUs({ name, refuse }: Refuser, calls: number): Promise<readon
     const startMs = performance.now();
     try {
       const answer = refuse();
-      // Only a promise is awaited: a value is there when the call returns.
+      // Only a promise is awaited.
       isGranted = answer instanceof Promise ? await answer : answer;
     } catch (refusal) {
       if (refusal instanceof TypeError) throw refusal;
     }
     samples.push((performance.now() - startMs) * 1000);
-    if (isGranted !== false) throw new Error(`${name} granted what it should refuse`);
+    if (isGranted !== false) throw new Error(`${name} granted a call that it should refuse`);
   }
   return samples;
 }

@@ -1,15 +1,15 @@
-/** Two hundred callers who always want more than fifty a second: how much of what is allowed is used, and never more? */
+/** 200 callers that always want more than the limit of 50 per second: is the limit used fully, and never exceeded? */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, atMost } from "../kit/report.ts";
 import { LIMIT, type Sender, senders, WINDOW_MS } from "./senders.ts";
 
 interface SaturationResult {
-  /** Whether the sender kept up: 1 where it starts LIMIT requests per window for as long as it runs. */
+  /** 1 if LIMIT requests start in each period. */
   readonly utilisation: number;
   readonly starts: number;
   readonly permitted: number;
   readonly mostInAnyWindow: number;
-  /** How far beyond a window the closest LIMIT + 1 starts reach; below 0 they fit into one, which is one too many. */
+  /** Time by which the closest LIMIT + 1 starts exceed a window; below 0 they all fell into one window, one too many. */
   readonly marginMs: number;
 }
 
@@ -19,7 +19,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const outcomes: (SaturationResult & Sender)[] = [];
   for (const sender of senders()) {
     const periodMs = WINDOW_MS + sender.guardMs;
-    // Half a period more, so that no count hangs on which side of a boundary the last burst fell.
+    // Half a period more, so that the count does not depend on the side of a boundary on which the last burst fell.
     const startsMs = await saturate(sender, callers, (periods + 0.5) * periodMs);
     outcomes.push({ ...sender, ...outcomeOf(startsMs, periodMs, periods) });
   }
@@ -33,18 +33,18 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   ]);
   const title = `${LIMIT} per ${WINDOW_MS} ms, ${callers} callers always waiting, ${periods}.5 periods`;
   const notes = [
-    "a period is the window and the guard; the peers have no guard",
+    "a period is the window and the guard; the other libraries have no guard",
     `utilisation: periods / (time from the first start to start number ${LIMIT} x periods + 1, in periods)`,
-    `permitted: ${LIMIT} x (whole periods + 1), the most that any sender may start who keeps every window`,
+    `permitted: ${LIMIT} x (whole periods + 1), the most requests that keep every window`,
     "most in any window: by the clock of the callers, to the microsecond",
-    `margin: how far the closest ${LIMIT + 1} starts reach beyond a window; below 0 they all fell into one`,
+    `margin: time by which the closest ${LIMIT + 1} starts exceed a window; below 0 they all fell into one`,
   ];
   const columns = ["sender", "utilisation %", "starts", "permitted", "most in any window", "margin ms"];
   const ours = outcomes.filter(({ isOurs }) => isOurs);
   const figures = [
     ...ours.map(({ name, utilisation }) => atLeast(`${name}: utilisation, %`, utilisation * 100, 99)),
-    // A caller resumes a little after its grant was stamped, which may put two bursts a hair's breadth too close. The
-    // guard is there for that; without one the table shows what it is worth.
+    // A caller resumes slightly after its grant was stamped, so two bursts may be slightly too close. The guard covers
+    // that; the rows without a guard show the difference.
     ...ours
       .filter(({ guardMs }) => guardMs > 0)
       .map(({ name, mostInAnyWindow }) => atMost(`${name}: most in any window`, mostInAnyWindow, LIMIT)),
@@ -52,7 +52,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   return { tables: [{ title, notes, columns, rows }], figures };
 }
 
-/** When requests started, in milliseconds. Those still waiting at the end are served before the next sender's turn. */
+/** The times at which requests started, in milliseconds. Waits until the calls that are queued at the end are done. */
 async function saturate(sender: Sender, callers: number, forMs: number): Promise<readonly number[]> {
   const startsMs: number[] = [];
   const untilMs = performance.now() + forMs;
@@ -65,7 +65,7 @@ async function saturate(sender: Sender, callers: number, forMs: number): Promise
 
 function outcomeOf(startsMs: readonly number[], periodMs: number, periods: number): SaturationResult {
   const [firstMs = 0] = startsMs;
-  // A sender that did not get that far is judged by the whole periods' worth that it did.
+  // A sender that started fewer requests is judged by the complete periods that it has.
   const reached = Math.min(periods, Math.floor((startsMs.length - 1) / LIMIT));
   const tookMs = (startsMs[reached * LIMIT] ?? firstMs) - firstMs;
   let mostInAnyWindow = 0;

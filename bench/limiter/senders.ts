@@ -1,4 +1,4 @@
-/** Everybody who can make callers wait for their turn, at 50 per second. */
+/** The libraries that can queue calls, with a limit of 50 per second. */
 import Bottleneck from "bottleneck";
 import { RateLimiter as UnkeyedLimiter } from "limiter";
 import PQueue from "p-queue";
@@ -14,7 +14,7 @@ export interface Sender {
   readonly name: string;
   readonly isOurs: boolean;
   readonly guardMs: number;
-  /** Waits for one turn and says when it has come. */
+  /** Waits until the call may start, then calls the function. */
   send(start: () => void): Promise<unknown>;
 }
 

@@ -1,4 +1,4 @@
-/** Where results are kept, one file for each scenario. */
+/** Stores results, one file for each scenario. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseResult, type ScenarioResult } from "./result.ts";
@@ -15,7 +15,7 @@ export class Archive {
     writeAtomically(this.#fileOf(result.scenario), `${JSON.stringify(result, undefined, 2)}\n`);
   }
 
-  /** Of those scenarios that were run, in the order of the names. */
+  /** The stored results, in the order of the given names. */
   kept(ids: readonly string[]): readonly ScenarioResult[] {
     return ids.flatMap(id => {
       const text = readIfPresent(this.#fileOf(id));
@@ -28,14 +28,14 @@ export class Archive {
   }
 }
 
-/** Never half of it, whatever happens meanwhile. */
+/** Written atomically. */
 export function writeAtomically(file: string, text: string): void {
   const part = `${file}.${process.pid}.part`;
   writeFileSync(part, text);
   renameSync(part, file);
 }
 
-/** Undefined where there is no such file. */
+/** Undefined if the file does not exist. */
 export function readIfPresent(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");

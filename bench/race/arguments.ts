@@ -7,10 +7,10 @@ export class UsageError extends Error {}
 
 export interface RaceArguments {
   readonly isQuick: boolean;
-  /** Nothing is run; the document is written from what was kept. */
+  /** Runs nothing: writes the document from the stored results. */
   readonly isRenderOnly: boolean;
   readonly scenarios: readonly Scenario[];
-  /** Undefined for everybody. */
+  /** Undefined for all clients. */
   readonly clients: readonly ClientSpec[] | undefined;
   readonly seed: string;
 }
@@ -40,15 +40,15 @@ export function readArguments(args: readonly string[]): RaceArguments {
   }
 }
 
-/** `R5` is all of its variants, `r5-told` one. */
+/** `R5` selects all its variants, `r5-told` one. */
 function scenariosNamed(name: string, all: readonly Scenario[]): readonly Scenario[] {
   const named = all.filter(({ id, race }) => [id, race.toLowerCase()].includes(name.toLowerCase()));
   if (named.length > 0) return named;
   const valid = [...new Set(all.flatMap(({ race, id }) => [race, id]))];
-  throw new RangeError(`there is no scenario ${JSON.stringify(name)}; there are ${valid.join(", ")}`);
+  throw new RangeError(`unknown scenario ${JSON.stringify(name)}; expected ${valid.join(", ")}`);
 }
 
-/** Who takes part in a scenario, ours first. */
+/** The clients of a scenario, docstokg first. */
 export function clientsFor(
   { clients, isQuick }: RaceArguments,
   { hasSmooth = false }: Scenario,

@@ -1,33 +1,33 @@
 /**
- * The fastest that anybody could be who knows everything: what a makespan is measured against.
+ * The shortest possible makespan. The makespans of the clients are divided by it.
  *
- * The earliest instant for request n depends on earlier requests alone, and moving one of those forward never moves it
- * back. So the schedule that sends each request as early as it may is the fastest; `test/race.test.ts` compares it with
- * every other schedule of small cases.
+ * The earliest time of request n depends only on earlier requests, and sending one of those earlier never makes it later.
+ * So the schedule that sends each request as early as possible is the fastest; `test/race.test.ts` compares it with all
+ * other schedules of small cases.
  */
 import type { RaceLimits, RaceRole, RaceWindow } from "./limits.ts";
 
-/** From `fromMs` on and before `toMs`. */
+/** From `fromMs`, included, to `toMs`, excluded. */
 export interface Interval {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 export interface BoundInput {
-  /** How many of each role. */
+  /** Number of requests by role. */
   readonly requests: Readonly<Partial<Record<RaceRole, number>>>;
   readonly limits: RaceLimits;
   /** Added to every window. @default 0 */
   readonly guardMs?: number;
-  /** When nothing can be had: the server is down, or the client stands still. In order, and apart. */
+  /** Intervals in which no request can succeed: the server is down, or the client is blocked. Sorted, not overlapping. */
   readonly closed?: readonly Interval[];
-  /** From here on every limit is half of what it was. */
+  /** From this time on every limit is half as high. */
   readonly halvedAtMs?: number;
 }
 
 /**
- * When the last request can be sent, the first being sent at 0. With several roles it is a bound that may not be
- * reachable: the latest of what each role needs alone, and all of them under the total.
+ * The time at which the last request can be sent, if the first is sent at 0. With several roles it is a lower bound that
+ * may not be reachable: the maximum over each role alone and over all roles under the total.
  */
 export function fastestMs(input: BoundInput): number {
   const { requests, limits } = input;
@@ -53,7 +53,7 @@ function earliestMs(input: BoundInput, windows: readonly RaceWindow[], sentMs: r
   return openMs(input, Math.max(halvedAtMs, allowedMs(input, halved, sentMs)));
 }
 
-/** A window of N allows a request once its length has passed since the N-th before it. */
+/** A window of N allows a request when its length has passed since the N-th request before it. */
 function allowedMs({ guardMs = 0 }: BoundInput, windows: readonly RaceWindow[], sentMs: readonly number[]): number {
   return windows.reduce((latestMs, { limit, windowMs }) => {
     const before = sentMs[sentMs.length - limit];

@@ -1,16 +1,16 @@
-/** The race as a picture: how much slower than the optimum, and how often rejected. Lower left is where one wants to be. */
+/** The results as a chart: slowness relative to the optimum, and rejections. The best clients are at the lower left. */
 import { CLIENTS, type ClientSpec } from "./client-spec.ts";
 import type { ScenarioResult } from "./result.ts";
 
 interface Point {
   readonly slowness: number;
-  /** Rejections for every 100 requests. */
+  /** Rejections per 100 requests. */
   readonly rejected: number;
 }
 
 interface Series extends Point {
   readonly spec: ClientSpec;
-  /** One for each scenario that it finished. */
+  /** One point for each scenario that the client finished. */
   readonly points: readonly Point[];
 }
 
@@ -21,7 +21,7 @@ const RIGHT = WIDTH - 280;
 const TOP = 40;
 const BOTTOM = HEIGHT - 60;
 const LABEL_HEIGHT = 17;
-/** Bright enough for a dark page and dark enough for a light one. */
+/** Readable on a dark and on a light page. */
 const COLOURS = ["#0a9d58", "#5bbf8a", "#d9534f", "#e0883a", "#4a86d8", "#a26bd6", "#c2529b", "#7d8a99"];
 const SLOWNESS_TICKS = [1, 1.25, 1.5, 2, 3, 4, 6, 8];
 const REJECTED_TICKS = [0, 1, 3, 10, 30, 100, 300, 1000, 3000];
@@ -86,7 +86,7 @@ function label({ spec, slowness, rejected }: Series, atX: number, atY: number, l
   return `<path class="lead" stroke="${colour}" d="M${round(atX + 8)} ${round(atY)}L${RIGHT + 4} ${round(labelY)}"/><text x="${RIGHT + 8}" y="${round(labelY + 4)}">${escaped(text)}</text>`;
 }
 
-/** Labels stand beside their dots where they can, and below each other where they cannot. */
+/** Labels are beside their dots if there is space, otherwise below each other. */
 function spread(items: readonly { readonly series: Series; readonly atY: number }[]) {
   let nextY = TOP;
   const placed = items
@@ -96,7 +96,7 @@ function spread(items: readonly { readonly series: Series; readonly atY: number 
       nextY = labelY + LABEL_HEIGHT;
       return { ...item, labelY };
     });
-  // Those at the bottom may have been pushed out of the picture: all of them go back up as far as that takes.
+  // The lowest labels may be outside of the chart: all labels are moved up by the same distance.
   let lowest = BOTTOM;
   return placed.toReversed().map(item => {
     const labelY = Math.min(item.labelY, lowest);

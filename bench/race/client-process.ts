@@ -1,6 +1,6 @@
 /**
- * One process of one client: `racer.ts <order as JSON>`. Opens the client, says that it is ready, starts when it is told
- * to, reports, and leaves when the parent hangs up.
+ * One process of one client: `client-process.ts <order as JSON>`. Opens the client, reports that it is ready, starts on a
+ * message of the parent, sends its report, and ends when the parent disconnects.
  */
 import { collectGarbage } from "../kit/heap.ts";
 import type { Interval } from "./bound.ts";
@@ -18,38 +18,38 @@ import { fetchAll, type WorkloadTally } from "./workload.ts";
 export interface ClientOrder {
   readonly client: string;
   readonly scenario: Scenario;
-  /** Which of the processes it is. */
+  /** Index of this process. */
   readonly index: number;
   readonly origin: string;
   readonly seed: string;
   readonly limits: ClientSetup["limits"];
   readonly store?: string;
-  /** When it stops and reports what it has. */
+  /** Time after which it stops and reports. */
   readonly limitMs: number;
 }
 
 export interface ClientReport extends WorkloadTally {
-  /** Of a clock that all processes of the machine share; of the virtual one where there is one. */
+  /** By a clock that all processes of the machine share, or by the virtual clock. */
   readonly startedMs: number;
   readonly endedMs: number;
   readonly cpuMs: number;
-  /** The most that the process held at once, less what it held before the client was loaded. */
+  /** Peak memory of the process, minus its memory before the client was loaded. */
   readonly memoryMb: number;
   readonly stalls: readonly Interval[];
-  /** From the server that sat in this process. */
+  /** The report of a server in this process (virtual time). */
   readonly server?: ServerReport;
   readonly hosts?: HostsReport;
 }
 
 const MB = 1e6;
 const WARM_REQUESTS = 2;
-// Taken before a client replaces it.
+// Read before a client replaces it.
 const { hrtime } = process;
 
 await main(JSON.parse(process.argv[2] ?? "{}") as ClientOrder);
 
 async function main(order: ClientOrder): Promise<void> {
-  // The parent hangs up when it has the report. Peers leave timers behind that would keep this process for an hour.
+  // The parent disconnects when it has the report. Timers of other libraries would keep this process alive for an hour.
   process.once("disconnect", () => process.exit());
   collectGarbage("major");
   const idleBytes = process.memoryUsage.rss();
@@ -80,8 +80,8 @@ async function main(order: ClientOrder): Promise<void> {
 }
 
 /**
- * Code is loaded, and a store is opened, before the race begins. By another name of the server, which every limiter takes
- * for another host: nothing of it counts, and the connections of the race are new ones.
+ * Loads code and opens the store before the measurement. Uses another name of the server, which every limiter treats as
+ * another host: these requests use no limit, and the connections of the measurement are new.
  */
 async function warmUp(client: Client, { origin }: ClientOrder): Promise<void> {
   for (let asked = 0; asked < WARM_REQUESTS; asked += 1)
@@ -104,7 +104,7 @@ async function runLoad(client: Client, order: ClientOrder, clock: VirtualClock |
   else await Promise.race([work, new Promise(resolve => setTimeout(resolve, limitMs))]);
   const endedMs = nowMs();
   const { user, system } = process.cpuUsage(before);
-  // The time that it spent standing still on purpose is not the client's.
+  // Deliberate blocks of the event loop are not CPU time of the client.
   const stalledMs = stalls.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
   const failed = metadata + artifact - tally.succeeded;
   return { ...tally, failed, startedMs, endedMs, cpuMs: (user + system) / 1000 - stalledMs, stalls };
@@ -128,7 +128,7 @@ async function runHosts(client: Client, hosts: number): Promise<RunFigures> {
   };
 }
 
-/** Stands still as it is told to, and remembers when that was. */
+/** Blocks the event loop at the given times, and records when it did. */
 function stallsOf({ stalls = [] }: Scenario, startedMs: number): Interval[] {
   const stood: Interval[] = [];
   for (const { atMs, ms } of stalls) {
@@ -141,7 +141,7 @@ function stallsOf({ stalls = [] }: Scenario, startedMs: number): Interval[] {
   return stood;
 }
 
-/** The same for every process of the machine. */
+/** Milliseconds of a clock that all processes of the machine share. */
 function machineMs(): number {
   return Number(hrtime.bigint()) / 1e6;
 }

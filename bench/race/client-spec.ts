@@ -1,21 +1,21 @@
-/** Who takes part, and how each was set up: one line that a reader can check against its documentation. */
+/** The clients and their setup, in one line each that a reader can compare with its documentation. */
 import type { ClientModule } from "./client.ts";
 
 export interface ClientSpec {
-  /** Its file in `clients/`. */
+  /** Name of its file in `clients/`. */
   readonly id: string;
   readonly name: string;
-  /** The package whose version is quoted; undefined for what comes with Node or is ours. */
+  /** The package whose version is printed; undefined for Node and docstokg. */
   readonly package?: string;
   readonly how: string;
   readonly isOurs: boolean;
-  /** Whether it holds requests back before a server complains. */
+  /** Whether it delays requests before the server rejects any. */
   readonly hasLimiter: boolean;
-  /** Takes part in scenarios that ask for it alone. */
+  /** Only used in scenarios that name it. */
   readonly isExtra?: boolean;
-  /** The kinds of store that it can share limits through. */
+  /** The stores through which it can share limits. */
   readonly shares: readonly ("sqlite" | "redis")[];
-  /** Takes part in a quick run. */
+  /** Used in a quick run. */
   readonly isQuick: boolean;
 }
 
@@ -35,7 +35,7 @@ export const CLIENTS: readonly ClientSpec[] = [
   {
     id: SMOOTH,
     name: "docstokg, smooth",
-    how: "the same with `shape: smooth`, as one sets it for a server that is known to count in two buckets",
+    how: "the same with `shape: smooth`, for a server that is known to count in two buckets",
     isOurs: true,
     hasLimiter: true,
     isExtra: true,
@@ -55,7 +55,7 @@ export const CLIENTS: readonly ClientSpec[] = [
     id: "undici-retry",
     name: "undici retry",
     package: "undici",
-    how: "`interceptors.retry` on an `Agent`, no limiter; `maxRetries: 9`, `minTimeout: 500`, `maxTimeout: 10000`, `timeoutFactor: 2`, `retryAfter: true`; it draws no jitter",
+    how: "`interceptors.retry` on an `Agent`, no limiter; `maxRetries: 9`, `minTimeout: 500`, `maxTimeout: 10000`, `timeoutFactor: 2`, `retryAfter: true`; it has no jitter",
     isOurs: false,
     hasLimiter: false,
     shares: [],
@@ -75,7 +75,7 @@ export const CLIENTS: readonly ClientSpec[] = [
     id: "bottleneck",
     name: "bottleneck + retry",
     package: "bottleneck",
-    how: '`Bottleneck.Group`; `minTime: interval / limit` for the shortest window as its quick start has it, `reservoir` refilled for a second one, `chain` for what roles share, a `timeout` of two windows, `datastore: "ioredis"` for processes',
+    how: '`Bottleneck.Group`; `minTime: interval / limit` for the shortest window as in its quick start, `reservoir` refilled for a second one, `chain` for what roles share, a `timeout` of two windows, `datastore: "ioredis"` for processes',
     isOurs: false,
     hasLimiter: true,
     shares: ["redis"],
@@ -106,13 +106,11 @@ export const CLIENTS: readonly ClientSpec[] = [
 export function clientSpecOf(id: string): ClientSpec {
   const found = CLIENTS.find(spec => spec.id === id);
   if (found === undefined)
-    throw new RangeError(
-      `there is no client ${JSON.stringify(id)}; there are ${CLIENTS.map(one => one.id).join(", ")}`,
-    );
+    throw new RangeError(`unknown client ${JSON.stringify(id)}; expected ${CLIENTS.map(one => one.id).join(", ")}`);
   return found;
 }
 
-/** Loaded in the process that runs it, and nowhere else: most of them need packages that only the race has. */
+/** Loaded only in the process that runs it: most clients need packages that are only installed for the benchmarks. */
 export async function clientModuleOf(id: string): Promise<ClientModule> {
   return (await import(`./clients/${clientSpecOf(id).id}.ts`)) as ClientModule;
 }

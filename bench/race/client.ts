@@ -1,25 +1,25 @@
-/** What a contestant of the race is: a file of `clients/` that exports `open`. */
+/** A client of the race: a file of `clients/` that exports `open`. */
 import type { Dispatcher } from "undici";
 import type { Time } from "../../src/time/time.ts";
 import type { RaceLimits, RaceRole } from "./limits.ts";
 
-/** What a client is told when it is opened. */
+/** The setup of a client. */
 export interface ClientSetup {
   readonly limits: RaceLimits;
-  /** For pauses that are drawn. In [0, 1), the same for the same seed. */
+  /** Random numbers in [0, 1) for pauses; equal for equal seeds. */
   readonly random: () => number;
-  /** Where limits are shared with other processes, for those who can. */
+  /** The store through which a client can share limits with other processes. */
   readonly store?: string;
-  /** How many processes there are in all. */
+  /** Number of processes. */
   readonly processes: number;
-  /** In place of the network, where time is virtual or there are more hosts than a machine has. */
+  /** Replaces the network in scenarios with virtual time or very many hosts. */
   readonly wire?: Dispatcher;
-  /** The clock that goes with it, for those who take one; the globals are the same clock. */
+  /** The virtual clock, for clients that accept one; the global timers use the same clock. */
   readonly time?: Time;
 }
 
 export interface Client {
-  /** One request, its body read to the end; the status that its caller gets in the end. Throws when it gives up. */
+  /** Sends one request and reads its body. Returns the final status; throws if the client gives up. */
   get(url: string, role: RaceRole): Promise<number>;
   close(): Promise<void>;
 }

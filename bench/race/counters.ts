@@ -1,14 +1,14 @@
-/** The ways in which servers count. Milliseconds of the server's own clock, never going back. */
+/** The counting methods of servers. Times are milliseconds of the server's monotonic clock. */
 import type { RaceWindow } from "./limits.ts";
 
-/** How a server counts, as its scenario names it. */
+/** The counting method of a scenario. */
 export type Counting = "any-window" | "two-buckets" | "fixed-window";
 
 export interface Counter {
   readonly window: RaceWindow;
-  /** How long until it would let one more in; 0 for now. */
+  /** Milliseconds until one more request is accepted; 0 for now. */
   waitMs(nowMs: number, limit: number): number;
-  /** One was let in. */
+  /** Records an accepted request. */
   add(nowMs: number): void;
 }
 
@@ -17,7 +17,7 @@ export function counterOf(counting: Counting, window: RaceWindow): Counter {
   return counting === "two-buckets" ? new TwoBucketsCounter(window) : new FixedWindowCounter(window);
 }
 
-/** Exact: at most so many in any window, wherever it begins. */
+/** Exact: at most the limit in any window, wherever it begins. */
 class SlidingLogCounter implements Counter {
   readonly window: RaceWindow;
   #inMs: number[] = [];
@@ -43,7 +43,7 @@ class SlidingLogCounter implements Counter {
   }
 }
 
-/** Two counters, the one before weighted by how much of it the sliding window still covers: as CDNs and Redis recipes do. */
+/** Two counters. The previous one is weighted by the share of it that the sliding window covers, as in CDNs and Redis. */
 class TwoBucketsCounter implements Counter {
   readonly window: RaceWindow;
   #bucket = 0;
@@ -60,7 +60,7 @@ class TwoBucketsCounter implements Counter {
     const leftMs = (this.#bucket + 1) * windowMs - nowMs;
     const counted = this.#count + this.#before * (leftMs / windowMs);
     if (counted + 1 <= limit) return 0;
-    // Within this bucket the weight of the one before falls; where that does not make room, the next bucket may.
+    // Within this bucket the weight of the previous one falls. If that is not enough, the next bucket may be.
     const room = limit - 1 - this.#count;
     return room >= 0 && this.#before > 0 ? leftMs - (room / this.#before) * windowMs : leftMs;
   }
@@ -79,7 +79,7 @@ class TwoBucketsCounter implements Counter {
   }
 }
 
-/** A counter that begins anew with every window of the clock. */
+/** A counter that is reset at each window of the clock. */
 class FixedWindowCounter implements Counter {
   readonly window: RaceWindow;
   #bucket = 0;

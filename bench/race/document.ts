@@ -1,4 +1,4 @@
-/** `docs/benchmarks.md`, from the results that were kept. */
+/** Writes `docs/benchmarks.md` from the stored results. */
 import type { Figure } from "../kit/report.ts";
 import { CLIENTS, clientSpecOf } from "./client-spec.ts";
 import { figuresOf } from "./figures.ts";
@@ -10,7 +10,7 @@ export const CHART_FILE = "race.svg";
 const BEGIN = "<!-- race:begin, written by npm run bench:race -->";
 const END = "<!-- race:end -->";
 
-/** The text between the markers of a document that is there, or a new document. */
+/** The document with the text between its markers; a new document if there is none. */
 export function placed(text: string, document: string | undefined): string {
   const block = `${BEGIN}\n\n${text}\n\n${END}`;
   if (document === undefined) return `# Benchmarks\n\n${block}\n`;
@@ -31,14 +31,14 @@ export function documentOf(results: readonly ScenarioResult[], known: readonly S
     ...environmentTable(results),
     ...(missing.length > 0 ? [`Not run yet: ${missing.map(({ race, title }) => `${race} ${title}`).join(", ")}.`] : []),
     "## At a glance",
-    "Makespan as a multiple of the fastest schedule that the limits permit, and in brackets how many requests the server rejected with 429. † marks those who gave requests up.",
+    "Makespan as a multiple of the fastest schedule that the limits permit, and in brackets how many requests the server rejected with 429. † marks clients that gave requests up.",
     summaryOf(results, scenarioOf),
     `![Slowness and rejections of every client](${CHART_FILE})`,
-    "## What was promised",
+    "## Targets",
     figureTable(figures),
     ...results.flatMap(result => [
-      `## ${scenarioOf(result.scenario)?.race ?? result.scenario} ${result.title}`,
-      `${result.what} ${boundNote(result)}`,
+      `## ${scenarioOf(result.scenario)?.race ?? result.scenario} ${scenarioOf(result.scenario)?.title ?? result.title}`,
+      `${scenarioOf(result.scenario)?.what ?? result.what} ${boundNote(result)}`,
       tableOf(result),
     ]),
     "## How each client was set up",
@@ -72,7 +72,7 @@ function environmentTable(results: readonly ScenarioResult[]): readonly string[]
   ];
 }
 
-/** A server that has to wait for a processor sees requests closer together than they were sent. */
+/** The load matters: a server that waits for a CPU sees requests closer together than they were sent. */
 function loadRow(results: readonly ScenarioResult[]): readonly string[] {
   const loads = results.flatMap(({ load }) => load ?? []);
   if (loads.length === 0) return [];
@@ -141,7 +141,7 @@ export function tableOf({ runs }: ScenarioResult): string {
 }
 
 function hostsTable(runs: readonly ClientRun[]): string {
-  const head = ["client", "hosts met", "seconds", "hosts/s", "CPU, us/host", "kept, bytes/host", "peak memory, MB"];
+  const head = ["client", "hosts called", "seconds", "hosts/s", "CPU, us/host", "kept, bytes/host", "peak memory, MB"];
   const rows = runs.map(({ client, outcome, cannot }) => {
     const name = clientSpecOf(client).name;
     if (outcome?.hosts === undefined) return [name, `cannot: ${cannot}`, ...head.slice(2).map(() => "")];
@@ -165,7 +165,7 @@ function boundNote({ runs }: ScenarioResult): string {
     runs.find(({ client }) => clientSpecOf(client).isOurs)?.outcome ?? runs.find(run => run.outcome)?.outcome;
   if (outcome === undefined || outcome.hosts !== undefined) return "";
   const { requests, boundMs, politeMs } = outcome;
-  const polite = politeMs === boundMs ? "" : `, ${digits(politeMs / 1000, 2)} s for the polite`;
+  const polite = politeMs === boundMs ? "" : `, ${digits(politeMs / 1000, 2)} s for a polite client`;
   return `${requests.toLocaleString("en")} requests; optimum ${digits(boundMs / 1000, 2)} s${polite}.`;
 }
 
@@ -184,18 +184,18 @@ function set(results: readonly ScenarioResult[]): readonly string[] {
   const lines = CLIENTS.filter(({ id }) => took.has(id)).map(({ name, how }) => `- **${name}**: ${how}.`);
   return [
     lines.join("\n"),
-    `The retry rules are the same for every peer: ${RETRY.attempts} attempts; never before \`Retry-After\`, and up to ${RETRY.baseMs} ms after it, drawn; otherwise a pause drawn from 0 to ${RETRY.baseMs} ms, doubled with each attempt up to ${RETRY.capMs / 1000} s. Every attempt waits for its turn in the limiter.`,
+    `All other clients have the same retry rules: ${RETRY.attempts} attempts; after \`Retry-After\` and a random time of up to ${RETRY.baseMs} ms, or, without it, after a random pause of up to ${RETRY.baseMs} ms, doubled with each attempt up to ${RETRY.capMs / 1000} s. Every attempt waits in the queue of the limiter.`,
   ];
 }
 
-const METHOD = `- Every client runs in a process of its own, the server in another one; no two clients run at the same time. Real HTTP over loopback, except where a scenario says otherwise.
-- The server enforces its limit exactly, by its own clock, and answers what is too much with 429 and \`Retry-After\` in whole seconds. What it rejects does not count against the limit.
-- The program asks for everything at once. What a client gives up on is put back, twice at the most. Code is loaded, and a store is opened, before the clock starts; connections are new.
-- **Optimum**: the last request of the fastest schedule that keeps every window, knows when the server is down or the client stands still, and needs no time for anything else. **For the polite**: the same with our guard of 25 ms on every window, and with \`Retry-After\` kept, which servers round up.
-- **Most in a window**: of all that arrived, rejected ones included, wherever the window begins. **CPU**: of the client's processes from start to end, without deliberate stalls; with so few requests, compiling is most of it. **Memory**: the most that they held, above an idle process.
-- **Polite** among peers is who was never rejected and gave nothing up.`;
+const METHOD = `- Every client runs in its own process, and so does the server; no two clients run at the same time. Real HTTP over loopback, except where a scenario says otherwise.
+- The server enforces its limit exactly, by its own clock, and answers requests above the limit with 429 and \`Retry-After\` in whole seconds. Rejected requests do not count against the limit.
+- The program starts all calls at once. A call that a client gives up is started again, at most twice. Code is loaded and the store is opened before the measurement; connections are new.
+- **Optimum**: the time of the last request in the fastest schedule that keeps every window, knows when the server is down or the client is blocked, and needs no time for anything else. **For a polite client**: the same with a guard of 25 ms on every window, and with \`Retry-After\` obeyed, which servers round up.
+- **Most in a window**: of all requests that arrived, rejected ones included, wherever the window begins. **CPU**: of the client's processes from start to end, without deliberate stalls; with so few requests, most of it is compilation. **Memory**: peak memory above that of an idle process.
+- A client is **polite** if no request was rejected and no call was given up.`;
 
-/** Who gave some of the work up has no makespan to compare. */
+/** A client that gave calls up has no comparable makespan. */
 function ratio({ makespanMs, boundMs, failed }: RunOutcome): string {
   return failed > 0 ? "-" : digits(makespanMs / boundMs, 2);
 }

@@ -2,14 +2,14 @@ import type { Interval } from "./bound.ts";
 import { type Counter, type Counting, counterOf } from "./counters.ts";
 import type { RaceLimits, RaceRole, RaceWindow } from "./limits.ts";
 
-/** How the server of a scenario behaves; instants in milliseconds since its first request. */
+/** The behaviour of a server; times are milliseconds since its first request. */
 export interface ServerRule {
   readonly limits: RaceLimits;
   /** @default "any-window" */
   readonly counting?: Counting;
-  /** When it answers everybody with 503, and whether it says for how long. */
+  /** When it answers all requests with 503, and whether it sends Retry-After. */
   readonly outage?: Interval & { readonly sendsRetryAfter: boolean };
-  /** When its limits are halved, which it says in RateLimit fields with every answer and nowhere else. */
+  /** When its limits are halved. Only the RateLimit fields of its responses announce that. */
   readonly halvedAtMs?: number;
 }
 
@@ -18,18 +18,18 @@ export interface ServerReply {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a server saw. */
+/** The counts of a server. */
 export interface ServerReport {
   readonly arrivals: number;
-  /** Answered with 429. */
+  /** Requests answered with 429. */
   readonly rejections: number;
-  /** That reached it while it was down. */
+  /** Requests that arrived during the outage. */
   readonly duringOutage: number;
   /** From the end of the outage to the first success. */
   readonly recoveryMs?: number;
-  /** Until when the first who met the outage was told to stay away: whole seconds, so that it may be after its end. */
+  /** The end of the first Retry-After of the outage: whole seconds, so it may be after the end of the outage. */
   readonly retryAfterUntilMs?: number;
-  /** The most that came in one window, wherever that begins, of the window that was exceeded most; rejected ones too. */
+  /** The most requests in any interval of the window that was exceeded most; rejected ones included. */
   readonly busiest: { readonly count: number; readonly limit: number; readonly windowMs: number };
 }
 
@@ -40,8 +40,8 @@ interface RequestArrival {
 }
 
 /**
- * Decides who is let in, and remembers everybody. Those it rejects do not count against the limit: a server that counts
- * them as well would be harder on whoever comes too often.
+ * Accepts or rejects requests, and records all. Rejected requests do not count against the limit; a server that counts
+ * them would be stricter with clients that send too much.
  */
 export class RaceLimitEnforcer {
   readonly #rule: ServerRule;
@@ -75,7 +75,7 @@ export class RaceLimitEnforcer {
     };
   }
 
-  /** The counters go by the server's clock as it is: windows of the clock begin where they begin. */
+  /** Counters use the clock of the server, so that fixed windows begin at whole windows of the clock. */
   #judge(nowMs: number, clockMs: number, role: RaceRole): ServerReply {
     const { outage, halvedAtMs } = this.#rule;
     if (outage !== undefined && nowMs >= outage.fromMs && nowMs < outage.toMs) {
@@ -119,7 +119,7 @@ export class RaceLimitEnforcer {
   }
 }
 
-/** Whole seconds, rounded up: there is nothing finer in the field. */
+/** Whole seconds, rounded up, because the field has no fractions. */
 function retryAfterS(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
@@ -132,7 +132,7 @@ function announcement(
   return { "ratelimit-policy": policies.join(", ") };
 }
 
-/** The arrivals are in order, so that the window slides over them once. */
+/** The arrivals are sorted, so one pass is enough. */
 function most(arrivals: readonly RequestArrival[], windowMs: number): number {
   let from = 0;
   let busiest = 0;

@@ -1,4 +1,4 @@
-/** What a server allows, in the words that both ends of the race share. */
+/** The limits of a server, in the form that clients and server use. */
 
 export type RaceRole = "metadata" | "artifact";
 
@@ -7,14 +7,14 @@ export interface RaceWindow {
   readonly windowMs: number;
 }
 
-/** `total` holds over all roles. A role that is not listed is not asked for. */
+/** `total` applies to all roles together. A role that is not listed is not requested. */
 export interface RaceLimits {
   readonly total?: readonly RaceWindow[];
   readonly metadata: readonly RaceWindow[];
   readonly artifact?: readonly RaceWindow[];
 }
 
-/** What each of several processes may do that cannot see each other. */
+/** The share of one of several processes that do not share a store. */
 export function shareOf(limits: RaceLimits, processes: number): RaceLimits {
   const divided = (windows: readonly RaceWindow[]) =>
     windows.map(({ limit, windowMs }) => ({ limit: Math.max(1, Math.floor(limit / processes)), windowMs }));
@@ -25,7 +25,7 @@ export function shareOf(limits: RaceLimits, processes: number): RaceLimits {
   };
 }
 
-/** `10/SECOND` and the like, as our policy reads it. */
+/** In the form of the policy, such as `10/SECOND`. */
 export function rateOf({ limit, windowMs }: RaceWindow): string {
   return `${limit}/${windowMs}ms`;
 }

@@ -4,13 +4,13 @@ import { availableParallelism, cpus, platform, totalmem } from "node:os";
 import { peerVersions } from "../kit/peers.ts";
 import { CLIENTS } from "./client-spec.ts";
 
-/** Where it was measured. */
+/** The machine of the measurement. */
 export function machineName(): string {
   const gb = Math.round(totalmem() / 2 ** 30);
   return `${availableParallelism()} x ${cpus()[0]?.model ?? "unknown"}, ${gb} GB, ${platform()}, Node ${process.version}`;
 }
 
-/** Of all that took part, by name. */
+/** Versions of all packages, by name. */
 export function versionsOf(): Readonly<Record<string, string>> {
   const peers = peerVersions();
   const ours = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };

@@ -20,7 +20,7 @@ export async function main(args: readonly string[]): Promise<number> {
   const race = readArguments(args);
   const archive = new Archive(resolve(here, "results"));
   const isKept = !race.isQuick && race.clients === undefined;
-  if (race.isRenderOnly && !isKept) throw new UsageError("--render goes alone: there is nothing to run");
+  if (race.isRenderOnly && !isKept) throw new UsageError("--render cannot be combined with other options");
   if (!race.isRenderOnly)
     await runAll(race, `npm run bench:race${args.map(arg => ` ${arg}`).join("")}`, isKept, archive);
   if (isKept) writeDocument(race, archive);
@@ -64,7 +64,7 @@ async function runAll(race: RaceArguments, command: string, isKept: boolean, arc
 
 async function runAndReport(at: string, scenario: Scenario, spec: ClientSpec, seed: string): Promise<ClientRun> {
   const startMs = performance.now();
-  // One who fails is not to take the others' results along.
+  // A client that fails must not lose the results of the others.
   const run = await runRound(scenario, spec, seed).catch((error: unknown): ClientRun => {
     console.error(error);
     return { client: spec.id, cannot: error instanceof Error ? error.message : String(error) };

@@ -4,17 +4,17 @@ import type { Client } from "./client.ts";
 export interface HostsReport {
   readonly met: number;
   readonly tookMs: number;
-  /** What is kept for each, after a collection: the whole heap, less what it was before. */
+  /** Growth of the heap per host, after a garbage collection. */
   readonly bytesPerHost: number;
 }
 
 const CALLERS = 64;
 const MOST_MS = 30_000;
 const MOST_BYTES = 1.5e9;
-/** What is there from the first request on does not count. */
+/** Requests before the measurement, so that objects that are created once are not counted. */
 const FIRST = 200;
 
-/** One request to each of so many hosts, or to as many as it gets to. */
+/** Sends one request to each host, until time or memory is used up. */
 export async function callHosts(client: Client, hosts: number): Promise<HostsReport> {
   await callEach(client, "first", FIRST);
   let tookMs = 0;

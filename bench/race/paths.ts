@@ -1,7 +1,7 @@
-/** The role is in the path, as services have different paths for records and for files. */
+/** The path selects the role: services have different paths for records and files. */
 import type { RaceRole } from "./limits.ts";
 
-/** What the parent asks, and is not counted: the server's code should be compiled before the first request comes. */
+/** Requests of the parent, which are not counted: the server's code is compiled before the first counted request. */
 export const WARM_PATH = "/warm";
 
 export function pathOf(role: RaceRole, name: string): string {

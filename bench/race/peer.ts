@@ -1,13 +1,13 @@
-/** A peer's limiter, the retry rules around it and fetch inside: every attempt waits for its turn. */
+/** A client from another library: its limiter, with retry rules around it and fetch inside. Every attempt waits in the limiter. */
 import type { Client, ClientSetup } from "./client.ts";
 import type { RaceRole, RaceWindow } from "./limits.ts";
 import { withRetry } from "./retry.ts";
 import { type PeerReply, sendBy } from "./send.ts";
 
-/** Starts a task when it is its turn. */
+/** Starts a task when the limiter allows it. */
 export type TaskRunner = (task: () => Promise<PeerReply>) => Promise<PeerReply>;
 
-/** Makes what takes turns for one host and role; asked once for each. */
+/** Creates the limiter of a host and role; called once for each. */
 export type TaskRunnerOf = (host: string, role: RaceRole) => TaskRunner;
 
 export function peerClient({ wire, random }: ClientSetup, runnerOf: TaskRunnerOf, close?: () => void): Client {
@@ -26,9 +26,9 @@ export function peerClient({ wire, random }: ClientSetup, runnerOf: TaskRunnerOf
 }
 
 /**
- * For limiters of one window each: the windows of a role, then those of all roles, one inside the other, and of each the
- * longest outermost. The other way round, what the longer window held back would come out of it in a burst.
- * What counts for all roles of a host is made once for it.
+ * For limiters with one window: nests the windows of a role and those of all roles, the longest outermost. In the other
+ * order, calls that the longer window has delayed would start in a burst. The limiters of all roles are created once for
+ * each host.
  */
 export function nested({ limits }: ClientSetup, one: (window: RaceWindow) => TaskRunner): TaskRunnerOf {
   const totals = new Map<string, TaskRunner>();

@@ -1,4 +1,4 @@
-/** What is kept of a scenario, as JSON, so that one can be run again without the others. */
+/** The stored result of a scenario, as JSON, so that one scenario can be run again alone. */
 import { z } from "zod";
 
 const count = z.int().min(0);
@@ -6,9 +6,9 @@ const ms = z.number();
 
 const runSchema = z.strictObject({
   client: z.string().min(1),
-  /** Why it did not take part; then nothing else is there. */
+  /** Why the client was not run; then there are no other fields. */
   cannot: z.string().optional(),
-  /** What a reader has to know of this run. */
+  /** A remark about this run. */
   note: z.string().optional(),
   outcome: z
     .strictObject({
@@ -17,7 +17,7 @@ const runSchema = z.strictObject({
       failed: count,
       putBack: count,
       makespanMs: ms,
-      /** The fastest that it could have been; and for one who keeps our guard and does what the server says. */
+      /** The optimum, and the optimum of a client that keeps the guard and obeys Retry-After. */
       boundMs: ms,
       politeMs: ms,
       cpuUsPerRequest: z.number(),
@@ -39,7 +39,7 @@ const resultSchema = z.strictObject({
   isQuick: z.boolean(),
   date: z.iso.datetime(),
   machine: z.string(),
-  /** How busy the machine was before the scenario began: processes that wanted to run, over the last minute. */
+  /** The load average of the machine before the scenario, over one minute. */
   load: z.number().min(0).optional(),
   versions: z.record(z.string(), z.string()),
   seed: z.string(),
@@ -52,13 +52,13 @@ export type ClientRun = z.infer<typeof runSchema>;
 export type RunOutcome = NonNullable<ClientRun["outcome"]>;
 export type ScenarioResult = z.infer<typeof resultSchema>;
 
-/** Reads what was kept, or throws an error that says where and what is wrong. */
+/** Parses a stored result. Throws an error that names the file and the problem. */
 export function parseResult(text: string, where: string): ScenarioResult {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error(`${where} is no JSON; remove it and run its scenario again`, { cause: error });
+    throw new Error(`${where} is not JSON; delete it and run its scenario again`, { cause: error });
   }
   const parsed = resultSchema.safeParse(value);
   if (parsed.success) return parsed.data;

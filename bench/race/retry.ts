@@ -1,12 +1,12 @@
-/** The retry rules that every peer gets: what a careful program writes around a limiter that has none. */
+/** The retry rules of all other clients, as a careful program writes them around a limiter without retries. */
 import type { PeerReply } from "./send.ts";
 
 export const RETRY = Object.freeze({ attempts: 10, baseMs: 500, capMs: 10_000 });
 export const RETRIED_STATUSES: readonly number[] = [408, 429, 500, 502, 503, 504];
 
 /**
- * Never before the server said, and spread after it, so that those who were told the same do not come back together.
- * Without a word from the server the pause is drawn from 0 to a bound that doubles.
+ * Never before the time in Retry-After, plus a random time, so that calls with the same Retry-After do not return together.
+ * Without Retry-After the pause is random, with an upper bound that doubles.
  */
 export async function withRetry(attempt: () => Promise<PeerReply>, random: () => number): Promise<number> {
   for (let made = 1; ; made += 1) {

@@ -1,4 +1,4 @@
-/** One client in one scenario: its processes, the server's and the store's, from start to end. */
+/** Runs one client in one scenario: starts and ends its processes, the server and the store. */
 import { openFolder } from "../stores/folder.ts";
 import { openServer } from "../stores/server.ts";
 import { fastestMs } from "./bound.ts";
@@ -11,12 +11,12 @@ import { Child } from "./processes.ts";
 import type { ClientRun, RunOutcome } from "./result.ts";
 import { boundInputOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
 
-/** What our policy adds to every window unless it is told otherwise. */
+/** The default guard of docstokg. */
 const GUARD_MS = 25;
 const WARM_REQUESTS = 60;
-/** For a process to start on a busy machine. */
+/** Time for a process to start on a busy machine. */
 const START_MS = 60_000;
-/** For what takes no time of the clock: hours of virtual time, a million hosts. */
+/** Time for scenarios without a planned duration: virtual time, a million hosts. */
 const LEAST_REPORT_MS = 120_000;
 
 export async function runRound(scenario: Scenario, spec: ClientSpec, seed: string): Promise<ClientRun> {
@@ -52,7 +52,7 @@ export async function runRound(scenario: Scenario, spec: ClientSpec, seed: strin
 
 async function runClientProcesses(orders: readonly ClientOrder[]): Promise<readonly ClientReport[]> {
   await using processStack = new AsyncDisposableStack();
-  // They stop by themselves; this is for one that does not.
+  // Processes stop by themselves; this ends one that does not.
   const reportMs = Math.max(
     LEAST_REPORT_MS,
     ...orders.map(({ scenario, limitMs }) => (scenario.isVirtual ? 0 : limitMs * 2)),

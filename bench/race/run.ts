@@ -1,8 +1,8 @@
 /**
- * `npm run bench:race -- [--quick] [--only R5,r6-redis] [--clients docstokg,p-queue] [--seed text] [--render]`: every client through
- * every scenario, one at a time. Each scenario's results are kept, and `docs/benchmarks.md` is written from all of them:
- * one that is run again leaves the others as they are. A quick run keeps and writes nothing.
- * Exit codes: 0 done, 1 the race failed, 2 called wrongly. A missed figure is no failure: the machine may be busy.
+ * `npm run bench:race -- [--quick] [--only R5,r6-redis] [--clients docstokg,p-queue] [--seed text] [--render]`: runs every
+ * client in every scenario, one at a time. The results of each scenario are stored, and `docs/benchmarks.md` is written
+ * from all stored results. A quick run stores and writes nothing.
+ * Exit codes: 0 done, 1 the race failed, 2 wrong arguments. A missed target is no failure: the machine may be busy.
  */
 import { UsageError } from "./arguments.ts";
 import { main } from "./main.ts";

@@ -3,7 +3,7 @@ import type { Counting } from "./counters.ts";
 import type { ServerRule } from "./limit-enforcer.ts";
 import type { RaceLimits, RaceRole } from "./limits.ts";
 
-/** An event loop that stands still: from when on, counted from the start, and for how long. */
+/** A block of the event loop: its start, counted from the start of the run, and its duration. */
 export interface Stall {
   readonly atMs: number;
   readonly ms: number;
@@ -12,33 +12,33 @@ export interface Stall {
 export type RequestCounts = Readonly<Partial<Record<RaceRole, number>>>;
 
 export interface Scenario {
-  /** `r5-told`: also the name of its file of results. */
+  /** Such as `r5-told`; also the name of its results file. */
   readonly id: string;
-  /** `R5`: as `--only` has it, for all variants together. */
+  /** Such as `R5`, for `--only`: all variants together. */
   readonly race: string;
   readonly title: string;
-  /** One sentence or two: what is done, and what a reader has to know. */
+  /** One or two sentences for the document. */
   readonly what: string;
   readonly limits: RaceLimits;
-  /** What each process has to do; everything is asked for at once. */
+  /** The requests of each process, all started at once. */
   readonly loads: readonly RequestCounts[];
   readonly counting?: Counting;
   readonly outage?: ServerRule["outage"];
   readonly halvedAtMs?: number;
   readonly stalls?: readonly Stall[];
   readonly store?: "sqlite" | "redis";
-  /** Nothing but those who can share through the store. */
+  /** Only clients that can share limits through the store. */
   readonly needsSharedStore?: boolean;
   readonly isVirtual?: boolean;
-  /** So many hosts with one request each, over a wire that answers at once. */
+  /** Number of hosts, with one request each over a dispatcher that responds at once. */
   readonly hosts?: number;
-  /** Whether ours takes part a second time, with smoothed sends. */
+  /** Whether docstokg is run a second time, with `shape: smooth`. */
   readonly hasSmooth?: boolean;
-  /** What is promised for ours. */
+  /** The targets of docstokg. */
   readonly promises: readonly Promised[];
 }
 
-/** `no-rejections`: none at all. `near-optimum`: within 3 % of the guarded bound. `ahead`: of every peer. */
+/** `near-optimum`: within 3 % of the optimum with guard. `ahead`: better than every other client. */
 export type Promised = "no-rejections" | "near-optimum" | "ahead";
 
 export function ruleOf({ limits, counting, outage, halvedAtMs }: Scenario): ServerRule {
@@ -60,7 +60,7 @@ export function requestsOf(scenario: Scenario): number {
   return scenario.hosts ?? metadata + artifact;
 }
 
-/** What the bound is computed for: with the stalls as they were, and the outage as the server told of it. */
+/** The input of the bound, with the measured stalls and the end of the outage that the server announced. */
 export function boundInputOf(scenario: Scenario, stalls: readonly Interval[] = [], retryAfterUntilMs = 0): BoundInput {
   const { limits, outage, halvedAtMs } = scenario;
   const down = outage && { fromMs: outage.fromMs, toMs: Math.max(outage.toMs, retryAfterUntilMs) };

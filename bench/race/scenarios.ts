@@ -1,4 +1,4 @@
-/** R1 to R10. A quick run does the same with fewer requests; its numbers are not worth quoting. */
+/** R1 to R10. A quick run has fewer requests; its numbers are not reliable. */
 import type { RaceLimits } from "./limits.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -15,7 +15,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       id: "r1",
       race: "R1",
       title: "one window",
-      what: "10 per second, everything asked for at once.",
+      what: "10 per second, all requests started at once.",
       limits: TEN,
       loads: [{ metadata: pick(70, 25) }],
       promises: ["no-rejections", "near-optimum", "ahead"],
@@ -38,7 +38,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       id: "r3",
       race: "R3",
       title: "long window, virtual time",
-      what: "10 per second and 5,000 per hour for some hours. Clocks and timers of the process are virtual ones, and the server sits behind a wire without a network, so that nothing is late.",
+      what: "10 per second and 5,000 per hour for some hours. Clocks and timers of the process are virtual, and there is no network, so that nothing is late.",
       limits: {
         metadata: [
           { limit: 10, windowMs: SECOND },
@@ -67,7 +67,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
         id: sendsRetryAfter ? "r5-told" : "r5-untold",
         race: "R5",
         title: `outage ${sendsRetryAfter ? "with" : "without"} Retry-After`,
-        what: `20 per second; two windows in, the server answers with 503 for ${pick(3, 1.3)} seconds and ${sendsRetryAfter ? "says for how long" : "does not say for how long: who asks seldom learns late that it is back, and the bound knows at once"}.`,
+        what: `20 per second; after 1.5 seconds the server answers with 503 for ${pick(3, 1.3)} seconds, ${sendsRetryAfter ? "with Retry-After" : "without Retry-After: a client that asks rarely notices late that the server is back, while the optimum knows the time"}.`,
         limits: TWENTY,
         loads: [{ metadata: pick(60, 50) }],
         outage: { fromMs: 1500, toMs: pick(4500, 2800), sendsRetryAfter },
@@ -81,8 +81,8 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
         title: `four processes, ${store === "redis" ? "Redis" : "SQLite"}`,
         what:
           store === "redis"
-            ? "The same through a Redis server; only those who can share through one."
-            : "8 per second for four processes with different amounts of work. Who cannot share a limit through a file gets a quarter of it for each process.",
+            ? "The same through a Redis server; only clients that can share limits through Redis."
+            : "8 per second for four processes with different amounts of work. A client that cannot share a limit through a file gets a quarter of it for each process.",
         limits: EIGHT,
         loads: pick([20, 14, 14, 8], [8, 6, 4, 4]).map(metadata => ({ metadata })),
         store,
@@ -97,8 +97,8 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
         title: counting === "two-buckets" ? "counter-style server, two buckets" : "counter-style server, fixed windows",
         what:
           counting === "two-buckets"
-            ? "10 per second, counted as this second's and the part of the last second's that a sliding window still covers. The bound is that of 10 in any second."
-            : "10 in each second of the server's clock. The bound is that of 10 in any second, which luck may beat here.",
+            ? "10 per second: the count of this second, plus the count of the previous second, weighted by the share that a sliding window still covers. The optimum is that of 10 in any second."
+            : "10 in each second of the server's clock. The optimum is that of 10 in any second; a client may be faster by chance.",
         limits: TEN,
         loads: [{ metadata: pick(40, 25) }],
         counting,
@@ -110,7 +110,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       id: "r8",
       race: "R8",
       title: "event-loop stalls",
-      what: `R1 with a client whose loop stands still: ${pick("for 0.5 s, 2 s and 1 s", "for 0.5 s")}. The bound knows when.`,
+      what: `R1 with a client whose event loop is blocked ${pick("for 0.5 s, 2 s and 1 s", "for 0.5 s")}. The optimum knows when.`,
       limits: TEN,
       loads: [{ metadata: pick(60, 25) }],
       stalls: pick(
@@ -126,8 +126,8 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
     {
       id: "r9",
       race: "R9",
-      title: "limit halved in mid-run",
-      what: "20 per second, after 2.5 seconds 10: the server enforces it at once and says so in RateLimit-Policy fields alone.",
+      title: "limit halved during the run",
+      what: "20 per second, and 10 after 2.5 seconds. The server enforces the new limit at once and announces it only in RateLimit-Policy fields.",
       limits: TWENTY,
       loads: [{ metadata: pick(90, 70) }],
       halvedAtMs: pick(2500, 1500),
@@ -137,7 +137,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       id: "r10",
       race: "R10",
       title: "a million hosts",
-      what: "10 per second and 5,000 per hour for each of a million hosts, one request each, 64 at a time over a wire that answers at once. Who has not met a million after 30 seconds, or holds 1.5 GB by then, stops.",
+      what: "10 per second and 5,000 per hour for each of a million hosts, one request each, 64 at a time over a dispatcher that responds at once. A client stops after 30 seconds, or when it uses 1.5 GB.",
       limits: {
         metadata: [
           { limit: 10, windowMs: SECOND },

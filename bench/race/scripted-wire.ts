@@ -7,7 +7,7 @@ export interface ScriptedAnswer {
 
 const BODY = Buffer.from('{"status":"ok"}\n');
 
-/** A wire without a network: whoever is behind it answers in the next microtask. */
+/** A dispatcher without a network: a function responds in the next microtask. */
 export class ScriptedWire extends Dispatcher {
   readonly #answer: (path: string) => ScriptedAnswer;
 
@@ -26,7 +26,7 @@ export class ScriptedWire extends Dispatcher {
         handler.onResponseData?.(controller, BODY);
         handler.onResponseEnd?.(controller, {});
       } catch (error) {
-        // As undici's own does: a handler that throws has failed its request, which is how the retry interceptor works.
+        // As in undici: a request whose handler throws has failed. The retry interceptor relies on that.
         handler.onResponseError?.(controller, error as Error);
       }
     });
@@ -38,7 +38,7 @@ export class ScriptedWire extends Dispatcher {
   }
 }
 
-/** Everything comes at once: there is nothing to steer. */
+/** The whole response is delivered at once, so there is nothing to pause or abort. */
 class NoopController implements Dispatcher.DispatchController {
   readonly aborted = false;
   readonly paused = false;
@@ -47,7 +47,7 @@ class NoopController implements Dispatcher.DispatchController {
   readonly rawTrailers: Buffer[] = [];
 
   pause(): void {
-    // Never more than one body of a few bytes.
+    // A body has only a few bytes.
   }
 
   resume(): void {
@@ -55,6 +55,6 @@ class NoopController implements Dispatcher.DispatchController {
   }
 
   abort(): void {
-    // Nobody does.
+    // Not called in the race.
   }
 }

@@ -1,4 +1,4 @@
-/** One attempt of a peer: Node's fetch, or undici's request where something stands in for the network. */
+/** One attempt of another client: Node's fetch, or undici's request if a dispatcher replaces the network. */
 import { type Dispatcher, request } from "undici";
 
 export interface PeerReply {
@@ -17,7 +17,7 @@ export function sendBy(wire: Dispatcher | undefined): PeerSend {
   };
 }
 
-/** Over a dispatcher of undici's. */
+/** Through a dispatcher of undici. */
 export async function sendOver(dispatcher: Dispatcher, url: string): Promise<PeerReply> {
   const { statusCode, headers, body } = await request(url, { dispatcher });
   await body.dump();
@@ -25,7 +25,7 @@ export async function sendOver(dispatcher: Dispatcher, url: string): Promise<Pee
   return { status: statusCode, retryAfterMs: msOf(typeof said === "string" ? said : null) };
 }
 
-/** The servers of the race say seconds. */
+/** The servers of the race send whole seconds. */
 function msOf(seconds: string | null): number | undefined {
   return seconds === null ? undefined : Number(seconds) * 1000;
 }

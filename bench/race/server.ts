@@ -1,4 +1,4 @@
-/** The server of a scenario, in a process of its own: `server.ts <rule as JSON>`. Says its port; reports when asked. */
+/** The server of a scenario, in its own process: `server.ts <rule as JSON>`. Sends its port, and a report on request. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { RaceLimitEnforcer, type ServerRule } from "./limit-enforcer.ts";
@@ -6,7 +6,7 @@ import { roleOfPath, WARM_PATH } from "./paths.ts";
 
 const rule = JSON.parse(process.argv[2] ?? "{}") as ServerRule;
 const enforcer = new RaceLimitEnforcer(rule);
-/** It lets everybody in, and does the same work. */
+/** Accepts all requests, with the same work for each. */
 const warming = new RaceLimitEnforcer({ limits: { metadata: [{ limit: Number.MAX_SAFE_INTEGER, windowMs: 1000 }] } });
 
 const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Time that passes at once: timers and clocks of the globals, which the peers use, and the same as a `Time`, which ours
- * takes. An hour of waiting costs what happens in it.
+ * Virtual time: replaces the global timers and clocks, which the other libraries use, and is the `Time` of docstokg. An
+ * hour of waiting takes only as long as the work in it.
  */
 import { sleep } from "../../src/time/sleep.ts";
 import type { Time, Timer } from "../../src/time/time.ts";
@@ -13,7 +13,7 @@ interface VirtualTimer {
   isCancelled: boolean;
 }
 
-/** What a timer's caller holds. Whether it keeps the process alive is of no interest here. */
+/** The handle of a timer. `ref` and `unref` have no effect here. */
 class Handle {
   readonly armed: VirtualTimer;
 
@@ -38,7 +38,7 @@ class Handle {
   }
 }
 
-/** Turns of the real loop between two instants: an answer that came must have been read before time goes on. */
+/** Turns of the real event loop before time advances, so that responses that have arrived are read first. */
 const TURNS = 4;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
@@ -51,7 +51,7 @@ export class VirtualClock {
     return this.#nowMs;
   }
 
-  /** Takes the place of the process's own timers and clocks, for good. */
+  /** Replaces the timers and clocks of the process. */
   install(): void {
     const clear = (handle: unknown) => {
       if (handle instanceof Handle) handle.armed.isCancelled = true;
@@ -80,7 +80,7 @@ export class VirtualClock {
     performance.now = () => this.#nowMs;
   }
 
-  /** Lets time pass until the work is done. */
+  /** Advances time until the work is done. */
   async runUntil(work: Promise<unknown>): Promise<void> {
     let isOver = false;
     const over = () => {
@@ -90,7 +90,7 @@ export class VirtualClock {
     for (;;) {
       for (let turn = 0; turn < TURNS; turn += 1) await new Promise(resolve => setImmediate(resolve));
       if (isOver) return;
-      if (!this.#advance()) throw new Error("everybody waits, and no timer is armed");
+      if (!this.#advance()) throw new Error("all calls wait, and no timer is armed");
     }
   }
 
@@ -113,7 +113,7 @@ export class VirtualClock {
   }
 
   #arm(ms: number, everyMs: number | undefined, fire: () => void): Handle {
-    // As Node has it: whole milliseconds, one at the least.
+    // As in Node: whole milliseconds, at least one.
     const dueMs = this.#nowMs + Math.max(1, Math.trunc(ms));
     const armed: VirtualTimer = { dueMs, order: this.#nextOrder(), everyMs, fire, isCancelled: false };
     this.#push(armed);
@@ -125,7 +125,7 @@ export class VirtualClock {
     return this.#order;
   }
 
-  /** Fires everything that is due at the next instant; false where nothing is armed. */
+  /** Fires all timers of the next instant; false if no timer is armed. */
   #advance(): boolean {
     while (this.#heap[0]?.isCancelled) this.#pop();
     const dueMs = this.#heap[0]?.dueMs;

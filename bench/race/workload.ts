@@ -1,17 +1,17 @@
-/** What a program does with a client: it asks for everything at once, and puts back what failed. */
+/** The work of a program: starts all calls at once, and repeats those that failed. */
 import type { Client } from "./client.ts";
 import type { RaceRole } from "./limits.ts";
 import { pathOf } from "./paths.ts";
 import type { RequestCounts } from "./scenario.ts";
 
-/** Goes that an item gets in all. A client has tried several times by itself in each of them. */
+/** Attempts for each item; in each of them a client may retry several times. */
 const MAX_TRIES = 3;
 
 export interface WorkloadTally {
   succeeded: number;
-  /** Given up. */
+  /** Calls that were given up. */
   failed: number;
-  /** Calls that ended in an error or a bad answer, and were made again. */
+  /** Calls that failed and were repeated. */
   putBack: number;
 }
 
@@ -25,7 +25,7 @@ export function fetchAll(client: Client, origin: string, load: RequestCounts, ta
 async function fetchOne(client: Client, url: string, role: RaceRole, tally: WorkloadTally): Promise<void> {
   for (let attempt = 1; attempt <= MAX_TRIES; attempt += 1) {
     const status = await client.get(url, role).catch((error: unknown) => {
-      // A slip of the race itself is not to be counted as a failure of a client.
+      // An error of the race itself must not count as a failure of a client.
       if (error instanceof ReferenceError || error instanceof RangeError) throw error;
       return 0;
     });
@@ -38,7 +38,7 @@ async function fetchOne(client: Client, url: string, role: RaceRole, tally: Work
   tally.failed += 1;
 }
 
-/** Roles come evenly mixed, as from a program that finds a file with every few records. */
+/** Roles are mixed evenly, as in a program that finds a file with every few records. */
 function interleaved({ metadata = 0, artifact = 0 }: RequestCounts): readonly RaceRole[] {
   const every = artifact === 0 ? Number.POSITIVE_INFINITY : (metadata + artifact) / artifact;
   return Array.from({ length: metadata + artifact }, (_, index) =>

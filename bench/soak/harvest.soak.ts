@@ -1,4 +1,4 @@
-/** 200 works with the shipped limits against a simulated internet that enforces what its services document. */
+/** 200 works with the shipped limits against a simulated internet that enforces the documented limits of its services. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { harvest } from "../../test/harvest/harvest.ts";

@@ -1,4 +1,4 @@
-/** Four processes on one store, by a server's own clock; and how evenly and how fully they use one limit. */
+/** Four processes on one store: no rejection by the server's own clock, and the limit is used fully and evenly. */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, fork } from "node:child_process";
 import { once } from "node:events";
@@ -37,7 +37,7 @@ async function demand(t: TestContext, store: string): Promise<void> {
   await Promise.all(children.map(child => once(child, "message")));
   const reports = await Promise.all(children.map(reportOf));
   const firstUs = Math.min(...reports.flatMap(({ stampsUs }) => stampsUs));
-  // The first process to start is alone for a moment, and so is the last to stop.
+  // At the start and at the end a single process may use the whole limit.
   const while4 = (us: number) => us - firstUs >= 1_000_000 && us - firstUs < 6_500_000;
   const counts = reports.map(({ stampsUs }) => stampsUs.filter(while4).length);
   const all = reports.flatMap(({ stampsUs }) => stampsUs);

@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: what needs the real clock and a quiet machine, one after the other. Each part prints its figures and
- * compares them with what is promised. `npm test` judges the same laws by what a busy machine cannot change.
+ * `npm run soak`: tests that need the real clock and a quiet machine, one after the other. Each prints its numbers and
+ * compares them with the guarantees. `npm test` checks the same laws by order and counts, also on a busy machine.
  */
 import { globSync } from "node:fs";
 import { pipeline } from "node:stream/promises";

@@ -5,11 +5,11 @@ import { systemTime } from "../../src/time/system-time.ts";
 /** Resolves when the caller has its unit. */
 export type Acquire = (caller: number) => Promise<void>;
 
-/** As much as a process asks for at once: what `gate/sharing.ts` has. */
+/** The most units that a process requests at once: the value of `sharing/unit-leases.ts`. */
 const MOST_UNITS = 64;
 const SECOND_US = 1_000_000;
 
-/** Two windows that a bench does not fill. */
+/** Two windows that a benchmark does not fill. */
 export function wideClaim(key: string): StoreClaim {
   return {
     key,
@@ -21,7 +21,7 @@ export function wideClaim(key: string): StoreClaim {
   };
 }
 
-/** The key that a caller wants next: always its own, or each in turn where there are fewer callers than keys. */
+/** The next key of a caller: always its own, or each in turn if there are fewer callers than keys. */
 export function nextKey<Key>(keys: readonly Key[], callers: number): (caller: number) => Key {
   let made = 0;
   return caller => {
@@ -30,7 +30,7 @@ export function nextKey<Key>(keys: readonly Key[], callers: number): (caller: nu
   };
 }
 
-/** Every caller has an exchange of its own, and says with it that what it got before was written. */
+/** Each caller makes its own exchange, which also settles the unit that it got before. */
 export function acquireEach(store: BudgetStore, claims: readonly StoreClaim[], callers: number): Acquire {
   const next = nextKey(claims.map(one), callers);
   const written: Settlement[] = [];
@@ -43,7 +43,7 @@ export function acquireEach(store: BudgetStore, claims: readonly StoreClaim[], c
   };
 }
 
-/** One exchange at a time asks for all who wait, as the gate does. */
+/** One exchange at a time requests units for all waiting callers, as the gate does. */
 export function acquireTogether(store: BudgetStore, claims: readonly StoreClaim[], callers: number): Acquire {
   const queues = claims.map(claim => new KeyQueue(claim));
   const next = nextKey(queues, callers);
@@ -68,14 +68,14 @@ export function acquireTogether(store: BudgetStore, claims: readonly StoreClaim[
     next(caller).waiting.push({ resolve, reject });
     if (!isBusy) {
       isBusy = true;
-      // When all who were woken have come back.
+      // After all callers that got a unit have called again.
       process.nextTick(exchange);
     }
     return promise;
   };
 }
 
-/** No store at all: what the machine itself does to the event loop of so many busy processes. */
+/** No store: shows how the machine itself delays the event loops of that many busy processes. */
 export function acquireNothing(): Acquire {
   return async () => {
     const endUs = systemTime.monotonicUs() + 50;
@@ -84,7 +84,7 @@ export function acquireNothing(): Acquire {
   };
 }
 
-/** One after the other, each in a call of its own and so with a stamp of its own. */
+/** One unit per exchange, so that each has its own stamp. */
 export async function writeUnits(store: BudgetStore, claim: StoreClaim, amounts: readonly number[]): Promise<void> {
   for (const most of amounts) {
     const leaseRequest = { claims: [claim], least: most, most };
@@ -125,7 +125,7 @@ class KeyQueue {
     return written === 0 ? undefined : { keys: [this.#claim.key], written, returned: 0 };
   }
 
-  /** Everybody sends at once what he was waiting for. */
+  /** All callers send at once. */
   applyReply(answer: LeaseReply | undefined): void {
     checkGiven(answer);
     this.#written += answer.units;

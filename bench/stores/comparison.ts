@@ -1,4 +1,4 @@
-/** Contestants in turns, in short rounds, with one process or several; the ratios are taken within a round. */
+/** Compares stores in short rounds, in turns, with one process or several. Ratios are taken within a round. */
 import { availableParallelism } from "node:os";
 import type { BenchTable } from "../kit/report.ts";
 import { median, percentile } from "../kit/statistics.ts";
@@ -18,7 +18,7 @@ export interface ComparisonOptions {
 
 const UNRECORDED_ROUNDS = 4;
 
-/** One contestant's rounds. */
+/** The rounds of one case. */
 export class Score {
   readonly perSecond: number[] = [];
   readonly #p50Us: number[] = [];
@@ -39,7 +39,7 @@ export class Score {
     this.#failed += results.reduce((sum, { failed }) => sum + failed, 0);
   }
 
-  /** How many times as many units in the same round. */
+  /** The ratio of the units, taken within each round. */
   times(other: Score): number {
     return median(this.perSecond.map((rate, round) => rate / (other.perSecond[round] ?? Number.NaN)));
   }
@@ -77,7 +77,7 @@ export class StoreComparison {
 
   score(entrant: string): Score {
     const score = this.scores.get(entrant);
-    if (score === undefined) throw new RangeError(`${entrant} took no part`);
+    if (score === undefined) throw new RangeError(`${entrant} was not measured`);
     return score;
   }
 
@@ -96,7 +96,7 @@ export async function compareStores(
   const { callers, keys } = setting;
   const scores = new Map(entrants.map(entrant => [entrant, new Score()]));
   for (let round = -UNRECORDED_ROUNDS; round < rounds; round += 1) {
-    // Nobody always comes after the same one.
+    // The order changes, so that no case always follows the same one.
     for (const entrant of round % 2 === 0 ? entrants : entrants.toReversed()) {
       const results = await pool.run({ entrant, callers, keys, ms });
       if (round >= 0) scores.get(entrant)?.add(results);
@@ -105,7 +105,7 @@ export async function compareStores(
   return new StoreComparison(setting, scores);
 }
 
-/** With a column for each of the `others`, by its heading: how many times as many units. */
+/** With a column for each of the `others`, by its heading: the ratio of the units. */
 export function tableOf(
   outcome: StoreComparison,
   { rounds, ms }: ComparisonOptions,

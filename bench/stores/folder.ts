@@ -6,7 +6,7 @@ export interface Folder extends Disposable {
   file(name: string): string;
 }
 
-/** Gone with everything in it when it is disposed of. */
+/** A temporary folder that is deleted when it is disposed of. */
 export function openFolder(): Folder {
   const path = mkdtempSync(join(tmpdir(), "docstokg-bench-"));
   return {

@@ -1,8 +1,8 @@
-/** The event loop's longest silences, by the clock and by what this process itself did meanwhile. */
+/** The longest blocks of the event loop, in elapsed time and in CPU time of this process. */
 export interface LoopStalls {
-  /** Up to a millisecond more than it was. */
+  /** Elapsed time; up to a millisecond too long. */
   readonly stallMs: number;
-  /** Of this process's processor time: without what others did to it on a busy machine, nor waits for the disk. */
+  /** CPU time of this process, without the time of other processes and waits for the disk. */
   readonly stallCpuMs: number;
 }
 

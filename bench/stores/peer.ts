@@ -1,11 +1,11 @@
-/** rate-limiter-flexible on Redis, through the driver that our store has too. */
+/** rate-limiter-flexible on Redis, with the driver that our store uses. */
 import { createClient } from "@redis/client";
 import { RateLimiterRedis, RateLimiterUnion } from "rate-limiter-flexible";
 
 export const SINGLE = "rate-limiter-flexible, one window";
 export const UNION = "rate-limiter-flexible, union of two windows";
 
-/** As a table's columns have it. */
+/** The heading of its column. */
 export const PEER_COLUMNS: ReadonlyMap<string, string> = new Map([
   [SINGLE, "one window"],
   [UNION, "union"],

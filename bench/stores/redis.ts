@@ -1,4 +1,4 @@
-/** Acquires through a redis server, beside rate-limiter-flexible on the same one. */
+/** Acquires units through a Redis server, compared with rate-limiter-flexible on the same server. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, type Figure } from "../kit/report.ts";
 import { type ComparisonOptions, compareStores, type StoreComparison, tableOf } from "./comparison.ts";
@@ -7,9 +7,9 @@ import { EACH, TOGETHER } from "./round.ts";
 import { noServer, openServer } from "./server.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
-/** With two windows, beside one of theirs. */
+/** Our two windows, compared with one window of rate-limiter-flexible. */
 const SHARE_MIN = 0.9;
-/** Beside two of theirs. */
+/** Our two windows, compared with two of rate-limiter-flexible. */
 const UNION_TIMES_MIN = 1;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
@@ -33,7 +33,7 @@ async function compareAll(
   options: ComparisonOptions,
 ): Promise<readonly StoreComparison[]> {
   const outcomes: StoreComparison[] = [];
-  // Those who call often come first: by the time that one calls alone, its code is compiled.
+  // Cases with many calls first: their code is compiled when a single caller is measured.
   for (const callers of [64, 1]) {
     const entrants = callers === 1 ? [SINGLE, UNION, EACH] : [SINGLE, UNION, EACH, TOGETHER];
     for (const keys of [1, 64])

@@ -1,6 +1,6 @@
 import type { LoopStalls } from "./loop-monitor.ts";
 
-/** What the bench and its processes say to each other. */
+/** The messages between the benchmark and its processes. */
 export interface RoundOrder {
   readonly entrant: string;
   readonly callers: number;
@@ -10,12 +10,12 @@ export interface RoundOrder {
 
 export interface RoundResult extends LoopStalls {
   readonly perSecond: number;
-  /** Of every unit that was acquired. */
+  /** The duration of each acquire. */
   readonly tookUs: Float64Array;
-  /** Acquires that failed because the store was locked or away. */
+  /** Acquires that failed because the store was locked or unavailable. */
   readonly failed: number;
 }
 
 export const EACH = "docstokg, an exchange for each caller";
-export const TOGETHER = "docstokg, one exchange for all who wait";
-export const NOTHING = "no store, 50 us of work a turn";
+export const TOGETHER = "docstokg, one exchange for all waiting callers";
+export const NOTHING = "no store, 50 us of work per turn";

@@ -6,7 +6,7 @@ export interface OpenedServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A server of the bench's own, with nothing on disk; undefined where none is installed: a bench installs nothing. */
+/** A Redis server without files; undefined if Redis is not installed. */
 export async function openServer(): Promise<OpenedServer | undefined> {
   if (spawnSync("redis-server", ["--version"]).status !== 0) return undefined;
   const server = await RedisServer.start();
@@ -15,7 +15,7 @@ export async function openServer(): Promise<OpenedServer | undefined> {
 
 export function noServer(): PartReport {
   return {
-    tables: [{ title: "left out: there is no redis-server on PATH", columns: [""], rows: [] }],
+    tables: [{ title: "skipped: redis-server is not on PATH", columns: [""], rows: [] }],
     figures: [],
   };
 }

@@ -1,4 +1,4 @@
-/** Acquires through a file that the processes of one machine share. */
+/** Acquires units through a file that the processes of one machine share. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, atMost, type Figure } from "../kit/report.ts";
 import { median } from "../kit/statistics.ts";
@@ -28,7 +28,7 @@ async function compareAll(
   options: ComparisonOptions,
 ): Promise<readonly StoreComparison[]> {
   const outcomes: StoreComparison[] = [];
-  // Those who call often come first: by the time that one calls alone, its code is compiled.
+  // Cases with many calls first: their code is compiled when a single caller is measured.
   for (const callers of [64, 1]) {
     const entrants = callers === 1 ? [EACH] : [EACH, TOGETHER, NOTHING];
     for (const keys of [1, 64])

@@ -1,4 +1,4 @@
-/** What an exchange costs under limits of 10 to 30,000, its windows full of stamps: it must not matter. */
+/** The cost of an exchange with full windows of 10 to 30,000 units: the size must not matter. */
 
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
@@ -17,10 +17,10 @@ const LIMITS = [10, 100, 1000, 10_000, 30_000] as const;
 const LEAST = LIMITS[0];
 const MOST = 30_000;
 const TIMES_MAX = 1.3;
-/** Always over when the next unit comes, yet the stamps are there and are looked up. */
+/** So short that each unit has left the window before the next one; its stamps are still looked up. */
 const SPENT_US = 1;
 const HOUR_US = 3_600_000_000;
-/** On Redis, so that the server's work counts and not the way there; each has a key of its own. */
+/** Many callers on Redis, so that the work of the server counts and not the round trip; each caller has its own key. */
 const REDIS_CALLERS = 64;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
@@ -43,7 +43,7 @@ async function sqlite(options: TimingOptions): Promise<PartReport> {
 async function redis(options: TimingOptions): Promise<PartReport> {
   await using server = await openServer();
   if (server === undefined) return noServer();
-  // Each refusal is asked for: one from memory costs nothing.
+  // Each refusal comes from the server: one from memory costs nothing.
   const store = await RedisStore.open(server.url, { trustMs: 0 });
   const peer = await openPeer(server.url);
   const peers = [
@@ -72,7 +72,7 @@ async function ourEntrants(store: BudgetStore, callers: number): Promise<readonl
     const refused = (await fullClaims(store, "refused", limit, HOUR_US, callers)).map(one);
     const refuse = async (caller: number) => {
       const [answer] = await store.exchange([], [refused[caller] as LeaseRequest]);
-      if (answer?.kind !== "wait") throw new Error(`a refusal was due, and not ${JSON.stringify(answer)}`);
+      if (answer?.kind !== "wait") throw new Error(`expected a refusal, not ${JSON.stringify(answer)}`);
     };
     entrants.push(entrant(givenName(limit), callers, acquireEach(store, given, callers)));
     entrants.push(entrant(refusedName(limit), callers, refuse));
@@ -80,7 +80,7 @@ async function ourEntrants(store: BudgetStore, callers: number): Promise<readonl
   return entrants;
 }
 
-/** Two windows for each caller, with as many units written in each as it holds. */
+/** Two full windows for each caller. */
 async function fullClaims(
   store: BudgetStore,
   name: string,
@@ -149,7 +149,7 @@ function reportOf(title: string, store: string, result: TimingResult, peers: Rea
   return { tables: [table], figures };
 }
 
-/** Pauses take no time: what the store leaves to other processes is not what an exchange costs. */
+/** Timers fire at once: the pauses of the store for other processes are not part of the cost of an exchange. */
 class RestlessTime extends SystemTime {
   #skippedUs = 0;
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import type { RoundOrder, RoundResult } from "./round.ts";
 
-/** Where the store is. */
+/** The kind and the address of the store. */
 export interface StoreLocation {
   readonly kind: "redis" | "sqlite";
   /** The URL or the file. */
@@ -12,11 +12,11 @@ export interface StoreLocation {
 
 interface WorkerProcess {
   readonly child: ChildProcess;
-  /** Rejects when it ends. */
+  /** Rejects when the process ends. */
   readonly ended: Promise<never>;
 }
 
-/** Processes that share one store, and do everything at the same time. */
+/** Processes that share one store and run each round at the same time. */
 export class WorkerPool implements AsyncDisposable {
   readonly #workers: readonly WorkerProcess[];
 
@@ -57,9 +57,9 @@ function start({ kind, at }: StoreLocation): WorkerProcess {
     serialization: "advanced",
   });
   const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`a process of the bench ended with code ${code}`);
+    throw new Error(`a process of the benchmark ended with code ${code}`);
   });
-  // It is heard by whoever waits for the process.
+  // Handled by the caller that waits for the process.
   ended.catch(() => undefined);
   return { child, ended };
 }

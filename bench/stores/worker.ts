@@ -1,4 +1,4 @@
-/** One of the processes that share a store: `worker.ts redis <url>` or `worker.ts sqlite <file>`. Runs what it is told. */
+/** One of the processes that share a store: `worker.ts redis <url>` or `worker.ts sqlite <file>`. Runs the rounds that the parent sends. */
 import { StoreError } from "../../src/errors.ts";
 import type { BudgetStore } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -10,7 +10,7 @@ import { EACH, NOTHING, type RoundOrder, type RoundResult, TOGETHER } from "./ro
 const [, , kind = "", place = ""] = process.argv;
 const store = await openStore();
 const peer = kind === "redis" ? await openPeer(place) : undefined;
-/** Callers keep what they have to say to the store until the next round. */
+/** Callers are kept between rounds, with the units that they have not settled. */
 const known = new Map<string, Acquire>();
 let turn: Promise<void> | undefined;
 
@@ -40,15 +40,15 @@ function acquireOf({ entrant, callers, keys: count }: RoundOrder): Acquire {
   const next = nextKey(keys, callers);
   if (entrant === NOTHING) return acquireNothing();
   const consume = { [SINGLE]: peer?.single, [UNION]: peer?.union }[entrant];
-  if (consume === undefined) throw new RangeError(`nobody knows ${entrant}`);
+  if (consume === undefined) throw new RangeError(`unknown case ${entrant}`);
   return async caller => {
     await consume(next(caller));
   };
 }
 
 /**
- * Sending takes a turn of the event loop at least. On Redis the answer itself comes with one; without any, it would be
- * the callers who never let go of the loop. They all come back from it at once, as they do from a socket.
+ * Sending takes at least one turn of the event loop. With Redis the reply brings one. Without it, the callers would block
+ * the loop. All callers continue in the same turn, as after a read of a socket.
  */
 async function afterTurn(): Promise<number> {
   turn ??= new Promise(resolve =>

@@ -1,6 +1,6 @@
 /**
- * A request over a wire that answers at once, with four events to each: a pace that no network reaches, so that queues
- * overflow. What is dropped costs next to nothing, so the share that was is told beside the time.
+ * Requests over a dispatcher that responds at once, with four events each. No network is that fast, so queues overflow.
+ * Dropped events cost almost nothing, so the table also shows the share of dropped events.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,10 +20,10 @@ import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atMost } from "../kit/report.ts";
 import { race, timingOptions } from "../kit/timing.ts";
 
-const QUIET = "nobody listens";
+const QUIET = "no listener";
 const BARE = "a listener that counts";
 const ORIGIN = "https://api.example.org";
-/** Of a request that no network slows down; at a millisecond's round trip it is a few per cent. */
+/** Relative to a request without a network; with a round trip of a millisecond it is a few per cent. */
 const TIMES_MAX = 2;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
@@ -60,9 +60,9 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   return {
     tables: [
       {
-        title: `microseconds for a request over a wire that answers at once, ${CALLERS} callers`,
+        title: `microseconds for a request over a dispatcher that responds at once, ${CALLERS} callers`,
         notes: ["channel: with no subscriber; otel: with no SDK registered"],
-        columns: ["contestant", "us/request", "added us", "times nobody", "dropped %"],
+        columns: ["contestant", "us/request", "added us", "ratio to no listener", "dropped %"],
         rows: entrants.map(({ name }) => [
           name,
           result.ns(name) / 1000,

@@ -8,8 +8,8 @@ import { peerClient } from "../peer.ts";
 const GROUP_TIMEOUT_MS = 300_000;
 
 /**
- * As its guide has it: `minTime` for the short window, a reservoir that is refilled for the long one, a chain for what
- * several limiters share, a group for several hosts, and its clustering for several processes.
+ * As in its guide: `minTime` for the short window, a reservoir that is refilled for the long one, a chain for shared
+ * limits, a group for several hosts, and its clustering for several processes.
  */
 export async function open(setup: ClientSetup): Promise<Client> {
   const { limits, store } = setup;
@@ -42,7 +42,7 @@ function optionsOf(windows: readonly RaceWindow[]): Bottleneck.ConstructorOption
   };
 }
 
-/** A group forgets a limiter that started nothing for this long, with all who wait in it: longer than any window, then. */
+/** A group drops a limiter that started no job for this long, with its queue. So it is longer than any window. */
 function keptMs(windows: readonly RaceWindow[]): number {
   return Math.max(GROUP_TIMEOUT_MS, ...windows.map(({ windowMs }) => 2 * windowMs));
 }
