@@ -3,7 +3,7 @@ import type { Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 import { ObservedCircuits } from "./observed-circuits.ts";
 
-/** An order of an operator takes effect within this time, because reads of the clock cost time. */
+/** A command of an operator takes effect within this time, because reads of the clock cost time. */
 const SAME_TURN_US = 5000;
 
 /** B2: no request is sent while a circuit is open, before its reset time has passed. */
