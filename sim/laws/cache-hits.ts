@@ -15,7 +15,8 @@ class HitsCostNothing implements Law {
   readonly #plan: Plan;
   readonly #freshUntilUs = new Map<string, number>();
   readonly #pending = new Map<number, number>();
-  readonly #mustHit = new Map<CallPlan, number>();
+  /** Calls whose response was fresh in the cache when they started. */
+  readonly #mustHit = new Set<CallPlan>();
   readonly #isChecked: boolean;
 
   constructor(plan: Plan) {
@@ -41,13 +42,12 @@ class HitsCostNothing implements Law {
     // Artifacts are not cached.
     if (fact.kind === "call" && fact.call.method === "GET" && fact.call.role !== "artifact") {
       const untilUs = this.#freshUntilUs.get(keyOf(fact.process, fact.call)) ?? 0;
-      if (untilUs > fact.atUs) this.#mustHit.set(fact.call, fact.atUs);
+      if (untilUs > fact.atUs) this.#mustHit.add(fact.call);
     }
     if (fact.kind === "dispatched" && this.#mustHit.has(fact.request.call))
       return `request ${fact.request.id} was sent for call ${fact.request.call.id}, although its response was fresh in the cache`;
-    const sinceUs = fact.kind === "done" ? this.#mustHit.get(fact.call) : undefined;
-    if (fact.kind !== "done" || sinceUs === undefined || !fact.call.isRead || fact.call.abortMs !== undefined)
-      return undefined;
+    if (fact.kind !== "done" || !this.#mustHit.has(fact.call)) return undefined;
+    if (!fact.call.isRead || fact.call.abortMs !== undefined) return undefined;
     return fact.status === 200 && fact.error === undefined
       ? undefined
       : `call ${fact.call.id} got ${fact.error ?? fact.status}, although its response was fresh in the cache`;

@@ -18,7 +18,7 @@ class Conservation implements Law {
 
   check(fact: SimFact): string | undefined {
     if (fact.kind === "event") this.#countGrant(fact.process, fact.event);
-    if (fact.kind === "dispatched") return this.#spendGrant(fact.request);
+    if (fact.kind === "dispatched") return this.#useGrant(fact.request);
     if (fact.kind === "store-snapshot") return this.#storeAtEnd(fact.pending);
     if (fact.kind !== "snapshot" || !fact.isLast) return undefined;
     const { process, calls, inFlight, waiting, keys } = fact;
@@ -34,7 +34,7 @@ class Conservation implements Law {
     else if (event.event_type === "rate_head_skipped") this.#add(`${process} ${event.host} ${event.role}`, 1);
   }
 
-  #spendGrant({ process, host, role, id }: WireRequest): string | undefined {
+  #useGrant({ process, host, role, id }: WireRequest): string | undefined {
     const left = this.#add(`${process} ${host} ${role}`, -1);
     return left < 0 ? `request ${id} was sent to ${host} (${role}) without a grant` : undefined;
   }

@@ -34,7 +34,7 @@ class Fairness implements Law {
     const index = queue.indexOf(call);
     if (index < 0) return undefined;
     const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
-    const earlier = queue.slice(0, index).find(other => !this.#mayShare(other, queue));
+    const earlier = queue.slice(0, index).find(other => !this.#mayBeCoalesced(other, queue));
     this.#leave(call);
     return earlier === undefined || isDisturbed
       ? undefined
@@ -42,7 +42,7 @@ class Fairness implements Law {
   }
 
   /** True for a call that may be coalesced with another one: it waits for that response, not in the queue. */
-  #mayShare(call: CallPlan, queue: readonly CallPlan[]): boolean {
+  #mayBeCoalesced(call: CallPlan, queue: readonly CallPlan[]): boolean {
     if (call.method !== "GET") return false;
     const isSame = (other: CallPlan) =>
       other !== call && other.page === call.page && other.host === call.host && other.role === call.role;

@@ -5,8 +5,8 @@ export class TwoBuckets implements Enforcer {
   readonly #limit: number;
   readonly #windowUs: number;
   #window = 0;
-  #before = 0;
-  #now = 0;
+  #previousCount = 0;
+  #currentCount = 0;
 
   constructor(limit: number, windowUs: number) {
     this.#limit = limit;
@@ -18,8 +18,8 @@ export class TwoBuckets implements Enforcer {
   }
 
   count(units: number, nowUs: number): void {
-    this.#turn(nowUs);
-    this.#now += units;
+    this.#startWindow(nowUs);
+    this.#currentCount += units;
   }
 
   remaining(nowUs: number): number {
@@ -27,16 +27,16 @@ export class TwoBuckets implements Enforcer {
   }
 
   #estimate(nowUs: number): number {
-    this.#turn(nowUs);
+    this.#startWindow(nowUs);
     const passed = (nowUs % this.#windowUs) / this.#windowUs;
-    return this.#before * (1 - passed) + this.#now;
+    return this.#previousCount * (1 - passed) + this.#currentCount;
   }
 
-  #turn(nowUs: number): void {
+  #startWindow(nowUs: number): void {
     const window = Math.floor(nowUs / this.#windowUs);
     if (window === this.#window) return;
-    this.#before = window === this.#window + 1 ? this.#now : 0;
-    this.#now = 0;
+    this.#previousCount = window === this.#window + 1 ? this.#currentCount : 0;
+    this.#currentCount = 0;
     this.#window = window;
   }
 }

@@ -2,18 +2,18 @@ import { sleep } from "../../src/time/sleep.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import type { Time, Timer } from "../../src/time/time.ts";
 
-interface Armed {
+interface ArmedTimer {
   readonly dueUs: number;
   readonly fire: () => void;
   real: Timer;
 }
 
 /**
- * The system's clocks, moved ahead by as much as the test says. A process on this clock works with real sockets and
- * files, and a test never waits for a cooldown to pass.
+ * The clocks of the system, which a test can advance with `step`. A hub on this clock uses real sockets and files, and a
+ * test does not have to wait for the end of a cooldown.
  */
 export class SteppedTime implements Time {
-  readonly #armed = new Set<Armed>();
+  readonly #armed = new Set<ArmedTimer>();
   #aheadMs = 0;
 
   monotonicUs(): number {
@@ -34,7 +34,7 @@ export class SteppedTime implements Time {
       fire();
     };
     const dueUs = this.monotonicUs() + delayMs * 1000;
-    const armed: Armed = { dueUs, fire: run, real: systemTime.setTimer(delayMs, run) };
+    const armed: ArmedTimer = { dueUs, fire: run, real: systemTime.setTimer(delayMs, run) };
     this.#armed.add(armed);
     return {
       cancel: () => {

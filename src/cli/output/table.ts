@@ -30,7 +30,7 @@ export function terminalWidth({ isTTY, columns }: Pick<Output, "isTTY" | "column
 
 /**
  * Aligned columns, two spaces apart. If the table is too wide, its cells wrap; if that would break words, each row
- * becomes a block of `heading: value` lines. No cell is cut and no column is dropped.
+ * becomes a block of `heading: value` lines (the long form). No cell is cut and no column is dropped.
  */
 export function formatTable(
   header: Row,

@@ -30,12 +30,12 @@ export interface CircuitRecord {
   readonly isClosed: boolean;
   /** Open before this instant, half-open after it. */
   readonly untilUs: number;
-  /** Failed trials since the circuit opened. */
+  /** Failed probes since the circuit was last closed. */
   readonly reopened: number;
   readonly probes: readonly ProbeRecord[];
 }
 
-/** A running trial call. Leased, because its process may end without reporting. */
+/** A running probe. Leased, because its process may end without reporting. */
 export interface ProbeRecord {
   readonly id: string;
   readonly expiresUs: number;
@@ -117,7 +117,7 @@ export function leaseProbe(
   return withCircuit(host, name, { ...known, isClosed: false, probes: [...running, probe] }, nowUs);
 }
 
-/** The probe ended neutrally: frees its place for another process. */
+/** Removes a probe, so that any process can send another one before its lease ends. */
 export function returnProbeLease(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
   const known = circuitRecordOf(host, name);
   const probes = known.probes.filter(probe => probe.id !== id);

@@ -10,7 +10,7 @@ import {
 import { parseHttpDate } from "../text/http-date.ts";
 
 /**
- * One limit that a response announces. Each malformed or absurd field is left out, so every field that is present can
+ * One limit that a response announces. Each malformed or implausible field is left out, so every field that is present can
  * be applied. At least one of `limit`, `remaining` and `concurrency` is present.
  */
 export interface AnnouncedLimit {

@@ -96,7 +96,7 @@ export class SqliteCache implements CacheStore {
     const key = digest(url);
     const opened = this.#opened;
     // The same id in a file that was opened later is another body.
-    const bodyOf = (key: BodyKey) => (this.#opened === opened ? this.#read(file => file.body(key)) : undefined);
+    const bodyOf = (bodyKey: BodyKey) => (this.#opened === opened ? this.#read(file => file.body(bodyKey)) : undefined);
     const found = this.#read(file => file.find(key, this.#time.wallMs(), bodyOf)) ?? NONE;
     if ((opened?.file.pendingUses ?? 0) >= FLUSH_AT_PENDING_USES) this.#writer.flushSoon();
     return this.#writer.queued === 0 ? found : foundAfter(found, this.#writer.queuedFor(key));

@@ -10,7 +10,7 @@ import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.t
 
 /** Options of `jsonlSink`. */
 export interface JsonlSinkOptions extends QueueOptions {
-  /** A larger file is renamed to `<file>.<time>-<digits>`: a whole number of bytes from 1024. @default 67_108_864 */
+  /** A larger file is renamed to `<file>.<time>-<digits>`: a whole number of bytes, at least 1024. @default 67_108_864 */
   readonly maxBytes?: number | undefined;
   /** Renamed files that are kept, the newest ones: 1 to 1000. @default 8 */
   readonly keep?: number | undefined;

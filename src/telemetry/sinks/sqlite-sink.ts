@@ -14,7 +14,7 @@ import { summarize } from "../summary/run-tally.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 import { saveSummary } from "./run-summary-row.ts";
 
-/** Processes that create one file at the same time need milliseconds. */
+/** Several processes that create one file at once finish within milliseconds. */
 const OPENING_MS_MAX = 5000;
 /** Events per transaction: about 1 ms of work, so that the event loop is not blocked for long. */
 const BATCH_EVENTS = 64;

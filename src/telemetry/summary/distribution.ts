@@ -46,8 +46,8 @@ export class Distribution {
     if (rank <= this.#zeros || this.count === 0) return 0;
     let at = rank - this.#zeros;
     if (this.#values !== undefined) return this.#sorted(this.#values)[at - 1] ?? this.max;
-    for (const [bin, held] of this.#sortedBins()) {
-      at -= held;
+    for (const [bin, values] of this.#sortedBins()) {
+      at -= values;
       if (at <= 0) return Math.min(this.max, middleOf(bin));
     }
     return this.max;
@@ -57,7 +57,7 @@ export class Distribution {
   sumUpTo(bound: number): number {
     let sum = 0;
     if (this.#values !== undefined) for (const value of this.#values) sum += Math.min(value, bound);
-    else for (const [bin, held] of this.#sortedBins()) sum += held * Math.min(middleOf(bin), bound);
+    else for (const [bin, values] of this.#sortedBins()) sum += values * Math.min(middleOf(bin), bound);
     return sum;
   }
 
