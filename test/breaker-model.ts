@@ -82,7 +82,7 @@ interface ModelCircuit {
   failures: number;
   untilMs: number;
   reopened: number;
-  readonly most: number;
+  readonly maxProbes: number;
   probes: { readonly permit: object; readonly untilMs: number }[];
 }
 
@@ -95,7 +95,7 @@ interface ModelHost {
   failuresMs: number[];
 }
 
-interface Out {
+interface IssuedPermit {
   readonly permit: BreakerPermit;
   readonly host: ModelHost;
   readonly passed: readonly { readonly circuit: ModelCircuit; readonly era: object }[];
@@ -125,10 +125,10 @@ export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
     { time, random: () => 0 },
   );
   const model = new Model();
-  const out: Out[] = [];
+  const issued: IssuedPermit[] = [];
   for (const step of list) {
     const nowMs = time.monotonicUs() / 1000;
-    if (step.do === "allow") allow(registry, model, out, step, nowMs);
+    if (step.do === "allow") allow(registry, model, issued, step, nowMs);
     else if (step.do === "advance") await time.advance(step.ms);
     else if (step.do === "stall") await time.stall(step.ms);
     else if (step.do === "stepWall") time.stepWall(step.ms);
@@ -138,11 +138,11 @@ export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
     } else if (step.do === "close") {
       registry.close(HOSTS[step.host] as string);
       model.close(step.host);
-    } else if ("which" in step) end(model, out, step, nowMs);
+    } else if ("which" in step) end(model, issued, step, nowMs);
     compare(registry, model, time.monotonicUs() / 1000);
   }
   // No circuit is stuck: when all permits are released and enough time has passed, every host allows calls.
-  for (const { permit } of out) permit.release();
+  for (const { permit } of issued) permit.release();
   await time.advance(60_000);
   for (const name of HOSTS) for (const role of ROLES) assert.equal(registry.check({ host: name, role }), undefined);
 }
@@ -150,7 +150,7 @@ export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
 function allow(
   registry: BreakerRegistry,
   model: Model,
-  out: Out[],
+  issued: IssuedPermit[],
   step: Extract<BreakerStep, { do: "allow" }>,
   nowMs: number,
 ): void {
@@ -164,15 +164,15 @@ function allow(
   try {
     const permit = registry.allow(request);
     assert.ok(expected, "the registry allows a call that the model denies");
-    out.push({ permit, ...model.pass(step.host, request.role, request.resolver, permit, nowMs) });
+    issued.push({ permit, ...model.pass(step.host, request.role, request.resolver, permit, nowMs) });
   } catch (error) {
     if (!(error instanceof BreakerOpenError)) throw error;
     assert.ok(!expected, "the registry denies a call that the model allows");
   }
 }
 
-function end(model: Model, out: Out[], step: Extract<BreakerStep, { which: number }>, nowMs: number): void {
-  const [one] = out.splice(step.which, 1);
+function end(model: Model, issued: IssuedPermit[], step: Extract<BreakerStep, { which: number }>, nowMs: number): void {
+  const [one] = issued.splice(step.which, 1);
   if (one === undefined) return;
   const retryAfterMs = step.do === "fail" ? step.retryAfterMs : undefined;
   if (step.do === "release") one.permit.release();
@@ -200,7 +200,7 @@ function compare(registry: BreakerRegistry, model: Model, nowMs: number): void {
       const circuit = model.advance(expected.circuits[role.role] as ModelCircuit, nowMs);
       assert.equal(role.state, circuit.state);
       assert.equal(role.probes, circuit.state === "half_open" ? circuit.probes.length : 0);
-      assert.ok(role.probes <= circuit.most, "more probes than trial_calls");
+      assert.ok(role.probes <= circuit.maxProbes, "more probes than trial_calls");
       assert.equal(role.failures, circuit.state === "closed" ? circuit.failures : 0);
     }
     const openMs = status.roles.map(({ remainingMs }) => remainingMs);
@@ -229,19 +229,25 @@ class Model {
     const { operatorUntilMs, serverUntilMs } = this.hosts[host] as ModelHost;
     if (operatorUntilMs > nowMs || serverUntilMs > nowMs) return false;
     return this.#circuits(host, role, resolver).every(circuit => {
-      const { state, probes, most } = this.advance(circuit, nowMs);
-      return state === "closed" || (state === "half_open" && probes.length < most);
+      const { state, probes, maxProbes } = this.advance(circuit, nowMs);
+      return state === "closed" || (state === "half_open" && probes.length < maxProbes);
     });
   }
 
-  pass(host: number, role: string, resolver: string | undefined, permit: object, nowMs: number): Omit<Out, "permit"> {
+  pass(
+    host: number,
+    role: string,
+    resolver: string | undefined,
+    permit: object,
+    nowMs: number,
+  ): Omit<IssuedPermit, "permit"> {
     const circuits = this.#circuits(host, role, resolver);
     for (const circuit of circuits)
       if (circuit.state === "half_open") circuit.probes.push({ permit, untilMs: nowMs + LEASE_MS });
     return { host: this.hosts[host] as ModelHost, passed: circuits.map(circuit => ({ circuit, era: circuit.era })) };
   }
 
-  succeed({ host, passed, permit }: Out, nowMs: number): void {
+  succeed({ host, passed, permit }: IssuedPermit, nowMs: number): void {
     for (const { circuit, era } of passed) {
       this.advance(circuit, nowMs);
       if (circuit.era !== era) continue;
@@ -253,14 +259,14 @@ class Model {
     }
   }
 
-  fail(out: Out, retryAfterMs: number | undefined, nowMs: number): void {
-    const { host, passed } = out;
+  fail(issued: IssuedPermit, retryAfterMs: number | undefined, nowMs: number): void {
+    const { host, passed } = issued;
     for (const { circuit } of passed) this.advance(circuit, nowMs);
     // No call is allowed in a cooldown, so a permit that is reported during one was issued before it.
     const isRepeated = retryAfterMs !== undefined && host.isRetryAfter && host.serverUntilMs > nowMs;
     if (retryAfterMs !== undefined) this.#startCooldown(host, nowMs + Math.min(CAP_MS, retryAfterMs), true);
     if (isRepeated) {
-      this.giveBack(out);
+      this.giveBack(issued);
       return;
     }
     const isCurrent = passed[0]?.circuit.era === passed[0]?.era;
@@ -284,7 +290,7 @@ class Model {
     host.isRetryAfter = isRetryAfter;
   }
 
-  giveBack({ passed, permit }: Out): void {
+  giveBack({ passed, permit }: IssuedPermit): void {
     for (const { circuit } of passed) circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
   }
 
@@ -309,8 +315,8 @@ class Model {
   }
 }
 
-function fresh(most: number): ModelCircuit {
-  return { state: "closed", era: {}, failures: 0, untilMs: 0, reopened: 0, most, probes: [] };
+function fresh(maxProbes: number): ModelCircuit {
+  return { state: "closed", era: {}, failures: 0, untilMs: 0, reopened: 0, maxProbes, probes: [] };
 }
 
 function setState(circuit: ModelCircuit, state: ModelCircuit["state"]): void {

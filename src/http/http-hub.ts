@@ -32,7 +32,7 @@ export interface HubParts {
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
-  /** Closes what the hub has opened. Called when no request is active, or with `isForced` while requests end. */
+  /** Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while requests end. */
   readonly shutDown: (isForced: boolean) => Promise<void>;
 }
 
@@ -86,7 +86,7 @@ export class HttpHub implements Hub {
   install(call: CallOptions = INSTALL_DEFAULTS): () => void {
     checkCallOptions(call, "hub.install");
     const uninstall = install(this.#createDispatcher(undefined, call));
-    // A dispatcher is told neither the cache mode nor which requests are redirects of one call.
+    // A dispatcher gets no cache mode, and cannot see which requests are redirects of one call.
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
       this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
     );

@@ -23,8 +23,8 @@ export class RedisServer {
   }
 
   /**
-   * A free port below those that the system hands out by itself, so that no other test takes it while the server starts
-   * or is stopped. A cluster node also uses this port plus 10,000, which is below them too.
+   * A free port below the range that the system assigns automatically, so that no other test gets it while the server
+   * starts or is stopped. A cluster node also uses this port plus 10,000, which is below that range too.
    */
   static async freePort(): Promise<number> {
     for (;;) {

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { Output } from "../program.ts";
 
 /**
- * Text that replaces itself. On a terminal each text is written over the one before; elsewhere texts follow each other.
+ * Prints the changing state of a command. On a terminal each text replaces the previous one; elsewhere it follows it.
  * The cursor and the screen mode are never changed, so nothing has to be restored when the process ends.
  */
 export class TerminalFrame {
@@ -26,7 +26,7 @@ export class TerminalFrame {
     }
     const { rows, lines } = this.#fitting(text.replace(/\n$/, "").split("\n"));
     const back = this.#rows > 0 ? `\r\x1b[${this.#rows}A` : "";
-    // One write, and each line is cleared only behind its end: otherwise the terminal flickers.
+    // One write, and only the rest of each line is cleared: otherwise the terminal flickers.
     this.#output.write(`${back}${lines.map(line => `${line}\x1b[K\n`).join("")}\x1b[J`);
     this.#rows = rows;
   }

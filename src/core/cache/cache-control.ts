@@ -10,9 +10,9 @@ export interface RequestControl {
   readonly noStore: boolean;
   readonly noCache: boolean;
   readonly onlyIfCached: boolean;
-  /** A stored response is not used, not even to revalidate it. No directive says so; fetch's mode `reload` does. */
+  /** A stored response is not used, not even to revalidate it: fetch's mode `reload`. There is no such directive. */
   readonly ignoresStored: boolean;
-  /** A stored response is served however old it is. No directive says so; fetch's mode `force-cache` does. */
+  /** A stored response is served however old it is: fetch's mode `force-cache`. There is no such directive. */
   readonly acceptsAnyAge: boolean;
   /** Maximum age of a response in seconds; Infinity when absent. */
   readonly maxAgeS: number;

@@ -13,7 +13,7 @@ const MODES: ReadonlySet<unknown> = new Set<CacheMode>([
   "only-if-cached",
 ]);
 
-/** False for a value that fetch refuses, too. */
+/** Whether fetch accepts the value. */
 export function isCacheMode(value: unknown): value is CacheMode {
   return MODES.has(value);
 }

@@ -1,5 +1,5 @@
 /**
- * The guard widens every window, because the network changes the distance between two requests (law L12).
+ * The guard widens every window, because network jitter changes the time between two requests (law L12).
  * A 429 although no window was exceeded here means that the guard is too narrow for this host.
  */
 export const MAX_GUARD_US = 250_000;
@@ -11,8 +11,8 @@ export function widenedGuardUs(guardUs: number): number {
   return Math.min(MAX_GUARD_US, Math.max(MIN_WIDENED_GUARD_US, guardUs * 2));
 }
 
-/** The guard after `calmUs` without such a 429: halved for each full hour, never below the policy's `guard_ms`. */
-export function decayedGuardUs(guardUs: number, policyUs: number, calmUs: number): number {
-  const hours = Math.floor(calmUs / GUARD_HALVING_US);
+/** The guard after `elapsedUs` without such a 429: halved for each full hour, never below the policy's `guard_ms`. */
+export function decayedGuardUs(guardUs: number, policyUs: number, elapsedUs: number): number {
+  const hours = Math.floor(elapsedUs / GUARD_HALVING_US);
   return Math.max(policyUs, Math.floor(guardUs / 2 ** hours));
 }

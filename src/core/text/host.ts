@@ -4,7 +4,7 @@
  */
 import { quote } from "./quote.ts";
 
-/** A canonical host and the port of the connection; the default port of the scheme where the URL has none. */
+/** A canonical host and the port of the connection; the default port of the scheme if the URL has none. */
 export interface UrlHost {
   readonly host: string;
   readonly port: number;
@@ -28,7 +28,7 @@ const NEVER_IN_A_HOST = /[\s\p{Cc}@/\\?#%]/u;
 
 const NAME_CHARS_MAX = 253;
 
-/** No longer text can become a valid name, and the parser never gets a longer one. */
+/** A longer text cannot become a valid name, so it is not parsed. */
 const INPUT_CHARS_MAX = 512;
 
 /**

@@ -138,9 +138,8 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether a path is the prefix or lies below it. A path that is a whole URL goes to a proxy, which may pass it to any
- * host, so it is below nothing. A path with dots or escaped slashes is below nothing but the root, because servers
- * resolve such a path differently.
+ * Whether a path is the prefix or below it. False for a path that is a complete URL: it goes to a proxy, which may pass it
+ * to any host. A path with dots or escaped slashes is only below the root, because servers resolve it differently.
  */
 function isBelow(path: string, prefix: string): boolean {
   if (!path.startsWith("/")) return false;

@@ -244,7 +244,7 @@ export class RedisStore implements Store {
     for (const [requestKey, { request, onReply }] of batch.pending) {
       const own = replies[index] ?? [];
       const keys = request.claims.map(({ key }) => key);
-      // If the connection was lost meanwhile, the server must be told again.
+      // If the connection was lost meanwhile, the units of these keys must be reported to the server again.
       if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
       for (const [caller, reply] of own.entries()) {
         if (reply.kind === "granted") this.#ledger.granted(keys, reply.units);

@@ -1,6 +1,6 @@
 import type { LimitLedger } from "./limit-counter.ts";
 
-/** What one host has counted. Times are milliseconds since the internet started, by its own clock. */
+/** The counts of one host. Times are milliseconds since the internet started, by its own clock. */
 export interface HostLedger {
   /** All requests, rejected and blocked ones included. */
   readonly requests: number;
@@ -22,7 +22,7 @@ export interface HostLedger {
   readonly limits: readonly LimitLedger[];
 }
 
-/** What all hosts of the simulated internet have counted. */
+/** The counts of all hosts of the simulated internet. */
 export interface Ledger {
   /** All requests, rejected and blocked ones included. */
   readonly requests: number;
@@ -71,8 +71,8 @@ export class LedgerRecorder {
     if (status !== undefined) hostCounts.statuses[status] = (hostCounts.statuses[status] ?? 0) + 1;
   }
 
-  fault(sentence: string): void {
-    if (this.#faults.length < FAULTS_MAX) this.#faults.push(sentence);
+  fault(message: string): void {
+    if (this.#faults.length < FAULTS_MAX) this.#faults.push(message);
   }
 
   report(limits: readonly LimitLedger[]): Ledger {

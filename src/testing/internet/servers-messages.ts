@@ -1,4 +1,4 @@
-/** Messages between the thread of the servers and the thread of the test. */
+/** Messages between the thread that runs the simulated servers and the thread that started them. */
 import type { SimulatedWork } from "./catalogue.ts";
 import type { HostDirectoryOptions } from "./host-directory.ts";
 import type { Ledger } from "./ledger.ts";
