@@ -1,10 +1,10 @@
 import type { SimFact } from "../facts.ts";
 import type { Law, LawMaker } from "./law.ts";
 
-/** Retries that a host may have at the start, and at most. */
-const START = 3;
-/** Retries that each call adds. */
-const EARNED = 0.2;
+/** The retry budget of a new host, and its maximum. */
+const BUDGET_MAX = 3;
+/** Retries that each call adds to the budget. */
+const BUDGET_PER_CALL = 0.2;
 
 /**
  * B7: a host gets at most 1.2 attempts for each call, plus 3. The budget is capped at 3 retries, so that many
@@ -19,7 +19,8 @@ interface HostAttempts {
   calls: number;
   attempts: number;
   budget: number;
-  late: number;
+  /** Budget that coalesced calls may add later than their arrival. */
+  laterBudget: number;
 }
 
 class FewAttempts implements Law {
@@ -30,25 +31,25 @@ class FewAttempts implements Law {
       const sum = this.#sumOf(fact.process, fact.call.host);
       sum.calls += 1;
       // A coalesced call adds to the budget when it sends its own request, which may be later.
-      if (fact.call.method === "GET") sum.late += Math.max(0, sum.budget + EARNED - START);
-      sum.budget = Math.min(START, sum.budget + EARNED);
+      if (fact.call.method === "GET") sum.laterBudget += Math.max(0, sum.budget + BUDGET_PER_CALL - BUDGET_MAX);
+      sum.budget = Math.min(BUDGET_MAX, sum.budget + BUDGET_PER_CALL);
     }
     if (fact.kind === "event" && fact.event.event_type === "http_retry") {
       const sum = this.#sumOf(fact.process, fact.event.host);
       sum.budget -= 1;
-      if (sum.budget + sum.late < -1e-6) return `a retry at ${fact.event.host} exceeds the retry budget`;
+      if (sum.budget + sum.laterBudget < -1e-6) return `a retry at ${fact.event.host} exceeds the retry budget`;
     }
     if (fact.kind !== "dispatched") return undefined;
     const { process, host } = fact.request;
     const sum = this.#sumOf(process, host);
     sum.attempts += 1;
-    const most = sum.calls * (1 + EARNED) + START;
-    return sum.attempts > most ? `${sum.attempts} attempts for ${sum.calls} calls at ${host}` : undefined;
+    const maxAttempts = sum.calls * (1 + BUDGET_PER_CALL) + BUDGET_MAX;
+    return sum.attempts > maxAttempts ? `${sum.attempts} attempts for ${sum.calls} calls at ${host}` : undefined;
   }
 
   #sumOf(process: number, host: string): HostAttempts {
     const key = `${process} ${host}`;
-    const sum = this.#sums.get(key) ?? { calls: 0, attempts: 0, budget: START, late: 0 };
+    const sum = this.#sums.get(key) ?? { calls: 0, attempts: 0, budget: BUDGET_MAX, laterBudget: 0 };
     this.#sums.set(key, sum);
     return sum;
   }

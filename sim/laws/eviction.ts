@@ -10,7 +10,7 @@ export const unobservableEviction: LawMaker = {
 
 class UnobservableEviction implements Law {
   readonly #plan: Plan;
-  readonly #lastUs = new Map<string, { readonly request: WireRequest; readonly atUs: number }>();
+  readonly #lastWritten = new Map<string, { readonly request: WireRequest; readonly atUs: number }>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
@@ -19,12 +19,12 @@ class UnobservableEviction implements Law {
   check(fact: SimFact): string | undefined {
     if (fact.kind === "written" && fact.request.units > 0) {
       const { request, atUs } = fact;
-      this.#lastUs.set(`${request.process} ${request.host} ${request.role}`, { request, atUs });
+      this.#lastWritten.set(`${request.process} ${request.host} ${request.role}`, { request, atUs });
     }
     if (fact.kind !== "snapshot" || fact.isLast) return undefined;
-    const known = new Set(fact.keys.map(({ host, role }) => `${fact.process} ${host} ${role}`));
-    for (const [key, { request, atUs }] of this.#lastUs) {
-      if (request.process !== fact.process || known.has(key)) continue;
+    const keptKeys = new Set(fact.keys.map(({ host, role }) => `${fact.process} ${host} ${role}`));
+    for (const [key, { request, atUs }] of this.#lastWritten) {
+      if (request.process !== fact.process || keptKeys.has(key)) continue;
       const rates = this.#plan.hosts.find(({ name }) => name === request.host)?.roleLimits[request.role]?.rates ?? [];
       const longestUs = Math.max(...rates.map(({ windowMs }) => windowMs * 1000));
       if (fact.atUs - atUs < longestUs || request.endedUs === undefined)

@@ -5,10 +5,10 @@ import { hostOf } from "./scopes.ts";
 export const noRejection: LawMaker = {
   title: "no rejection by an honest server",
   make: plan => {
-    const isForgetful = plan.faults.some(({ kind }) => kind.startsWith("store-") || kind === "reload");
+    const mayLoseCounts = plan.faults.some(({ kind }) => kind.startsWith("store-") || kind === "reload");
     return {
       check: fact => {
-        if (fact.kind !== "rejected" || isForgetful) return undefined;
+        if (fact.kind !== "rejected" || mayLoseCounts) return undefined;
         const { server, name } = hostOf(plan, fact.request);
         if (server.enforcedShare < 1) return undefined;
         return `${name} rejected request ${fact.request.id} (${fact.by}, ${server.model})`;

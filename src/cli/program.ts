@@ -4,7 +4,7 @@ import { isDocstokgError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 
-/** What a command uses of its process. It is passed in, so that tests can run a command without a process. */
+/** The parts of the process that a command uses. Passed in, so that tests can run a command without a process. */
 export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,14 +32,14 @@ export interface Output {
 /** The parsed flags of a command, by their names in camelCase. */
 export type Flags = Readonly<Record<string, unknown>>;
 
-/** A command of a program. Its module is imported when the command is called, or when its help is asked for. */
+/** A command of a program. Its module is imported when the command is called, or when its help is printed. */
 export interface CliCommand {
   readonly name: string;
   readonly summary: string;
   readonly load: () => Promise<CommandModule>;
 }
 
-/** What the module of a command contains. */
+/** The content of a command's module. */
 export interface CommandModule {
   /** Declares arguments and flags on a new commander command. */
   readonly configure?: (command: Command) => void;
@@ -48,7 +48,7 @@ export interface CommandModule {
   readonly commands?: readonly Subcommand[];
 }
 
-/** A command below a command, in the same module. */
+/** A subcommand, in the same module as its command. */
 export interface Subcommand extends CommandModule {
   readonly name: string;
   readonly summary: string;
@@ -86,7 +86,7 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
 function exitCodeOfError(error: unknown): ExitCode | undefined {
   if (isDocstokgError(error)) {
     if (error.code === "DOCSTOKG_CONFIG") return ExitCode.usage;
-    // What was done before the failure is kept.
+    // Results from before the failure are kept.
     if (error.code === "DOCSTOKG_DOWNLOAD" || error.code === "DOCSTOKG_STORE") return ExitCode.partial;
   }
   // A full disk or a missing permission: the message of the operating system is enough.

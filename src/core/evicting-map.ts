@@ -4,17 +4,17 @@ const CHECKS_PER_NEW_ENTRY = 2;
 /**
  * A map that deletes entries that are no longer needed (law L11).
  * A crawler contacts millions of hosts once. Each new entry checks two old ones, and deletes those that
- * `isForgettable` accepts. This needs no timer and no pause, and above `minSize` few unused entries remain.
+ * `isEvictable` accepts. This needs no timer and no pause, and above `minSize` few unused entries remain.
  */
 export class EvictingMap<Value> {
   readonly #entries = new Map<string, Value>();
-  readonly #isForgettable: (value: Value) => boolean;
+  readonly #isEvictable: (value: Value) => boolean;
   readonly #minSize: number;
   #cursor: Iterator<[string, Value]> | undefined;
 
   /** Up to `minSize` entries nothing is deleted: rebuilding an entry that is used again costs more than it saves. */
-  constructor(isForgettable: (value: Value) => boolean, minSize = 0) {
-    this.#isForgettable = isForgettable;
+  constructor(isEvictable: (value: Value) => boolean, minSize = 0) {
+    this.#isEvictable = isEvictable;
     this.#minSize = minSize;
   }
 
@@ -41,6 +41,6 @@ export class EvictingMap<Value> {
     this.#cursor ??= this.#entries.entries();
     const { value, done } = this.#cursor.next();
     if (done) this.#cursor = undefined;
-    else if (this.#isForgettable(value[1])) this.#entries.delete(value[0]);
+    else if (this.#isEvictable(value[1])) this.#entries.delete(value[0]);
   }
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from "../core/breaker/classify.ts";
 
 /**
- * How the cache took part. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
+ * How the cache was used. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
  * and the request may not use the network. `disconnected`: the stored response must be revalidated, and the host cannot
  * be reached.
  */

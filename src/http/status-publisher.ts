@@ -42,7 +42,7 @@ export class StatusPublisher {
     });
   }
 
-  /** Ends the publishing. The record expires at once, so the process is listed no more. */
+  /** Ends the publishing. The record expires at once, so the process is no longer listed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();

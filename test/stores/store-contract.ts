@@ -55,8 +55,8 @@ function returned(store: BudgetStore, count: number, ...keys: readonly string[])
 }
 
 export function storeContract(name: string, open: (t: TestContext) => Promise<TestedStore>): void {
-  const it = (sentence: string, act: (tested: TestedStore) => Promise<void>) =>
-    test(`${name}: ${sentence}`, async t => act(await open(t)));
+  const it = (sentence: string, run: (tested: TestedStore) => Promise<void>) =>
+    test(`${name}: ${sentence}`, async t => run(await open(t)));
 
   it("a unit leased by one process is not granted to another until its window has passed since the write", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
@@ -87,18 +87,18 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it("all budgets of a request are charged, or none", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const way = (lane: string): LeaseRequest => ({
-      claims: [claim(lane, [5, SECOND]), claim("total", [2, 10 * SECOND])],
+    const wantedBoth = (role: string): LeaseRequest => ({
+      claims: [claim(role, [5, SECOND]), claim("total", [2, 10 * SECOND])],
       least: 1,
       most: 5,
     });
-    assert.equal(await units(a, way("lane 1")), 2);
-    const refused = await ask(b, way("lane 2"));
+    assert.equal(await units(a, wantedBoth("role 1")), 2);
+    const refused = await ask(b, wantedBoth("role 2"));
     assert.deepEqual(refused, { kind: "wait", waitMs: 10_000, key: "total", isStricter: false });
-    const alone: LeaseRequest = { claims: [claim("lane 2", [5, SECOND])], least: 5, most: 5 };
+    const alone: LeaseRequest = { claims: [claim("role 2", [5, SECOND])], least: 5, most: 5 };
     assert.equal(await units(b, alone), 5, "no unit was charged to the role budget");
-    await written(a, 2, "lane 1", "total");
-    assert.equal((await ask(b, way("lane 2"))).kind, "wait");
+    await written(a, 2, "role 1", "total");
+    assert.equal((await ask(b, wantedBoth("role 2"))).kind, "wait");
   });
 
   it("a grant is never below least and never above most", async tested => {
@@ -127,18 +127,18 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it('a "wait" reply names the binding budget and its wait', async tested => {
     const a = await tested.member();
-    const way: LeaseRequest = {
-      claims: [claim("lane", [1, SECOND]), claim("total", [1, 3 * SECOND])],
+    const wantedBoth: LeaseRequest = {
+      claims: [claim("role", [1, SECOND]), claim("total", [1, 3 * SECOND])],
       least: 1,
       most: 1,
     };
-    assert.equal(await units(a, way), 1);
-    await written(a, 1, "lane", "total");
+    assert.equal(await units(a, wantedBoth), 1);
+    await written(a, 1, "role", "total");
     await tested.advance(250);
-    assert.deepEqual(await ask(a, way), { kind: "wait", waitMs: 2750, key: "total", isStricter: false });
+    assert.deepEqual(await ask(a, wantedBoth), { kind: "wait", waitMs: 2750, key: "total", isStricter: false });
   });
 
-  it("the stricter of two claims applies, and the other process is told", async tested => {
+  it("the stricter of two claims applies, and the reply to the other process says so", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     assert.deepEqual(await ask(a, one("k", 2)), { kind: "granted", units: 1, isStricter: false });
     assert.equal((await ask(b, one("k", 10))).isStricter, true);
@@ -184,11 +184,15 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.ok(Math.min(...got) >= 7, String(got));
   });
 
-  it("a process held up by its own budget does not block others at the total", async tested => {
+  it("a process that its own budget delays does not block others at the total", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
-    const way: LeaseRequest = { claims: [claim("lane", [1, SECOND]), claim("total", [10, SECOND])], least: 1, most: 1 };
-    assert.equal(await units(a, way), 1);
-    assert.equal(await units(a, way), 0);
+    const wantedBoth: LeaseRequest = {
+      claims: [claim("role", [1, SECOND]), claim("total", [10, SECOND])],
+      least: 1,
+      most: 1,
+    };
+    assert.equal(await units(a, wantedBoth), 1);
+    assert.equal(await units(a, wantedBoth), 0);
     assert.equal(await units(b, { claims: [claim("total", [10, SECOND])], least: 1, most: 9 }), 9);
   });
 
@@ -280,18 +284,18 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
 
   it("each process knows how many share the store, until they leave or their leases end", async tested => {
     const [a, b, c] = [await tested.member(), await tested.member(), await tested.member()];
-    const meet = async (...members: readonly BudgetStore[]) => {
+    const exchangeAll = async (...members: readonly BudgetStore[]) => {
       for (const member of members) await member.exchange([], []);
       await tested.advance(1000);
       for (const member of members) await member.exchange([], []);
     };
-    await meet(a, b, c);
+    await exchangeAll(a, b, c);
     assert.equal(a.processes, 3);
     await c.close();
-    await meet(a, b);
+    await exchangeAll(a, b);
     assert.equal(b.processes, 2);
     await tested.advance(LEASE_MS);
-    await meet(a);
+    await exchangeAll(a);
     assert.equal(a.processes, 1);
   });
 
@@ -306,7 +310,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const step = fc.record({
       member: fc.nat({ max: 2 }),
       kind: fc.constantFrom("ask", "ask", "ask", "write", "write", "return"),
-      lane: fc.constantFrom("x", "y"),
+      role: fc.constantFrom("x", "y"),
       units: fc.integer({ min: 1, max: 3 }),
       afterMs: fc.nat({ max: 600 }),
     });
@@ -316,34 +320,34 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
         run += 1;
         const total = claim(`total ${run}`, [6, 2 * SECOND]);
-        const lanes = { x: claim(`x ${run}`, [3, SECOND], [5, 3 * SECOND]), y: claim(`y ${run}`, [4, SECOND]) };
+        const roles = { x: claim(`x ${run}`, [3, SECOND], [5, 3 * SECOND]), y: claim(`y ${run}`, [4, SECOND]) };
         const held = new Map<string, number>();
-        const stamps = new Map<string, number[]>([total, lanes.x, lanes.y].map(({ key }) => [key, []]));
+        const stamps = new Map<string, number[]>([total, roles.x, roles.y].map(({ key }) => [key, []]));
         let nowMs = 0;
-        for (const { member, kind, lane, units: count, afterMs } of steps) {
+        for (const { member, kind, role, units: count, afterMs } of steps) {
           await tested.advance(afterMs);
           nowMs += afterMs;
           const store = members[member] as BudgetStore;
-          const claims = [lanes[lane], total];
+          const claims = [roles[role], total];
           const keys = claims.map(({ key }) => key);
-          const place = `${member} ${lane}`;
-          const mine = held.get(place) ?? 0;
+          const holder = `${member} ${role}`;
+          const mine = held.get(holder) ?? 0;
           const some = Math.min(count, mine);
           if (kind === "ask") {
-            held.set(place, mine + (await units(store, { claims, least: count, most: count + 1 })));
+            held.set(holder, mine + (await units(store, { claims, least: count, most: count + 1 })));
             continue;
           }
           if (kind === "write")
             for (const key of keys) stamps.get(key)?.push(...Array<number>(some).fill(nowMs * 1000));
           await (kind === "write" ? written : returned)(store, some, ...keys);
-          held.set(place, mine - some);
+          held.set(holder, mine - some);
         }
-        for (const { key, windows } of [total, lanes.x, lanes.y]) {
+        for (const { key, windows } of [total, roles.x, roles.y]) {
           for (const { limit, windowUs } of windows) assertWithin(stamps.get(key) ?? [], limit, windowUs);
         }
-        for (const [place, left] of held) {
-          const [member, lane] = place.split(" ") as [string, "x" | "y"];
-          await returned(members[Number(member)] as BudgetStore, left, lanes[lane].key, total.key);
+        for (const [holder, left] of held) {
+          const [member, role] = holder.split(" ") as [string, "x" | "y"];
+          await returned(members[Number(member)] as BudgetStore, left, roles[role].key, total.key);
         }
       }),
       { numRuns: 60 },

@@ -169,7 +169,7 @@ function listedText(isListed: boolean): string {
   return isListed ? "listed in the policy" : "not listed: the defaults apply";
 }
 
-/** A port counts only where the policy names it. */
+/** The host as the policy lists it: with the port only if the policy lists that port. */
 function listedTarget(
   policy: LoadedPolicy,
   text: string,

@@ -56,7 +56,7 @@ export function removeWrite(url: string): RemoveWrite {
   return { kind: "remove", url: digest(url), bytes: 0 };
 }
 
-/** What will be found once these are written, so that a process finds its own queued changes. */
+/** The responses that will be found after these writes, so that a process finds its own queued changes. */
 export function foundAfter(stored: readonly FoundResponse[], writes: Iterable<CacheWrite>): readonly FoundResponse[] {
   let found = stored;
   for (const write of writes) found = write.kind === "remove" ? [] : withResponse(found, write);

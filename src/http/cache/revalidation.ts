@@ -13,7 +13,7 @@ export interface ServedResponse {
   readonly body: Buffer;
 }
 
-/** What callers get instead of a failure. */
+/** The reply that callers get instead of a failure. */
 export interface Fallback {
   readonly cacheStatus: CacheStatus;
   readonly served: ServedResponse;
@@ -95,7 +95,7 @@ export function revalidationOf(
   };
 }
 
-/** RFC 9111, section 5.2.2.2: a disconnected cache answers with an error instead of what must be revalidated. */
+/** RFC 9111, section 5.2.2.2: a disconnected cache answers with an error instead of a response that must be revalidated. */
 const DISCONNECTED: Fallback = {
   cacheStatus: "disconnected",
   served: {

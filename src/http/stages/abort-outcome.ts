@@ -2,9 +2,9 @@ import type { Outcome } from "../../core/breaker/classify.ts";
 import { DeadlineExceededError } from "../../errors.ts";
 
 /**
- * What the caller's abort of a request without a response says about the host. A host that was silent for at least half
- * of the call's deadline has failed: otherwise callers with short deadlines would never open the circuit of a host that
- * hangs. Every other abort says nothing.
+ * The outcome of a request that its caller aborted before a response. If the host was silent for at least half of the
+ * call's deadline, it has failed: otherwise callers with short deadlines would never open the circuit of a host that
+ * hangs. Every other abort is neutral.
  * @param silentMs time since the request was written; undefined when nothing was written
  */
 export function outcomeOfAbort(reason: unknown, silentMs: number | undefined): Outcome {

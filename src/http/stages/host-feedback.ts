@@ -7,7 +7,7 @@ import type { Time } from "../../time/time.ts";
 import { fieldLine } from "../headers.ts";
 import type { ResponseHead } from "./stage.ts";
 
-/** What the head of a response says about its host. */
+/** The facts about a host in the head of its response. */
 export interface HostFeedback {
   readonly outcome: Outcome;
   /** Retry-After, in ms. */
