@@ -57,13 +57,13 @@ export interface Constraint {
    * (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
    */
   readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker";
-  /** The owner of the limit: a host, `group <name>`, `resolver <name>`, or `global` for the whole process. */
+  /** The owner of the limit: a host, `group <name>`, `resolver <name>`, or `global` for all requests of the process. */
   readonly owner: string;
   /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
   readonly limit: string;
 }
 
-/** What every refusal states about its request. */
+/** The facts that every refusal has about its request. */
 export interface RejectionDetails {
   /** Host of the request, or the name of its group. */
   readonly host: string;

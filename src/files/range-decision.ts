@@ -19,7 +19,7 @@ export interface ResumePoint {
   readonly totalBytes: number | undefined;
 }
 
-/** What to do with the body of a response. */
+/** How the body of a response is used. */
 export type RangeDecision =
   /** The body is the file from its beginning: drop the partial file. */
   | { readonly kind: "full"; readonly totalBytes: number | undefined }

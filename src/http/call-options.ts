@@ -5,7 +5,7 @@ import type { FetchCall } from "./fetch-call.ts";
 export interface CallOptions {
   /** Which limits and circuits of the host apply: `metadata`, `landing` or `artifact`. @default "metadata" */
   readonly role?: Role | undefined;
-  /** The name of the resolver that makes the call. A resolver has a circuit of its own. @default none */
+  /** The name of the resolver that makes the call. A resolver has its own circuit. @default none */
   readonly resolver?: string | undefined;
   /** The group of the policy whose limits apply, for a host that the policy does not list. @default none */
   readonly service?: string | undefined;
@@ -19,7 +19,7 @@ export interface CallOptions {
   /** The longest wait for an open circuit or a cooldown, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
   readonly maxBreakerWaitMs?: number | undefined;
   /**
-   * Time for the whole call in ms, above 0: waits, attempts and body. A call that cannot be sent in time is refused at
+   * Time for the complete call in ms, above 0: waits, attempts and body. A call that cannot be sent in time is refused at
    * once; one that does not end in time fails with a DeadlineExceededError.
    * @default no limit for the body; attempts begin within the hub's `retry.deadlineMs`
    */
@@ -31,7 +31,7 @@ export interface CallOptions {
    * open. A response that must be revalidated first (`must-revalidate`, `no-cache`) becomes a 504. @default false
    */
   readonly staleOnDisconnect?: boolean | undefined;
-  /** Redirects that `hub.request` and dispatchers follow: a whole number from 0. `fetch` has its own. @default 0 */
+  /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */
   readonly maxRedirections?: number | undefined;
   /** True when the request may be sent twice. @default true for GET, HEAD and OPTIONS, false for other methods */
   readonly idempotent?: boolean | undefined;

@@ -7,7 +7,7 @@ import type { Outcome } from "../core/breaker/classify.ts";
  */
 export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline" | "disconnected";
 
-/** What the stages record about a call, for the outer stages and for the `http_request` event. */
+/** The facts that stages record about a call, for the outer stages and for the `http_request` event. */
 export class CallRecord {
   cacheStatus: CacheStatus = "off";
   /** Number of requests sent. */

@@ -4,8 +4,8 @@ import { withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";
 
 /**
- * One call of `fetch`, which sends each redirect as a new request to the dispatcher. It holds what a dispatcher is not
- * told: when the call began, its cache mode, and whether a redirect has left the first origin.
+ * One call of `fetch`, which sends each redirect as a new request to the dispatcher. It holds facts that
+ * a dispatcher does not get: when the call began, its cache mode, and whether a redirect has left the first origin.
  */
 export class FetchCall {
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
@@ -23,7 +23,7 @@ export class FetchCall {
 
   /**
    * The headers for the next request of this call. fetch itself drops only Authorization, Cookie and Host when a redirect
-   * leads to another origin. Here every credential is dropped, also on the way back to the first origin.
+   * leads to another origin. Here every credential is dropped, also when a later redirect returns to the first origin.
    */
   headersFor(origin: string, headers: readonly string[]): readonly string[] {
     this.#hasLeftOrigin ||= this.#origin !== undefined && this.#origin !== origin;

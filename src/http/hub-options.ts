@@ -16,7 +16,7 @@ import type { HttpEvent } from "./http-events.ts";
 /** Every event that a hub emits: its own, those of the limiter and those of the breakers. */
 export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
 
-/** Where the policy comes from. Each entry is the path of a YAML file, or its content as an object. */
+/** The sources of the policy. Each entry is the path of a YAML file, or its content as an object. */
 export interface PolicyOptions {
   /** Rate limits. They extend the shipped file. @default the file that DOCSTOKG_RLIMITS_YAML names, if any */
   readonly ratelimits?: string | RatelimitsOptions | undefined;
@@ -66,7 +66,7 @@ export interface HubOptions {
   readonly overrides?: PolicyOverrides | undefined;
   /** The store that processes share limits and circuits through. @default the policy's `backend`, which is "memory" */
   readonly store?: StoreName | undefined;
-  /** Where responses are cached; several processes may use one SQLite file. False for no cache. @default "memory" */
+  /** The cache of responses; several processes may use one SQLite file. False for no cache. @default "memory" */
   readonly cache?: "memory" | `sqlite:${string}` | false | undefined;
   /** Functions that are called with every event. One that throws does not affect requests. @default none */
   readonly telemetry?: readonly Listener<HubEvent>[] | undefined;

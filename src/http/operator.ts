@@ -54,7 +54,7 @@ export class Operator {
     );
   }
 
-  /** Closes the circuits of the host, ends its cooldowns and forgets its failures, in all processes. */
+  /** Closes the circuits of the host, ends its cooldowns and resets its failures, in all processes. */
   async close(host: string): Promise<SharedBreakerStatus> {
     return this.#change(host, clearBreakerRecord);
   }

@@ -56,7 +56,7 @@ export interface StoreRecord<Value> {
   readonly nowUs: number;
 }
 
-/** What a step returns. Without `record` the stored record stays as it is. */
+/** The result of a step. Without `record` the stored record does not change. */
 export interface RecordUpdate<Value, Result> {
   readonly record?: { readonly next: Value; readonly keepUntilUs: number } | undefined;
   readonly result: Result;

@@ -1,6 +1,6 @@
 import type { TelemetryEvent } from "./events.ts";
 
-/** Where gauges are read from when metrics are collected. A hub is one. */
+/** The source of gauges when metrics are collected, such as a hub. */
 export interface GaugeSource {
   /** `inFlight` and `waiting` are numbers of requests. */
   snapshot(): { readonly inFlight: number; readonly waiting: number };

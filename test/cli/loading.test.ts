@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** How many modules of `dist/` a command line loads in a process of its own. */
+/** How many modules of `dist/` a command line loads in its own process. */
 function modulesLoaded(program: string, ...argv: readonly string[]): number {
   const hook = join(import.meta.dirname, "count-modules.ts");
   const args = ["--disable-warning=ExperimentalWarning", "--import", hook, join(root, "bin", `${program}.cjs`)];

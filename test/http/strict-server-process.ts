@@ -1,4 +1,4 @@
-/** A strict server in a process of its own, so that a stalled client does not stall it. */
+/** A strict server in its own process, so that a stalled client does not stall it. */
 import { startStrictServer } from "../../src/testing/strict-server.ts";
 
 const server = await startStrictServer({ rate: process.argv[2] ?? "" });

@@ -101,7 +101,7 @@ export function keyOf(limiter: RateLimiter, ofRole = "metadata", name = host): K
   return found;
 }
 
-/** Whether the limiter has a key of this host, which it may have forgotten. */
+/** Whether the limiter has a key of this host, which it may have evicted. */
 export function hasKey(limiter: RateLimiter, name = host): boolean {
   return limiter.snapshot().keys.some(entry => entry.key === name);
 }

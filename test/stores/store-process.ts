@@ -7,7 +7,7 @@
  *   hold     leases both of these units, and keeps them until it is killed
  *   hammer   exchanges until it is killed
  *
- * A unit is stamped after it was leased and before the store is told that it was written.
+ * A unit is stamped after it was leased and before the write is reported to the store.
  */
 import { createClient } from "@redis/client";
 import type { LeaseRequest, Store } from "../../src/stores/store.ts";

@@ -128,7 +128,7 @@ const check: Subcommand = {
 export const policy: CommandModule = { commands: [show, explain, check] };
 
 interface PolicyExplanation {
-  /** What is explained, for JSON. */
+  /** The names of the explained target and role, for JSON. */
   readonly names: Readonly<Record<string, string>>;
   /** One line of text: what is explained, and where the policy lists it. */
   readonly listing: string;

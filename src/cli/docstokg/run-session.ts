@@ -16,7 +16,7 @@ import { RunCounts } from "./run-counts.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
-/** What the listing of works may use while the run is open. */
+/** The open run, for the code that lists its works. */
 export interface Feed {
   readonly hub: Hub;
   readonly run: HarvestRun;

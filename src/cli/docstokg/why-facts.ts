@@ -39,7 +39,7 @@ export interface ProcessFacts {
   readonly windowFailures: number;
 }
 
-/** What the shared store says about the host, or the reason why it cannot be read. */
+/** The state of the host in the shared store, or the reason why it cannot be read. */
 export type SharedFacts =
   | {
       readonly kind: "connected";

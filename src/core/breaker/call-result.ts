@@ -2,7 +2,7 @@ import type { Outcome } from "./classify.ts";
 
 /** How a call ended, as reported to a circuit breaker. */
 export interface CallResult {
-  /** What the response or error says about the host. */
+  /** The classified response or error. */
   readonly outcome: Outcome;
   /** HTTP status, when there was a response. */
   readonly status?: number | undefined;

@@ -3,8 +3,8 @@
  * Pure: each function takes a circuit and returns the next one. `advance`, `succeed` and `fail` return the same object
  * when nothing changed.
  *
- * The generation grows with each change of state, and when `close` forgets the failures of a closed circuit. A permit carries the generation it was issued in; a result that comes
- * back in a later generation has no effect (law B3).
+ * The generation grows with each change of state, and when `close` resets the failures of a closed circuit. A permit
+ * carries the generation in which it was issued; a result that arrives in a later generation has no effect (law B3).
  */
 export type Circuit =
   | { readonly kind: "closed"; readonly generation: number; readonly failures: number }

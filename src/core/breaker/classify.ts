@@ -4,7 +4,7 @@
  * because a bug in a program must not open the circuit of a healthy host.
  */
 
-/** What a response or error says about its host. `throttled`: the host works and asks for fewer requests. */
+/** A classified response or error. `throttled`: the host works, and requires fewer requests. */
 export type Outcome =
   | { readonly kind: "success" }
   | { readonly kind: "failure"; readonly cause: "status" | "network"; readonly throttled: boolean }
@@ -77,7 +77,7 @@ const LINKS_MAX = 64;
 /**
  * Walks `cause` and `errors`, because fetch wraps the reason in a TypeError and a dual-stack connect in an
  * AggregateError. One link that is an abort or an error of this package makes the outcome neutral: an abort also
- * resets the socket, and ECONNREFUSED of our store says nothing about the host.
+ * resets the socket, and ECONNREFUSED of our store is not a failure of the host.
  */
 export function outcomeOfError(error: unknown): Outcome {
   const links = new Set([error]);

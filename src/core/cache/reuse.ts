@@ -1,4 +1,4 @@
-/** What to do with a stored response when a request comes (RFC 9111, section 4; RFC 5861 for stale responses). */
+/** Decides how a stored response is used for a request (RFC 9111, section 4; RFC 5861 for stale responses). */
 import type { RequestControl } from "./cache-control.ts";
 import { ageMs, type EntryFacts } from "./freshness.ts";
 

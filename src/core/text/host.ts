@@ -20,7 +20,7 @@ const PLAIN_NAME = /^(?:[a-z0-9_-]{1,63}\.)*[a-z_][a-z0-9_-]{0,62}$/;
 /** Four decimals without leading zeros, none above 255. */
 const PLAIN_IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
-/** What the parser may return. Stricter than WHATWG, which accepts `*`, `!` and labels of any length. */
+/** The names that are accepted from the parser. Stricter than WHATWG, which accepts `*`, `!` and labels of any length. */
 const CANONICAL_NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 
 /** Characters that the URL parser would trim, decode or treat as the end of the host; a host never contains them. */

@@ -20,9 +20,9 @@ const BATCH_WRITES = 64;
 const BATCH_BYTES = 2 ** 20;
 /** The write of another process takes about a millisecond. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
-/** A file that is locked for longer is not being written: another program holds a forgotten lock. */
+/** A file that is locked for longer is not being written: another program holds a lock that it does not release. */
 const LOCKED_US_MAX = 30_000_000;
-/** No write is tried for this time after one that failed (full disk, forgotten lock). */
+/** No write is tried for this time after one that failed (full disk, lock that is not released). */
 const SUSPEND_US = 30_000_000;
 
 /**

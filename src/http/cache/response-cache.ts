@@ -20,7 +20,7 @@ export interface ResponseCacheDeps {
   readonly next: SendRequest;
 }
 
-/** What the cache knows about a request that is sent. */
+/** The stored responses that a request which is sent can use. */
 interface Known {
   /** A stored response that the server is asked to confirm. */
   readonly revalidation?: Revalidation | undefined;

@@ -20,7 +20,7 @@ export interface CallerIdentityOptions {
   readonly userAgent?: string | undefined;
 }
 
-/** What is added to requests to one origin. */
+/** The identification that is added to requests to one origin. */
 interface OriginIdentity {
   readonly path: string;
   readonly query: readonly QueryField[];
@@ -35,7 +35,7 @@ interface QueryField extends Parameter {
 
 /**
  * Adds to each request the identification that its host wants (User-Agent, address, API key), and only for that host.
- * It is applied after the cache and for each redirect hop anew, so what it adds is in no cache entry, no event and no
+ * It is applied after the cache and for each redirect hop again, so what it adds is in no cache entry, no event and no
  * URL that the caller sees.
  */
 export class CallerIdentity {

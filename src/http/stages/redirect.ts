@@ -9,7 +9,7 @@ import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from ".
 export type HostOf = (origin: string) => string;
 
 /**
- * Follows redirects for calls with `maxRedirections`; fetch follows them itself. Each hop is a request of its own that
+ * Follows redirects for calls with `maxRedirections`; fetch follows them itself. Each hop is a separate request that
  * uses the limits of its own host. Credentials are not sent to another origin.
  */
 export function redirectStage(hostOf: HostOf, next: SendRequest): SendRequest {

@@ -4,7 +4,7 @@
  */
 import { canonicalHost } from "../../core/text/host.ts";
 
-/** Where to connect. An IPv6 address has no brackets, as `net.connect` expects. */
+/** The server to connect to. An IPv6 address has no brackets, as `net.connect` expects. */
 export interface DialTarget {
   readonly hostname: string;
   readonly port: number;

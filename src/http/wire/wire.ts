@@ -29,8 +29,8 @@ export interface WireOptions {
 
 /**
  * The agent has no limit on connections: the gate limits the requests in flight, and with HTTP/2 they share connections.
- * It has no limit on origins: it forgets an origin when its last connection is closed. An idle connection is closed after
- * four seconds, or when the server's Keep-Alive says.
+ * It has no limit on origins: it drops an origin when its last connection is closed. An idle connection is closed after four
+ * seconds, or at the time in the Keep-Alive field of the server.
  * @throws RangeError for an entry of `connectTo` that is not a mapping.
  */
 export function makeWire(options: WireOptions): Agent {

@@ -11,7 +11,7 @@ export interface MemoryStoreOptions {
   readonly leaseMs?: number;
 }
 
-/** A store for several hubs of one process. Each hub is a member of its own. */
+/** A store for several hubs of one process. Each hub is a separate member. */
 export class MemoryStore implements Budgets {
   readonly records = new MemoryRecords();
   readonly #time: Time;
@@ -25,7 +25,7 @@ export class MemoryStore implements Budgets {
     this.#leaseUs = leaseMs * 1000;
   }
 
-  /** The store as one member uses it. Each member needs a name of its own. */
+  /** The store as one member uses it. Each member needs a unique name. */
   member(name: string): Store {
     return new MemoryMember(this, name);
   }

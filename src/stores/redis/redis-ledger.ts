@@ -19,7 +19,7 @@ export class RedisLedger {
     else this.#leased.delete(key);
   }
 
-  /** The server must be told the leased units of these budgets, and of every budget with leased units. */
+  /** The leased units of these budgets, and of every budget with leased units, must be reported to the server again. */
   markUncertain(keys: Iterable<string>, nowUs: number): void {
     this.epoch += 1;
     for (const key of keys) this.#uncertain.set(key, nowUs);

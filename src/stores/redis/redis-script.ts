@@ -5,7 +5,7 @@
  * their names; `test/stores/redis-script.test.ts` runs random traces through both. A change of one needs the same
  * change of the other.
  *
- * A budget is one hash. Field `s` holds the counters, the windows and the members. Each stamp has a field of its own,
+ * A budget is one hash. Field `s` holds the counters, the windows and the members. Each stamp has its own field,
  * `<window>:<mark>`, so that a decision reads one stamp per window however large the window is. Numbers are packed as
  * doubles, which hold microseconds exactly and are ten times as fast as printing and parsing.
  *

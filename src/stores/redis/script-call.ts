@@ -8,7 +8,7 @@ import type { RedisLedger } from "./redis-ledger.ts";
 export interface ScriptCaller {
   readonly process: string;
   readonly leaseUs: number;
-  /** By the server's clock; 0 for any time, before the first reply has told that clock. */
+  /** By the server's clock; 0 for any time, before the first reply has shown that clock. */
   readonly notAfterUs: number;
   /** Replaces the server's clock in tests. */
   readonly timeUs?: number | undefined;

@@ -71,7 +71,7 @@ test("a process that stalls while it renames a damaged file never renames the ne
   writeFileSync(path, "damaged ".repeat(1000));
   const identity = ensureFile(path);
   const proceed = await stalledSetAside(path, identity);
-  // However long the other process stalls, nobody replaces the file under it.
+  // However long the other process stalls, no process replaces the file meanwhile.
   assert.throws(() => ensureFile(path), isBusy);
   assert.equal(setAside(path, identity, 8), undefined);
   await proceed();

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 
 /**
- * Identifies the current start of this machine; empty where the system does not tell. It is not derived from the wall
+ * Identifies the current start of this machine; empty if the system does not provide it. It is not derived from the wall
  * clock and the time since the start: they drift apart, and two processes would disagree.
  */
 export function machineBootId(): string {

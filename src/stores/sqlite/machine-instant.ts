@@ -1,6 +1,6 @@
 /** One moment by every clock of the machine (law B8). */
 export interface MachineInstant {
-  /** Identifies the start of the machine; empty where the system does not tell. */
+  /** Identifies the start of the machine; empty if the system does not provide it. */
   readonly boot: string;
   /** Microseconds since the machine was started. */
   readonly machineUs: number;
@@ -9,11 +9,11 @@ export interface MachineInstant {
 
 /**
  * The number of microseconds to add to instants stored at `then`, so that they are instants of the machine's clock at
- * `now`. It is 0 if the machine has not been restarted. After a restart the wall clock tells how long ago `then` was;
+ * `now`. It is 0 if the machine has not been restarted. After a restart the wall clock shows how long ago `then` was;
  * if the wall clock was set back, `then` counts as now, never as the future.
  *
- * Where starts of the machine cannot be told apart, `then` is from an earlier start only if it lies ahead of the
- * clock. Other stored instants then seem younger than they are, so that nothing is forgotten too early.
+ * If starts of the machine cannot be distinguished, `then` counts as earlier only if it is ahead of the clock. Other
+ * stored instants then seem younger than they are, so that no record expires too early.
  */
 export function shiftUs(then: MachineInstant, now: MachineInstant): number {
   if (then.boot === now.boot && then.machineUs <= now.machineUs) return 0;

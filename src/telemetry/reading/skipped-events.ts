@@ -1,6 +1,6 @@
-/** What a reader of telemetry has skipped. */
+/** The events that a reader of telemetry has skipped. */
 export interface SkippedEvents {
-  /** Lines or rows that are not valid events: mostly lines that a kill or a full disk has cut. */
+  /** Lines or rows that are not valid events: mostly incomplete lines after a kill or on a full disk. */
   readonly unreadable: number;
   /** Number of events by type, of types that this version does not know. */
   readonly unknown: ReadonlyMap<string, number>;

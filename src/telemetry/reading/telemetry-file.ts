@@ -26,7 +26,7 @@ export interface ListedRun {
 export interface TelemetryFile {
   /** The path of the file; for a folder, of the file in it. */
   readonly path: string;
-  /** What the last call of `events` has skipped. */
+  /** The events that the last call of `events` has skipped. */
   readonly skipped: SkippedEvents;
   /** All runs in the file, in the order of their first event. */
   runs(): Promise<readonly ListedRun[]>;
@@ -37,7 +37,7 @@ export interface TelemetryFile {
 }
 
 /**
- * Opens a telemetry file, or the one in the folder of a run. JSONL and SQLite are told apart by their content.
+ * Opens a telemetry file, or the one in the folder of a run. JSONL and SQLite are distinguished by their content.
  * Rejects with a ConfigError when there is no file, or when it is another program's database.
  */
 export async function openTelemetryFile(path: string): Promise<TelemetryFile> {

@@ -10,7 +10,7 @@ import { type Axis, type Counts, clock, OUTCOME_LABELS, stepsChart } from "./ste
 import { STYLE } from "./style.ts";
 import { hostsTable, keysTable, stepsTable } from "./tables.ts";
 
-/** What could not be read from the telemetry file. */
+/** Counts of events that could not be read from the telemetry file. */
 export interface SkippedCounts {
   /** Lines or rows that are not valid events. */
   readonly unreadable: number;

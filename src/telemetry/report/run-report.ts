@@ -7,7 +7,7 @@ import { reportPage, type SkippedCounts } from "./report-page.ts";
 export interface RunReport {
   /** All numbers of the report. */
   readonly summary: RunSummary;
-  /** What could not be read. */
+  /** Counts of events that could not be read. */
   readonly skipped: SkippedCounts;
   /** The report as one HTML page without scripts. */
   page(): string;

@@ -38,7 +38,7 @@ export interface Copy {
   readonly url: string;
   /** The services that return it. */
   readonly via: readonly ServiceName[];
-  /** What the services say it is. The URL may return something else. */
+  /** The kind that services report. The URL may return another kind. */
   readonly kind: "pdf" | "landing";
   /** Whether the URL returns the complete article, at the latest on the second request. */
   readonly isGood: boolean;

@@ -58,7 +58,7 @@ export interface SimulatedOntology {
   readonly expects: "file" | "none";
 }
 
-/** What a URL returns. */
+/** The resource at a URL. */
 export type OntologyResource =
   | { readonly kind: "redirect"; readonly to: string }
   /** An HTML page with status 200. */

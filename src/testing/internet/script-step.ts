@@ -12,7 +12,7 @@ export interface StepCondition {
   readonly times?: number;
 }
 
-/** What a step does to a request. */
+/** The effect of a step on a request. */
 export type StepEffect =
   /** `status` sends an error page, `reset` cuts the connection, `silence` never responds. */
   | {

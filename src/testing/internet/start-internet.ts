@@ -40,7 +40,7 @@ export interface Internet {
    * @throws TypeError if it is invalid.
    */
   start(step: ScriptStep): Promise<StartedStep>;
-  /** What the servers have counted so far. */
+  /** The counts of the servers so far. */
   ledger(): Promise<Ledger>;
   /** Closes the servers and their thread. May be called again. Without it the process does not end. */
   close(): Promise<void>;
