@@ -31,6 +31,11 @@ export interface CallOptions {
    * open. A response that must be revalidated first (`must-revalidate`, `no-cache`) becomes a 504. @default false
    */
   readonly staleOnDisconnect?: boolean | undefined;
+  /**
+   * What a refused call gets (RateLimitExceeded, BreakerOpenError, BusyError): `throw` rejects with the error, `respond`
+   * gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
+   */
+  readonly refusals?: "throw" | "respond" | undefined;
   /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */
   readonly maxRedirections?: number | undefined;
   /** True when the request may be sent twice. @default true for GET, HEAD and OPTIONS, false for other methods */
@@ -53,6 +58,7 @@ export const CALL_KEYS = Object.keys({
   deadlineMs: 0,
   offline: 0,
   staleOnDisconnect: 0,
+  refusals: 0,
   maxRedirections: 0,
   idempotent: 0,
 } satisfies Record<keyof CallOptions, 0>) as readonly (keyof CallOptions)[];
@@ -81,11 +87,13 @@ export function mergeCallOptions(...layers: readonly (InnerCallOptions | undefin
 }
 
 /** Throws a RangeError that names the option. The gate checks the other options. */
-export function checkCall({ deadlineMs, maxWaitMs, maxRedirections }: CallOptions): void {
+export function checkCall({ deadlineMs, maxWaitMs, maxRedirections, refusals }: CallOptions): void {
   if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
     throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
   if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
     throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
   if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
     throw new RangeError(`maxRedirections must be a whole number of at least 0, not ${String(maxRedirections)}`);
+  if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
+    throw new RangeError(`refusals must be "throw" or "respond", not ${JSON.stringify(refusals)}`);
 }

@@ -1,4 +1,5 @@
 import type { Outcome } from "../core/breaker/classify.ts";
+import type { RejectedError } from "../errors.ts";
 
 /**
  * How the cache was used. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
@@ -23,4 +24,6 @@ export class CallRecord {
   /** Outcome and Retry-After of the last attempt. */
   outcome: Outcome | undefined = undefined;
   retryAfterMs: number | undefined = undefined;
+  /** The refusal that was answered with a response of the hub (`refusals: "respond"`). */
+  refusal: RejectedError | undefined = undefined;
 }

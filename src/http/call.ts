@@ -176,10 +176,12 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #end(error: unknown): void {
     this.#isOver = true;
     this.#deadline?.cancel();
-    const { body } = this.#request;
+    const { body, record } = this.#request;
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#deps.activeRequests.delete(this);
-    this.#deps.onFinished(this.#request, this.#status, error);
+    // No server sent the response to a refusal, so the event has no status.
+    if (record.refusal === undefined) this.#deps.onFinished(this.#request, this.#status, error);
+    else this.#deps.onFinished(this.#request, undefined, record.refusal);
   }
 }
 

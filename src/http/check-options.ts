@@ -18,6 +18,7 @@ const HUB = keysOf<HubOptions>({
   retry: 0,
   network: 0,
   unreadBodyMs: 0,
+  refusals: 0,
   defaults: 0,
   time: 0,
   random: 0,
@@ -90,7 +91,7 @@ export function checkHubOptions(options: HubOptions): void {
     ...unknownKeys(options.network, NETWORK, "createHub", "network"),
     ...unknownKeys(options.defaults, CALL_KEYS, "createHub", "defaults"),
   ];
-  const { telemetry, unreadBodyMs, dispatcher, network } = options;
+  const { telemetry, unreadBodyMs, dispatcher, network, refusals } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
   if (telemetry !== undefined && !(Array.isArray(telemetry) && telemetry.every(one => typeof one === "function")))
     add(
@@ -99,6 +100,8 @@ export function checkHubOptions(options: HubOptions): void {
     );
   if (unreadBodyMs !== undefined && !(typeof unreadBodyMs === "number" && unreadBodyMs > 0))
     add("unreadBodyMs", `expected a number above 0, found ${JSON.stringify(unreadBodyMs)}`);
+  if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
+    add("refusals", `expected "throw" or "respond", found ${JSON.stringify(refusals)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
   if (dispatcher !== undefined && network !== undefined)

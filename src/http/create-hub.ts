@@ -21,6 +21,7 @@ import { cacheStage } from "./stages/cache.ts";
 import { DeferredStamps } from "./stages/deferred-stamps.ts";
 import { identifyStage } from "./stages/identify.ts";
 import { redirectStage } from "./stages/redirect.ts";
+import { refusalStage } from "./stages/refusal.ts";
 import { retryStage } from "./stages/retry.ts";
 import { RetryBudget } from "./stages/retry-budget.ts";
 import { retryPolicyFrom } from "./stages/retry-policy.ts";
@@ -87,6 +88,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     artifactStage,
     next => cacheStage({ store: cache?.store, time, activeRequests }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
+    next => refusalStage(time, next),
   ];
   let connections = 0;
   const onConnect = () => {
@@ -128,7 +130,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       activeRequests,
       onFinished: (...result) => telemetry.emitRequest(...result),
     },
-    defaults: options.defaults,
+    defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
     shutDown: async isForced => {

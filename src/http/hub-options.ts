@@ -83,6 +83,8 @@ export interface HubOptions {
    * Infinity for never. @default 60_000
    */
   readonly unreadBodyMs?: number | undefined;
+  /** What refused calls get, unless they say otherwise themselves. @default "throw" */
+  readonly refusals?: CallOptions["refusals"];
   /** Call options for every call that does not give them. @default none */
   readonly defaults?: CallOptions | undefined;
   /** The clock and the timers, for tests. @default systemTime */
