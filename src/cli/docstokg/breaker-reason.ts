@@ -1,4 +1,4 @@
-import { isOperatorReason } from "../../breaker/operator-reason.ts";
+import { isOperatorReason } from "../../breaker/cooldowns.ts";
 
 /** A stored reason as it is printed: `opened by operator: maintenance`. JSON output has the stored code. */
 export function breakerReasonText(reason: string): string {
