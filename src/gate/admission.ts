@@ -59,9 +59,9 @@ export class Admission {
     nowUs: number,
   ): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
-    const isStillFree =
-      this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false;
-    if (!(permit instanceof Permit) || isStillFree) return permit;
+    if (!(permit instanceof Permit)) return permit;
+    if (this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false)
+      return permit;
     permit.release();
     return "taken";
   }
