@@ -57,7 +57,7 @@ export interface Constraint {
    * (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
    */
   readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker";
-  /** The owner of the limit: a host, `group <name>`, `resolver <name>`, or `global` for all requests of the process. */
+  /** The owner of the limit: a host, `service <name>`, `resolver <name>`, or `global` for all requests of the process. */
   readonly owner: string;
   /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
   readonly limit: string;
@@ -65,7 +65,7 @@ export interface Constraint {
 
 /** The facts that every refusal has about its request. */
 export interface RejectionDetails {
-  /** Host of the request, or the name of its group. */
+  /** Host of the request, or the name of its service. */
   readonly host: string;
   /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
@@ -83,7 +83,7 @@ export interface WaitBound {
 
 /** The request was not sent, because a limit or a circuit refused it. Nothing was charged. */
 export abstract class RejectedError extends DocstokgError {
-  /** Host of the request, or the name of its group. */
+  /** Host of the request, or the name of its service. */
   readonly host: string;
   /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;

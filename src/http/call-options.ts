@@ -7,7 +7,7 @@ export interface CallOptions {
   readonly role?: Role | undefined;
   /** The name of the resolver that makes the call. A resolver has its own circuit. @default none */
   readonly resolver?: string | undefined;
-  /** The group of the policy whose limits apply, for a host that the policy does not list. @default none */
+  /** The service of the policy whose limits apply, for a host that the policy does not list. @default none */
   readonly service?: string | undefined;
   /** Units that the call uses of every window: a whole number from 1 to the smallest limit. @default 1 */
   readonly weight?: number | undefined;

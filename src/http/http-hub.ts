@@ -6,6 +6,7 @@ import type { Gate } from "../gate/gate.ts";
 import type { Listener, Listeners } from "../listeners.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
+import { policyTarget } from "../policy/target.ts";
 import { withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
@@ -121,8 +122,9 @@ export class HttpHub implements Hub {
     return this.#parts.policy.configHash;
   }
 
-  policyFor(host: string, role: Role = "metadata"): PolicyRow {
-    const row = hostPolicyRows(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
+  policyFor(target: string | URL, role: Role = "metadata"): PolicyRow {
+    const { loaded } = this.#parts.policy;
+    const row = hostPolicyRows(loaded, policyTarget(loaded, target)).find(candidate => candidate.role === role);
     if (row === undefined) throw new RangeError(unknownRoleMessage(role));
     return row;
   }

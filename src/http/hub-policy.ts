@@ -1,6 +1,5 @@
 import { configHash } from "../policy/config-hash.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
-import { loadIdentities } from "../policy/load-identities.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
 import { PACKAGE_VERSION } from "./package-version.ts";
@@ -59,15 +58,11 @@ async function load({
   userAgent,
 }: Sources): Promise<HubPolicyState> {
   const { ratelimits, breakers, identities } = policy;
-  const loaded = await loadPolicy({ ratelimits, breakers, env, overrides });
+  const loaded = await loadPolicy({ ratelimits, breakers, identities, mailto, env, overrides });
   return {
     loaded,
     configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
-    callerIdentity: new CallerIdentity({
-      identities: await loadIdentities({ identities, env, mailto }),
-      version: PACKAGE_VERSION,
-      userAgent,
-    }),
+    callerIdentity: new CallerIdentity({ identities: loaded.identities, version: PACKAGE_VERSION, userAgent }),
   };
 }

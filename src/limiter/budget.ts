@@ -14,7 +14,7 @@ export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
 export class Budget {
   readonly name: string;
   policy: BudgetPolicy;
-  /** The wider budget that every request of this one is charged to as well: a host's or a group's `total`. */
+  /** The wider budget that every request of this one is charged to as well: a host's or a service's `total`. */
   above: Budget | undefined;
   readonly log = new WindowLog();
   inFlight = 0;

@@ -16,9 +16,9 @@ export interface WindowSnapshot {
   readonly isLearned: boolean;
 }
 
-/** The state of one key: a host or group, and a role. */
+/** The state of one key: a host or service, and a role. */
 export interface KeySnapshot {
-  /** Name of the host, or `group <name>`. */
+  /** Name of the host, or `service <name>`. */
   readonly key: string;
   /** The role whose budget this is. */
   readonly role: Role;

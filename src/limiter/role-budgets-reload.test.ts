@@ -68,7 +68,7 @@ test("a reload can end what was learned: the multiplier without AIMD, the shape 
   assert.deepEqual([keyOf(limiter).multiplier, keyOf(limiter).shape], [1, "burst"]);
 });
 
-test("a total or a group that is added counts requests in flight, and one that is removed no longer limits", async () => {
+test("a total or a service that is added counts requests in flight, and one that is removed no longer limits", async () => {
   const { limiter, time, start, log } = limiterOf(
     metadataLimits({ rates: "99/s", max_concurrent: 9, max_delay_ms: 9000 }),
   );
@@ -118,7 +118,7 @@ test("a total without keys at the time of the reload has the new limits too", as
   assert.equal(granted, 1);
 });
 
-test("a group keeps its history when its first member leaves it", () => {
+test("a service keeps its history when its first member leaves it", () => {
   const group = (...members: string[]) => ({
     groups: { pair: { members, metadata: { rates: "1/HOUR", guard_ms: 0 } } },
   });
@@ -126,10 +126,10 @@ test("a group keeps its history when its first member leaves it", () => {
   assert.ok(limiter.tryAcquire({ host: "a.example" }));
   limiter.reload(group("b.example", "c.example"));
   assert.equal(limiter.tryAcquire({ host: "b.example" }), undefined);
-  assert.throws(() => limiter.tryAcquire({ host: "group pair" }), RangeError);
+  assert.throws(() => limiter.tryAcquire({ host: "service pair" }), RangeError);
 });
 
-test("requests of hosts that a reload puts into one group are served in the order of their arrival", async () => {
+test("requests of hosts that a reload puts into one service are served in the order of their arrival", async () => {
   const { limiter, time } = limiterOf(slow);
   const order: string[] = [];
   for (const name of ["a.example", "b.example"])

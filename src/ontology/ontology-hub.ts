@@ -28,7 +28,7 @@ const FILES_AT_A_TIME = 2;
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
- * Creates a hub in which each service is a policy group with `per_host: true`, so its keys are `service:host`. The
+ * Creates a hub in which each service is a service of the policy with `per_host: true`, so its keys are `service:host`. The
  * limits of hosts in the shipped policy apply too. With `sharedDir`, all processes that use the folder share the
  * limits.
  */
@@ -79,17 +79,17 @@ export async function ontologyLimits(rates: OntologyRates, env: Environment): Pr
   await loadPolicy({ env });
   const { assignments } = await readFileLayer(file);
   const own: RatelimitsOptions = assemble(assignments);
-  return { ...own, groups: { ...own.groups, ...serviceLimits(rates).groups } };
+  return { ...own, services: { ...own.services, ...serviceLimits(rates).services } };
 }
 
-/** One policy group for each service. HEAD requests count, because the services count them or do not say. */
+/** One service of the policy for each service. HEAD requests count, because the services count them or do not say. */
 function serviceLimits({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
-  const groups = SERVICES.map(service => {
+  const services = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;
     const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };
     const roleLimits = { ...budget, count_head: true };
     const artifact = { ...roleLimits, max_concurrent: FILES_AT_A_TIME };
     return [service, { per_host: true, total: budget, metadata: roleLimits, landing: roleLimits, artifact }] as const;
   });
-  return { groups: Object.fromEntries(groups) };
+  return { services: Object.fromEntries(services) };
 }

@@ -1,6 +1,7 @@
 import { appendFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { HubEvent } from "../http/hub-options.ts";
+import { serviceOfName } from "../policy/service-name.ts";
 
 /** The rate limit usage of one key in one run. */
 export interface KeyUsage {
@@ -33,7 +34,7 @@ export class RateUsageCounter {
 
   readonly listen = (event: HubEvent): void => {
     if (event.event_type === "ratelimit.acquire") {
-      const usage = this.#at(event.key.replace(/^group /, ""));
+      const usage = this.#at(serviceOfName(event.key) ?? event.key);
       if (event.outcome === "granted") usage.granted += 1;
       if (event.outcome === "refused") usage.refused += 1;
       usage.waitedMs += event.blocked_ms;

@@ -20,7 +20,7 @@ const modeSchema = z
   .enum(["enforce", "shadow"])
   .optional()
   .describe(
-    "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over the top-level one. Default: enforce",
+    "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one. Default: enforce",
   );
 
 const circuit = {
@@ -144,6 +144,13 @@ const advancedSchema = z.strictObject({
     .describe("Longer reset for a host that stays down. Default: on"),
 });
 
+const hostSchema = z.strictObject({
+  ...circuit,
+  retry_after_cap_s: retryAfterCapSchema,
+  mode: modeSchema,
+  roles: rolesSchema.optional().describe(ROLES_TEXT),
+});
+
 export const breakersSchema = z.strictObject({
   version: versionSchema,
   extends: extendsSchema,
@@ -155,17 +162,17 @@ export const breakersSchema = z.strictObject({
     ),
   advanced: advancedSchema.prefault({}).describe("Settings of all breakers together. Default: built-in settings"),
   hosts: z
-    .record(
-      hostNameSchema,
-      z.strictObject({
-        ...circuit,
-        retry_after_cap_s: retryAfterCapSchema,
-        mode: modeSchema,
-        roles: rolesSchema.optional().describe(ROLES_TEXT),
-      }),
-    )
+    .record(hostNameSchema, hostSchema)
     .prefault({})
-    .describe("Breakers by host; a port belongs to the name only if the policy names it. Default: none"),
+    .describe(
+      "Breakers by host; a port belongs to the name only if the policy names it. A listed host of a service has circuits of its own. Default: none",
+    ),
+  services: z
+    .record(z.string().min(1), hostSchema)
+    .prefault({})
+    .describe(
+      "Breakers by service, as ratelimits.yaml names it; its members share circuits and cooldowns. Default: none",
+    ),
   resolvers: z
     .record(z.string().min(1), circuitSchema)
     .prefault({})

@@ -32,7 +32,7 @@ test("a file is checked as the kind that its name or its keys show", async () =>
   const [problem] = (await checkFile(await file("doubled-ratelimits.yaml", doubled))).problems;
   assert.match(
     `${problem?.where} ${problem?.message}`,
-    /doubled-ratelimits\.yaml:4 x\.example is already a member of group a/,
+    /doubled-ratelimits\.yaml:4 x\.example is already a member of service a/,
   );
 });
 

@@ -4,7 +4,6 @@ import { unknownVariables } from "./environment.ts";
 import { readFileLayer } from "./file-layer.ts";
 import type { Assignment } from "./layer.ts";
 import { loadPolicy, type PolicySources } from "./load.ts";
-import { type IdentitySources, loadIdentities } from "./load-identities.ts";
 import { warningsOf } from "./warnings.ts";
 
 type FileKind = "ratelimits" | "breakers" | "identities";
@@ -27,8 +26,8 @@ const BREAKER_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** Checks the effective policy: files, environment and flags together. */
-export async function checkPolicy(sources: PolicySources & Pick<IdentitySources, "identities">): Promise<PolicyCheck> {
-  const { env = {}, identities } = sources;
+export async function checkPolicy(sources: PolicySources): Promise<PolicyCheck> {
+  const { env = {} } = sources;
   const problems: ConfigProblem[] = [];
   const collected = async <Value>(load: () => Promise<Value>): Promise<Value | undefined> => {
     try {
@@ -40,7 +39,6 @@ export async function checkPolicy(sources: PolicySources & Pick<IdentitySources,
     }
   };
   const policy = await collected(() => loadPolicy(sources));
-  await collected(() => loadIdentities({ identities, env }));
   return { problems, warnings: [...(policy === undefined ? [] : warningsOf(policy)), ...unknownVariables(env)] };
 }
 

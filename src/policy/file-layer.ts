@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { assignmentsOf, type PolicyLayer } from "./layer.ts";
+import { objectLayer, type PolicyLayer } from "./layer.ts";
 import { readYamlLayer } from "./yaml-layer.ts";
 
 /** The message of a problem: the file does not exist. */
@@ -29,7 +29,7 @@ export async function readUserLayer(
 ): Promise<PolicyLayer> {
   const file = given ?? (env[variable] || undefined);
   if (typeof file === "string") return readFileLayer(file, file, given === undefined ? variable : undefined);
-  return { assignments: assignmentsOf(file, `policy.${key}`), problems: [] };
+  return objectLayer(file, `policy.${key}`);
 }
 
 /** Reads a policy file. A file that cannot be read gives an empty layer with one problem. */

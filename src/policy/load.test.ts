@@ -136,7 +136,7 @@ describe("layers", () => {
       ratelimits: { groups: { arxiv: { total: { max_concurrent: 1, rates: "1/10s" } } } },
     });
     const { above, name } = roleBudgetOf(policy, "export.arxiv.org");
-    assert.deepEqual([name, above], ["group arxiv", ["group arxiv"]]);
+    assert.deepEqual([name, above], ["service arxiv", ["service arxiv"]]);
   });
 
   test("spellings of one host are the same host", async () => {
@@ -219,7 +219,7 @@ describe("mistakes", () => {
       ],
       "nomembers.yaml": [
         "groups:\n  mine: { total: { rates: 1/s } }\n",
-        /groups\.mine\.members: members is missing: list hosts or host\/path/,
+        /services\.mine\.members: members is missing: list hosts, \*\.suffix, or host\/path/,
       ],
     };
     for (const [name, [text, expected]] of Object.entries(bad)) {

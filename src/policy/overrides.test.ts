@@ -9,7 +9,7 @@ test("a field without a value, or without a key, is refused", () => {
     assert.throws(() => readFields(field, [], "test"), /has no value or no key; expected <key>:<value>/, field);
 });
 
-test("--rate with the name of a group changes the group, and adds no host", async () => {
+test("--rate with the name of a service changes the service, and adds no host", async () => {
   for (const sources of [
     { overrides: { rate: ["arxiv:total=rates:1/9SECOND"] } },
     { overrides: { rate: ["ArXiv:total=rates:1/9SECOND"] } },
@@ -19,17 +19,17 @@ test("--rate with the name of a group changes the group, and adds no host", asyn
     const { options, resolved } = (await loadPolicy(sources)).ratelimits;
     assert.equal(Object.hasOwn(options.hosts ?? {}, "arxiv"), false);
     const [total] = resolved.route("export.arxiv.org", "metadata").above;
-    assert.deepEqual([total?.name, formatRates(total?.policy.rates ?? [])], ["group arxiv", "1/9SECOND"]);
+    assert.deepEqual([total?.name, formatRates(total?.policy.rates ?? [])], ["service arxiv", "1/9SECOND"]);
   }
 });
 
-test("--rate with the name of a group changes one role of the group", async () => {
+test("--rate with the name of a service changes one role of the service", async () => {
   const { resolved } = (await loadPolicy({ overrides: { rate: ["arxiv:artifact=max_delay_ms:7"] } })).ratelimits;
   assert.equal(resolved.route("arxiv.org", "artifact").roleBudget.maxDelayMs, 7);
   assert.notEqual(resolved.route("arxiv.org", "metadata").roleBudget.maxDelayMs, 7);
 });
 
-test("a listed host wins over a group of the same name", async () => {
+test("a listed host wins over a service of the same name", async () => {
   const ratelimits = {
     hosts: { "a.example": {} },
     groups: { "a.example": { members: ["b.example"] } },

@@ -15,10 +15,10 @@ export interface Policy {
   readonly breakers: { readonly options: BreakersOptions };
   /** Sixteen hexadecimal digits; equal policies have equal ones. Events carry it as `config_hash`. */
   readonly configHash: string;
-  /** The effective settings of every listed host and group, and of all other hosts: `docstokg policy show`. */
+  /** The effective settings of every listed host and service, and of all other hosts: `docstokg policy show`. */
   rows(): readonly PolicyRow[];
   /**
-   * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a group that splits
+   * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a service that splits
    * the host. Throws a RangeError when the text is not a host.
    */
   explain(host: string, role?: Role, path?: string): readonly ExplainedValue[];

@@ -24,7 +24,7 @@ test("limits that probably do not do what their author wants give warnings", asy
   assert.deepEqual(await warned({ rates: "10/s+5000/h", max_concurrent: 100 }), []);
 });
 
-test("warnings cover groups, paths of a host, and totals", async () => {
+test("warnings cover services, paths of a host, and totals", async () => {
   const policy = await loadPolicy({
     ratelimits: {
       extends: "none",
@@ -38,8 +38,8 @@ test("warnings cover groups, paths of a host, and totals", async () => {
   const warned = warningsOf(policy).map(line => line.replace(/ is less than the| between calls .*/g, ""));
   for (const line of [
     "a.example metadata: max_delay_ms 200 334 ms",
-    "group pair metadata: max_delay_ms 200 3000 ms",
-    "group part metadata: max_delay_ms 200 2000 ms",
+    "service pair metadata: max_delay_ms 200 3000 ms",
+    "service part metadata: max_delay_ms 200 2000 ms",
   ])
     assert.ok(warned.includes(line), `${line}\n${warned.join("\n")}`);
 });
@@ -51,7 +51,7 @@ test("a raised rate below a total that is lower gives a warning that names the t
     "api.crossref.org metadata: 20/SECOND (--rate) has no effect: the total of api.crossref.org is 5/SECOND; raise it too, for example with --rate api.crossref.org:total=rates:20/SECOND",
   ]);
   assert.deepEqual(await warned({ env: { DOCSTOKG_RLIMITS: "arxiv:artifact=rates:1/SECOND" } }), [
-    "group arxiv artifact: 1/SECOND (DOCSTOKG_RLIMITS) has no effect: the total of group arxiv is 1/3SECOND; raise it too, for example with --rate arxiv:total=rates:1/SECOND",
+    "service arxiv artifact: 1/SECOND (DOCSTOKG_RLIMITS) has no effect: the total of service arxiv is 1/3SECOND; raise it too, for example with --rate service:arxiv:total=rates:1/SECOND",
   ]);
   const hosts = { "a.example": { total: { rates: "5/s" }, metadata: { rates: "6/s" } } };
   assert.equal((await warned({ ratelimits: { extends: "none", hosts } })).length, 1);
@@ -65,7 +65,7 @@ test("a rate that equals its total, is inherited, or was shipped above a lowered
   assert.deepEqual(await warned({ overrides: { rate: ["arxiv:total=rates:1/9SECOND"] } }), []);
 });
 
-test("a total of a host above the total of its group gives a warning", async () => {
+test("a total of a host above the total of its service gives a warning", async () => {
   const ratelimits = {
     extends: "none",
     hosts: { "a.example": { total: { rates: "9/s" } } },
@@ -74,6 +74,6 @@ test("a total of a host above the total of its group gives a warning", async () 
   const [warning] = warningsOf(await loadPolicy({ ratelimits })).filter(line => line.includes("the total of"));
   assert.match(
     warning ?? "",
-    /^a\.example total: 9\/SECOND \(policy\.ratelimits\) has no effect: the total of group pair/,
+    /^a\.example total: 9\/SECOND \(policy\.ratelimits\) has no effect: the total of service pair/,
   );
 });

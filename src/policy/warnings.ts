@@ -1,12 +1,12 @@
-import type { Rate } from "../core/limits/rate.ts";
 import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
 import { winningSource } from "./explanation.ts";
 import { isShippedSource } from "./file-layer.ts";
-import { groupOfName } from "./group-name.ts";
 import type { ScopeEntry } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
-import { roleLimitPaths, totalPlaces } from "./precedence.ts";
+import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
+import { implies } from "./rate-order.ts";
 import { ROLES, type Role } from "./roles.ts";
+import { serviceOfName, withoutTier } from "./service-name.ts";
 
 /** Assumed duration of a call, to judge whether max_concurrent can reach the rate. */
 const TYPICAL_LATENCY_MS = 300;
@@ -14,10 +14,10 @@ const MINUTE_US = 60_000_000;
 
 /** Settings that are valid, and probably do not do what their author wants. */
 export function warningsOf(policy: LoadedPolicy): readonly string[] {
-  const { entries, routeOf } = policy.ratelimits.resolved;
-  const warnings = entries.flatMap(entry =>
+  const { resolved } = policy.ratelimits;
+  const warnings = resolved.entries.flatMap(entry =>
     ROLES.flatMap(role => {
-      const { roleBudget, above } = routeOf(entry, role);
+      const { roleBudget, above } = resolved.routeOf(entry, role);
       const totals = above.map(budget => budget.policy);
       return [
         ...roleWarnings(`${entry.name ?? "defaults"} ${role}`, roleBudget, totals),
@@ -39,7 +39,9 @@ function roleWarnings(name: string, roleBudget: RoleBudgetPolicy, above: readonl
           `${name}: max_delay_ms ${roleBudget.maxDelayMs} is less than the ${Math.ceil(spacingMs)} ms between calls at ${budget.labels[index]}: when the window is full, calls are refused instead of queued; raise max_delay_ms`,
         );
       }
-      const implying = budget.rates.findIndex((other, at) => at !== index && implies(other, rate, at < index));
+      const implying = budget.rates.findIndex(
+        (other, at) => at !== index && implies(other, rate) && (at < index || !implies(rate, other)),
+      );
       if (implying >= 0)
         warnings.push(`${name}: ${budget.labels[index]} has no effect: ${budget.labels[implying]} is stricter`);
     }
@@ -64,7 +66,6 @@ function roleWarnings(name: string, roleBudget: RoleBudgetPolicy, above: readonl
 function ineffectiveRates(policy: LoadedPolicy, entry: ScopeEntry, role: Role): readonly string[] {
   const { scope, name = "defaults" } = entry;
   const { roleBudget, above } = policy.ratelimits.resolved.routeOf(entry, role);
-  const totalPath = (owner: string) => totalPlaces(scope).filter(place => place.name === owner);
   const budgets = [
     {
       shown: `${name} ${role}`,
@@ -74,7 +75,9 @@ function ineffectiveRates(policy: LoadedPolicy, entry: ScopeEntry, role: Role): 
     ...above.map(total => ({
       shown: `${total.name} total`,
       budget: total.policy,
-      paths: totalPath(total.name).map(({ path }) => [...path, "rates"]),
+      paths: totalPlaces(scope)
+        .filter(place => place.name === withoutTier(total.name))
+        .flatMap(place => totalPaths("rates", place, scope)),
     })),
   ];
   return budgets.flatMap(({ shown, budget, paths }, index) => {
@@ -82,22 +85,15 @@ function ineffectiveRates(policy: LoadedPolicy, entry: ScopeEntry, role: Role): 
     if (source === undefined || isShippedSource(source)) return [];
     return budget.rates.flatMap((rate, at) =>
       above.slice(index).flatMap(total => {
-        const stricter = total.policy.rates.findIndex(other => implies(other, rate, false));
+        const stricter = total.policy.rates.findIndex(other => implies(other, rate) && !implies(rate, other));
         if (stricter < 0) return [];
         const label = budget.labels[at];
-        const target = groupOfName(total.name) ?? total.name;
+        const service = serviceOfName(withoutTier(total.name));
+        const target = service === undefined ? withoutTier(total.name) : `service:${service}`;
         return [
           `${shown}: ${label} (${source}) has no effect: the total of ${total.name} is ${total.policy.labels[stricter]}; raise it too, for example with --rate ${target}:total=rates:${label}`,
         ];
       }),
     );
   });
-}
-
-/** True when keeping `strict` keeps `loose` too. Of two rates that imply each other only the first counts. */
-function implies(strict: Rate, loose: Rate, isFirst: boolean): boolean {
-  const most = strict.limit * Math.ceil(loose.windowUs / strict.windowUs);
-  if (most > loose.limit) return false;
-  const isMutual = loose.limit * Math.ceil(strict.windowUs / loose.windowUs) <= strict.limit;
-  return !isMutual || isFirst;
 }

@@ -34,7 +34,7 @@ type SpecOf<Type extends EventType> = {
 };
 
 const host = ["text", "canonical host"] as const;
-const key = ["text", "the host, or the group whose limits apply"] as const;
+const key = ["text", "the host, or the service whose limits apply"] as const;
 const role = ["text", "`metadata`, `landing` or `artifact`"] as const;
 const adjusted = {
   host: key,

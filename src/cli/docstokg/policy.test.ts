@@ -31,7 +31,7 @@ async function file(name: string, text: string): Promise<string> {
   return path;
 }
 
-test("policy show prints settings, limits, breakers and groups", async () => {
+test("policy show prints settings, limits, breakers and services", async () => {
   const { exitCode, stdout } = await run(["policy", "show"]);
   assert.equal(exitCode, 0);
   assert.match(stdout, /^backend +memory\nin flight +at most 500 requests over all hosts\nAIMD +off\n/);
@@ -43,7 +43,7 @@ test("policy show prints settings, limits, breakers and groups", async () => {
   assert.match(stdout, /^api\.crossref\.org +metadata +5 \/ 60 s +900 s +1 +enforce$/m);
   assert.match(stdout, /^resolver landing_page +4 \/ 45 s +1$/m);
   assert.match(stdout, /^arxiv +export\.arxiv\.org, /m);
-  assert.equal(stdout.match(/^group arxiv /gm)?.length, 1);
+  assert.equal(stdout.match(/^service arxiv /gm)?.length, 1);
 });
 
 test("policy show prints one host with --host, and JSON with --json", async () => {
@@ -56,7 +56,7 @@ test("policy show prints one host with --host, and JSON with --json", async () =
     "--rate",
     "api.crossref.org:metadata=rates:1/s",
   ]);
-  const { settings, rows, breakers, groups } = JSON.parse(stdout);
+  const { settings, rows, breakers, services } = JSON.parse(stdout);
   assert.deepEqual(rows.map(({ role, rates }: { role: string; rates: string }) => [role, rates]).slice(0, 1), [
     ["metadata", "1/SECOND"],
   ]);
@@ -66,7 +66,7 @@ test("policy show prints one host with --host, and JSON with --json", async () =
     ["metadata", "landing", "artifact"],
   );
   assert.equal(settings.backend, "memory");
-  assert.deepEqual(groups, []);
+  assert.deepEqual(services, []);
 });
 
 test("policy explain prints every source of a value, and marks the effective one", async () => {
@@ -98,21 +98,24 @@ test("a port counts only where the policy names it", async () => {
   );
 });
 
-test("policy explain finds the group of a host, and of a path in a URL", async () => {
+test("policy explain finds the service of a host, and of a path in a URL", async () => {
   assert.match(
     (await run(["policy", "explain", "arxiv.org", "artifact"])).stdout,
-    /^arxiv\.org \(artifact\), member of group arxiv\n/,
+    /^arxiv\.org \(artifact\), member of service arxiv\n/,
   );
   const { stdout } = await run(["policy", "explain", "https://www.ebi.ac.uk/ols4/api", "--json"]);
   assert.equal(JSON.parse(stdout).host, "www.ebi.ac.uk");
-  assert.match(stdout, /groups\.ols4/);
+  assert.match(stdout, /services\.ols4/);
 });
 
-test("policy explain explains a group, the defaults and a resolver", async () => {
+test("policy explain explains a service, the defaults and a resolver", async () => {
   const explained = async (target: string) => JSON.parse((await run(["policy", "explain", target, "--json"])).stdout);
-  const group = await explained("arxiv");
-  assert.deepEqual([group.group, group.role, group.host], ["arxiv", "metadata", undefined]);
-  assert.equal(group.values.at(-1).sources.at(-1).path, "groups.arxiv.total.guard_ms");
+  for (const target of ["arxiv", "service:arxiv"]) {
+    const { service, role, host, values } = await explained(target);
+    assert.deepEqual([service, role, host], ["arxiv", "metadata", undefined]);
+    const total = values.find(({ field }: { field: string }) => field === "service arxiv total.guard_ms");
+    assert.equal(total.sources.at(-1).path, "services.arxiv.total.guard_ms");
+  }
   const { values } = await explained("defaults");
   const rates = values.find(({ field }: { field: string }) => field === "rates");
   assert.equal(rates.sources.at(-1).path, "defaults.metadata.rates");
@@ -146,7 +149,7 @@ test("policy show and policy explain fit 80 and 40 columns, and lose no value", 
   const { stdout: explained } = await run(["policy", "explain", "export.arxiv.org"], {}, 80);
   assert.match(
     explained,
-    /^= 1\/3SECOND \+ 1000\/DAY\n {4}ratelimits\.yaml \(shipped\):\d+ {2}groups\.arxiv\.metadata\.rates$/m,
+    /^= 1\/3SECOND \+ 1000\/DAY\n {4}ratelimits\.yaml \(shipped\):\d+ {2}services\.arxiv\.metadata\.rates$/m,
   );
 });
 

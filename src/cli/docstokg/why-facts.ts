@@ -17,7 +17,7 @@ import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 export interface PolicyFacts {
   readonly host: string;
   readonly route: Route;
-  /** The policy lists the host or a group that contains it. */
+  /** The policy lists the host or a service that contains it. */
   readonly isListed: boolean;
   readonly trialCalls: number;
   /** The breaker of the host has `mode: shadow`; that of the limits is in `route`. */

@@ -4,6 +4,7 @@ import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { ontologyLimits } from "../../ontology/ontology-hub.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
+import { serviceName } from "../../policy/service-name.ts";
 import { printDebugPolicy } from "../docstokg/debug-policy.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
@@ -25,7 +26,8 @@ export async function openOntofetch(
 
 function serviceTable({ ratelimits }: LoadedPolicy, columns: number | undefined): string {
   const rows = SERVICES.map(service => {
-    const route = ratelimits.resolved.routeByName(`group ${service}:default`, "metadata");
+    const entry = ratelimits.resolved.entries.find(({ name }) => name === serviceName(service));
+    const route = entry && ratelimits.resolved.routeOf(entry, "metadata");
     return [service, formatRates(route?.roleBudget.rates ?? []) || "unlimited"];
   });
   return formatTable(["service", "rates per host"], rows, { columns });

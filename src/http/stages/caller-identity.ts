@@ -1,5 +1,5 @@
 import { urlHost } from "../../core/text/host.ts";
-import type { Identities, IdentityField } from "../../policy/identity.ts";
+import { type Identities, type IdentityField, isBelowPath } from "../../policy/identity.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
@@ -94,7 +94,7 @@ export class CallerIdentity {
       }
       this.#byOrigin.set(origin, known);
     }
-    return known === this.#defaultIdentity || isBelow(path, known.path) ? known : this.#defaultIdentity;
+    return known === this.#defaultIdentity || isBelowPath(path, known.path) ? known : this.#defaultIdentity;
   }
 
   #createOriginIdentity(origin: string): OriginIdentity {
@@ -135,18 +135,6 @@ function hostOf(origin: string): { readonly host: string; readonly port: number;
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-/**
- * Whether a path is the prefix or below it. False for a path that is a complete URL: it goes to a proxy, which may pass it
- * to any host. A path with dots or escaped slashes is only below the root, because servers resolve it differently.
- */
-function isBelow(path: string, prefix: string): boolean {
-  if (!path.startsWith("/")) return false;
-  if (prefix === "/") return true;
-  const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
-  const [plain = ""] = path.split(/[?#]/, 1);
-  return (plain === base || plain.startsWith(`${base}/`)) && !/\/\.|%2e|%2f|\\/i.test(plain);
 }
 
 /** Returns the same array when nothing is missing, because this runs for every request. */
