@@ -72,7 +72,7 @@ export function breakerPoliciesFrom(
   where: string,
   routing: Routing = NO_SERVICES,
 ): BreakerPolicies {
-  const document = parseBreakers(options, where);
+  const document = parseBreakers(options, where, routing !== NO_SERVICES);
   const { defaults, advanced, hosts } = document;
   const { trial_calls, success_threshold, jitter_ms } = defaults.half_open;
   const { enabled, window_s, threshold_failures, cooldown_s } = advanced.rolling_window;

@@ -3,7 +3,14 @@ import { z } from "zod";
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import type { BreakersOptions } from "./breaker-options.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
-import { type Exact, extendsSchema, hostNameSchema, parseOptions, versionSchema } from "./parse-options.ts";
+import {
+  type Exact,
+  extendsSchema,
+  hostNameSchema,
+  parseMerged,
+  parseOptions,
+  versionSchema,
+} from "./parse-options.ts";
 
 export type { BreakersOptions } from "./breaker-options.ts";
 
@@ -183,7 +190,14 @@ export const breakersSchema = z.strictObject({
 
 true satisfies Exact<z.input<typeof breakersSchema>, BreakersOptions>;
 
-/** Parses the breakers. Throws a ConfigError that lists every problem. */
-export function parseBreakers(options: BreakersOptions, where: string): z.output<typeof breakersSchema> {
-  return parseOptions(breakersSchema, options, where);
+/**
+ * Parses the breakers. Throws a ConfigError that lists every problem.
+ * @param isMerged the options were assembled from layers that were checked
+ */
+export function parseBreakers(
+  options: BreakersOptions,
+  where: string,
+  isMerged = false,
+): z.output<typeof breakersSchema> {
+  return (isMerged ? parseMerged : parseOptions)(breakersSchema, options, where);
 }

@@ -27,7 +27,7 @@ export async function readUserLayer(
   given: string | object | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<PolicyLayer> {
-  const file = given ?? (env[variable] || undefined);
+  const file = given === undefined ? env[variable] || undefined : given;
   if (typeof file === "string") return readFileLayer(file, file, given === undefined ? variable : undefined);
   return objectLayer(file, `policy.${key}`);
 }

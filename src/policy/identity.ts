@@ -41,6 +41,8 @@ export interface HostIdentity {
   readonly query: readonly IdentityField[];
   /** With lower-case names. */
   readonly headers: readonly IdentityField[];
+  /** The names of all placeholders in its templates, also of those without a value. */
+  readonly placeholders: readonly string[];
 }
 
 /** The identification of requests, by host. */
@@ -79,6 +81,11 @@ export class Identities {
   sentTo(host: string): ReadonlySet<string> {
     const identity = this.#byHost.get(host);
     return new Set(identity === undefined ? [] : fieldsOf(identity).flatMap(field => field.placeholders));
+  }
+
+  /** The placeholders in the templates of a host, also those without a value. */
+  wantedBy(host: string): ReadonlySet<string> {
+    return new Set(this.#byHost.get(host)?.placeholders);
   }
 
   /** True when the identification of a host depends on the path. */

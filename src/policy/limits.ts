@@ -108,32 +108,32 @@ export function limitPoliciesFrom(
   where: string,
   identities?: Identities | undefined,
 ): ConfiguredLimits {
-  return new PolicyLimits(parseRatelimits(options, where), where, identities);
+  return new PolicyLimits(parseRatelimits(options, where, identities !== undefined), where, identities);
 }
 
 class PolicyLimits implements ConfiguredLimits {
   readonly aimd: AimdPolicy;
   readonly maxInFlight: number;
   readonly routing: Routing;
-  readonly entries: readonly ScopeEntry[];
   readonly #document: ParsedRatelimits;
   readonly #tiers: Tiers;
   readonly #budgets = new Map<string, ScopeBudgets>();
   /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
   readonly #combined = new WeakMap<RoleBudgetPolicy, WeakMap<RoleBudgetPolicy, RoleBudgetPolicy>>();
-  readonly #entriesByName: ReadonlyMap<string, ScopeEntry>;
+  readonly #members: ReadonlyMap<string, readonly Member[]>;
+  #entries: ReadonlyMap<string | undefined, ScopeEntry> | undefined;
 
   constructor(document: ParsedRatelimits, where: string, identities: Identities | undefined) {
     this.#document = document;
     this.aimd = aimdPolicy(document.aimd);
     this.maxInFlight = document.global.max_inflight ?? Number.POSITIVE_INFINITY;
-    const members = serviceMembers(document, where);
-    this.routing = new Routing(Object.keys(document.hosts), members);
+    this.#members = serviceMembers(document, where);
+    this.routing = new Routing(Object.keys(document.hosts), this.#members);
     this.#tiers = new Tiers(document, identities);
-    this.entries = this.#listEntries(members);
-    this.#entriesByName = new Map(
-      this.entries.flatMap(entry => (entry.name === undefined ? [] : [[entry.name, entry]])),
-    );
+  }
+
+  get entries(): readonly ScopeEntry[] {
+    return [...this.#entriesByName.values()];
   }
 
   scopeOf(host: string, path?: string): LimitScope {
@@ -194,6 +194,11 @@ class PolicyLimits implements ConfiguredLimits {
     return combined;
   }
 
+  get #entriesByName(): ReadonlyMap<string | undefined, ScopeEntry> {
+    this.#entries ??= new Map(this.#listEntries().map(entry => [entry.name, entry]));
+    return this.#entries;
+  }
+
   #isPerHost({ scope: { service = "" } }: ScopeEntry): boolean {
     return this.#document.services[service]?.per_host ?? false;
   }
@@ -249,14 +254,14 @@ class PolicyLimits implements ConfiguredLimits {
     return { name: entryName(scope), rolePolicies, above };
   }
 
-  #listEntries(members: ReadonlyMap<string, readonly Member[]>): readonly ScopeEntry[] {
+  #listEntries(): readonly ScopeEntry[] {
     const hosts = Object.keys(this.#document.hosts).flatMap(host => {
       const { service, listed } = this.routing.find(host);
       return this.#tiers
         .sets({ service, listed }, [host])
         .map(tiers => ({ scope: { service, listed, tiers }, members: [] }));
     });
-    const services = [...members].flatMap(([service, ofService]) => {
+    const services = [...this.#members].flatMap(([service, ofService]) => {
       const names = ofService.filter(({ isSuffix }) => !isSuffix).map(({ host }) => host);
       return this.#tiers.sets({ service }, names).map(tiers => ({ scope: { service, tiers }, members: ofService }));
     });

@@ -47,7 +47,7 @@ export interface PolicySources {
 export interface LoadedSection<Options, Resolved> {
   /** Every value of every layer with its source, weakest layer first. */
   readonly assignments: readonly Assignment[];
-  /** The same, by path. */
+  /** The same, by path. Made on first use. */
   readonly index: SourceIndex;
   /** The merged values, in the shape of the YAML file. */
   readonly options: Options;
@@ -60,6 +60,8 @@ export interface LoadedPolicy {
   readonly ratelimits: LoadedSection<RatelimitsOptions, ConfiguredLimits>;
   readonly breakers: LoadedSection<BreakersOptions, BreakerPolicies>;
   readonly identities: Identities;
+  /** The shipped limits alone, to compare with; undefined if the user's file stands alone. Made on first use. */
+  readonly shipped: ConfiguredLimits | undefined;
 }
 
 interface PolicySection {
@@ -77,6 +79,8 @@ const BREAKERS: PolicySection = { key: "breakers", schema: breakersSchema, varia
  */
 export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPolicy> {
   const problems: ConfigProblem[] = checkSources(sources);
+  // Values of the wrong type cannot be read any further.
+  if (problems.length > 0) throw new ConfigError(problems);
   const files = {
     ratelimits: await readFiles(RATELIMITS, sources),
     breakers: await readFiles(BREAKERS, sources),
@@ -88,10 +92,20 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   if (problems.length > 0 || identities === undefined) throw new ConfigError(problems);
   const ratelimits = resolve(limits, (options: RatelimitsOptions) => limitPoliciesFrom(options, "policy", identities));
   const { routing } = ratelimits.resolved;
+  let shipped: ConfiguredLimits | undefined;
   return {
     ratelimits,
     breakers: resolve(breakers, (options: BreakersOptions) => breakerPoliciesFrom(options, "policy", routing)),
     identities,
+    get shipped() {
+      if (standsAlone(files.ratelimits.user.assignments)) return undefined;
+      shipped ??= limitPoliciesFrom(
+        assemble(mergeLayers([files.ratelimits.shipped.assignments])),
+        "shipped",
+        identities,
+      );
+      return shipped;
+    },
   };
 }
 
@@ -116,9 +130,18 @@ function resolve<Options, Resolved>(
   make: (options: Options) => Resolved,
 ): LoadedSection<Options, Resolved> {
   const options = assemble(assignments) as Options;
-  const index = new SourceIndex(assignments);
+  let index: SourceIndex | undefined;
   try {
-    return { assignments, index, options, resolved: make(options) };
+    const resolved = make(options);
+    return {
+      assignments,
+      options,
+      resolved,
+      get index() {
+        index ??= new SourceIndex(assignments);
+        return index;
+      },
+    };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(

@@ -9,14 +9,15 @@ const REPLACE = "replace";
  * that the user lowers would have no effect for requests with a key.
  */
 export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
+  const tiered = new Set(layers.flat().flatMap(({ path }) => (isTier(path) ? [path[1] ?? ""] : [])));
   const lastLayerOf = new Map<string, number>();
   for (const [layer, assignments] of layers.entries())
-    for (const { path } of assignments) if (path.length === 4) lastLayerOf.set(path.join(" "), layer);
+    for (const { path } of assignments)
+      if (path.length === 4 && tiered.has(path[1] ?? "")) lastLayerOf.set(path.join(" "), layer);
   const kept = layers.flatMap((assignments, layer) =>
-    assignments.filter(({ path }) => {
-      const base = tierBase(path);
-      return !isMembers(path) && (base === undefined || (lastLayerOf.get(base) ?? 0) <= layer);
-    }),
+    assignments.filter(
+      ({ path }) => !isMembers(path) && !(isTier(path) && (lastLayerOf.get(tierBase(path)) ?? 0) > layer),
+    ),
   );
   return [...kept, ...mergedMembers(layers)];
 }
@@ -26,9 +27,14 @@ function isMembers([first, , key]: readonly string[]): boolean {
   return first === "services" && key === "members";
 }
 
-/** The path of the entry's own value that a tier's value stands for; undefined for other paths. */
-function tierBase([first, name, key, , ...rest]: readonly string[]): string | undefined {
-  return key === "with" && rest.length > 0 ? [first, name, ...rest].join(" ") : undefined;
+/** True for a value of a tier: `services.<name>.with.<key>.<role>.<field>`. */
+function isTier({ length, 2: key }: readonly string[]): boolean {
+  return length === 6 && key === "with";
+}
+
+/** The path of the entry's own value that a tier's value stands for. */
+function tierBase([first, name, , , role, field]: readonly string[]): string {
+  return [first, name, role, field].join(" ");
 }
 
 /** The members of each service: those of every layer, from the last one on that replaces the members before it. */

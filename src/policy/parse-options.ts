@@ -45,6 +45,16 @@ export function parseOptions<Schema extends z.ZodType>(
   return schema.parse(assemble(layer.assignments));
 }
 
+/** As `parseOptions`, for options that were assembled from layers that are valid by themselves. */
+export function parseMerged<Schema extends z.ZodType>(
+  schema: Schema,
+  options: unknown,
+  where: string,
+): z.output<Schema> {
+  const result = schema.safeParse(options);
+  return result.success ? result.data : parseOptions(schema, options, where);
+}
+
 /** A host in two spellings would lose one of its entries. */
 function duplicateHosts(options: unknown, where: string): readonly ConfigProblem[] {
   const { hosts } = (options ?? {}) as { readonly hosts?: unknown };

@@ -1,11 +1,11 @@
 import type { BreakersOptions } from "./breaker-options.ts";
 import { configHash } from "./config-hash.ts";
 import { type ExplainedValue, explainPolicy, explainSettings } from "./explanation.ts";
+import { lintPolicy } from "./lint.ts";
 import { loadPolicy as loadInternalPolicy, type PolicySources } from "./load.ts";
 import { type PolicyRow, policyRows } from "./policy-row.ts";
 import type { RatelimitsOptions } from "./ratelimit-options.ts";
 import type { Role } from "./roles.ts";
-import { warningsOf } from "./warnings.ts";
 
 /** A policy that was loaded and checked: files, environment and flags together. */
 export interface Policy {
@@ -41,6 +41,9 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<Policy> {
       ...explainPolicy(loaded, host, role, path),
       ...explainSettings(loaded),
     ],
-    warnings: () => warningsOf(loaded),
+    warnings: () =>
+      lintPolicy(loaded)
+        .filter(({ severity }) => severity === "warning")
+        .map(({ message }) => message),
   };
 }

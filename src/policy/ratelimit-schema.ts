@@ -3,7 +3,15 @@ import { z } from "zod";
 import { parseRates } from "../core/limits/rate.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
 import { parseMember } from "./member.ts";
-import { type Exact, extendsSchema, hostNameSchema, parsedBy, parseOptions, versionSchema } from "./parse-options.ts";
+import {
+  type Exact,
+  extendsSchema,
+  hostNameSchema,
+  parsedBy,
+  parseMerged,
+  parseOptions,
+  versionSchema,
+} from "./parse-options.ts";
 import type { RatelimitsOptions } from "./ratelimit-options.ts";
 
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "./ratelimit-options.ts";
@@ -230,7 +238,10 @@ export type ParsedAimd = ParsedRatelimits["aimd"];
 export type ParsedBudgetLimits = z.output<typeof budgetSchema>;
 export type ParsedRoleLimits = z.output<typeof roleSchema>;
 
-/** Parses the limits. Throws a ConfigError that lists every problem. */
-export function parseRatelimits(options: RatelimitsOptions, where: string): ParsedRatelimits {
-  return parseOptions(ratelimitsSchema, options, where);
+/**
+ * Parses the limits. Throws a ConfigError that lists every problem.
+ * @param isMerged the options were assembled from layers that were checked
+ */
+export function parseRatelimits(options: RatelimitsOptions, where: string, isMerged = false): ParsedRatelimits {
+  return (isMerged ? parseMerged : parseOptions)(ratelimitsSchema, options, where);
 }

@@ -1,20 +1,21 @@
-import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { ConfigError } from "../errors.ts";
 import { type Member, memberList, memberText } from "./member.ts";
+import { ProblemList } from "./problem-list.ts";
 import type { ParsedRatelimits } from "./ratelimit-schema.ts";
 
 /** The members of each service. Throws a ConfigError for a service without members, and for a member of two services. */
 export function serviceMembers({ services }: ParsedRatelimits, where: string): ReadonlyMap<string, readonly Member[]> {
-  const problems: ConfigProblem[] = [];
+  const list = new ProblemList(where);
   const serviceOf = new Map<string, string>();
   const all = new Map<string, readonly Member[]>();
   for (const [service, { members, per_host }] of Object.entries(services)) {
-    const fail = (message: string) => problems.push({ where, path: `services.${service}.members`, message });
-    const list = memberList(members);
-    if (per_host && list.length > 0)
+    const fail = (message: string) => list.add(() => ({ where, path: `services.${service}.members`, message }));
+    const listed = memberList(members);
+    if (per_host && listed.length > 0)
       fail("members is not allowed together with per_host: calls select this service with the option service");
-    if (!per_host && list.length === 0) fail("members is missing: list hosts, *.suffix, or host/path");
+    if (!per_host && listed.length === 0) fail("members is missing: list hosts, *.suffix, or host/path");
     const own = new Map<string, Member>();
-    for (const member of list) {
+    for (const member of listed) {
       const text = memberText(member);
       const other = serviceOf.get(text);
       if (other !== undefined && other !== service)
@@ -24,6 +25,6 @@ export function serviceMembers({ services }: ParsedRatelimits, where: string): R
     }
     all.set(service, [...own.values()]);
   }
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (list.problems.length > 0) throw new ConfigError(list.problems);
   return all;
 }

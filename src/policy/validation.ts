@@ -4,11 +4,9 @@ import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble } from "./layer.ts";
 import { valueAt } from "./precedence.ts";
+import { ProblemList } from "./problem-list.ts";
 import { withoutCredentials } from "./redact.ts";
 import { SourceIndex } from "./source-index.ts";
-
-/** A file with thousands of problems usually has one cause; the rest is only counted. */
-const SHOWN_PROBLEMS = 20;
 
 /** Layers without problems, by their schema: the shipped files are checked once, and not for each hub. */
 const validLayers = new WeakMap<readonly Assignment[], z.ZodType>();
@@ -42,13 +40,9 @@ function findProblems(
   if (result.success) return [];
   const known = keysOf(schema);
   const index = new SourceIndex(assignments);
-  const problems: ConfigProblem[] = [];
-  let count = 0;
-  const add = (path: readonly string[], message: () => string) => {
-    count += 1;
-    if (problems.length < SHOWN_PROBLEMS)
-      problems.push({ where: index.whereOf(path) ?? name, path: path.join("."), message: message() });
-  };
+  const list = new ProblemList(name);
+  const add = (path: readonly string[], message: () => string) =>
+    list.add(() => ({ where: index.whereOf(path) ?? name, path: path.join("."), message: message() }));
   for (const issue of result.error.issues) {
     const path = issue.path.map(String);
     if (issue.code === "unrecognized_keys") {
@@ -63,9 +57,7 @@ function findProblems(
       });
     }
   }
-  if (count > problems.length)
-    problems.push({ where: name, path: "", message: `and ${count - problems.length} more problems (${count} in all)` });
-  return problems;
+  return list.problems;
 }
 
 function unknownKeyMessage(key: string, known: ReadonlySet<string>): string {

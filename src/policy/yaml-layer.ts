@@ -1,6 +1,7 @@
 import { type CollectionTag, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLMap } from "yaml";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, canonicalKey, MAX_DEPTH, type PolicyLayer } from "./layer.ts";
+import { ProblemList } from "./problem-list.ts";
 
 const MAX_CHARACTERS = 1_000_000;
 /** An alias counts each time it is used, so that a few lines cannot expand to millions of values. */
@@ -25,7 +26,7 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
     merge: false,
     customTags: [REPLACE_TAG],
   });
-  const reader = new YamlReader(offset => `${file}:${lines.linePos(offset).line}`);
+  const reader = new YamlReader(file, offset => `${file}:${lines.linePos(offset).line}`);
   const syntaxProblems = [...document.errors, ...document.warnings];
   for (const { pos, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS)) reader.addProblem(pos[0], [], message);
   const [next] = syntaxProblems.slice(MAX_SYNTAX_PROBLEMS);
@@ -41,18 +42,23 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
 
 class YamlReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
-  readonly problems: ConfigProblem[] = [];
+  readonly #problems: ProblemList;
   readonly #sourceAt: (offset: number) => string;
   readonly #anchors = new Map<string, unknown>();
   #nodes = 0;
   #isOverLimit = false;
 
-  constructor(sourceAt: (offset: number) => string) {
+  constructor(file: string, sourceAt: (offset: number) => string) {
+    this.#problems = new ProblemList(file);
     this.#sourceAt = sourceAt;
   }
 
+  get problems(): readonly ConfigProblem[] {
+    return this.#problems.problems;
+  }
+
   addProblem(offset: number, path: readonly string[], message: string): void {
-    this.problems.push({ where: this.#sourceAt(offset), path: path.join("."), message });
+    this.#problems.add(() => ({ where: this.#sourceAt(offset), path: path.join("."), message }));
   }
 
   read(node: unknown, path: readonly string[], offset = 0, outerNote?: string): void {

@@ -1,5 +1,5 @@
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { checkFile, checkPolicy } from "../../policy/check-file.ts";
+import { checkFile, checkPolicy, type PolicyCheck } from "../../policy/check-file.ts";
 import {
   type ExplainedValue,
   explainCircuit,
@@ -8,6 +8,7 @@ import {
   explainResolver,
   explainSettings,
 } from "../../policy/explanation.ts";
+import type { PolicyFinding } from "../../policy/finding.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { memberList } from "../../policy/member.ts";
@@ -15,6 +16,7 @@ import { unknownServiceMessage } from "../../policy/overrides.ts";
 import { breakerRows, hostBreakerRows, hostPolicyRows, policyRows, serviceRows } from "../../policy/policy-row.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../../policy/roles.ts";
 import { type PolicyTarget, policyTarget } from "../../policy/target.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
@@ -92,37 +94,50 @@ const explain: Subcommand = {
 
 const check: Subcommand = {
   name: "check",
-  summary: "validate the effective policy, or the policy with these files in it",
+  summary: "validate the effective policy, or the policy with these files in it, and point out doubtful settings",
   configure: command => {
-    command.argument("[file...]").option("--json", "print JSON");
+    command
+      .argument("[file...]")
+      .option("--strict", "fail on warnings too (exit code 2)")
+      .option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (files, options, io) => {
     const sources = policySources(options, io);
+    const nowMs = (io.time ?? systemTime).wallMs();
     const problems = new Map<string, ConfigProblem>();
-    const warnings = new Set<string>();
+    const findings = new Map<string, PolicyFinding>();
     const lines: string[] = [];
-    const add = (found: Awaited<ReturnType<typeof checkPolicy>>) => {
+    const add = (found: PolicyCheck) => {
       for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
-      for (const warning of found.warnings) warnings.add(warning);
+      for (const finding of found.findings) findings.set(finding.message, finding);
     };
-    if (files.length === 0) add(await checkPolicy(sources));
+    if (files.length === 0) add(await checkPolicy(sources, nowMs));
     for (const file of files) {
-      const found = await checkFile(file, sources);
+      const found = await checkFile(file, sources, nowMs);
       const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
       lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
       add(found);
     }
     const all = [...problems.values()];
+    const warnings = [...findings.values()].filter(({ severity }) => severity === "warning");
+    const notices = [...findings.values()].filter(({ severity }) => severity === "notice");
     if (options["json"]) {
-      printJson(io, { problems: all, warnings: [...warnings] });
+      printJson(io, { problems: all, warnings, notices });
     } else {
       if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
-      for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`);
-      lines.push(`${formatCount(all.length, "problem")}, ${formatCount(warnings.size, "warning")}`);
+      for (const { message, rule } of warnings) io.stderr.write(`warning: ${message} [${rule}]\n`);
+      for (const { message, rule } of notices) io.stderr.write(`notice: ${message} [${rule}]\n`);
+      const counts = [
+        formatCount(all.length, "problem"),
+        formatCount(warnings.length, "warning"),
+        formatCount(notices.length, "notice"),
+      ];
+      lines.push(counts.join(", "));
       io.stdout.write(lines.map(line => `${line}\n`).join(""));
     }
-    return all.length > 0 ? ExitCode.usage : ExitCode.ok;
+    const isFailed = all.length > 0 || (options["strict"] === true && warnings.length > 0);
+    return isFailed ? ExitCode.usage : ExitCode.ok;
   },
 };
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadPolicy, type PolicySources } from "./load.ts";
+import { limitFindings } from "./limit-findings.ts";
+import { type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
 import type { RoleLimits } from "./ratelimit-options.ts";
-import { warningsOf } from "./warnings.ts";
+
+const warningsOf = (policy: LoadedPolicy) => limitFindings(policy).map(({ message }) => message);
 
 test("limits that probably do not do what their author wants give warnings", async () => {
   const warned = async (metadata: RoleLimits) => {
