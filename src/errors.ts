@@ -207,7 +207,7 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
   if (reason === "rolling-window")
     return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
   const operatorReason = reason.slice(reason.indexOf(":") + 1);
-  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host}"`;
+  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host.replace(/^service /, "service:")}"`;
 }
 
 /** One invalid value in a configuration. */

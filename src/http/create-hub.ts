@@ -1,9 +1,10 @@
 import type { Dispatcher } from "undici";
 import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
-import { breakerStoreFor, storeFor, withoutStore } from "../stores/open-store.ts";
+import { breakerStoreFor, storeFor } from "../stores/open-store.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
@@ -40,7 +41,8 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
   const { time = systemTime, random = Math.random } = options;
   const policy = await HubPolicy.load(options);
-  const breakers = new BreakerRegistry(withoutStore(policy.loaded.breakers.options), { time, random });
+  const breakers = new BreakerRegistry({}, { time, random });
+  breakersOf(breakers).reload(policy.loaded.breakers.resolved);
   const env = options.env ?? process.env;
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
   const storeDeps = { policy: policy.loaded, env, time, random };

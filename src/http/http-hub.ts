@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 import { HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Listener, Listeners } from "../listeners.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { policyTarget } from "../policy/target.ts";
-import { withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
@@ -133,7 +133,7 @@ export class HttpHub implements Hub {
     if (options !== undefined) checkPolicyOptions(options);
     const { policy, gate, breakers, listeners } = this.#parts;
     await policy.reload(options);
-    breakers.reload(withoutStore(policy.loaded.breakers.options));
+    breakersOf(breakers).reload(policy.loaded.breakers.resolved);
     gate.reload(policy.loaded.ratelimits.resolved);
     listeners.emit({ event_type: "policy_loaded", config_hash: policy.configHash });
   }

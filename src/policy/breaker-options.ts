@@ -27,8 +27,8 @@ export interface CircuitsByRole {
 /** The circuits of one host or service. */
 export interface HostBreakerOptions extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days.
-   * @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most
+   * this long, and at most as long as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
@@ -75,8 +75,8 @@ export interface HalfOpenOptions {
 /** The defaults of all circuits. */
 export interface BreakerDefaults extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days.
-   * @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most
+   * this long, and at most as long as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /** Which HTTP statuses are failures. @default built-in lists */

@@ -13,7 +13,7 @@ import {
   retryAfterCapPaths,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
-import { Routing, withoutPort } from "./routing.ts";
+import { type RoutedRequest, Routing, withoutPort } from "./routing.ts";
 import { serviceName, serviceOfName } from "./service-name.ts";
 
 export interface RollingWindowPolicy {
@@ -25,6 +25,8 @@ export interface RollingWindowPolicy {
 
 /** The circuits and cooldowns of a request, by name: a host, or `service <name>`. */
 export interface BreakerRoute {
+  /** The canonical host of the request. */
+  readonly host: string;
   /** The owner of its circuits: the host if `breakers.yaml` lists it, otherwise its service, otherwise the host. */
   readonly circuit: string;
   /** What a cooldown that its answer causes blocks: the service, or the host without a port that only breakers name. */
@@ -99,6 +101,7 @@ export function breakerPoliciesFrom(
     return { service: routed.service, listed: listedHosts(unit) };
   };
   const known = new Map<string, ScopeSettings>();
+  const routes = new WeakMap<RoutedRequest, BreakerRoute>();
   // Every call reads these, so they are resolved once for each entry. Units without an entry share the defaults.
   const settingsOf = (unit: string): ScopeSettings => {
     const found = known.get(unit);
@@ -121,11 +124,19 @@ export function breakerPoliciesFrom(
     jitterMs: jitter_ms,
     isAdaptive,
     route(text, path) {
-      const { host, listed, service, memberPath } = routing.find(text, path);
-      const ofBreakers = memberPath === "" ? listedHosts(text === host ? host : canonicalHost(text)) : [];
+      const routed = routing.find(text, path);
+      const found = routes.get(routed);
+      if (found !== undefined) return found;
+      const { listed, service, memberPath } = routed;
+      const name = text === routed.host ? text : canonicalHost(text);
+      // A port that only breakers.yaml names belongs to the name too.
+      const host = Object.hasOwn(hosts, name) ? name : routed.host;
+      const ofBreakers = memberPath === "" ? listedHosts(name) : [];
       const shared = service === undefined ? undefined : serviceName(service);
       const circuit = ofBreakers.at(-1) ?? shared ?? host;
-      return { circuit, cooldown: shared ?? listed[0] ?? ofBreakers[0] ?? host };
+      const route = Object.freeze({ host, circuit, cooldown: shared ?? listed[0] ?? ofBreakers[0] ?? host });
+      routes.set(routed, route);
+      return route;
     },
     scopeOf,
     isShadow: unit => settingsOf(unit).isShadow,
@@ -140,7 +151,8 @@ export function breakerPoliciesFrom(
         numberAt(circuitPaths("fail_max", role, scope), builtIn.fail_max),
         numberAt(circuitPaths("reset_timeout_s", role, scope), builtIn.reset_timeout_s),
         trial_calls[role],
-        capMs,
+        // A provider may ask for a wait of an hour or a day; an outage must not cause such a reset.
+        Math.min(capMs, settingsOf(NO_UNIT).capMs),
       );
       circuits.set(role, policy);
       return policy;

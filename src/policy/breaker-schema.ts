@@ -52,7 +52,7 @@ const ROLES_TEXT = "Numbers by role; a role wins over the numbers of its host. D
 const retryAfterCapSchema = seconds
   .optional()
   .describe(
-    "Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days. Default: inherited; otherwise 900",
+    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most this long, and at most as long as that of defaults. Default: inherited; otherwise 900",
   );
 
 const classifySchema = z.strictObject({

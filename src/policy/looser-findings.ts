@@ -91,6 +91,11 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   const shown = `${budget.name} ${budget.role ?? "total"}`;
   const note = noteOf(policy, budget);
   const documented = `${limit}${note === undefined ? "" : ` (${note})`}`;
+  if (at === undefined && budget.role === undefined)
+    return warning(
+      "looser-than-shipped",
+      `${shown}: the shipped limit ${documented} does not hold for all its requests together`,
+    );
   if (at === undefined) {
     const names = [
       ...new Set(budget.charged.map(({ probe, role }) => routeAt(policy.ratelimits.resolved, probe, role).name)),

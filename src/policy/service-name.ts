@@ -1,3 +1,5 @@
+import { canonicalHost } from "../core/text/host.ts";
+
 /** Names of budgets and circuits that belong to a service. A host contains no space, so no host has such a name. */
 const PREFIX = "service ";
 const TIER = " with ";
@@ -13,6 +15,11 @@ export function isServiceName(name: string): boolean {
 /** The service of such a name; undefined when it is the name of a host. */
 export function serviceOfName(name: string): string | undefined {
   return isServiceName(name) ? name.slice(PREFIX.length) : undefined;
+}
+
+/** The name of a circuit's owner, a host in any spelling or `service <name>`. Throws a RangeError for any other text. */
+export function canonicalUnit(text: string): string {
+  return isServiceName(text) ? text : canonicalHost(text);
 }
 
 /** The name of the budgets for requests that carry a key: providers count them apart from requests without it. */

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError, type ConfigProblem, messageOf, StoreError } from "../errors.ts";
-import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
@@ -76,12 +75,6 @@ export function sharedStoreName(
 ): Exclude<StoreName, "multiprocess"> {
   const storeName = name ?? breakerStoreName(policy) ?? backendName(policy);
   return storeName === "multiprocess" ? `sqlite:${userStoreFile(env)}` : storeName;
-}
-
-/** The options without their store: the hub opens it, and `BreakerRegistry` refuses it. */
-export function withoutStore({ advanced, ...options }: BreakersOptions): BreakersOptions {
-  const { cooldown_store: _, ...rest } = advanced ?? {};
-  return { ...options, advanced: rest };
 }
 
 /** Splits an address into the server and our own parameters: `?cluster=true&prefix=mine`. */

@@ -43,7 +43,8 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.match(stdout, /^api\.crossref\.org +metadata +5 \/ 60 s +900 s +1 +enforce$/m);
   assert.match(stdout, /^resolver landing_page +4 \/ 45 s +1$/m);
   assert.match(stdout, /^arxiv +export\.arxiv\.org, /m);
-  assert.equal(stdout.match(/^service arxiv /gm)?.length, 1);
+  assert.equal(stdout.match(/^service arxiv +metadata +1\/3SECOND /gm)?.length, 1);
+  assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
 });
 
 test("policy show prints one host with --host, and JSON with --json", async () => {
@@ -154,7 +155,13 @@ test("policy show and policy explain fit 80 and 40 columns, and lose no value", 
 });
 
 test("policy check has no problems and no warnings for the shipped policy", async () => {
-  assert.deepEqual(await run(["policy", "check"]), { exitCode: 0, stdout: "0 problems, 0 warnings\n", stderr: "" });
+  const { exitCode, stdout, stderr } = await run(["policy", "check", "--strict"]);
+  assert.deepEqual([exitCode, stderr], [0, ""]);
+  assert.match(stdout, /^0 problems, 0 warnings, \d+ notices\n$/m);
+  assert.match(
+    stdout,
+    /^notice: service ncbi: NCBI_API_KEY is not set; with it total 10\/SECOND instead of 3\/SECOND, .* \[key-gain\]$/m,
+  );
 });
 
 test("policy check lists every problem of a file and exits with 2", async () => {
@@ -164,7 +171,10 @@ test("policy check lists every problem of a file and exits with 2", async () => 
   );
   const { exitCode, stdout, stderr } = await run(["policy", "check", bad]);
   assert.equal(exitCode, 2);
-  assert.equal(stdout.replace(folder, ""), "/bad-ratelimits.yaml: ratelimits, 2 problems\n2 problems, 0 warnings\n");
+  assert.equal(
+    stdout.replace(folder, ""),
+    "/bad-ratelimits.yaml: ratelimits, 2 problems\n2 problems, 0 warnings, 0 notices\n",
+  );
   assert.match(
     stderr,
     /bad-ratelimits\.yaml:3: hosts\.b\.example\.artifact\.rates: expected a rate such as 10\/SECOND, or a list of rates, found 5/,
@@ -182,7 +192,7 @@ test("policy check warns of settings that probably do not do what their author w
     },
   );
   assert.equal(exitCode, 0);
-  assert.equal(stdout, "0 problems, 2 warnings\n");
+  assert.match(stdout, /^0 problems, 2 warnings, \d+ notices\n$/m);
   assert.match(stderr, /warning: a\.example metadata: max_delay_ms 150 is less than the 3000 ms between calls/);
   assert.match(stderr, /warning: unknown environment variable DOCSTOKG_RLIMTS; did you mean DOCSTOKG_RLIMITS\?/);
 });
@@ -197,8 +207,21 @@ test("policy check gives a file the same warnings as without a file, and checks 
   assert.equal(named.stdout, `${path}: ratelimits, ok\n${effective.stdout}`);
   const { exitCode, stdout, stderr } = await run(["policy", "check", path, "--rate", "nonsense"]);
   assert.equal(exitCode, 2);
-  assert.equal(stdout, `${path}: ratelimits, ok\n1 problem, 0 warnings\n`);
+  assert.equal(stdout, `${path}: ratelimits, ok\n1 problem, 0 warnings, 0 notices\n`);
   assert.match(stderr, /^--rate: "nonsense" has no "="/);
+});
+
+test("policy check --strict fails on warnings, and --json names the rule of each", async () => {
+  const shadow = ["--rate", "a.example:metadata=mode:shadow"];
+  assert.equal((await run(["policy", "check", ...shadow])).exitCode, 0);
+  const { exitCode, stdout } = await run(["policy", "check", "--strict", "--json", ...shadow]);
+  assert.equal(exitCode, 2);
+  const { problems, warnings } = JSON.parse(stdout);
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    warnings.map(({ rule, severity }: { rule: string; severity: string }) => [rule, severity]),
+    [["shadow-mode", "warning"]],
+  );
 });
 
 test("policy check warns of a raised rate that a lower total makes ineffective", async () => {

@@ -127,7 +127,7 @@ const check: Subcommand = {
     } else {
       if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
       for (const { message, rule } of warnings) io.stderr.write(`warning: ${message} [${rule}]\n`);
-      for (const { message, rule } of notices) io.stderr.write(`notice: ${message} [${rule}]\n`);
+      for (const { message, rule } of notices) lines.push(`notice: ${message} [${rule}]`);
       const counts = [
         formatCount(all.length, "problem"),
         formatCount(warnings.length, "warning"),

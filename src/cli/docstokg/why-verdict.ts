@@ -67,8 +67,9 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
   return { ...verdict, text: `${verdict.text} Shadow mode only reports: ${enforced.text}` };
 }
 
-function enforcedVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
+function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
   if (shared.kind === "unknown") return newProcessVerdict(route);
+  const { name: host } = shared.report;
   const { maxDelayMs } = route.roleBudget;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
   const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);
