@@ -13,7 +13,7 @@ import {
   retryAfterCapPaths,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
-import { type RoutedRequest, Routing, withoutPort } from "./routing.ts";
+import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceName, serviceOfName } from "./service-name.ts";
 
 export interface RollingWindowPolicy {
@@ -89,16 +89,13 @@ export function breakerPoliciesFrom(
       successThreshold: success_threshold,
       isAdaptive,
     });
-  const listedHosts = (host: string) => {
-    const bare = withoutPort(host);
-    return (bare === host ? [host] : [bare, host]).filter(name => Object.hasOwn(hosts, name));
-  };
+  const listedHosts = (names: readonly string[]) => names.filter(name => Object.hasOwn(hosts, name));
   const scopeOf = (unit: string): LimitScope => {
     if (unit === NO_UNIT) return {};
     const service = serviceOfName(unit);
     if (service !== undefined) return { service };
-    const routed = routing.find(unit);
-    return { service: routed.service, listed: listedHosts(unit) };
+    const { service: ofHost, names } = routing.find(unit);
+    return { service: ofHost, listed: listedHosts(names) };
   };
   const known = new Map<string, ScopeSettings>();
   const routes = new WeakMap<RoutedRequest, BreakerRoute>();
@@ -127,11 +124,11 @@ export function breakerPoliciesFrom(
       const routed = routing.find(text, path);
       const found = routes.get(routed);
       if (found !== undefined) return found;
-      const { listed, service, memberPath } = routed;
+      const { listed, names, service } = routed;
       const name = text === routed.host ? text : canonicalHost(text);
       // A port that only breakers.yaml names belongs to the name too.
       const host = Object.hasOwn(hosts, name) ? name : routed.host;
-      const ofBreakers = memberPath === "" ? listedHosts(name) : [];
+      const ofBreakers = listedHosts(names);
       const shared = service === undefined ? undefined : serviceName(service);
       const circuit = ofBreakers.at(-1) ?? shared ?? host;
       const route = Object.freeze({ host, circuit, cooldown: shared ?? listed[0] ?? ofBreakers[0] ?? host });

@@ -47,6 +47,7 @@ test("a host with a port belongs to the entries of the host, and is named with i
   const table = routing(["zenodo.org", "zenodo.org:80", "[::1]"]);
   assert.deepEqual(table.find("zenodo.org:80"), {
     host: "zenodo.org:80",
+    names: ["zenodo.org", "zenodo.org:80"],
     listed: ["zenodo.org", "zenodo.org:80"],
     service: undefined,
     memberPath: "",

@@ -15,9 +15,11 @@ export interface RoutedRequest {
   /** The canonical host; with its port only if the policy names the host with that port. */
   readonly host: string;
   /**
-   * The entries under `hosts` that apply, weakest first: the host, then the host with its port. Empty for a path that
-   * belongs to a service of its own: the host's entry does not count it.
+   * The hosts whose entries may apply, weakest first: the host, then the host with its port. The entry of a host does
+   * not count a path or a port that belongs to a service by itself.
    */
+  readonly names: readonly string[];
+  /** Those of them that are under `hosts`. */
   readonly listed: readonly string[];
   readonly service: string | undefined;
   /** The path of the member that contains the request; empty for the whole host. */
@@ -91,12 +93,14 @@ export class Routing {
   }
 
   #route(name: string, bare: string, tables: readonly ServicesByPath[], path: string): RoutedRequest {
-    const listed = name === bare ? [bare] : [bare, name];
     const isNamed = name === bare || this.names(name);
-    const { service, path: memberPath = "" } = firstMatch(tables, path) ?? {};
+    const { service, path: memberPath = "", table } = firstMatch(tables, path) ?? {};
+    const isPort = name !== bare && table !== undefined && table === this.#hosts.get(name);
+    const names = memberPath !== "" ? [] : name === bare || isPort ? [name] : [bare, name];
     return {
       host: isNamed ? name : bare,
-      listed: memberPath === "" ? listed.filter(host => this.#listed.has(host)) : [],
+      names,
+      listed: names.filter(host => this.#listed.has(host)),
       service,
       memberPath,
     };
@@ -106,14 +110,14 @@ export class Routing {
 function firstMatch(
   tables: readonly ServicesByPath[],
   path: string,
-): { readonly service: string; readonly path: string } | undefined {
+): { readonly service: string; readonly path: string; readonly table: ServicesByPath } | undefined {
   for (const table of tables) {
     for (const at of pathsAbove(path)) {
       const service = table.get(at);
-      if (service !== undefined) return { service, path: at };
+      if (service !== undefined) return { service, path: at, table };
     }
     const service = table.get("");
-    if (service !== undefined) return { service, path: "" };
+    if (service !== undefined) return { service, path: "", table };
   }
   return undefined;
 }
