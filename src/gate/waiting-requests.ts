@@ -206,7 +206,7 @@ export class WaitingRequests {
     this.#rejoin(waiter);
   }
 
-  /** Queues every request again, in order of arrival, because `change` may put several hosts into one group. */
+  /** Queues every request again, in order of arrival, because `change` may put several hosts into one service. */
   #requeue(change: () => void): void {
     const waiters = this.#deps.queues.removeAll();
     change();

@@ -25,6 +25,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
   /** Shared budgets by name. Bounded by the names that the policies of this run have used, so nothing is evicted. */
   readonly #parents = new Map<string, Budget>();
+  /** Hosts and roles whose budgets are never forgotten, and these budgets. */
+  readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
 
@@ -43,7 +45,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 
-  /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown group. */
+  /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown service. */
   of({ service, host, role, path }: EntryRequest): RoleBudget {
     return service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host, path);
   }
@@ -137,10 +139,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       roleBudget.above = this.#chain(route);
       transfer(roleBudget, old, chainOf(roleBudget));
     }
+    // The new limits may route a pinned host to another budget.
+    this.#pinned.clear();
+    for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
   }
 
   /** Creates the budget before its first request. It is never forgotten. */
   pin(host: string, role: Role): void {
+    this.#pins.push({ host, role });
     this.#pinned.add(this.forHost(host, role));
   }
 

@@ -118,6 +118,8 @@ class PolicyLimits implements ConfiguredLimits {
   readonly #document: ParsedRatelimits;
   readonly #tiers: Tiers;
   readonly #budgets = new Map<string, ScopeBudgets>();
+  /** One policy for each total, so that all scopes below it share the same object. */
+  readonly #totals = new Map<string, BudgetPolicy>();
   /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
   readonly #combined = new WeakMap<RoleBudgetPolicy, WeakMap<RoleBudgetPolicy, RoleBudgetPolicy>>();
   readonly #members: ReadonlyMap<string, readonly Member[]>;
@@ -249,7 +251,9 @@ class PolicyLimits implements ConfiguredLimits {
       ]);
       if (values.every(([, value]) => value === undefined)) return [];
       const name = tierName(place.name, this.#tiers.under(place, scope));
-      return [{ name, policy: budgetPolicy(Object.fromEntries(values)) }];
+      const policy = this.#totals.get(name) ?? budgetPolicy(Object.fromEntries(values));
+      this.#totals.set(name, policy);
+      return [{ name, policy }];
     });
     return { name: entryName(scope), rolePolicies, above };
   }
