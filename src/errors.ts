@@ -50,7 +50,7 @@ export function isDocstokgError(value: unknown): value is DocstokgError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
-/** The limit that decided: the one that ends last of all that held the request back. */
+/** The limit that decided: of all limits that delay the request, the one that ends last. */
 export interface Constraint {
   /**
    * The kind of limit: a rate limit (`window`), even spacing of sends (`spacing`), a cooldown that the server requested
@@ -153,7 +153,7 @@ export class BreakerOpenError extends RejectedError {
 export class BusyError extends RejectedError {
   override readonly name = "BusyError";
   readonly code = "DOCSTOKG_BUSY";
-  /** Undefined: when a slot becomes free cannot be known. */
+  /** Undefined: the time at which a slot becomes free is unknown. */
   readonly retryAfterMs = undefined;
 
   constructor(details: RejectionDetails & WaitBound) {
@@ -170,7 +170,7 @@ export function describeConstraint({ limit, owner }: Constraint): string {
   return owner === "global" ? `${limit} of the process` : `${limit} of ${owner}`;
 }
 
-/** The owner of the limit that decided, and the call that met it. */
+/** The owner of the limit that decided, and the refused call. */
 function subjectOf({ host, role, constraint: { owner } }: RejectionDetails): string {
   return owner === host ? `${host} (${role})` : `${owner} (call to ${host}, ${role})`;
 }

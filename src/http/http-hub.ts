@@ -33,7 +33,10 @@ export interface HubParts {
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
-  /** Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while requests end. */
+  /**
+   * Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while
+   * requests end.
+   */
   readonly shutDown: (isForced: boolean) => Promise<void>;
 }
 

@@ -8,8 +8,9 @@ import type { Time } from "../time/time.ts";
 import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
 
 /**
- * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes of this user on
- * this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use the server.
+ * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes
+ * of this user on this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use
+ * the server.
  */
 export type StoreName = "memory" | "multiprocess" | `sqlite:${string}` | `redis://${string}` | `rediss://${string}`;
 

@@ -6,7 +6,7 @@ import { formatWait } from "../output/duration.ts";
 import { breakerReasonText } from "./breaker-reason.ts";
 import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
 
-/** What would happen to a request now, and which limit decides. */
+/** The result that a request would have now, and the limit that decides. */
 export interface WhyVerdict {
   readonly kind: "cached" | "send" | "probe" | "wait" | "refuse";
   /** From now; null if the request is not sent, or if the wait cannot be estimated. */
@@ -52,7 +52,7 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
   } as const;
 }
 
-/** Without what shadow mode only reports; the text names what it would have done. */
+/** The verdict without the limits that are in shadow mode; the text names what they would have done. */
 function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyVerdict {
   const enforced = enforcedVerdict(role, policy, shared);
   const { constraint, kind } = enforced;

@@ -39,7 +39,10 @@ export function ontofetchSettingsOf(flags: Flags, { env }: Io): Promise<Ontofetc
   return loadOntofetchSettings(flags as OntofetchFlags, env, process.cwd());
 }
 
-/** The sources with these ids, in the order of sources.yaml; all if `ids` is empty. Throws a ConfigError for an unknown id. */
+/**
+ * The sources with these ids, in the order of sources.yaml; all if `ids` is empty. Throws a ConfigError for an unknown
+ * id.
+ */
 export function chosenSources({ sources, file }: OntofetchSettings, ids: readonly string[]): readonly Source[] {
   if (sources.length === 0) throw new ConfigError([{ where: file, path: "sources", message: "no sources defined" }]);
   const known = sources.map(({ id }) => id);

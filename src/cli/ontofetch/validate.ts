@@ -14,7 +14,10 @@ interface VersionCheck {
   readonly problems: readonly string[];
 }
 
-/** `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them as far as --check says. */
+/**
+ * `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them as far as --check
+ * says.
+ */
 export const validate = {
   configure: command => {
     command.argument("[id...]").option("--json", "print JSON");

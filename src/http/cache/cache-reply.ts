@@ -56,7 +56,7 @@ export function deliverCacheReply(
     if (!isAborted) sink.ended({}, []);
   });
   return {
-    // The whole body is in memory: pausing would save nothing.
+    // The complete body is in memory: pausing would save nothing.
     pause: () => undefined,
     resume: () => undefined,
     abort: () => {
