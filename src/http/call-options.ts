@@ -32,8 +32,8 @@ export interface CallOptions {
    */
   readonly staleOnDisconnect?: boolean | undefined;
   /**
-   * What a refused call gets (RateLimitExceeded, BreakerOpenError, BusyError): `throw` rejects with the error, `respond`
-   * gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
+   * The result of a refused call (RateLimitExceeded, BreakerOpenError, BusyError): `throw` rejects with the error,
+   * `respond` gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
    */
   readonly refusals?: "throw" | "respond" | undefined;
   /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */

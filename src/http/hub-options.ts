@@ -83,7 +83,7 @@ export interface HubOptions {
    * Infinity for never. @default 60_000
    */
   readonly unreadBodyMs?: number | undefined;
-  /** What refused calls get, unless they say otherwise themselves. @default "throw" */
+  /** `refusals` of the calls that do not set it: `throw` or `respond`. @default "throw" */
   readonly refusals?: CallOptions["refusals"];
   /** Call options for every call that does not give them. @default none */
   readonly defaults?: CallOptions | undefined;
