@@ -30,8 +30,10 @@ export const prune: CommandModule = {
     const removedVersions: StoredVersion[] = [];
     const stored = await store.ids();
     const unknown = ids.find(id => !stored.includes(id));
-    if (unknown !== undefined)
-      throw usageError("<id>", `no version of ${JSON.stringify(unknown)} in the store; ${nameHint(unknown, stored)}`);
+    if (unknown !== undefined) {
+      const hint = stored.length === 0 ? "the store is empty" : nameHint(unknown, stored);
+      throw usageError("<id>", `no version of ${JSON.stringify(unknown)} in the store; ${hint}`);
+    }
     for (const id of stored) {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // A pull that runs now must not report a version as current while it is removed.
