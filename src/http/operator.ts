@@ -50,8 +50,13 @@ export class Operator {
   /** Forces the circuit of the host or service open in all processes, until `seconds` have passed or an operator closes it. */
   async open(host: string, seconds: number, reason: string): Promise<SharedBreakerStatus> {
     if (!(seconds > 0)) throw new RangeError(`seconds must be above 0, not ${seconds}`);
-    return this.#change(host, (known, nowUs) =>
-      setCooldown(known, "operatorCooldown", { untilUs: nowUs + seconds * 1e6, reason: operatorReason(reason) }, nowUs),
+    return this.#change(host, (current, nowUs) =>
+      setCooldown(
+        current,
+        "operatorCooldown",
+        { untilUs: nowUs + seconds * 1e6, reason: operatorReason(reason) },
+        nowUs,
+      ),
     );
   }
 
@@ -60,7 +65,7 @@ export class Operator {
     return this.#change(host, clearBreakerRecord);
   }
 
-  #change(host: string, step: (known: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
+  #change(host: string, step: (current: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
     const name = hostRecordName(canonicalUnit(host));
     return this.#store.change<BreakerRecord, SharedBreakerStatus>(name, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
       const next = step(record, nowUs);

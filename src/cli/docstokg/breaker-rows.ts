@@ -29,9 +29,9 @@ export function breakerRows(
   { wallMs, windowUs }: { readonly wallMs: number; readonly windowUs: number },
 ): readonly CircuitRow[] {
   const failures = windowFailures(processes.filter(({ writtenMs }) => wallMs - writtenMs < windowUs / 1000));
-  const known = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
+  const listedHosts = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
   // Failures that have not opened a circuit yet are in the status of a process, but not in a shared record.
-  const failingHosts = [...failures.keys()].filter(name => !known.has(name)).map(closedStatus);
+  const failingHosts = [...failures.keys()].filter(name => !listedHosts.has(name)).map(closedStatus);
   return [...statuses, ...failingHosts]
     .map(status => rowOf(status, status.kind === "host" ? (failures.get(status.name) ?? 0) : 0, wallMs))
     .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || (a.name < b.name ? -1 : 1));

@@ -75,13 +75,13 @@ export class FastestSchedule {
     requests: number,
     nowUs: number,
   ): void {
-    const known = this.#traffic.get(name);
-    if (known === undefined) {
+    const existing = this.#traffic.get(name);
+    if (existing === undefined) {
       this.#traffic.set(name, { name, rates, labels, firstUs: nowUs, lastUs: nowUs, requests });
       return;
     }
-    known.requests += requests;
-    known.lastUs = nowUs;
+    existing.requests += requests;
+    existing.lastUs = nowUs;
   }
 }
 

@@ -45,13 +45,13 @@ export function ontofetchSettingsOf(flags: Flags, { env }: Io): Promise<Ontofetc
  */
 export function chosenSources({ sources, file }: OntofetchSettings, ids: readonly string[]): readonly Source[] {
   if (sources.length === 0) throw new ConfigError([{ where: file, path: "sources", message: "no sources defined" }]);
-  const known = sources.map(({ id }) => id);
+  const validIds = sources.map(({ id }) => id);
   const problems = ids
-    .filter(id => !known.includes(id))
+    .filter(id => !validIds.includes(id))
     .map(id => ({
       where: "<id>",
       path: "",
-      message: `unknown source ${JSON.stringify(id)}; ${nameHint(id, known)}`,
+      message: `unknown source ${JSON.stringify(id)}; ${nameHint(id, validIds)}`,
     }));
   if (problems.length > 0) throw new ConfigError(problems);
   return ids.length === 0 ? sources : sources.filter(({ id }) => ids.includes(id));

@@ -28,8 +28,8 @@ export const validate = {
       const settings = await ontofetchSettingsOf(flags, io);
       const store = new OntologyStore(settings.store);
       const lock = await readLock(settings.lockfile);
-      const known = new Set([...(await store.ids()), ...lock.keys()]);
-      const wanted = ids.length === 0 ? [...known].sort() : ids;
+      const allIds = new Set([...(await store.ids()), ...lock.keys()]);
+      const wanted = ids.length === 0 ? [...allIds].sort() : ids;
       const checks: VersionCheck[] = [];
       const report = (check: VersionCheck) => {
         checks.push(check);

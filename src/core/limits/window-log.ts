@@ -144,7 +144,7 @@ export class WindowLog {
    */
   replaceWindows(from: readonly Window[], to: readonly Window[]): void {
     if (this.#rings === undefined) return;
-    const known = (unit: number) =>
+    const exactStampUs = (unit: number) =>
       Math.min(
         ...from
           .map((window, index) => this.stampUs(index, window, unit, this.lastUs))
@@ -155,7 +155,7 @@ export class WindowLog {
       const ring = new Float64Array(Math.min(capacity, Math.max(INITIAL_CAPACITY, newest)));
       let oldestUs = this.lastUs;
       for (let mark = newest; mark > Math.max(0, newest - ring.length); mark -= 1) {
-        const stampUs = known(mark * grain);
+        const stampUs = exactStampUs(mark * grain);
         if (stampUs < oldestUs) oldestUs = stampUs;
         ring[mark % ring.length] = oldestUs;
       }

@@ -83,18 +83,20 @@ export class CallerIdentity {
   }
 
   #originIdentityFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): OriginIdentity {
-    let known = this.#byOrigin.get(origin);
-    if (known === undefined) {
-      known = this.#createOriginIdentity(origin);
+    let originIdentity = this.#byOrigin.get(origin);
+    if (originIdentity === undefined) {
+      originIdentity = this.#createOriginIdentity(origin);
       if (this.#byOrigin.size >= ORIGINS_MAX) {
         for (const oldest of this.#byOrigin.keys()) {
           this.#byOrigin.delete(oldest);
           break;
         }
       }
-      this.#byOrigin.set(origin, known);
+      this.#byOrigin.set(origin, originIdentity);
     }
-    return known === this.#defaultIdentity || isBelowPath(path, known.path) ? known : this.#defaultIdentity;
+    return originIdentity === this.#defaultIdentity || isBelowPath(path, originIdentity.path)
+      ? originIdentity
+      : this.#defaultIdentity;
   }
 
   #createOriginIdentity(origin: string): OriginIdentity {

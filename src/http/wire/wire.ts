@@ -101,9 +101,9 @@ function sharingTimeouts(connector: Connector): Connector {
         if (isFirst) timedOut.delete(key);
       }
     };
-    const known = timedOut.get(key);
-    if (known === undefined) connector(dial, settle);
-    else settle(known, null);
+    const timeOut = timedOut.get(key);
+    if (timeOut === undefined) connector(dial, settle);
+    else settle(timeOut, null);
   };
 }
 
