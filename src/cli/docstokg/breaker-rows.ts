@@ -59,10 +59,10 @@ function closedStatus(name: string): SharedBreakerStatus {
 }
 
 function windowFailures(processes: readonly RunningProcess[]): ReadonlyMap<string, number> {
-  const most = new Map<string, number>();
+  const highest = new Map<string, number>();
   for (const { snapshot } of processes) {
     for (const { host, windowFailures: count } of snapshot.hosts)
-      if (count > 0) most.set(host, Math.max(most.get(host) ?? 0, count));
+      if (count > 0) highest.set(host, Math.max(highest.get(host) ?? 0, count));
   }
-  return most;
+  return highest;
 }
