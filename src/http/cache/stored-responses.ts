@@ -83,7 +83,9 @@ export class StoredResponses {
 
   #storedOf(request: OutgoingRequest, head: StoredHead, requestedMs: number): StoredResponse {
     const { status, statusText, headers } = head;
-    const names = [...new Set([...varyNames(headers["vary"]), ...credentialNames(request)])].sort();
+    const credentials = credentialNames(request);
+    const varied = varyNames(headers["vary"]);
+    const names = credentials.length === 0 ? varied : [...new Set([...varied, ...credentials])].sort();
     return {
       status,
       statusText,
@@ -102,8 +104,21 @@ export function urlOf({ origin, path }: OutgoingRequest): string {
 
 /** The names of the request's headers that carry credentials. */
 function credentialNames({ headers }: OutgoingRequest): readonly string[] {
-  return headers.filter((name, at) => at % 2 === 0 && isCredentialName(name));
+  let names: string[] | undefined;
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] as string;
+    if (ORDINARY_NAMES.has(name) || !isCredentialName(name)) continue;
+    names ??= [];
+    names.push(name);
+  }
+  return names ?? NO_NAMES;
 }
+
+const NO_NAMES: readonly string[] = Object.freeze([]);
+/** Headers of most requests, whose names need no closer look: this runs for every request. */
+const ORDINARY_NAMES: ReadonlySet<string> = new Set(
+  "host connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
+);
 
 function varyKey({ headers }: OutgoingRequest, names: readonly string[]): string {
   return varyKeyOf(names, name => joinedHeader(headers, name));
