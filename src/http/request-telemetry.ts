@@ -28,6 +28,7 @@ export class RequestTelemetry {
       host,
       role,
       resolver: call.resolver,
+      partition: call.partition === undefined ? undefined : textHash(call.partition),
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
