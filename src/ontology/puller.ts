@@ -4,9 +4,10 @@ import { FileLock } from "../files/file-lock.ts";
 import { removePartialFile } from "../files/partial-file.ts";
 import { downloadFile, type ResumableDownload } from "../files/resumable-download.ts";
 import { resumeRecordBeside } from "../files/resume-record.ts";
+import { fieldLine } from "../http/headers.ts";
 import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
-import { targetFormatOf } from "./format.ts";
+import { claimedFormat, targetFormatOf } from "./format.ts";
 import { buildManifest } from "./manifest-builder.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
@@ -156,7 +157,8 @@ export class Puller {
         const problem = `sha256 differs from the lockfile: ${unpackedFile.sha256.slice(0, 12)}…, expected ${sha256.slice(0, 12)}…`;
         return { problem, isFinal: true };
       }
-      const found = await inspectFile(unpackedFile.path, check, signal);
+      const claim = claimedFormat(new URL(entry.url).pathname, fieldLine(saved.headers["content-type"]));
+      const found = await inspectFile(unpackedFile.path, check, { claim, signal, base: entry.url });
       if (found.kind !== "valid")
         return { problem: `rejected: ${found.problem}`, isFinal: found.kind === "wrong-content" };
       const wanted = entry.source.targetFormats;

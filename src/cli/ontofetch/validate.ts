@@ -66,9 +66,10 @@ async function problemsOf(
   const sha256 = await hashFile(path, signal);
   if (sha256 === undefined) return ["file missing"];
   if (sha256 !== manifest.sha256) return [`content changed: sha256 is ${sha256}, the manifest has ${manifest.sha256}`];
-  const found = await inspectFile(path, depth, signal);
+  const { format, url } = manifest;
+  const found = await inspectFile(path, depth, { claim: format, signal, base: url });
   if (found.kind !== "valid") return [found.problem];
-  return found.format === manifest.format ? [] : [`format is ${found.format}, the manifest has ${manifest.format}`];
+  return found.format === format ? [] : [`format is ${found.format}, the manifest has ${format}`];
 }
 
 /** The problem of a locked version that is not in the store, or of an id that is neither in the store nor locked. */

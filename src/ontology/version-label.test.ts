@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { SAMPLES } from "../../../test/ontology/sample-files.ts";
-import { folderOf, labelOf, versionOf } from "./file-version.ts";
-
-for (const [format, text, label] of SAMPLES) {
-  test(`${format}: the version is found in the beginning of a file`, () => {
-    assert.equal(versionOf(format, text)?.label, label);
-  });
-}
+import { folderOf, labelOf } from "./version-label.ts";
 
 test("a version is shortened to its date, its path segment or its text", () => {
   for (const [raw, label] of [
@@ -21,13 +14,6 @@ test("a version is shortened to its date, its path segment or its text", () => {
   ] as const) {
     assert.equal(labelOf(raw), label);
   }
-});
-
-test("entities that a file declares are expanded once", () => {
-  const head = `<!DOCTYPE rdf:RDF [ <!ENTITY obo "http://o/" > <!ENTITY a "&a;&a;" > ]>
-    <owl:versionIRI rdf:resource="&obo;x/releases/2026-01-02/x.owl"/>`;
-  assert.equal(versionOf("rdf-xml", head)?.raw, "http://o/x/releases/2026-01-02/x.owl");
-  assert.equal(versionOf("rdf-xml", head.replace("&obo;x", "&a;x"))?.raw, "&a;&a;x/releases/2026-01-02/x.owl");
 });
 
 test("for any version text, the folder stays inside its parent", () => {
