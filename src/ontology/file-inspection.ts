@@ -1,6 +1,12 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
-import { describeWrongContent, type OntologyFileFormat, packingOf, type WrongContent } from "./format.ts";
+import {
+  describeWrongContent,
+  type OntologyFileFormat,
+  PACKING_BYTES,
+  packingOf,
+  type WrongContent,
+} from "./format.ts";
 import { ENDING_BYTES, endingProblem } from "./parsing/file-ending.ts";
 import type { FileParser } from "./parsing/file-parser.ts";
 import { FactCollector, type OntologyFacts } from "./parsing/ontology-facts.ts";
@@ -53,6 +59,8 @@ export interface InspectionOptions {
   readonly signal?: AbortSignal | undefined;
   /** Receives every statement of the file. A file that is invalid in the end has passed some before. */
   readonly onStatement?: OnStatement | undefined;
+  /** Awaited after each chunk, so that a receiver of statements can write what it has. */
+  readonly onChunk?: (() => Promise<void>) | undefined;
   /** Where relative IRIs start. @default "urn:base:" */
   readonly base?: string | undefined;
 }
@@ -138,7 +146,7 @@ async function tryParser(
   name: ParserName,
   encoding: string,
   depth: CheckDepth,
-  { signal, onStatement, base = DEFAULT_BASE }: InspectionOptions,
+  { signal, onStatement, onChunk, base = DEFAULT_BASE }: InspectionOptions,
 ): Promise<Attempt> {
   const facts = new FactCollector();
   const { collect } = facts;
@@ -158,6 +166,7 @@ async function tryParser(
     for await (const chunk of bytes) {
       signal?.throwIfAborted();
       parser.write(decoding.decode(chunk));
+      if (onChunk !== undefined) await onChunk();
       if (depth !== "full" && parser.format !== undefined) return { parser, facts, problem: undefined, isEmpty: false };
     }
     parser.write(decoding.end());
@@ -197,5 +206,5 @@ async function readRange(path: string, from: number, bytes: number): Promise<Uin
 
 /** The compression of a file; undefined if it has none. */
 export async function packingOfFile(path: string): Promise<ReturnType<typeof packingOf>> {
-  return packingOf(await readRange(path, 0, 4));
+  return packingOf(await readRange(path, 0, PACKING_BYTES));
 }

@@ -16,7 +16,8 @@ export const FILE_FORMATS = [
 /** Content that is not an ontology. */
 export type WrongContent = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";
 
-export type Packing = "gzip" | "zip";
+/** `bzip2`, `xz` and `zstd` are recognised, so that a message can name them, but not unpacked. */
+export type Packing = "gzip" | "zip" | "tar" | "bzip2" | "xz" | "zstd";
 
 const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {
   "rdf-xml": "owl",
@@ -65,7 +66,7 @@ export function formatOfName(name: string): TargetFormat | undefined {
   return parts.length < 2 ? undefined : EXTENSIONS.get(extension ?? "");
 }
 
-const PACKED_EXTENSIONS = new Set(["gz", "zip"]);
+const PACKED_EXTENSIONS = new Set(["gz", "tgz", "zip", "bz2", "xz", "zst"]);
 
 /**
  * The format that the name or the media type claims, among those that contain each other: every N-Triples file is also
@@ -78,10 +79,23 @@ export function claimedFormat(name: string, mediaType: string | undefined): Onto
   return (byName === undefined ? undefined : CLAIMS.get(byName)) ?? MEDIA_TYPES.get(type.trim());
 }
 
+/** How many bytes `packingOf` needs. */
+export const PACKING_BYTES = 512;
+
+const SIGNATURES: readonly (readonly [Packing, readonly number[], offset: number])[] = [
+  ["gzip", [0x1f, 0x8b], 0],
+  ["zip", [0x50, 0x4b, 3, 4], 0],
+  ["zip", [0x50, 0x4b, 5, 6], 0],
+  ["bzip2", [0x42, 0x5a, 0x68], 0],
+  ["xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0], 0],
+  ["zstd", [0x28, 0xb5, 0x2f, 0xfd], 0],
+  // "ustar" in the first header.
+  ["tar", [0x75, 0x73, 0x74, 0x61, 0x72], 257],
+];
+
 /** The compression of a file, by its first bytes. */
 export function packingOf(head: Uint8Array): Packing | undefined {
-  if (head[0] === 0x1f && head[1] === 0x8b) return "gzip";
-  return head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5) ? "zip" : undefined;
+  return SIGNATURES.find(([, bytes, offset]) => bytes.every((byte, index) => head[offset + index] === byte))?.[0];
 }
 
 const WRONG_CONTENT_TEXTS: Readonly<Record<WrongContent, string>> = {

@@ -6,6 +6,7 @@ import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { PlanEntry } from "./planner.ts";
 import type { UnpackedFile } from "./unpacked-file.ts";
 import { labelOf } from "./version-label.ts";
+import { versionedUrl } from "./versioned-url.ts";
 
 interface PulledFile {
   readonly saved: ResumableDownload & { readonly kind: "saved" };
@@ -34,6 +35,12 @@ export function buildManifest(
     service,
     url,
     final_url: withoutQuery(finalUrl),
+    versioned_url: versionedUrl(
+      [found.facts?.version_iri, url, finalUrl],
+      found.version?.label ?? announced,
+      targetFormatOf(found.format),
+    ),
+    announced_version: announced ?? null,
     format: found.format,
     file: `${source.id}.${targetFormatOf(found.format)}`,
     bytes,

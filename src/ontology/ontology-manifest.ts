@@ -26,6 +26,10 @@ export interface OntologyManifest {
   readonly url: string;
   /** The URL after all redirects, without its query, which may contain a signature. */
   readonly final_url: string;
+  /** The address of this version alone, which later versions do not replace; null if none is known. */
+  readonly versioned_url: string | null;
+  /** The version that the service announced, in short form; null if it announced none. */
+  readonly announced_version: string | null;
   /** The format that the bytes of the file show. */
   readonly format: OntologyFileFormat;
   /** The name of the file in its folder. */
@@ -87,6 +91,9 @@ const manifestSchema: z.ZodType<OntologyManifest> = z.object({
   service: z.string(),
   url: z.string(),
   final_url: z.string(),
+  // Manifests of earlier versions lack the fields with a default.
+  versioned_url: z.string().nullable().default(null),
+  announced_version: z.string().nullable().default(null),
   format: z.enum(FILE_FORMATS),
   // The name becomes part of a path, so it must not contain a separator.
   file: z.string().regex(/^[\w.+-]+$/),
@@ -102,7 +109,6 @@ const manifestSchema: z.ZodType<OntologyManifest> = z.object({
     of: z.string().optional(),
     note: z.string().optional(),
   }),
-  // Manifests of earlier versions have no facts.
   facts: factsSchema.nullable().default(null),
   fetched_at: z.string(),
   checked_at: z.string(),

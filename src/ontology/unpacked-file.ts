@@ -12,7 +12,7 @@ export interface UnpackedFile {
   readonly packing: Packing | undefined;
 }
 
-/** A gzip file inside a zip file occurs. More layers occur only in files made to exhaust a program. */
+/** A gzip file inside a zip file occurs, and a tar file inside a gzip file. More layers exhaust a program. */
 const LAYERS_MAX = 2;
 
 /** Unpacks up to two layers. When it rejects with a DownloadError, it has deleted the files it created. */
