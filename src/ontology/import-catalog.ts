@@ -13,7 +13,7 @@ export async function writeCatalog(store: OntologyStore, versions: readonly Stor
 }
 
 /** Equal versions give equal bytes: entries are sorted, paths are relative, and there is no time. */
-export function formatCatalog(root: string, versions: readonly StoredVersion[]): string {
+function formatCatalog(root: string, versions: readonly StoredVersion[]): string {
   const paths = new Map<string, string>();
   for (const { manifest, path } of versions) {
     const { facts, url } = manifest;

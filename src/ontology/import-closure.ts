@@ -36,7 +36,7 @@ export class ImportClosure {
 }
 
 /** A valid id for an imported file: its name and a part of the hash of its IRI. */
-export function importId(iri: string): string {
+function importId(iri: string): string {
   const [path = ""] = iri.split(/[?#]/, 1);
   const name = path.split("/").findLast(part => part !== "") ?? "";
   const plain = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");

@@ -68,7 +68,7 @@ export function resumeLine(id: string, bytes: number, totalBytes: number | undef
 }
 
 /** How many sources had each outcome: `12 fetched, 3 unchanged, 1 failed`. */
-export function closingLine(results: readonly PullResult[]): string {
+function closingLine(results: readonly PullResult[]): string {
   const counts = new Map<string, number>();
   for (const { outcome } of results) {
     const text = outcome === "failed" ? "failed" : OUTCOME_TEXTS[outcome];

@@ -64,7 +64,7 @@ export function chosenSources({ sources, file }: OntofetchSettings, names: reado
 }
 
 /** The parts of `id@version`. */
-export function idAndVersion(name: string): readonly [id: string, version: string | undefined] {
+function idAndVersion(name: string): readonly [id: string, version: string | undefined] {
   const at = name.indexOf("@");
   if (at < 0) return [name, undefined];
   const version = name.slice(at + 1);
