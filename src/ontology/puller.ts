@@ -131,6 +131,7 @@ export class Puller {
         headers: {},
         bytes,
         sha256: hash,
+        isFullLength: true,
         requests: 0,
         resumedBytes: 0,
       } as const;

@@ -140,7 +140,10 @@ test("the lockfile contains each file as soon as it is stored", async t => {
   assert.equal(result.stderr.split("\n").at(-2), "1 fetched; 1 failed");
   assert.deepEqual(Object.keys(await lock()), ["x"]);
   const text = await readFile(join(folder, "ontologies.lock.json"), "utf8");
-  await writeFile(join(folder, "ontologies.lock.json"), text.replaceAll(`${server.origin}/x.obo`, "file:///etc/passwd"));
+  await writeFile(
+    join(folder, "ontologies.lock.json"),
+    text.replaceAll(`${server.origin}/x.obo`, "file:///etc/passwd"),
+  );
   const bad = await run("pull --frozen");
   assert.equal(bad.exitCode, 2);
   assert.match(bad.stderr, /ontologies\.x\.(?:url|extras).*expected an http or https URL/);

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
-import { nameHint } from "../../ontology/name-hint.ts";
 import { readLock } from "../../ontology/lockfile.ts";
+import { nameHint } from "../../ontology/name-hint.ts";
 import {
   loadOntofetchSettings,
   type OntofetchFlags,
