@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Dispatcher } from "undici";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
@@ -15,6 +16,7 @@ import { Puller } from "./puller.ts";
 import { appendRateUsage, RateUsageCounter } from "./rate-usage.ts";
 import { RedirectFollower } from "./redirect-follower.ts";
 import type { ListedVersion, Source } from "./resolver.ts";
+import { type LimitWait, WaitReporter } from "./wait-reporter.ts";
 
 /** Options of `Ontofetch.open`. */
 export interface OntofetchOptions {
@@ -25,6 +27,13 @@ export interface OntofetchOptions {
    * `allowPrivate`.
    */
   readonly network?: NetworkOptions | undefined;
+  /**
+   * Sends the requests instead of the hub's own agent, for example undici's `ProxyAgent` or `EnvHttpProxyAgent`. It
+   * replaces `network`; `allow_private` cannot be checked then, because the proxy resolves the names. `close` does not
+   * close it.
+   * @default the hub's own agent
+   */
+  readonly dispatcher?: Dispatcher | undefined;
   /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
   /** Aborts every request and every wait. `plan` and `pull` then reject with the signal's reason. */
@@ -35,6 +44,8 @@ export interface OntofetchOptions {
   readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Called when an interrupted download continues; `bytes` is what was received before. */
   readonly onResume?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Called when requests wait for a limit or a cooldown: after 5 seconds, then once a minute. */
+  readonly onLimitWait?: ((wait: LimitWait) => void) | undefined;
   /** Called when the pull of an ontology waits for another process that pulls the same one. */
   readonly onWait?: ((id: string) => void) | undefined;
 }
@@ -70,10 +81,10 @@ export class Ontofetch {
    * @throws ConfigError if a folder cannot be created.
    */
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
-    const { env, network, time, listener } = options;
+    const { env, network, dispatcher, time, listener } = options;
     const usage = new RateUsageCounter();
     const listeners = listener === undefined ? [usage.listen] : [usage.listen, listener];
-    const hub = await createOntologyHub(settings, { env, network, time, listeners });
+    const hub = await createOntologyHub(settings, { env, network, dispatcher, time, listeners });
     return new Ontofetch(settings, options, hub, usage);
   }
 
@@ -107,9 +118,18 @@ export class Ontofetch {
     });
     const lockWriter = new LockWriter(this.settings.lockfile, this.store, this.#time);
     const plan = (wanted: readonly Source[]) => this.plan(wanted, false);
-    return new PullRun({ settings: this.settings, store: this.store, puller, lockWriter, plan, signal }, options).run(
-      sources,
-    );
+    using _waits = this.#reportWaits();
+    return await new PullRun(
+      { settings: this.settings, store: this.store, puller, lockWriter, plan, signal },
+      options,
+    ).run(sources);
+  }
+
+  #reportWaits(): Disposable {
+    const { onLimitWait } = this.#options;
+    const reporter = onLimitWait && new WaitReporter(() => this.#hub.snapshot(), this.#time, onLimitWait);
+    reporter?.start();
+    return { [Symbol.dispose]: () => reporter?.stop() };
   }
 
   /**

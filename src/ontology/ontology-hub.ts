@@ -14,7 +14,7 @@ import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { SERVICES } from "./resolvers/all.ts";
 import type { OntologyRates } from "./service-rates.ts";
 
-export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" | "time" | "userAgent"> {
+export interface OntologyHubOptions extends Pick<HubOptions, "dispatcher" | "env" | "network" | "time" | "userAgent"> {
   readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;
 }
 
@@ -28,9 +28,9 @@ const FILES_AT_A_TIME = 2;
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
- * Creates a hub in which each service is a service of the policy with `per_host: true`, so its keys are `service:host`. The
- * limits of hosts in the shipped policy apply too. With `sharedDir`, all processes that use the folder share the
- * limits.
+ * Creates a hub in which each service of ontofetch is one of the policy with `per_host: true`, so its keys are `service:host`. The
+ * limits of hosts in the shipped policy apply too. Processes with the same `sharedDir`, else those with the
+ * same store folder, share the limits and cooldowns.
  */
 export async function createOntologyHub(
   {
@@ -39,7 +39,7 @@ export async function createOntologyHub(
     store,
     allowsPrivate,
   }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store" | "allowsPrivate">,
-  { env, network, time, userAgent, listeners = [] }: OntologyHubOptions = {},
+  { env, network, dispatcher, time, userAgent, listeners = [] }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? join(store, ".ontofetch");
   await makeFolder(folder);
@@ -47,10 +47,11 @@ export async function createOntologyHub(
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
     // Registries and redirects can name any host, so private networks need the user's permission (allow_private).
-    network: { ...network, allowPrivate: allowsPrivate },
+    ...(dispatcher === undefined ? { network: { ...network, allowPrivate: allowsPrivate } } : { dispatcher }),
     time,
     userAgent,
-    store: sharedDir === undefined ? undefined : `sqlite:${join(sharedDir, "ratelimits.db")}`,
+    // Without a shared folder, too: a Retry-After must outlive the process that received it.
+    store: `sqlite:${join(folder, "ratelimits.db")}`,
     cache: `sqlite:${join(folder, "answers.db")}`,
     retry: RETRY,
     telemetry: listeners,

@@ -1,6 +1,7 @@
 import type { PullResult } from "../../ontology/pull-result.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
+import { formatDuration } from "../output/duration.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
@@ -29,6 +30,10 @@ export const pull: CommandModule = {
         onResume: (id, bytes, totalBytes) => {
           progress.clear();
           io.stderr.write(`${resumeLine(id, bytes, totalBytes)}\n`);
+        },
+        onLimitWait: ({ key, limit, waitMs, waiting }) => {
+          progress.clear();
+          io.stderr.write(`waiting for ${key}: ${limit}, ${formatDuration(waitMs)}, ${waiting} left\n`);
         },
         onWait: id => {
           progress.clear();

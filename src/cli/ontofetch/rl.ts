@@ -45,7 +45,7 @@ const doctor: Subcommand = {
     }
     io.stdout.write(
       sharedDir === null
-        ? "rate limits are not shared between processes: shared_dir is not set\n"
+        ? `rate limits are shared by processes with the store ${settings.store}; shared_dir is not set\n`
         : `rate limits are shared in ${sharedDir}\n`,
     );
     io.stdout.write(`${formatCount(runs.length, "recent run")}\n\n`);
