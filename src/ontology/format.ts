@@ -1,17 +1,31 @@
 /** The formats of ontology files, their names, and the compressions that are unpacked. */
 
 /** A value of `target_formats`, which is also the extension of a stored file. */
-export type TargetFormat = (typeof TARGET_FORMATS)[number];
+export type TargetFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "jsonld" | "omn" | "nt" | "nq" | "trig";
 
-export const TARGET_FORMATS = ["owl", "obo", "json", "ttl", "ofn", "jsonld", "omn", "nt", "nq", "trig"] as const;
+export const TARGET_FORMATS = [
+  ...(["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const),
+  ...(["omn", "nt", "nq", "trig"] as const),
+] as const satisfies readonly TargetFormat[];
 
 /** A format that the parsers recognise. */
-export type OntologyFileFormat = (typeof FILE_FORMATS)[number];
+export type OntologyFileFormat =
+  | "rdf-xml"
+  | "owl-xml"
+  | "obo"
+  | "obographs"
+  | "turtle"
+  | "functional"
+  | "json-ld"
+  | "manchester"
+  | "n-triples"
+  | "n-quads"
+  | "trig";
 
 export const FILE_FORMATS = [
   ...(["rdf-xml", "owl-xml", "obo", "obographs", "turtle", "functional", "json-ld"] as const),
   ...(["manchester", "n-triples", "n-quads", "trig"] as const),
-] as const;
+] as const satisfies readonly OntologyFileFormat[];
 
 /** Content that is not an ontology. */
 export type WrongContent = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";

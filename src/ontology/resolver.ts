@@ -79,7 +79,9 @@ export type OntologyFinding =
 
 /** A version that a service lists. */
 export interface ListedVersion {
+  /** As the service writes it: a name, a number or a date. */
   readonly version: string;
+  /** The URL of its file, or how the service names it. */
   readonly url: string;
 }
 

@@ -25,18 +25,23 @@ export interface OntologyFacts {
   readonly version_info: string | null;
   /** The latest of the dates in Dublin Core, PAV or schema.org. */
   readonly date: string | null;
+  /** The title in Dublin Core, else the label of the ontology. */
   readonly title: string | null;
   /** The licence that the file states: an IRI or a text. */
   readonly licence: string | null;
   /** The IRIs of `owl:imports`, sorted. */
   readonly imports: readonly string[];
+  /** Distinct classes that have an IRI: `owl:Class`, `rdfs:Class`. */
   readonly classes: number;
+  /** Distinct object, data, annotation and RDF properties. */
   readonly properties: number;
+  /** Distinct individuals: `owl:NamedIndividual`, or typed by a class of the file. */
   readonly individuals: number;
   /** `skos:Concept`. */
   readonly concepts: number;
   /** Distinct classes, properties, individuals and concepts that have an IRI. */
   readonly terms: number;
+  /** Terms with `owl:deprecated true` or a deprecated type. */
   readonly deprecated_terms: number;
   /** How many texts there are in each language. */
   readonly languages: Readonly<Record<string, number>>;
