@@ -77,6 +77,44 @@ test("valid files that begin in an unusual way are accepted", async () => {
   }
 });
 
+test("names of a prototype in a file are ordinary names", async () => {
+  for (const name of ["constructor", "__proto__", "toString"]) {
+    const found = await inspect(
+      `{"graphs":[{"id":"x","nodes":[{"id":"a","type":"${name}"}],"edges":[{"sub":"a","pred":"${name}","obj":"b"}]}]}`,
+    );
+    assert.ok(found.kind === "valid", JSON.stringify(found));
+    assert.equal(found.facts?.classes, 1);
+    assert.equal(await verdict(RDF.replace("<rdf:RDF", `<!DOCTYPE r [<!ENTITY a "&${name};">]><rdf:RDF`)), "rdf-xml");
+    assert.equal(await verdict(`{"@context":{"${name}":"urn:x"},"@id":"urn:a","${name}":1}`), "json-ld");
+  }
+});
+
+test("the expressions and rules of Manchester syntax are accepted", async () => {
+  const text = `Prefix: : <http://a/>
+Prefix: xsd: <http://www.w3.org/2001/XMLSchema#>
+Ontology: <http://a/x>
+Import: <http://a/y>
+Class: A
+  EquivalentTo: B and (p some C) or not {i, j}, p min 2 C, p exactly 1, q value "x"^^xsd:string, p Self
+  SubClassOf: Annotations: rdfs:comment "why" B
+  HasKey: p, q
+  DisjointUnionOf: B, C
+ObjectProperty: p
+  Characteristics: Functional, Transitive
+  InverseOf: inverse (r)
+  SubPropertyChain: p o r
+DataProperty: q
+  Range: integer[>= 5, < 10]
+Individual: i
+  Types: A
+  Facts: p j, not q 3.5f, q "y"@en-GB
+DisjointClasses: A, B, C
+DifferentIndividuals: i, j
+Rule: A(?x), p(?x, ?y) -> B(?y)
+`;
+  assert.equal(await verdict(text), "manchester");
+});
+
 test("damaged files are refused, and the message names the line", async () => {
   const invalidUtf8 = (text: string, mark: string) => {
     const at = text.indexOf(mark);

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { ConfigError } from "../../errors.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportVersion as writeExport } from "../../ontology/version-export.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -24,8 +24,16 @@ export const exportVersion: CommandModule = {
         await writeExport(version, format, async text => void io.stdout.write(text), signal);
         return ExitCode.ok;
       }
-      await using file = await open(output, "w");
-      await writeExport(version, format, async text => void (await file.write(text)), signal);
+      // The file appears complete, by one rename, or not at all.
+      const part = `${output}.part`;
+      try {
+        await using file = await open(part, "w");
+        await writeExport(version, format, async text => void (await file.write(text)), signal);
+      } catch (error) {
+        await rm(part, { force: true });
+        throw error;
+      }
+      await rename(part, output);
       return ExitCode.ok;
     }),
 };

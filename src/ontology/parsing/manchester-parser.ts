@@ -122,7 +122,7 @@ export class ManchesterParser implements FileParser {
 function isPlainWord(word: string): boolean {
   return (
     /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?$/.test(word) ||
-    /^(?:and|or|not|some|only|value|min|max|exactly|Self|self|that|inverse|o|true|false|integer|decimal|float|string|length|minLength|maxLength|pattern|langRange|Functional|InverseFunctional|Reflexive|Irreflexive|Symmetric|Asymmetric|Antisymmetric|Transitive|->)$/.test(
+    /^(?:and|or|not|some|only|value|min|max|exactly|Self|self|that|inverse|o|true|false|integer|decimal|float|string|length|minLength|maxLength|pattern|langRange|Functional|InverseFunctional|Reflexive|Irreflexive|Symmetric|Asymmetric|Antisymmetric|Transitive|-)$/.test(
       word,
     ) ||
     word.startsWith("?")

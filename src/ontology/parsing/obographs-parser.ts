@@ -19,16 +19,17 @@ import {
 import type { OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
-const TYPES: Readonly<Record<string, string>> = {
-  CLASS: OWL_CLASS,
-  PROPERTY: OBJECT_PROPERTY,
-  INDIVIDUAL: NAMED_INDIVIDUAL,
-};
-const PREDICATES: Readonly<Record<string, string>> = {
-  is_a: SUB_CLASS_OF,
-  subPropertyOf: SUB_PROPERTY_OF,
-  type: RDF_TYPE,
-};
+// Maps, because the keys come from the file: an object also has the names of its prototype.
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ["CLASS", OWL_CLASS],
+  ["PROPERTY", OBJECT_PROPERTY],
+  ["INDIVIDUAL", NAMED_INDIVIDUAL],
+]);
+const PREDICATES: ReadonlyMap<string, string> = new Map([
+  ["is_a", SUB_CLASS_OF],
+  ["subPropertyOf", SUB_PROPERTY_OF],
+  ["type", RDF_TYPE],
+]);
 
 /** The values of an obographs document (https://github.com/geneontology/obographs), one after the other. */
 export class ObographsParser {
@@ -91,7 +92,7 @@ export class ObographsParser {
     if (id === undefined || id === "") throw new SyntaxProblem("a node has no id");
     this.nodes += 1;
     const type = textOf(memberOf(node, "type"), "type of a node") ?? "CLASS";
-    this.#emitIri(id, RDF_TYPE, TYPES[type] ?? OWL_CLASS);
+    this.#emitIri(id, RDF_TYPE, TYPES.get(type) ?? OWL_CLASS);
     const label = textOf(memberOf(node, "lbl"), "lbl of a node");
     if (label !== undefined) this.#emitText(id, RDFS_LABEL, label);
     const meta = memberOf(node, "meta");
@@ -116,7 +117,7 @@ export class ObographsParser {
       textOf(memberOf(edge, key), `${key} of an edge`),
     );
     if (!subject || !predicate || !object) throw new SyntaxProblem("an edge has no sub, pred or obj");
-    const known = Object.hasOwn(PREDICATES, predicate) ? PREDICATES[predicate] : undefined;
+    const known = PREDICATES.get(predicate);
     if (known !== undefined) this.#emitIri(subject, known, object);
     else {
       this.#blanks += 1;

@@ -1,6 +1,12 @@
 import { SyntaxProblem } from "./syntax-problem.ts";
 
-const PREDEFINED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const PREDEFINED: ReadonlyMap<string, string> = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+]);
 const ENTITY_MAX = 1024;
 const ENTITIES_MAX = 10_000;
 
@@ -41,7 +47,7 @@ function expanded(value: string, known: ReadonlyMap<string, string>): string {
     const end = start < 0 ? -1 : value.indexOf(";", start);
     if (end < 0) break;
     const name = value.slice(start + 1, end);
-    text += value.slice(at, start) + (character(name) ?? known.get(name) ?? PREDEFINED[name] ?? `&${name};`);
+    text += value.slice(at, start) + (character(name) ?? known.get(name) ?? PREDEFINED.get(name) ?? `&${name};`);
     checkLength(text);
     at = end + 1;
   }
