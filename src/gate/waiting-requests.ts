@@ -160,6 +160,7 @@ export class WaitingRequests {
       const scheduler = queues.of(waiter.units);
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
+        waiter.isStoreAsked = this.#isStoreAsked(waiter);
         scheduler.park(waiter);
         continue;
       }

@@ -32,7 +32,7 @@ export class Waiter {
   blockedUntilUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
   lastStoreRequest = 0;
-  /** Its bound ended while the store was asked for what it needs: the reply decides. */
+  /** The store is asked for what it needs: the reply decides, also if its bound ends meanwhile. */
   isStoreAsked = false;
   /** Fires at its bound. */
   timer: Timer | undefined = undefined;
