@@ -10,12 +10,13 @@ import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
 import { openCache } from "./cache/open-cache.ts";
 import { checkHubOptions } from "./check-options.ts";
+import { ConnectionCount } from "./connection-count.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
-import { RequestTelemetry } from "./request-telemetry.ts";
+import { type CallEnd, RequestTelemetry } from "./request-telemetry.ts";
 import { artifactStage } from "./stages/artifact.ts";
 import { attemptStage } from "./stages/attempt.ts";
 import { cacheStage } from "./stages/cache.ts";
@@ -26,9 +27,10 @@ import { refusalStage } from "./stages/refusal.ts";
 import { retryStage } from "./stages/retry.ts";
 import { RetryBudget } from "./stages/retry-budget.ts";
 import { retryPolicyFrom } from "./stages/retry-policy.ts";
-import type { SendRequest } from "./stages/stage.ts";
+import type { OutgoingRequest, SendRequest } from "./stages/stage.ts";
 import { UnreadBodies } from "./stages/unread-bodies.ts";
 import { StatusPublisher } from "./status-publisher.ts";
+import { Tracers } from "./tracers.ts";
 import { makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
@@ -65,13 +67,18 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
   const listeners = new Listeners<HttpEvent>();
-  for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy }, listener);
+  const tracers = new Tracers();
+  for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy, tracers }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
   const activeRequests = new ActiveRequests();
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
 
+  const onRefresh = (request: OutgoingRequest) => {
+    tracers.start(request);
+    return (end: CallEnd) => telemetry.emitRequest(request, end);
+  };
   // Innermost stage first: each stage sends through the ones above it.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
     next => identifyStage(() => policy.callerIdentity, next),
@@ -88,14 +95,12 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
         next,
       ),
     artifactStage,
-    next => cacheStage({ store: cache?.store, time, activeRequests }, next),
+    next => cacheStage({ store: cache?.store, time, activeRequests, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
   ];
-  let connections = 0;
-  const onConnect = () => {
-    connections += 1;
-  };
+  const connections = new ConnectionCount();
+  const onConnect = () => connections.opened();
   // A dispatcher given by the caller may have no events.
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
@@ -105,9 +110,11 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     breakers,
     wire,
     time,
-    connections: () => connections,
+    connections: () => connections.total,
+    takeNewConnection: () => connections.takeNew(),
     unreadBodies: new UnreadBodies(time, unreadBodyMs),
     deferredStamps,
+    telemetry,
     onUnreadBody: (request, unreadMs) => telemetry.emitUnreadBody(request, unreadMs),
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
@@ -123,6 +130,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     time,
     policy,
     listeners,
+    tracers,
     callDeps: {
       send: (request, sink) => {
         statusPublisher?.scheduleWrite();
