@@ -2,7 +2,7 @@ import { redactedText } from "./core/text/redaction.ts";
 import { messageOf } from "./errors.ts";
 
 /** Where an event comes from: a hub. */
-export interface EventSource {
+export interface EventOrigin {
   /** The hash of the policy in force. */
   readonly configHash: string;
 }
@@ -13,7 +13,7 @@ export interface Listener<Event> {
    * @param event frozen: other listeners get the same object
    * @param source the hub that the event comes from; undefined for a limiter or breaker without a hub
    */
-  (event: Event, source?: EventSource): void;
+  (event: Event, source?: EventOrigin): void;
   /** False while it would ignore every event; then none is built for it. Read before each event. @default true */
   readonly isListening?: boolean | undefined;
 }

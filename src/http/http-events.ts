@@ -90,7 +90,7 @@ export type HttpEvent =
       readonly cause: AttemptCause;
       /** The canonical host that it was sent to. */
       readonly host: string;
-      /** Name of the host, or `group <name>`: whose rate limits it used. */
+      /** Name of the host, or `service <name>`: whose rate limits it used. */
       readonly key: string;
       readonly role: Role;
       /** The resolver that made the call. */

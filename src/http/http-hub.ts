@@ -4,7 +4,7 @@ import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
 import { HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
-import type { EventSource, Listener, Listeners } from "../listeners.ts";
+import type { EventOrigin, Listener, Listeners } from "../listeners.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { policyTarget } from "../policy/target.ts";
@@ -213,7 +213,7 @@ export function addListener(
 }
 
 /** One listener may listen to several hubs: each event comes with its hub. */
-function withSource(listener: HubListener, source: EventSource): Listener<HubEvent> {
+function withSource(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
   const sourced = (event: HubEvent) => listener(event, source);
   return Object.defineProperty(sourced, "isListening", { get: () => listener.isListening });
 }

@@ -101,7 +101,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
         "`call`, `retry`, `redirect` (the hub follows one), `revalidation` (of a stored response), `refresh` (the same in the background) or `probe` (a trial call of a half-open circuit, whatever else it is)",
       ],
       host: ["text", "canonical host that it was sent to"],
-      key: ["text", "the host, or the group whose limits it used"],
+      key: ["text", "the host, or the service whose limits it used"],
       role,
       resolver: ["text?", "resolver that made the call"],
       method: ["text", "HTTP method"],

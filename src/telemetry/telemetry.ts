@@ -2,7 +2,7 @@ import { redactedText } from "../core/text/redaction.ts";
 import { messageOf } from "../errors.ts";
 import type { HubEvent, HubListener } from "../http/hub-options.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
-import type { EventSource } from "../listeners.ts";
+import type { EventOrigin } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import type { EventBody, TelemetryEvent } from "./events.ts";
@@ -118,7 +118,7 @@ export class Telemetry implements AsyncDisposable {
   }
 
   #listener(): HubListener {
-    const receive = (event: HubEvent, source?: EventSource) => this.#receive(event, source);
+    const receive = (event: HubEvent, source?: EventOrigin) => this.#receive(event, source);
     const isListening = () => this.#isListening;
     return Object.defineProperties(receive, {
       isListening: { get: isListening },
@@ -134,7 +134,7 @@ export class Telemetry implements AsyncDisposable {
     return false;
   }
 
-  #receive(event: HubEvent, source: EventSource | undefined): void {
+  #receive(event: HubEvent, source: EventOrigin | undefined): void {
     const hash = source?.configHash ?? "";
     if (event.event_type === "policy_loaded") this.#lastHash = event.config_hash;
     if (event.event_type !== "breaker_before_call" || !event.allowed || this.#sampleRate === 1) this.#emit(event, hash);
