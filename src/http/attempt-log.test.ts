@@ -59,6 +59,7 @@ test("each sending is one http_attempt: number, cause, waits, connection, status
     key: "127.0.0.1",
     role: "metadata",
     resolver: "mirror",
+    partition: undefined,
     method: "PUT",
     rate_wait_ms: 0,
     slot_wait_ms: 0,

@@ -1,4 +1,5 @@
 import type { Outcome } from "../core/breaker/classify.ts";
+import { textHash } from "../core/text/text-hash.ts";
 import type { Time } from "../time/time.ts";
 import type { CallRecord } from "./call-record.ts";
 import { codeOf } from "./error-code.ts";
@@ -103,6 +104,7 @@ export class AttemptLog {
       key,
       role,
       resolver: call.resolver,
+      partition: call.partition === undefined ? undefined : textHash(call.partition),
       method,
       rate_wait_ms: Math.max(0, waitedMs - slotWaitMs - breakerWaitMs),
       slot_wait_ms: slotWaitMs,

@@ -95,6 +95,8 @@ export type HttpEvent =
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
+      /** A hash of the partition; undefined for a call without one. */
+      readonly partition: string | undefined;
       readonly method: string;
       /** Time in the queue for a rate limit, in ms. */
       readonly rate_wait_ms: number;

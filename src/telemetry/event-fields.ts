@@ -104,6 +104,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       key: ["text", "the host, or the service whose limits it used"],
       role,
       resolver: ["text?", "resolver that made the call"],
+      partition: ["text?", "hash of the partition of the call"],
       method: ["text", "HTTP method"],
       rate_wait_ms: ["number", "time in the queue for a rate limit, in ms"],
       slot_wait_ms: ["number", "time in the queue for a concurrency slot, in ms"],

@@ -38,7 +38,7 @@ CREATE TABLE run_summary (run_id TEXT PRIMARY KEY, config_hash TEXT NOT NULL, pr
     'ALTER TABLE http_events ADD COLUMN "partition" TEXT',
     `
 CREATE TABLE http_attempts (${ENVELOPE}, "call_id" TEXT, "attempt" INTEGER, "cause" TEXT, "host" TEXT, "key" TEXT,
-  "role" TEXT, "resolver" TEXT, "method" TEXT, "rate_wait_ms" REAL, "slot_wait_ms" REAL, "breaker_wait_ms" REAL,
+  "role" TEXT, "resolver" TEXT, "partition" TEXT, "method" TEXT, "rate_wait_ms" REAL, "slot_wait_ms" REAL, "breaker_wait_ms" REAL,
   "jitter_wait_ms" REAL, "retry_wait_ms" REAL, "connection" TEXT, "status" INTEGER, "error" TEXT, "outcome" TEXT,
   "breaker_recorded" TEXT, "retry_after_s" REAL, "request_bytes" INTEGER, "response_bytes" INTEGER, "connect_ms" REAL,
   "first_byte_ms" REAL, "elapsed_ms" REAL);

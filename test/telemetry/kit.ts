@@ -79,6 +79,7 @@ export function attempt(ms: number, host: string, fields: Partial<Attempt> = {})
     key: host,
     role: "metadata",
     resolver: undefined,
+    partition: undefined,
     method: "GET",
     rate_wait_ms: 0,
     slot_wait_ms: 0,
