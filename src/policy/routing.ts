@@ -12,7 +12,7 @@ import { normalizedPath, pathsAbove } from "./url-path.ts";
 
 /** The entries of the policy that a request belongs to. */
 export interface RoutedRequest {
-  /** The canonical host; with its port only if the policy names the host with that port. */
+  /** The canonical host; without a port that the policy does not name, if it names the host. */
   readonly host: string;
   /**
    * The hosts whose entries may apply, weakest first: the host, then the host with its port. The entry of a host does
@@ -93,7 +93,8 @@ export class Routing {
   }
 
   #route(name: string, bare: string, tables: readonly ServicesByPath[], path: string): RoutedRequest {
-    const isNamed = name === bare || this.names(name);
+    // The port of a host that the policy does not name at all tells servers apart.
+    const isNamed = this.names(name) || (tables.length === 0 && !this.#listed.has(bare));
     const { service, path: memberPath = "", table } = firstMatch(tables, path) ?? {};
     const isPort = name !== bare && table !== undefined && table === this.#hosts.get(name);
     const names = memberPath !== "" ? [] : name === bare || isPort ? [name] : [bare, name];
