@@ -127,6 +127,8 @@ class PolicyLimits implements ConfiguredLimits {
   readonly #document: ParsedRatelimits;
   readonly #tiers: Tiers;
   readonly #budgets = new Map<string, ScopeBudgets>();
+  /** Most requests are routed like one before. */
+  readonly #routes = new WeakMap<RoutedRequest, Map<Role, Route>>();
   /** One policy for each total, so that all scopes below it share the same object. */
   readonly #totals = new Map<string, BudgetPolicy>();
   /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
@@ -153,7 +155,13 @@ class PolicyLimits implements ConfiguredLimits {
 
   route(host: string, role: Role, path?: string): Route {
     const routed = this.routing.find(host, path);
-    return routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
+    const known = this.#routes.get(routed) ?? new Map<Role, Route>();
+    const found = known.get(role);
+    if (found !== undefined) return found;
+    const route = routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
+    // Where the identification depends on the path, so does the tier.
+    if (!this.#tiers.hasPaths(routed.host)) this.#routes.set(routed, known.set(role, route));
+    return route;
   }
 
   /**
