@@ -15,7 +15,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
 import type { Listener } from "../listeners.ts";
-import type { LimitPolicies } from "../policy/limits.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
 import { Peers } from "../sharing/peers.ts";
 import type { Store } from "../stores/store.ts";

@@ -8,7 +8,7 @@ import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
-import type { LimitPolicies } from "../policy/limits.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";

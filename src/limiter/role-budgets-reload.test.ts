@@ -174,3 +174,14 @@ test("a budget that was prepared is kept after a reload that routes its host to 
   }
   assert.ok([...gate.roleBudgets()].some(({ name }) => name === "service pair"));
 });
+
+test("a member whose entry no longer sets a role shares the budget of its service again", () => {
+  const rates = { rates: "1/s", guard_ms: 0 };
+  const services = { pair: { members: ["a.example", "b.example"], metadata: rates } };
+  const listed = (entry: object) => limitPoliciesFrom({ services, hosts: { "a.example": entry } }, "test");
+  const gate = new Gate(listed({ metadata: rates, artifact: rates }), new FakeTime());
+  const enter = (name: string) => gate.tryEnter({ host: name, role: "metadata", stamp: "granted" })?.host;
+  assert.deepEqual([enter("a.example"), enter("b.example")], ["a.example", "service pair"]);
+  gate.reload(listed({ artifact: rates }));
+  assert.equal(enter("a.example"), undefined);
+});

@@ -1,7 +1,7 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
-import type { LimitPolicies, Route } from "../policy/limits.ts";
+import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { shareOf } from "../policy/limits-share.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import type { ConfiguredLimits } from "./limits.ts";
+import type { ConfiguredLimits } from "./limit-policies.ts";
 import { lintPolicy } from "./lint.ts";
 import { loadPolicy } from "./load.ts";
 import type { RatelimitsOptions, RoleLimits, ServiceLimits } from "./ratelimit-options.ts";

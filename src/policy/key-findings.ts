@@ -1,5 +1,5 @@
 import { notice, type PolicyFinding, warning } from "./finding.ts";
-import type { Route, ScopeEntry } from "./limits.ts";
+import type { Route, ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { type LimitScope, scopePlaces, valueAt } from "./precedence.ts";
 import { ROLES } from "./roles.ts";

@@ -2,7 +2,7 @@ import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
 import { winningSource } from "./explanation.ts";
 import { isShippedSource } from "./file-layer.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
-import type { ScopeEntry } from "./limits.ts";
+import type { ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
 import { implies } from "./rate-order.ts";

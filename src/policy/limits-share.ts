@@ -1,7 +1,7 @@
 import { formatRates } from "../core/limits/rate.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
 import type { BudgetPolicy } from "./budget-policy.ts";
-import type { LimitPolicies, Route } from "./limits.ts";
+import type { LimitPolicies, Route } from "./limit-policies.ts";
 
 /**
  * The limits of one process out of several that cannot reach their store: each rate is divided by the number of

@@ -9,6 +9,7 @@ import {
 } from "./budget-policy.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
+import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
 import type { Member } from "./member.ts";
 import {
   effectiveValue,
@@ -32,65 +33,6 @@ import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceMembers } from "./service-members.ts";
 import { isServiceName, serviceName, tierName, withoutTier } from "./service-name.ts";
 import { Tiers } from "./tiers.ts";
-
-/** A budget that several roles or hosts share. */
-export interface TotalBudget {
-  readonly name: string;
-  readonly policy: BudgetPolicy;
-}
-
-/** The budgets that a request is charged to: its role's, then the totals above it, nearest first. */
-export interface Route {
-  /** The host, or the service whose members share one budget for each role. */
-  readonly name: string;
-  readonly roleBudget: RoleBudgetPolicy;
-  readonly above: readonly TotalBudget[];
-}
-
-/** Where requests go. */
-export interface RequestPlace {
-  readonly host: string;
-  /** Undefined for all paths. */
-  readonly path: string | undefined;
-}
-
-/** The limits of every host, as the gate reads them. */
-export interface LimitPolicies {
-  readonly aimd: AimdPolicy;
-  /** Maximum number of requests in flight over all hosts; Infinity for no maximum. */
-  readonly maxInFlight: number;
-  /** Throws a RangeError when the text is not a host. */
-  route(host: string, role: Role, path?: string): Route;
-  /** The route of a request that names a service itself; undefined when the policy has no such service. */
-  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined;
-  /** True when paths of this host have budgets of their own. */
-  hasPaths(host: string): boolean;
-  /** The route of the budget with that name, of a host or a service; undefined when the policy no longer has it. */
-  routeByName(name: string, role: Role): Route | undefined;
-  /** The hosts and paths whose requests the budget with that name may have counted. Hosts of suffixes are not known. */
-  placesOf(name: string): readonly RequestPlace[];
-}
-
-/** One entry of the policy: a listed host, a service, or the defaults; each tier of it is an entry too. */
-export interface ScopeEntry {
-  readonly scope: LimitScope;
-  /** The host, or `service <name>`, with its tier; undefined for the defaults. */
-  readonly name: string | undefined;
-  /** The members of a service; empty for a service with `per_host`. */
-  readonly members: readonly Member[];
-}
-
-/** Limits that were made from a policy, and can say which entries they were made of. */
-export interface ConfiguredLimits extends LimitPolicies {
-  /** The defaults, then the listed hosts, then the services, each once for each of its tiers. */
-  readonly entries: readonly ScopeEntry[];
-  /** Which hosts, suffixes and paths belong to which entry. */
-  readonly routing: Routing;
-  /** The entries that decide for a host and path. */
-  scopeOf(host: string, path?: string): LimitScope;
-  /** The budgets of an entry by itself, without naming a host that belongs to it. */
-  routeOf(entry: ScopeEntry, role: Role): Route;
-}
 
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
 
@@ -209,7 +151,7 @@ class PolicyLimits implements ConfiguredLimits {
   }
 
   routeOf({ scope, name = "" }: ScopeEntry, role: Role): Route {
-    return routeIn(this.#budgetsOf(scope), role, name);
+    return routeIn(this.#budgetsOf(this.#roleScope(scope, role)), role, name);
   }
 
   #combine(own: RoleBudgetPolicy, ofHost: RoleBudgetPolicy): RoleBudgetPolicy {

@@ -1,7 +1,7 @@
 import type { BudgetPolicy } from "./budget-policy.ts";
 import { isShippedSource } from "./file-layer.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
-import type { ConfiguredLimits, Route } from "./limits.ts";
+import type { ConfiguredLimits, Route } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
 import { ROLES, type Role } from "./roles.ts";

@@ -1,6 +1,6 @@
 import { NO_UNIT } from "./breaker-policy.ts";
 import type { BudgetPolicy } from "./budget-policy.ts";
-import type { Route, ScopeEntry } from "./limits.ts";
+import type { Route, ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { ROLES, type Role } from "./roles.ts";

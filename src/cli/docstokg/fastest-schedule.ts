@@ -5,7 +5,7 @@
  */
 import type { Rate } from "../../core/limits/rate.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
-import type { LimitPolicies } from "../../policy/limits.ts";
+import type { LimitPolicies } from "../../policy/limit-policies.ts";
 import type { Time } from "../../time/time.ts";
 
 export interface ScheduleBound {

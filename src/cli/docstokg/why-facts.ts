@@ -5,7 +5,7 @@ import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
-import type { Route } from "../../policy/limits.ts";
+import type { Route } from "../../policy/limit-policies.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { Time } from "../../time/time.ts";

@@ -4,7 +4,7 @@ import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { ontologyLimits } from "../../ontology/ontology-hub.ts";
 import { type KeyUsage, readRateUsage } from "../../ontology/rate-usage.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
-import type { ConfiguredLimits, Route } from "../../policy/limits.ts";
+import type { ConfiguredLimits, Route } from "../../policy/limit-policies.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { serviceName } from "../../policy/service-name.ts";
 import { ExitCode } from "../exit-code.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRates, type Rate } from "../../core/limits/rate.ts";
-import type { LimitPolicies } from "../../policy/limits.ts";
+import type { LimitPolicies } from "../../policy/limit-policies.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import type { EnforcedLimit } from "./limit-counter.ts";
 import { LIMITS } from "./limits.ts";
