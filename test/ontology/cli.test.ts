@@ -189,16 +189,19 @@ test("doctor reports what is missing and prints no secret", async t => {
   );
 });
 
-test("rl doctor shows keys, their windows and the waits of recent runs", async t => {
+test("rl doctor shows keys, their windows with those of the host, and the waits of recent runs", async t => {
   const { run } = await setUp(t);
   await run("pull --rate 5/second");
   const { keys, runs } = JSON.parse((await run("rl doctor --rate-per-service direct:2/second --json")).stdout);
   assert.equal(runs, 1);
   const used = keys.find(({ key }: { key: string }) => key === "direct:127.0.0.1");
-  assert.deepEqual([used.windows, used.granted, used.refused], ["2/SECOND", 1, 0]);
+  assert.deepEqual([used.windows, used.granted, used.refused], ["2/SECOND+5000/HOUR", 1, 0]);
   const service = keys.find(({ key }: { key: string }) => key === "ols:default");
   assert.equal(service.windows, "8/SECOND+300/MINUTE");
-  assert.match((await run("rl doctor")).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1 +0 +\d+ +\d+ +0$/m);
+  assert.match(
+    (await run("rl doctor")).stdout,
+    /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE\+5000\/HOUR +1 +0 +\d+ +\d+ +0$/m,
+  );
 });
 
 test("limits of hosts in the user's file apply beside those of services, and its errors name their lines", async t => {
@@ -207,7 +210,10 @@ test("limits of hosts in the user's file apply beside those of services, and its
   await writeFile(limits, "hosts:\n  127.0.0.1: { total: { rates: 1/SECOND } }\n");
   const env = { DOCSTOKG_RLIMITS_YAML: limits };
   await run("pull", env);
-  assert.match((await run("rl doctor", env)).stdout, /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE +1\/SECOND +1 /m);
+  assert.match(
+    (await run("rl doctor", env)).stdout,
+    /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE\+5000\/HOUR +1\/SECOND +1 /m,
+  );
   await writeFile(limits, "hosts:\n  127.0.0.1: { totl: { rates: 1/SECOND } }\n");
   const wrong = await run("pull", env);
   assert.equal(wrong.exitCode, 2);
