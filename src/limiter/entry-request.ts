@@ -10,6 +10,8 @@ export interface EntryRequest {
    * The breaker is still that of the host. An unknown service is a RangeError.
    */
   readonly service?: string | undefined;
+  /** The tenant or API key of the call, for budgets that the policy marks `per: partition`. */
+  readonly partition?: string | undefined;
   /** Needed only for hosts that the policy splits by path. */
   readonly path?: string | undefined;
   /** @default "GET" */

@@ -3,6 +3,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { shareOf } from "../policy/limits-share.ts";
+import { partitionName } from "../policy/partition-name.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
@@ -49,8 +50,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown service. */
-  of({ service, host, role, path }: EntryRequest): RoleBudget {
-    return service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host, path);
+  of({ service, host, role, path, partition }: EntryRequest): RoleBudget {
+    const common = service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host, path);
+    return partition === undefined || !common.policy.isPerPartition ? common : this.#forPartition(common, partition);
   }
 
   /** The budget of a host, created on first use. Throws a RangeError for an invalid host. */
@@ -73,6 +75,15 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     if (route === undefined)
       throw new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no service of that name`);
     return this.#atRoute(route, role);
+  }
+
+  #forPartition(common: RoleBudget, partition: string): RoleBudget {
+    const { role } = common;
+    const name = partitionName(common.name, partition);
+    const known = this.#byRole[role].get(name);
+    if (known !== undefined) return this.#withoutLapsed(known);
+    const route = this.#limits.routeByName(name, role);
+    return route === undefined ? common : this.#atRoute(route, role);
   }
 
   /** The budget itself, or the one that replaced it if it is detached; undefined if its name is no longer routed. */

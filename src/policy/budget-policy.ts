@@ -25,6 +25,8 @@ export interface BudgetPolicy {
 export interface RoleBudgetPolicy extends BudgetPolicy {
   readonly maxDelayMs: number;
   readonly countsHead: boolean;
+  /** Each partition has a budget of its own with these limits. */
+  readonly isPerPartition: boolean;
   /** Calls that would wait or be refused are reported and sent. */
   readonly isShadow: boolean;
 }
@@ -33,11 +35,12 @@ export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], guardUs: 0 
 
 /** The policy of a role's budget, from options that already contain what they inherit. */
 export function roleBudgetPolicy(options: ParsedRoleLimits): RoleBudgetPolicy {
-  const { max_delay_ms = 0, count_head = true, mode } = options;
+  const { max_delay_ms = 0, count_head = true, per, mode } = options;
   return Object.freeze({
     ...budgetPolicy(options),
     maxDelayMs: max_delay_ms,
     countsHead: count_head,
+    isPerPartition: per === "partition",
     isShadow: mode === "shadow",
   });
 }
@@ -53,6 +56,7 @@ export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolic
     spacingUs: Math.max(first.spacingUs, second.spacingUs),
     maxDelayMs: first.maxDelayMs,
     countsHead: first.countsHead || second.countsHead,
+    isPerPartition: first.isPerPartition && second.isPerPartition,
     isShadow: first.isShadow && second.isShadow,
   });
 }

@@ -3,7 +3,13 @@
 /** Milliseconds added to every window, because the network changes the distance between two requests on their way. */
 export const DEFAULT_GUARD_MS = 25;
 
-const COMMON_LIMITS = { count_head: false, mode: "enforce", guard_ms: DEFAULT_GUARD_MS, shape: "burst" } as const;
+const COMMON_LIMITS = {
+  count_head: false,
+  per: "all",
+  mode: "enforce",
+  guard_ms: DEFAULT_GUARD_MS,
+  shape: "burst",
+} as const;
 
 /** A role has no cap on its requests in flight unless the policy sets one. */
 export const DEFAULT_LIMITS = {

@@ -21,6 +21,7 @@ test("explain lists built-in values, a service's, its total, and a host's role, 
   );
   assert.deepEqual(values, {
     mode: "enforce",
+    per: "all",
     rates: ["10/SECOND", "5000/HOUR"],
     max_delay_ms: 7,
     count_head: false,

@@ -11,6 +11,7 @@ import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
 import type { Member } from "./member.ts";
+import { nameWithoutPartition } from "./partition-name.ts";
 import {
   effectiveValue,
   type LimitScope,
@@ -135,6 +136,11 @@ class PolicyLimits implements ConfiguredLimits {
   routeByName(name: string, role: Role): Route | undefined {
     const entry = this.#entriesByName.get(name);
     if (entry !== undefined && !this.#isPerHost(entry)) return this.routeOf(entry, role);
+    const common = nameWithoutPartition(name);
+    if (common !== undefined) {
+      const route = this.routeByName(common, role);
+      return route?.roleBudget.isPerPartition ? { ...route, name } : undefined;
+    }
     if (!isServiceName(name)) return this.route(withoutTier(name), role);
     // A service with `per_host` has one budget for each host, named `service <name>:<host>`.
     const colon = name.indexOf(":");

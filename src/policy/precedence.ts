@@ -39,7 +39,7 @@ export const TOTAL_FIELDS = ["rates", "max_concurrent", "shared", "guard_ms", "s
 export type TotalField = (typeof TOTAL_FIELDS)[number];
 
 /** Fields of one role's budget. */
-export const ROLE_LIMIT_FIELDS = ["mode", "max_delay_ms", "count_head", ...TOTAL_FIELDS] as const;
+export const ROLE_LIMIT_FIELDS = ["mode", "per", "max_delay_ms", "count_head", ...TOTAL_FIELDS] as const;
 export type RoleLimitField = (typeof ROLE_LIMIT_FIELDS)[number];
 
 /** Fields of one circuit. */

@@ -32,6 +32,11 @@ export interface RoleLimits extends BudgetLimits {
   /** Whether HEAD requests count toward the rate limits. @default inherited; otherwise false */
   readonly count_head?: boolean | undefined;
   /**
+   * all: one budget for all calls; partition: a budget of its own for each partition that calls name, below the common
+   * total. Calls without a partition share one. @default inherited; otherwise all
+   */
+  readonly per?: "all" | "partition" | undefined;
+  /**
    * enforce applies the limits; shadow only reports which calls would have waited or been refused, and sends them. The
    * most specific key wins. @default enforce
    */

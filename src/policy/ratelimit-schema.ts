@@ -71,6 +71,12 @@ const roleSchema = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether HEAD requests count toward the rate limits. Default: inherited; otherwise false"),
+  per: z
+    .enum(["all", "partition"])
+    .optional()
+    .describe(
+      "all: one budget for all calls; partition: a budget of its own for each partition that calls name, below the common total. Calls without a partition share one. Default: inherited; otherwise all",
+    ),
   mode: modeSchema,
 });
 const roles = {

@@ -251,6 +251,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
         weight: call.weight,
         resolver: call.resolver,
         service: call.service,
+        partition: call.partition,
         maxWaitMs,
         maxWaitOption: maxWaitMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
         maxBreakerWaitMs: call.maxBreakerWaitMs,
