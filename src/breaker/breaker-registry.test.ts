@@ -385,3 +385,47 @@ test("breaker_before_call has the state in which the call was allowed", async ()
   });
   assert.equal(emitted[1]?.state, "half_open");
 });
+
+describe("partitions", () => {
+  test("a host with per: partition has circuits and cooldowns for each partition, and common orders", async () => {
+    const { registry } = setUp({ hosts: { [host]: { per: "partition" } } });
+    const reason = (partition?: string) => registry.check({ host, partition })?.reason;
+    for (let n = 0; n < 5; n += 1) registry.onFailure({ host, partition: "a", status: 503 });
+    registry.onFailure({ host: "API.example.org.", partition: "b", status: 429, retryAfterS: 60 });
+    assert.deepEqual(
+      [reason("a"), reason("b"), reason("c"), reason()],
+      ["failures", "retry-after", undefined, undefined],
+    );
+    assert.equal(registry.briefState(host, undefined, "a").state, "open");
+    assert.equal(registry.briefState(host).state, "closed");
+
+    registry.open(host, 600);
+    const ordered = "cli-open:operator";
+    assert.deepEqual([reason("a"), reason("b"), reason("c"), reason()], [ordered, ordered, ordered, ordered]);
+    registry.close(host);
+    assert.deepEqual([reason("a"), reason("b"), reason("c"), reason()], [undefined, undefined, undefined, undefined]);
+  });
+
+  test("without per: partition the partition of a call makes no difference", () => {
+    const { registry } = setUp();
+    for (let n = 0; n < 5; n += 1) registry.onFailure({ host, partition: "a", status: 503 });
+    assert.equal(registry.check({ host, partition: "b" })?.reason, "failures");
+  });
+
+  test("a cooldown of calls without a partition does not stop partitions", () => {
+    const { registry } = setUp({ defaults: { per: "partition" } });
+    registry.onFailure({ host, status: 429, retryAfterS: 60 });
+    assert.equal(registry.check({ host })?.reason, "retry-after");
+    assert.equal(registry.check({ host, partition: "a" }), undefined);
+  });
+
+  test("an operator's order that ends before the cooldown of a partition leaves the later end", () => {
+    const { registry } = setUp({ hosts: { [host]: { per: "partition" } } });
+    registry.onFailure({ host, partition: "a", status: 429, retryAfterS: 600 });
+    registry.open(host, 60);
+    assert.deepEqual(
+      ["a", "b"].map(partition => registry.check({ host, partition })?.retryAfterMs),
+      [600_000, 60_000],
+    );
+  });
+});

@@ -135,17 +135,18 @@ export class BreakerRegistry {
    * The state of a host and of each of its roles. A host that was never called is closed. For a host that belongs to a
    * service: the state of what decides about its calls, the host or its service, whichever is blocked longer.
    * @param path of the URL, for hosts that a policy splits by path. @default the whole host
+   * @param partition whose state it is, for hosts with `per: partition`. @default none
    */
-  state(host: string, path?: string): HostStatus {
-    const [first, ...others] = this.#unitsOf(host, path).map(unit => this.#hostStatusOf(unit));
+  state(host: string, path?: string, partition?: string): HostStatus {
+    const [first, ...others] = this.#unitsOf(host, path, partition).map(unit => this.#hostStatusOf(unit));
     return others.reduce(worse, first ?? this.#hostStatusOf(new HostBreaker(host, this.#time.monotonicUs())));
   }
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
-  briefState(host: string, path?: string): Pick<HostStatus, "state" | "remainingMs"> {
+  briefState(host: string, path?: string, partition?: string): Pick<HostStatus, "state" | "remainingMs"> {
     const isFine = (unit: HostBreaker) =>
       !unit.mayHaveCooldown && ROLES.every(role => unit.circuits[role]?.isClosed !== false);
-    return this.#unitsOf(host, path).every(isFine) ? CLOSED_STATUS : this.state(host, path);
+    return this.#unitsOf(host, path, partition).every(isFine) ? CLOSED_STATUS : this.state(host, path, partition);
   }
 
   /** The state of the circuit of a resolver; `closed` for a resolver that was never used. */
@@ -179,7 +180,7 @@ export class BreakerRegistry {
    * of the service that it belongs to, and closes the circuit of every role.
    */
   close(host: string): void {
-    for (const unit of this.#unitsOf(host)) this.#breakers.reset(unit);
+    for (const unit of this.#unitsOf(host)) this.#breakers.reset(unit.name);
   }
 
   /**
@@ -202,10 +203,10 @@ export class BreakerRegistry {
   }
 
   /** The units of a host, or of a path of it; `service <name>` is a unit itself. */
-  #unitsOf(host: string, path?: string): readonly HostBreaker[] {
+  #unitsOf(host: string, path?: string, partition?: string): readonly HostBreaker[] {
     const { table } = this.#breakers;
     if (isServiceName(host)) return [table.find(host) ?? []].flat();
-    return distinctUnits(table.unitsOf(host, path));
+    return distinctUnits(table.unitsOf(host, path, partition));
   }
 
   #hostStatusOf(host: HostBreaker): HostStatus {

@@ -1,11 +1,19 @@
 import { EvictingMap } from "../core/evicting-map.ts";
-import type { BreakerPolicies } from "../policy/breaker-policy.ts";
+import type { BreakerPolicies, BreakerRoute } from "../policy/breaker-policy.ts";
+import { commonName, nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { canonicalUnit, isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
-import type { CallUnits } from "./call-units.ts";
+import { type CallUnits, NO_COMMON_UNITS } from "./call-units.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
+
+/** A call, as far as it decides whose breakers it passes. */
+export interface PartitionedCall {
+  readonly host: string;
+  readonly path?: string | undefined;
+  readonly partition?: string | undefined;
+}
 
 /** A host without failures could be evicted at once. Keeping this many avoids building it again for each call. */
 const KEPT_HOSTS = 16_384;
@@ -20,6 +28,7 @@ export class BreakerTable {
   readonly #time: Time;
   readonly #onChange: OnCircuitChange;
   readonly #hosts: EvictingMap<HostBreaker>;
+  #hasPartitions = false;
   readonly #resolvers = new EvictingMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
 
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
@@ -49,31 +58,63 @@ export class BreakerTable {
   /** A host or service in the table, by any spelling of its name. Throws a RangeError for a text that is neither. */
   find(text: string): HostBreaker | undefined {
     // The keys are canonical, so a text that is found as it stands need not be parsed.
-    return this.#hosts.get(text) ?? this.#hosts.get(canonicalUnit(text));
+    return this.#hosts.get(text) ?? this.#hosts.get(canonicalName(text));
   }
 
   host(text: string): HostBreaker {
-    return this.find(text) ?? this.#add(canonicalUnit(text));
+    return this.find(text) ?? this.#add(canonicalName(text));
   }
 
   /** The hosts and services that decide about a call, created on first use. */
-  unitsOf(text: string, path?: string): CallUnits {
-    const { host, circuit: circuitName, cooldown: cooldownName } = this.#policies.route(text, path);
+  unitsOf(text: string, path?: string, partition?: string): CallUnits {
+    const route = this.#policies.route(text, path);
+    const { host, circuit: circuitName, cooldown: cooldownName } = route;
+    if (partition !== undefined && this.#policies.isPerPartition(circuitName))
+      return this.#partitionUnitsOf(route, partition);
     const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
     const cooldown =
       cooldownName === circuitName ? circuit : (this.#hosts.get(cooldownName) ?? this.#add(cooldownName));
     const isUnit = host === circuitName || host === cooldownName;
-    return { circuit, cooldown, host: isUnit ? undefined : this.#hosts.get(host) };
+    return { circuit, cooldown, host: isUnit ? undefined : this.#hosts.get(host), common: NO_COMMON_UNITS };
+  }
+
+  #partitionUnitsOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallUnits {
+    const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
+    const units = { circuit: partitionName(circuit, partition), cooldown: partitionName(cooldown, partition) };
+    return { circuit: this.host(units.circuit), cooldown: this.host(units.cooldown), host: undefined, common };
+  }
+
+  /** The names of everything that may deny a call, except its resolver. */
+  unitNamesOf({ host: text, path, partition }: PartitionedCall): readonly string[] {
+    const { host, circuit, cooldown } = this.#policies.route(text, path);
+    const names = [host];
+    if (circuit !== host) names.push(circuit);
+    if (cooldown !== host && cooldown !== circuit) names.push(cooldown);
+    if (partition !== undefined && this.#policies.isPerPartition(circuit)) {
+      names.push(partitionName(circuit, partition));
+      if (cooldown !== circuit) names.push(partitionName(cooldown, partition));
+    }
+    return names;
+  }
+
+  /** The partitions of a host or service that are in the table. Takes time in proportion to it, once there are any. */
+  partitionsOf(text: string): readonly HostBreaker[] {
+    if (!this.#hasPartitions) return NO_COMMON_UNITS;
+    const common = canonicalName(text);
+    return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
 
   /** What the failures of a circuit's owner may put in cooldown. */
   cooldownUnitOf(name: string): HostBreaker | undefined {
-    return this.#hosts.get(isServiceName(name) ? name : this.#policies.route(name).cooldown);
+    const common = commonName(name);
+    const unit = isServiceName(common) ? common : this.#policies.route(common).cooldown;
+    return this.#hosts.get(`${unit}${name.slice(common.length)}`);
   }
 
   #add(name: string): HostBreaker {
     const host = new HostBreaker(name, this.#time.monotonicUs());
     this.#hosts.add(name, host);
+    this.#hasPartitions ||= nameWithoutPartition(name) !== undefined;
     return host;
   }
 
@@ -107,4 +148,10 @@ export class BreakerTable {
       else if (host !== undefined && role !== undefined) circuit.policy = policies.circuit(host, role);
     }
   }
+}
+
+/** The canonical name of a host or service, or of one of its partitions. */
+function canonicalName(text: string): string {
+  const common = nameWithoutPartition(text);
+  return common === undefined ? canonicalUnit(text) : `${canonicalUnit(common)}${text.slice(common.length)}`;
 }

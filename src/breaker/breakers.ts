@@ -22,6 +22,11 @@ export interface AllowRequest {
   readonly host: string;
   /** The path of the URL. Needed only for hosts that a policy splits by path. @default the whole host */
   readonly path?: string | undefined;
+  /**
+   * The tenant or API key of the call. Hosts with `per: partition` in the policy have circuits and cooldowns for each.
+   * @default none
+   */
+  readonly partition?: string | undefined;
   /** What the call is for. Each role of a host has a circuit of its own. @default "metadata" */
   readonly role?: Role | undefined;
   /** The resolver that makes the call. If given, the circuit of that resolver must admit the call too. */
@@ -78,7 +83,7 @@ export class Breakers implements PermitOwner {
       cooldownStarter,
       lastPermit,
       endCooldown: host => this.#endCooldown(host, "peer"),
-      reset: host => this.#reset(host, "peer"),
+      reset: name => this.#resetAll(name, "peer"),
     });
   }
 
@@ -101,7 +106,7 @@ export class Breakers implements PermitOwner {
       throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
     }
     const nowUs = this.#time.monotonicUs();
-    const units = this.table.unitsOf(request.host, request.path);
+    const units = this.table.unitsOf(request.host, request.path, request.partition);
     const { circuit: host, cooldown: cooldownHost } = units;
     host.usedUs = nowUs;
     cooldownHost.usedUs = nowUs;
@@ -132,8 +137,8 @@ export class Breakers implements PermitOwner {
     );
   }
 
-  check({ host, path, role = "metadata", resolver }: AllowRequest): Denial | undefined {
-    const units = this.table.unitsOf(host, path);
+  check({ host, path, partition, role = "metadata", resolver }: AllowRequest): Denial | undefined {
+    const units = this.table.unitsOf(host, path, partition);
     if (this.table.policies.isShadow(units.circuit.name)) return undefined;
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const circuit = this.table.circuit(units.circuit, role);
@@ -150,8 +155,9 @@ export class Breakers implements PermitOwner {
     this.#announce();
   }
 
-  settleWithoutPermit({ host, path, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
-    const units = this.table.unitsOf(host, path);
+  settleWithoutPermit(request: AllowRequest, result: CallResult): void {
+    const { host, path, partition, role = "metadata", resolver } = request;
+    const units = this.table.unitsOf(host, path, partition);
     const circuit = this.table.circuit(units.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     this.#settler.settleWithoutPermit(units, role, { circuit, resolver: resolverCircuit }, result);
@@ -163,8 +169,9 @@ export class Breakers implements PermitOwner {
     this.#announce();
   }
 
-  reset(host: HostBreaker): void {
-    this.#reset(host, "local");
+  /** Closes the circuits of a host or service and ends its cooldowns, and those of its partitions. */
+  reset(name: string): void {
+    this.#resetAll(name, "local");
     this.#announce();
   }
 
@@ -189,6 +196,13 @@ export class Breakers implements PermitOwner {
       holder.sendProbe(this.#permitsIssued, expiresUs);
     }
     return { holder, generation, isProbe };
+  }
+
+  /** The reset of a partition is always our own: only the processes that call it write its record. */
+  #resetAll(name: string, origin: ChangeOrigin): void {
+    const known = this.table.find(name);
+    if (known !== undefined) this.#reset(known, origin);
+    for (const partition of this.table.partitionsOf(name)) this.#reset(partition, "local");
   }
 
   #reset(host: HostBreaker, origin: ChangeOrigin): void {

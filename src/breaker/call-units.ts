@@ -8,7 +8,12 @@ export interface CallUnits {
   readonly cooldown: HostBreaker;
   /** The host itself, if it is neither of the two and has state: an operator may have opened it alone. */
   readonly host: HostBreaker | undefined;
+  /** For a call of a partition: what it is a partition of. Only an operator's order for these applies to it. */
+  readonly common: readonly HostBreaker[];
 }
+
+/** For calls that belong to no partition. */
+export const NO_COMMON_UNITS: readonly HostBreaker[] = [];
 
 /** Each unit once. */
 export function distinctUnits({ circuit, cooldown, host }: CallUnits): readonly HostBreaker[] {

@@ -54,6 +54,11 @@ export class Cooldowns {
     return ordered.untilUs >= requested.untilUs ? ordered : requested;
   }
 
+  /** The running cooldown that an operator has ordered, if any. */
+  ordered(nowUs: number): Cooldown | undefined {
+    return running(this.#ordered, nowUs);
+  }
+
   /** Whether a permit is older than a Retry-After cooldown that is still running. */
   isBeforeRetryAfter(permit: number, nowUs: number): boolean {
     const requested = running(this.#requested, nowUs);

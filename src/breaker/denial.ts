@@ -5,6 +5,7 @@ import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
 import { type CallUnits, distinctUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
+import type { Cooldown } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** The `limit` of a denial by a half-open circuit. The result of a probe may come long before its lease ends. */
@@ -102,15 +103,20 @@ export function denialOf(
   nowUs: number,
 ): Denial | undefined {
   // Nearly every call ends here, and nothing is allocated for it.
-  const mayCool = units.circuit.mayHaveCooldown || units.cooldown.mayHaveCooldown || units.host?.mayHaveCooldown;
+  const mayCool =
+    units.circuit.mayHaveCooldown ||
+    units.cooldown.mayHaveCooldown ||
+    units.host?.mayHaveCooldown ||
+    units.common.some(unit => unit.mayHaveCooldown);
   if (!mayCool && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs))) return undefined;
   const found: Denial[] = [];
-  for (const unit of distinctUnits(units)) {
-    const cooldown = unit.cooldownAt(nowUs);
-    if (cooldown === undefined) continue;
+  const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
+    if (cooldown === undefined) return;
     const { reason, untilUs } = cooldown;
-    found.push(new Denial({ host: unit.name, role, reason, state: "open", untilUs, blocker: unit }, nowUs));
-  }
+    found.push(new Denial({ host: blocker.name, role, reason, state: "open", untilUs, blocker }, nowUs));
+  };
+  for (const unit of distinctUnits(units)) addCooldown(unit, unit.cooldownAt(nowUs));
+  for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
   for (const blocker of [circuit, resolver]) {
     if (blocker === undefined || blocker.admits(nowUs)) continue;
     const at = blocker.at(nowUs);

@@ -49,6 +49,11 @@ export class HostBreaker {
     return this.#cooldowns?.current(nowUs);
   }
 
+  /** The running cooldown that an operator has ordered, if any. */
+  orderAt(nowUs: number): Cooldown | undefined {
+    return this.#cooldowns?.ordered(nowUs);
+  }
+
   failuresAt(nowUs: number, windowUs: number): number {
     return this.#failures?.count(nowUs, windowUs) ?? 0;
   }

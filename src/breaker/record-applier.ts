@@ -26,7 +26,8 @@ export interface RecordApplierDeps {
   /** The number of the permit that was issued last. */
   readonly lastPermit: () => number;
   readonly endCooldown: (host: HostBreaker) => void;
-  readonly reset: (host: HostBreaker) => void;
+  /** Resets a host or service, if it is known, and its partitions. */
+  readonly reset: (name: string) => void;
 }
 
 /** Applies a record of the peers to the hosts and circuits of this process. What it knew already changes nothing. */
@@ -45,7 +46,7 @@ export class RecordApplier {
   #applyHost(name: string, record: BreakerRecord, known: BreakerRecord): void {
     const { table, reset } = this.#deps;
     const local = table.find(name);
-    if (record.epoch !== known.epoch && local !== undefined) reset(local);
+    if (record.epoch !== known.epoch) reset(name);
     for (const part of ["serverCooldown", "operatorCooldown"] as const)
       if (record[part].serial !== known[part].serial) this.#applyCooldown(name, part, record);
     for (const role of Object.keys(record.circuits)) {

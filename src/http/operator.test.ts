@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { BreakerOpenError } from "../errors.ts";
+import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { storeFor } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -17,12 +18,12 @@ const REREAD_MS = 1000;
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
 /** A running hub, and an operator that shares only the store file with it. */
-async function startHubWithStore(t: TestContext) {
+async function startHubWithStore(t: TestContext, breakers: BreakersOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-operator-"));
   const store = `sqlite:${join(folder, "shared.db")}` as const;
   const policy = {
     ratelimits: { extends: "none", defaults: { metadata: LIMITS } },
-    breakers: { extends: "none" },
+    breakers: { extends: "none", ...breakers },
   } as const;
   const time = new SteppedTime();
   const hub = await createHub({ env: {}, store, cache: false, retry: false, policy, time });
@@ -54,6 +55,32 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   assert.equal((await operator.close("127.0.0.1")).state, "closed");
   time.step(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200, "the next request is sent");
+});
+
+test("the commands of an operator for a host apply to all its partitions", async t => {
+  const { hub, time, operator } = await startHubWithStore(t, { hosts: { "127.0.0.1": { per: "partition" } } });
+  let status = 503;
+  const { origin } = await serve(t, (_, response) => response.writeHead(status).end());
+  const send = async (partition?: string) => {
+    const response = await hub.fetch(origin, { partition }).catch(reason => reason);
+    if (response instanceof BreakerOpenError) return response.reason;
+    await response.arrayBuffer();
+    return response.status;
+  };
+  for (let n = 0; n < 5; n += 1) await send("a");
+  assert.equal(await send("a"), "failures");
+  status = 200;
+  assert.equal(await send("b"), 200);
+  await operator.close("127.0.0.1");
+  time.step(REREAD_MS);
+  assert.equal(await send("a"), 200, "the circuit of the partition is closed");
+
+  await operator.open("127.0.0.1", 300, "maintenance");
+  time.step(REREAD_MS);
+  for (const partition of ["a", "b", "new", undefined]) assert.equal(await send(partition), "cli-open:maintenance");
+  await operator.close("127.0.0.1");
+  time.step(REREAD_MS);
+  for (const partition of ["a", "b", "new", undefined]) assert.equal(await send(partition), 200);
 });
 
 test("an operator sees the circuit that failures of a hub opened, and can close it", async t => {

@@ -7,9 +7,10 @@ import {
   EMPTY_BREAKER_RECORD,
   setCooldown,
 } from "../core/breaker/breaker-record.ts";
+import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
 import { PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
-import { HOST_RECORDS, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
+import { HOST_RECORDS, hostOfRecord, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { PublishedStatus } from "./status-publisher.ts";
 
@@ -50,7 +51,7 @@ export class Operator {
   /** Forces the circuit of the host or service open in all processes, until `seconds` have passed or an operator closes it. */
   async open(host: string, seconds: number, reason: string): Promise<SharedBreakerStatus> {
     if (!(seconds > 0)) throw new RangeError(`seconds must be above 0, not ${seconds}`);
-    return this.#change(host, (current, nowUs) =>
+    return this.#change(canonicalUnit(host), (current, nowUs) =>
       setCooldown(
         current,
         "operatorCooldown",
@@ -60,13 +61,22 @@ export class Operator {
     );
   }
 
-  /** Closes the circuits of the host or service, ends its cooldowns and resets its failures, in all processes. */
+  /**
+   * Closes the circuits of the host or service and of its partitions, ends their cooldowns and resets their failures, in
+   * all processes.
+   */
   async close(host: string): Promise<SharedBreakerStatus> {
-    return this.#change(host, clearBreakerRecord);
+    const unit = canonicalUnit(host);
+    const closed = await this.#change(unit, clearBreakerRecord);
+    const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
+    const partitions = names.filter(name => nameWithoutPartition(name) === unit);
+    await Promise.all(partitions.map(name => this.#change(name, clearBreakerRecord)));
+    return closed;
   }
 
-  #change(host: string, step: (current: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
-    const name = hostRecordName(canonicalUnit(host));
+  /** @param unit a canonical host, `service <name>`, or a partition of one of the two */
+  #change(unit: string, step: (current: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
+    const name = hostRecordName(unit);
     return this.#store.change<BreakerRecord, SharedBreakerStatus>(name, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
       const next = step(record, nowUs);
       return {

@@ -109,3 +109,106 @@ test("hubs that share a store share the budget of each partition", async t => {
   await one.close();
   await two.close();
 });
+
+/** A server that throttles or fails the tenants it is told to. */
+async function tenants(t: Parameters<typeof serve>[0], breakers: object, options: Parameters<typeof hubFor>[1] = {}) {
+  const failing = new Map<string, readonly [status: number, fields: Record<string, string>]>();
+  const server = await serve(t, (request, response) => {
+    const [status, fields] = failing.get(String(request.headers["x-tenant"])) ?? [200, {}];
+    response.writeHead(status, fields).end();
+  });
+  const make = (more: Parameters<typeof hubFor>[1] = {}) =>
+    hubFor(t, { cache: false, retry: false, breakers: { hosts: { [HOST]: breakers } }, ...options, ...more });
+  const sender = (hub: Awaited<ReturnType<typeof make>>) => async (tenant: string) => {
+    try {
+      const response = await hub.fetch(server.origin, { partition: tenant, headers: { "x-tenant": tenant } });
+      await response.text();
+      return response.status;
+    } catch (error) {
+      return (error as { readonly reason?: string }).reason ?? String(error);
+    }
+  };
+  return { failing, server, make, sender };
+}
+
+const PER_PARTITION = { per: "partition", roles: { metadata: { fail_max: 2, reset_timeout_s: 600 } } } as const;
+
+test("with per: partition a tenant's 429 and failures do not stop another tenant", async t => {
+  const { failing, make, sender } = await tenants(t, PER_PARTITION);
+  const hub = await make();
+  const send = sender(hub);
+  failing.set("a", [429, { "retry-after": "60" }]);
+  failing.set("b", [500, {}]);
+  assert.deepEqual([await send("a"), await send("a")], [429, "retry-after"]);
+  assert.deepEqual([await send("b"), await send("b"), await send("b")], [500, 500, "failures"]);
+  assert.equal(await send("c"), 200);
+  const open = hub.snapshot().hosts.filter(({ state }) => state !== "closed");
+  assert.deepEqual(
+    open.map(({ host }) => /^127\.0\.0\.1#[0-9a-f]{16}$/.test(host)),
+    [true, true],
+  );
+  assertNothingLeft(hub);
+});
+
+test("without per: partition a tenant's 429 stops every tenant of the host", async t => {
+  const { failing, make, sender } = await tenants(t, {});
+  const send = sender(await make());
+  failing.set("a", [429, { "retry-after": "60" }]);
+  assert.deepEqual([await send("a"), await send("b")], [429, "retry-after"]);
+});
+
+test("a retry checks the circuit of its own partition", async t => {
+  const time = new FakeTime();
+  const { failing, make, sender, server } = await tenants(t, PER_PARTITION, { time });
+  const send = sender(await make({ retry: { attempts: 2, baseMs: 0 }, random: () => 0 }));
+  failing.set("a", [500, {}]);
+  const first = send("a");
+  while (server.requests.length < 1) await new Promise(resolve => setImmediate(resolve));
+  await time.advance(1000);
+  assert.equal(await first, 500);
+  assert.equal(await send("a"), "failures");
+});
+
+test("processes that share a store share the circuits of each partition", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-partitions-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const { failing, make, sender } = await tenants(t, PER_PARTITION, { store: `sqlite:${join(folder, "state.db")}` });
+  const [one, two] = [await make(), await make()];
+  failing.set("a", [429, { "retry-after": "60" }]);
+  assert.equal(await sender(one)("a"), 429);
+  // The record is written when the response has been read; the next call of this hub waits for it.
+  assert.equal(await sender(one)("a"), "retry-after");
+  assert.equal(await sender(two)("a"), "retry-after");
+  assert.equal(await sender(two)("b"), 200);
+  await one.close();
+  await two.close();
+});
+
+test("partitions of a service have circuits of their own, and its calls to all hosts share them", async t => {
+  const failing = new Map([["a", 500]]);
+  const handler = (
+    request: { headers: Record<string, unknown> },
+    response: { writeHead(status: number): { end(): void } },
+  ) => response.writeHead(failing.get(String(request.headers["x-tenant"])) ?? 200).end();
+  const [one, two] = [await serve(t, handler), await serve(t, handler)];
+  const service = {
+    members: [`${HOST}:${one.port}`, `${HOST}:${two.port}`],
+    metadata: { ...metadata, rates: "100/MINUTE" },
+  };
+  const hub = await hubFor(t, {
+    cache: false,
+    retry: false,
+    limits: { services: { pair: service } },
+    breakers: { services: { pair: PER_PARTITION } },
+  });
+  const send = async (origin: string, partition: string) => {
+    const sent = hub.fetch(origin, { partition, headers: { "x-tenant": partition } });
+    return sent.then(
+      ({ status }) => status,
+      error => error.constraint.owner.replace(/#.*/, "#"),
+    );
+  };
+  assert.deepEqual([await send(one.origin, "a"), await send(two.origin, "a")], [500, 500]);
+  assert.deepEqual([await send(one.origin, "a"), await send(two.origin, "a")], ["service pair#", "service pair#"]);
+  assert.deepEqual([await send(one.origin, "b"), await send(two.origin, "b")], [200, 200]);
+});

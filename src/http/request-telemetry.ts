@@ -41,7 +41,7 @@ export class RequestTelemetry {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs, cause } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
-    const { state, remainingMs } = this.#breakers.briefState(finalHop.host, finalHop.path);
+    const { state, remainingMs } = this.#breakers.briefState(finalHop.host, finalHop.path, call.partition);
     this.#listeners.emit({
       event_type: "http_request",
       call_id: record.callId,

@@ -32,6 +32,11 @@ export interface HostBreakerOptions extends CircuitOptions {
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
+   * all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An
+   * operator's command for the host applies to all of them. @default inherited; otherwise all
+   */
+  readonly per?: "all" | "partition" | undefined;
+  /**
    * enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been
    * refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
    * @default enforce
@@ -79,6 +84,11 @@ export interface BreakerDefaults extends CircuitOptions {
    * this long, and at most as long as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
+  /**
+   * all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An
+   * operator's command for the host applies to all of them. @default inherited; otherwise all
+   */
+  readonly per?: "all" | "partition" | undefined;
   /** Which HTTP statuses are failures. @default built-in lists */
   readonly classify?: ClassifyOptions | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */

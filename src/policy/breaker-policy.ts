@@ -3,6 +3,7 @@ import type { ClassifyRules } from "../core/breaker/classify.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
+import { commonName } from "./partition-name.ts";
 import {
   breakerModePaths,
   circuitPaths,
@@ -10,7 +11,7 @@ import {
   type KeyPath,
   type LimitScope,
   resolverPaths,
-  retryAfterCapPaths,
+  unitPaths,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
 import { type RoutedRequest, Routing } from "./routing.ts";
@@ -33,7 +34,10 @@ export interface BreakerRoute {
   readonly cooldown: string;
 }
 
-/** The settings of every circuit, as the registry reads them. A unit is a canonical host, or `service <name>`. */
+/**
+ * The settings of every circuit, as the registry reads them. A unit is a canonical host, `service <name>`, or a partition
+ * of one of the two.
+ */
 export interface BreakerPolicies {
   readonly rules: ClassifyRules;
   readonly rollingWindow: RollingWindowPolicy;
@@ -47,6 +51,8 @@ export interface BreakerPolicies {
   resolver(name: string): CircuitPolicy;
   /** Calls that would be refused are reported and sent. */
   isShadow(unit: string): boolean;
+  /** Each partition has circuits and cooldowns of its own. */
+  isPerPartition(unit: string): boolean;
   /** The longest cooldown that a server's Retry-After can cause. */
   retryAfterCapMs(unit: string): number;
 }
@@ -61,6 +67,7 @@ const NO_SERVICES = new Routing([], []);
 /** The settings of one scope. */
 interface ScopeSettings {
   readonly isShadow: boolean;
+  readonly isPerPartition: boolean;
   readonly capMs: number;
   readonly circuits: Map<Role, CircuitPolicy>;
 }
@@ -90,7 +97,8 @@ export function breakerPoliciesFrom(
       isAdaptive,
     });
   const listedHosts = (names: readonly string[]) => names.filter(name => Object.hasOwn(hosts, name));
-  const scopeOf = (unit: string): LimitScope => {
+  const scopeOf = (unitOrPartition: string): LimitScope => {
+    const unit = commonName(unitOrPartition);
     if (unit === NO_UNIT) return {};
     const service = serviceOfName(unit);
     if (service !== undefined) return { service };
@@ -100,15 +108,22 @@ export function breakerPoliciesFrom(
   const known = new Map<string, ScopeSettings>();
   const routes = new WeakMap<RoutedRequest, BreakerRoute>();
   // Every call reads these, so they are resolved once for each entry. Units without an entry share the defaults.
-  const settingsOf = (unit: string): ScopeSettings => {
+  const settingsOf = (unitOrPartition: string): ScopeSettings => {
+    const unit = commonName(unitOrPartition);
     const found = known.get(unit);
     if (found !== undefined) return found;
     const scope = scopeOf(unit);
     const isListed = scope.service !== undefined || (scope.listed?.length ?? 0) > 0;
     if (!isListed && unit !== NO_UNIT) return settingsOf(NO_UNIT);
     const mode = effectiveValue<string>(document, breakerModePaths(scope), DEFAULT_BREAKERS.mode);
-    const capS = numberAt(retryAfterCapPaths(scope), DEFAULT_BREAKERS.retry_after_cap_s);
-    const settings = { isShadow: mode === "shadow", capMs: 1000 * capS, circuits: new Map() };
+    const capS = numberAt(unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
+    const per = effectiveValue<string>(document, unitPaths("per", scope), DEFAULT_BREAKERS.per);
+    const settings = {
+      isShadow: mode === "shadow",
+      isPerPartition: per === "partition",
+      capMs: 1000 * capS,
+      circuits: new Map(),
+    };
     known.set(unit, settings);
     return settings;
   };
@@ -137,6 +152,7 @@ export function breakerPoliciesFrom(
     },
     scopeOf,
     isShadow: unit => settingsOf(unit).isShadow,
+    isPerPartition: unit => settingsOf(unit).isPerPartition,
     retryAfterCapMs: unit => settingsOf(unit).capMs,
     circuit(unit, role) {
       const { circuits, capMs } = settingsOf(unit);

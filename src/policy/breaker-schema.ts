@@ -55,6 +55,13 @@ const retryAfterCapSchema = seconds
     "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most this long, and at most as long as that of defaults. Default: inherited; otherwise 900",
   );
 
+const perSchema = z
+  .enum(["all", "partition"])
+  .optional()
+  .describe(
+    "all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An operator's command for the host applies to all of them. Default: inherited; otherwise all",
+  );
+
 const classifySchema = z.strictObject({
   failure_statuses: z
     .array(status)
@@ -101,6 +108,7 @@ const halfOpenSchema = z.strictObject({
 const defaultsSchema = z.strictObject({
   ...circuit,
   retry_after_cap_s: retryAfterCapSchema,
+  per: perSchema,
   classify: classifySchema.prefault({}).describe("Which HTTP statuses are failures. Default: built-in lists"),
   roles: rolesSchema.prefault({}).describe(ROLES_TEXT),
   half_open: halfOpenSchema
@@ -154,6 +162,7 @@ const advancedSchema = z.strictObject({
 const hostSchema = z.strictObject({
   ...circuit,
   retry_after_cap_s: retryAfterCapSchema,
+  per: perSchema,
   mode: modeSchema,
   roles: rolesSchema.optional().describe(ROLES_TEXT),
 });

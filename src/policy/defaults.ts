@@ -35,6 +35,7 @@ export const DEFAULT_BREAKERS = {
   fail_max: 5,
   reset_timeout_s: 60,
   retry_after_cap_s: 900,
+  per: "all",
   roles: {
     metadata: { fail_max: 5, reset_timeout_s: 45 },
     landing: { fail_max: 4, reset_timeout_s: 60 },

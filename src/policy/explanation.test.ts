@@ -32,6 +32,7 @@ test("explain lists built-in values, a service's, its total, and a host's role, 
     "breaker.fail_max": 2,
     "breaker.reset_timeout_s": 45,
     "breaker.retry_after_cap_s": 900,
+    "breaker.per": "all",
     "breaker.trial_calls": 1,
   });
   const artifact = explainPolicy(policy, "a.example", "artifact").find(({ field }) => field === "breaker.fail_max");

@@ -9,11 +9,11 @@ import {
   type LimitScope,
   ROLE_LIMIT_FIELDS,
   resolverPaths,
-  retryAfterCapPaths,
   roleLimitPaths,
   TOTAL_FIELDS,
   totalPaths,
   totalPlaces,
+  unitPaths,
 } from "./precedence.ts";
 import { withoutCredentials } from "./redact.ts";
 import type { Role } from "./roles.ts";
@@ -83,7 +83,8 @@ export function explainCircuit(policy: LoadedPolicy, scope: LimitScope, role: Ro
   return setValues([
     value("mode", breakerModePaths(scope), DEFAULT_BREAKERS.mode),
     ...CIRCUIT_FIELDS.map(field => value(field, circuitPaths(field, role, scope), DEFAULT_BREAKERS.roles[role][field])),
-    value("retry_after_cap_s", retryAfterCapPaths(scope), DEFAULT_BREAKERS.retry_after_cap_s),
+    value("retry_after_cap_s", unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s),
+    value("per", unitPaths("per", scope), DEFAULT_BREAKERS.per),
     value("trial_calls", [trialCalls], DEFAULT_BREAKERS.half_open.trial_calls[role]),
   ]);
 }

@@ -1,4 +1,6 @@
-/** Names of the budgets of one partition: that of the common budget, and a hash, because a partition may be a key. */
+/**
+ * Names of the budgets and breakers of one partition: the common name, and a hash, because a partition may be a key.
+ */
 import { textHash } from "../core/text/text-hash.ts";
 
 const PARTITION = /^(.+)#[0-9a-f]{16}$/;
@@ -7,7 +9,13 @@ export function partitionName(name: string, partition: string): string {
   return `${name}#${textHash(partition)}`;
 }
 
-/** The name of the common budget; undefined when the name is not that of a partition. */
+/** The common name; undefined when the name is not that of a partition. */
 export function nameWithoutPartition(name: string): string | undefined {
-  return PARTITION.exec(name)?.[1];
+  // Nearly every name ends here: this runs for each call.
+  return name.includes("#") ? PARTITION.exec(name)?.[1] : undefined;
+}
+
+/** The common name, or the name itself when it is not that of a partition. */
+export function commonName(name: string): string {
+  return nameWithoutPartition(name) ?? name;
 }

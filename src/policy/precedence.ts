@@ -103,8 +103,7 @@ export function breakerModePaths(scope: LimitScope): readonly KeyPath[] {
 }
 
 /** Defaults < service < host < host with port. */
-export function retryAfterCapPaths(scope: LimitScope): readonly KeyPath[] {
-  const field = "retry_after_cap_s";
+export function unitPaths(field: "retry_after_cap_s" | "per", scope: LimitScope): readonly KeyPath[] {
   return [["defaults", field], ...scopePlaces(scope).map(({ path }) => [...path, field])];
 }
 

@@ -244,14 +244,10 @@ export class BreakerSync implements ProbePermissions {
     await Promise.all(this.#recordNamesOf(call).map(name => this.#read(name)));
   }
 
-  /** The records of everything that may deny the call: its host, its service, its resolver. */
-  #recordNamesOf({ host: text, path, resolver }: EntryRequest): readonly BreakerRecordName[] {
-    const { host, circuit, cooldown } = this.#breakers.table.policies.route(text, path);
-    const names = [hostRecordName(host)];
-    if (circuit !== host) names.push(hostRecordName(circuit));
-    if (cooldown !== host && cooldown !== circuit) names.push(hostRecordName(cooldown));
-    if (resolver !== undefined) names.push(resolverRecordName(resolver));
-    return names;
+  /** The records of everything that may deny the call: its host, its service, its partition, its resolver. */
+  #recordNamesOf(call: EntryRequest): readonly BreakerRecordName[] {
+    const names = this.#breakers.table.unitNamesOf(call).map(hostRecordName);
+    return call.resolver === undefined ? names : [...names, resolverRecordName(call.resolver)];
   }
 
   #read(name: BreakerRecordName): Promise<void> {

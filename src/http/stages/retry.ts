@@ -77,7 +77,7 @@ class RetryingRequest extends ResendingRequest {
     if (this.#failures >= policy.attempts) return false;
     const nowUs = time.monotonicUs();
     let delayMs = backoffMs(policy, this.#failures, random(), retryAfterMs);
-    const denial = breakers.check({ host, path, role, resolver: call.resolver });
+    const denial = breakers.check({ host, path, role, resolver: call.resolver, partition: call.partition });
     if (denial !== undefined) {
       // Wait for the end of a cooldown, but not for a circuit that failures opened: the caller gets the failed response.
       if (!outcome.throttled || denial.reason === "failures") return false;
@@ -105,7 +105,13 @@ class RetryingRequest extends ResendingRequest {
   #wake(): void {
     this.#timer = undefined;
     const { host, path, role, call, deadlineUs } = this.#request;
-    const denial = breakersOf(this.#deps.breakers).check({ host, path, role, resolver: call.resolver });
+    const denial = breakersOf(this.#deps.breakers).check({
+      host,
+      path,
+      role,
+      resolver: call.resolver,
+      partition: call.partition,
+    });
     if (denial?.reason === "retry-after" && denial.untilUs <= deadlineUs) {
       this.#arm(denial.untilUs);
       return;
