@@ -88,6 +88,17 @@ test("a reload changes the limit of every partition and keeps what it has used",
   );
 });
 
+test("after a reload that ends per: partition, what the partitions have sent counts in the common budget", async t => {
+  const { calls, hub } = await world(t, { metadata: { ...metadata, rates: "3/MINUTE" } });
+  await calls("a", "a", "b");
+  const ratelimits = {
+    extends: "none",
+    hosts: { [HOST]: { metadata: { ...metadata, rates: "4/MINUTE", per: "all" } } },
+  } as const;
+  await hub.reload({ ratelimits, breakers: { extends: "none" } });
+  assert.deepEqual(await calls("a", "b", "c"), ["sent", HOST, HOST]);
+});
+
 test("hubs that share a store share the budget of each partition", async t => {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-partitions-"));
   t.after(() => rm(folder, { recursive: true }));

@@ -3,7 +3,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { shareOf } from "../policy/limits-share.ts";
-import { partitionName } from "../policy/partition-name.ts";
+import { commonName, partitionName } from "../policy/partition-name.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
@@ -178,8 +178,11 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       if (log.written === 0) continue;
       const counted = new Set(before.routeByName(name, role)?.above.map(total => total.name));
       const absorbing = new Set([name]);
+      const partition = name.slice(commonName(name).length);
       for (const { host, path } of before.placesOf(name)) {
-        const route = this.#limits.route(host, role, path);
+        const common = this.#limits.route(host, role, path);
+        const isPartition = partition !== "" && common.roleBudget.isPerPartition;
+        const route = isPartition ? { ...common, name: `${common.name}${partition}` } : common;
         const roleBudget = this.#atRoute(route, role);
         // At once: the next budget that is created may evict one without units.
         if (!absorbing.has(route.name)) roleBudget.absorb([sender]);

@@ -11,7 +11,7 @@ import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
 import type { Member } from "./member.ts";
-import { nameWithoutPartition } from "./partition-name.ts";
+import { commonName, nameWithoutPartition } from "./partition-name.ts";
 import {
   effectiveValue,
   type LimitScope,
@@ -150,7 +150,8 @@ class PolicyLimits implements ConfiguredLimits {
     return this.serviceRoute(service, host, role, path);
   }
 
-  placesOf(name: string): readonly RequestPlace[] {
+  placesOf(nameOrPartition: string): readonly RequestPlace[] {
+    const name = commonName(nameOrPartition);
     if (!isServiceName(name)) return [{ host: withoutTier(name), path: undefined }];
     const members = this.#entriesByName.get(name)?.members ?? [];
     return members.filter(({ isSuffix }) => !isSuffix).map(({ host, path }) => ({ host, path: path || undefined }));
