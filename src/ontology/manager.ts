@@ -7,9 +7,11 @@ import type { Listener } from "../listeners.ts";
 import { type RoleBudgetPolicy, roleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { NO_AIMD } from "../policy/limits.ts";
+import { serviceName, serviceOfName } from "../policy/service-name.ts";
 import { lazySqliteStore } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
+import { appendRateUsage, RATE_USAGE_FILE, RateUsageCounter } from "./rate-usage.ts";
 import { checkServiceName, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
 import { SharedCooldowns } from "./shared-cooldowns.ts";
 
@@ -49,11 +51,18 @@ const ROLE = "metadata";
 const SHARED_FILE = "ratelimits.db";
 /** The host part of the key when the caller names no host. */
 const ANY_HOST = "default";
+/** The service part of the key when the caller names no service. */
+const NO_SERVICE = "_";
 
 /** Rate limits for keys of the form `service:host`. Each host of a service has its own windows. */
 export class OntologyManager {
   readonly #gate: Gate;
+  readonly #time: Time;
+  readonly #listener: Listener<LimiterEvent> | undefined;
+  readonly #sharedDir: string | undefined;
   readonly #cooldowns: SharedCooldowns | undefined;
+  /** What `ontofetch rl doctor` shows of this process. */
+  readonly #usage = new RateUsageCounter();
 
   /** @throws ConfigError that lists every invalid setting. */
   constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
@@ -62,9 +71,13 @@ export class OntologyManager {
     const fallback = policyOf(rates.default);
     const perService = new Map<string, RoleBudgetPolicy>();
     for (const [service, list] of rates.perService) perService.set(service, policyOf(list));
-    const routeOf = (key: string) => {
+    // The names of the budgets are those that a hub gives to a service with `per_host`, and the total above the role
+    // counts the requests of all roles: so this class and `ontofetch` share one count in one folder.
+    const routeOf = (text: string) => {
+      const key = serviceOfName(text) ?? text;
       const roleBudget = perService.get(key.slice(0, key.indexOf(":"))) ?? fallback;
-      return { name: key, roleBudget, above: [] };
+      const name = serviceName(key);
+      return { name, roleBudget, above: [{ name, policy: roleBudget }] };
     };
     const limits: LimitPolicies = {
       aimd: NO_AIMD,
@@ -76,25 +89,29 @@ export class OntologyManager {
       placesOf: () => [],
     };
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
-    this.#gate = new Gate(limits, time, { listener, store });
+    this.#gate = new Gate(limits, time, { listener: event => this.#emit(event), store });
+    this.#listener = listener;
+    this.#time = time;
+    this.#sharedDir = rates.sharedDir;
     this.#cooldowns = store && new SharedCooldowns(store, time);
     for (const service of perService.keys()) this.#gate.prepare(keyOf(service, ANY_HOST), ROLE);
   }
 
   /**
    * Waits until one request to `host` of `service` is permitted.
+   * @param service null for a request of no service, whose keys are `_:host`.
    * @param host without it, the request counts under the key `service:default`.
    * @throws RateLimitExceeded in mode `fail`; the signal's reason after an abort; RangeError for an invalid name or
    * weight.
    */
   async acquire(
-    service: string,
+    service: string | null,
     host: string = ANY_HOST,
     { mode = "block", weight = 1, signal }: OntologyAcquireOptions = {},
   ): Promise<OntologyGrant> {
     const key = keyOf(service, host);
     const maxWaitMs = mode === "fail" ? 0 : Number.POSITIVE_INFINITY;
-    const cooldownMs = (await this.#cooldowns?.readRemainingMs(key)) ?? 0;
+    const cooldownMs = (await this.#cooldowns?.readRemainingMs(hostOf(key))) ?? 0;
     if (cooldownMs > 0) this.#gate.hold(key, ROLE, cooldownMs);
     const { waitedMs } = await this.#gate.enter({ host: key, role: ROLE, weight, signal, maxWaitMs, stamp: "granted" });
     return { key, waitedMs };
@@ -103,7 +120,7 @@ export class OntologyManager {
   /**
    * Blocks the key for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier one, never
    * the reverse. In this process it holds at once; the promise resolves when the processes that share the folder can
-   * read it.
+   * read it. For them it is a cooldown of the host, as one that `ontofetch` has received.
    * @param key `service:host`, as `acquire` returns it.
    * @throws RangeError for a negative number of seconds or an invalid key.
    */
@@ -113,21 +130,39 @@ export class OntologyManager {
     if (colon < 1) throw new RangeError(`invalid key ${JSON.stringify(key)}; expected <service>:<host>`);
     const name = keyOf(key.slice(0, colon), key.slice(colon + 1));
     this.#gate.hold(name, ROLE, seconds * 1000);
-    return this.#cooldowns?.publish(name, seconds * 1000) ?? Promise.resolve();
+    return this.#cooldowns?.publish(hostOf(name), seconds * 1000) ?? Promise.resolve();
   }
 
-  /** Returns leased units to the shared store and closes it. Without `shared_dir` it does nothing. */
+  /**
+   * Returns leased units to the shared store, closes it, and records the usage for `ontofetch rl doctor`. Without
+   * `shared_dir` it does nothing.
+   */
   async close(): Promise<void> {
     await this.#gate.close();
+    if (this.#sharedDir === undefined) return;
+    const at = new Date(this.#time.wallMs()).toISOString();
+    const run = { at, pid: process.pid, command: "acquire", keys: this.#usage.keys() };
+    await appendRateUsage(join(this.#sharedDir, RATE_USAGE_FILE), run);
+  }
+
+  /** Callers know keys as `service:host`, without the prefix of the policy. */
+  #emit(event: LimiterEvent): void {
+    const named = "key" in event ? { ...event, key: serviceOfName(event.key) ?? event.key } : event;
+    this.#usage.listen(named);
+    this.#listener?.(named);
   }
 
   /** One entry for the `service:default` key of each configured service, and one for each host that was used. */
   snapshot(): readonly KeySnapshot[] {
-    return this.#gate.keySnapshots();
+    return this.#gate.keySnapshots().map(entry => ({ ...entry, key: serviceOfName(entry.key) ?? entry.key }));
   }
 }
 
-function keyOf(service: string, host: string): string {
-  checkServiceName(service);
-  return `${service}:${host === ANY_HOST ? host : canonicalHost(host)}`;
+function keyOf(service: string | null, host: string): string {
+  if (service !== null) checkServiceName(service);
+  return `${service ?? NO_SERVICE}:${host === ANY_HOST ? host : canonicalHost(host)}`;
+}
+
+function hostOf(key: string): string {
+  return key.slice(key.indexOf(":") + 1);
 }

@@ -13,7 +13,7 @@ import { type PlanItem, Planner } from "./planner.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import { PullRun } from "./pull-run.ts";
 import { Puller } from "./puller.ts";
-import { appendRateUsage, RateUsageCounter } from "./rate-usage.ts";
+import { appendRateUsage, RATE_USAGE_FILE, RateUsageCounter } from "./rate-usage.ts";
 import { RedirectFollower } from "./redirect-follower.ts";
 import type { ListedVersion, Source } from "./resolver.ts";
 import { type LimitWait, WaitReporter } from "./wait-reporter.ts";
@@ -155,5 +155,5 @@ export class Ontofetch {
 
 /** Lies beside the shared limits, or in the store folder without them. */
 export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
-  return join(sharedDir ?? join(store, ".ontofetch"), "ratelimits.jsonl");
+  return join(sharedDir ?? join(store, ".ontofetch"), RATE_USAGE_FILE);
 }
