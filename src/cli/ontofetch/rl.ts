@@ -6,6 +6,7 @@ import { type KeyUsage, readRateUsage } from "../../ontology/rate-usage.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
 import type { ConfiguredLimits, Route } from "../../policy/limit-policies.ts";
 import { loadPolicy } from "../../policy/load.ts";
+import type { Role } from "../../policy/roles.ts";
 import { serviceName } from "../../policy/service-name.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
@@ -18,7 +19,10 @@ import { addSettingsFlags, ontofetchSettingsOf, RATE_FLAGS } from "./settings-fl
 const RECENT_RUNS = 50;
 
 interface KeyReport extends KeyUsage {
+  /** The limits of requests to registries. */
   readonly windows: string;
+  /** The limits of downloads. */
+  readonly fileWindows: string;
   /** The limit of the host over all services, from the policy. */
   readonly hostTotal: string;
 }
@@ -52,6 +56,7 @@ const doctor: Subcommand = {
     const rows = keys.map(key => [
       key.key,
       key.windows,
+      key.fileWindows,
       key.hostTotal,
       String(key.granted),
       String(key.refused),
@@ -60,7 +65,7 @@ const doctor: Subcommand = {
       String(key.cooldowns),
     ]);
     const header = [
-      ...["key", "windows", "host total", "granted", "refused"],
+      ...["key", "windows", "file windows", "host total", "granted", "refused"],
       ...["waited ms", "max wait ms", "cooldowns"],
     ];
     io.stdout.write(formatTable(header, rows, { columns: terminalWidth(io.stdout) }));
@@ -97,20 +102,26 @@ async function keyReports(
   return [...sums.values()]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(usage => {
-      const route = keyRoute(ratelimits.resolved, usage.key);
+      const route = keyRoute(ratelimits.resolved, usage.key, "metadata");
+      const files = keyRoute(ratelimits.resolved, usage.key, "artifact");
       const above = (route?.above ?? []).filter(({ name }) => name !== route?.name);
       return {
         ...usage,
-        windows: route === undefined ? "(not in the policy)" : formatRates(route.roleBudget.rates) || "unlimited",
+        windows: windowsOf(route),
+        fileWindows: windowsOf(files),
         hostTotal: above.map(({ policy }) => formatRates(policy.rates)).join(", "),
       };
     });
 }
 
+function windowsOf(route: Route | undefined): string {
+  return route === undefined ? "(not in the policy)" : formatRates(route.roleBudget.rates) || "unlimited";
+}
+
 /** The limits of a key `service:host`; for `service:default`, those that the service has at every host. */
-function keyRoute(limits: ConfiguredLimits, key: string): Route | undefined {
+function keyRoute(limits: ConfiguredLimits, key: string, role: Role): Route | undefined {
   const [service = "", host] = key.split(":", 2);
-  if (host !== "default") return limits.routeByName(serviceName(key), "metadata");
+  if (host !== "default") return limits.routeByName(serviceName(key), role);
   const entry = limits.entries.find(({ name }) => name === serviceName(service));
-  return entry && limits.routeOf(entry, "metadata");
+  return entry && limits.routeOf(entry, role);
 }
