@@ -1,4 +1,5 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import { isGroupName } from "./group-name.ts";
@@ -16,7 +17,6 @@ import {
   TOTAL_FIELDS,
   totalPlaces,
 } from "./precedence.ts";
-import { withoutCredentials } from "./redact.ts";
 import type { Role } from "./roles.ts";
 
 /** One place that sets a value. */

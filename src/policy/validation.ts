@@ -1,10 +1,10 @@
 import type { z } from "zod";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { nearest } from "../core/text/nearest.ts";
 import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble, sourceOfPath } from "./layer.ts";
 import { valueAt } from "./precedence.ts";
-import { withoutCredentials } from "./redact.ts";
 
 /** Layers without problems, by their schema: the shipped files are checked once, and not for each hub. */
 const validLayers = new WeakMap<readonly Assignment[], z.ZodType>();

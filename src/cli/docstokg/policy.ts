@@ -1,4 +1,5 @@
 import { urlHost } from "../../core/text/host.ts";
+import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { checkFile, checkPolicy } from "../../policy/check-file.ts";
 import {
@@ -12,7 +13,6 @@ import {
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { breakerRows, groupRows, hostBreakerRows, hostPolicyRows, policyRows } from "../../policy/policy-row.ts";
-import { withoutCredentials } from "../../policy/redact.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../../policy/roles.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
@@ -187,8 +187,7 @@ function targetOf(text: string): { readonly host: string; readonly port: string;
     const url = new URL(hasScheme ? text : `https://${text}`);
     return { host: urlHost(url).host, port: url.port, path: url.pathname === "/" ? undefined : url.pathname };
   } catch (error) {
-    if (error instanceof TypeError)
-      throw usageError("<target>", `${JSON.stringify(withoutCredentials(text))} is neither a host nor a URL`);
+    if (error instanceof TypeError) throw usageError("<target>", `${quote(text)} is neither a host nor a URL`);
     if (error instanceof RangeError) throw usageError("<target>", error.message);
     throw error;
   }

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
+import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
 import { isLayout, LAYOUTS, type Layout } from "../../harvest/downloads/layout.ts";
@@ -177,6 +178,6 @@ function mappings(entries: readonly string[], addProblem: (where: string, messag
 function cacheOf(text: string, addProblem: (where: string, message: string) => void): HubOptions["cache"] {
   if (text === "off") return false;
   if (text === "memory" || /^sqlite:./.test(text)) return text as "memory" | `sqlite:${string}`;
-  addProblem("--cache", `${JSON.stringify(text)} is not one of memory, off, sqlite:<file>`);
+  addProblem("--cache", `${quote(text)} is not one of memory, off, sqlite:<file>`);
   return undefined;
 }

@@ -1,4 +1,5 @@
 import { urlHost } from "../../core/text/host.ts";
+import { quote } from "../../core/text/quote.ts";
 import type { Identities, IdentityField } from "../../policy/identity.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
@@ -51,7 +52,7 @@ export class CallerIdentity {
     const agent = userAgent ?? `docstokg/${version}${mailto === undefined ? "" : ` (mailto:${mailto})`}`;
     if (!/^[!-~](?:[ -~]*[!-~])?$/.test(agent)) {
       throw new RangeError(
-        `userAgent must be printable ASCII and must not begin or end with a space, not ${JSON.stringify(agent)}`,
+        `userAgent must be printable ASCII and must not begin or end with a space, not ${quote(agent)}`,
       );
     }
     this.#defaultIdentity = { path: "/", query: [], headers: ["user-agent", agent], secrets: [] };
