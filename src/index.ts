@@ -36,6 +36,7 @@ export type { ExplainedValue, ValueSource } from "./policy/explanation.ts";
 export type { PolicyOverrides } from "./policy/flag-layer.ts";
 export type { HostIdentityOptions, IdentitiesOptions, IdentityTemplates } from "./policy/identity-options.ts";
 export type { PolicySources } from "./policy/load.ts";
+export type { PolicyChange } from "./policy/policy-changes.ts";
 export type { PolicyMode, PolicyRow } from "./policy/policy-row.ts";
 export { loadPolicy, type Policy } from "./policy/public-policy.ts";
 export type { StoreName } from "./stores/open-store.ts";

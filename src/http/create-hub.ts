@@ -3,7 +3,7 @@ import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
-import { breakerStoreFor, storeFor, withoutStore } from "../stores/open-store.ts";
+import { breakerStoreFor, storeFor, storeNamesOf, withoutStore } from "../stores/open-store.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
@@ -133,6 +133,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
+    storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async isForced => {
       // A dispatcher given by the caller is not closed.
       events.off?.("connect", onConnect);

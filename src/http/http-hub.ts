@@ -1,12 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
-import { HubClosedError, isDocstokgError } from "../errors.ts";
+import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Listener, Listeners } from "../listeners.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
-import { withoutStore } from "../stores/open-store.ts";
+import { type StoreNames, withoutStore } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
@@ -20,6 +22,7 @@ import type { HubEvent, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
 import { toOutgoingRequest } from "./outgoing-request.ts";
+import { storeProblems } from "./store-problems.ts";
 
 /** The parts of a hub; `assembleHub` builds them. */
 export interface HubParts {
@@ -32,6 +35,8 @@ export interface HubParts {
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
+  /** The stores that a policy names. The hub has opened those of its first policy. */
+  readonly storeNames: (policy: LoadedPolicy) => StoreNames;
   /** Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while requests end. */
   readonly shutDown: (isForced: boolean) => Promise<void>;
 }
@@ -42,6 +47,9 @@ const builtInFetch = globalThis.fetch;
 /** A program that does not know the hub cannot handle refusals: it waits for rate limits, but not through an outage. */
 const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
 
+/** Bounds the events of a reload that replaces a policy of thousands of hosts. */
+const CHANGE_EVENTS_MAX = 200;
+
 /** The implementation of `Hub`, whose members are documented there. */
 export class HttpHub implements Hub {
   readonly #parts: HubParts;
@@ -51,6 +59,7 @@ export class HttpHub implements Hub {
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
   #closing: Promise<void> | undefined;
+  #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(parts: HubParts) {
     this.#parts = parts;
@@ -127,13 +136,29 @@ export class HttpHub implements Hub {
     return row;
   }
 
-  async reload(options?: PolicyOptions): Promise<void> {
+  async reload(options?: PolicyOptions): Promise<readonly PolicyChange[]> {
     if (options !== undefined) checkPolicyOptions(options);
-    const { policy, gate, breakers, listeners } = this.#parts;
-    await policy.reload(options);
-    breakers.reload(withoutStore(policy.loaded.breakers.options));
-    gate.reload(policy.loaded.ratelimits.resolved);
-    listeners.emit({ event_type: "policy_loaded", config_hash: policy.configHash });
+    // One after the other: of two reloads the later one must stay in force.
+    const reloaded = this.#reloading.then(() => this.#reload(options));
+    this.#reloading = reloaded.catch(() => undefined);
+    return reloaded;
+  }
+
+  async #reload(options: PolicyOptions | undefined): Promise<readonly PolicyChange[]> {
+    const { policy, gate, breakers, listeners, storeNames } = this.#parts;
+    try {
+      const next = await policy.prepareReload(options);
+      const problems = storeProblems(storeNames(policy.loaded), storeNames(next.loaded), next.loaded);
+      if (problems.length > 0) throw new ConfigError(problems);
+      breakers.reload(withoutStore(next.loaded.breakers.options));
+      gate.reload(next.loaded.ratelimits.resolved);
+      const changes = next.apply();
+      emitReload(listeners, policy.configHash, changes);
+      return changes;
+    } catch (error) {
+      if (error instanceof ConfigError) listeners.emit({ event_type: "policy_rejected", message: error.message });
+      throw error;
+    }
   }
 
   close(): Promise<void> {
@@ -198,6 +223,12 @@ export function addListener(
   return () => {
     for (const stop of stops) stop();
   };
+}
+
+function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes: readonly PolicyChange[]): void {
+  listeners.emit({ event_type: "policy_loaded", config_hash: configHash });
+  for (const { setting, old, new: now, source } of changes.slice(0, CHANGE_EVENTS_MAX))
+    listeners.emit({ event_type: "policy_changed", setting, old, new: now, source, changes: changes.length });
 }
 
 /** For a request that failed before it was sent. undici passes null in this case. */

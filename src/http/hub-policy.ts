@@ -1,6 +1,9 @@
 import { configHash } from "../policy/config-hash.ts";
+import type { Identities } from "../policy/identity.ts";
+import { identityChanges } from "../policy/identity-changes.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { loadIdentities } from "../policy/load-identities.ts";
+import { type PolicyChange, policyChanges } from "../policy/policy-changes.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
 import { PACKAGE_VERSION } from "./package-version.ts";
@@ -10,7 +13,7 @@ type Sources = Pick<HubOptions, "policy" | "env" | "overrides" | "mailto" | "use
 
 /** The loaded policy of a hub and what is derived from it. A reload replaces all of it, or nothing when it fails. */
 export class HubPolicy {
-  readonly #sources: Sources;
+  #sources: Sources;
   #current: HubPolicyState;
 
   private constructor(sources: Sources, current: HubPolicyState) {
@@ -23,8 +26,25 @@ export class HubPolicy {
     return new HubPolicy(sources, await load(sources));
   }
 
-  async reload(policy: PolicyOptions | undefined): Promise<void> {
-    this.#current = await load(policy === undefined ? this.#sources : { ...this.#sources, policy });
+  /**
+   * Loads the policy again, or `policy` in its place, for this reload and later ones. Nothing changes before `apply`,
+   * so that the caller can check the loaded policy first.
+   */
+  async prepareReload(policy: PolicyOptions | undefined): Promise<PreparedReload> {
+    const sources = policy === undefined ? this.#sources : { ...this.#sources, policy };
+    const next = await load(sources);
+    return {
+      loaded: next.loaded,
+      apply: () => {
+        const changes = [
+          ...policyChanges(this.#current.loaded, next.loaded),
+          ...identityChanges(this.#current.identities, next.identities),
+        ];
+        this.#sources = sources;
+        this.#current = next;
+        return changes;
+      },
+    };
   }
 
   get loaded(): LoadedPolicy {
@@ -44,8 +64,16 @@ export class HubPolicy {
   }
 }
 
+/** A policy that was loaded and is not yet in force. */
+export interface PreparedReload {
+  readonly loaded: LoadedPolicy;
+  /** Puts it in force. Returns what changed. */
+  readonly apply: () => readonly PolicyChange[];
+}
+
 interface HubPolicyState {
   readonly loaded: LoadedPolicy;
+  readonly identities: Identities;
   readonly configHash: string;
   readonly hostNames: HostNames;
   readonly callerIdentity: CallerIdentity;
@@ -60,12 +88,14 @@ async function load({
 }: Sources): Promise<HubPolicyState> {
   const { ratelimits, breakers, identities } = policy;
   const loaded = await loadPolicy({ ratelimits, breakers, env, overrides });
+  const loadedIdentities = await loadIdentities({ identities, env, mailto });
   return {
     loaded,
+    identities: loadedIdentities,
     configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
     callerIdentity: new CallerIdentity({
-      identities: await loadIdentities({ identities, env, mailto }),
+      identities: loadedIdentities,
       version: PACKAGE_VERSION,
       userAgent,
     }),

@@ -4,6 +4,7 @@ import type { HostStatus } from "../breaker/host-status.ts";
 import type { CacheMode } from "../core/cache/cache-mode.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { Listener } from "../listeners.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import type { PolicyRow } from "../policy/policy-row.ts";
 import type { Role } from "../policy/roles.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -101,10 +102,12 @@ export interface Hub extends AsyncDisposable {
   policyFor(host: string, role?: Role): PolicyRow;
 
   /**
-   * Reads the policy again, or another one. Usage of windows, open circuits, cooldowns and queued requests are kept.
-   * Rejects with a ConfigError, and changes nothing, when the policy is invalid.
+   * Reads the policy again, or another one, which later reloads read again. Usage of windows, open circuits, cooldowns
+   * and queued requests are kept. Rejects with a ConfigError, and changes nothing, when the policy is invalid or names
+   * another store (`backend`, `advanced.cooldown_store`): a hub cannot change its store.
+   * @returns every value that changed; empty when none did
    */
-  reload(options?: PolicyOptions): Promise<void>;
+  reload(options?: PolicyOptions): Promise<readonly PolicyChange[]>;
 
   /** Refuses new requests with a HubClosedError, waits until the running ones have ended, and closes the connections. */
   close(): Promise<void>;

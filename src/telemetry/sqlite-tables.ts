@@ -67,6 +67,8 @@ export const TABLE_OF: Readonly<Record<EventType, EventTable>> = {
   run_started: "run_events",
   run_ended: "run_events",
   policy_loaded: "run_events",
+  policy_changed: "run_events",
+  policy_rejected: "run_events",
   telemetry_dropped: "run_events",
 };
 
