@@ -5,12 +5,13 @@ import { FileLock } from "../files/file-lock.ts";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { idsWithoutSource, planFromLock } from "./frozen-plan.ts";
 import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
-import { createOntologyHub } from "./ontology-hub.ts";
+import { createOntologyHub, reloadOntologyHub } from "./ontology-hub.ts";
 import { OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { describeFailure, type PlanEntry, type PlanItem, Planner } from "./planner.ts";
 import { Puller } from "./puller.ts";
@@ -168,6 +169,16 @@ export class Ontofetch {
     );
     for (const result of refusals) onResult?.(result);
     return [...results, ...refusals];
+  }
+
+  /**
+   * Applies the rate limits of new settings and of the policy files to requests from now on. Sources, folders and checks
+   * stay those that it was opened with.
+   * @returns every limit that changed; empty when none did
+   * @throws ConfigError, and changes nothing, when a file is invalid or `sharedDir` is another folder.
+   */
+  async reload(settings: OntofetchSettings): Promise<readonly PolicyChange[]> {
+    return reloadOntologyHub(this.#hub, this.settings, settings, this.#options.env);
   }
 
   /**

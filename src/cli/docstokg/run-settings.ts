@@ -11,6 +11,7 @@ import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
+import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { Flags } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
 import { trustedCertificates } from "./ca-file.ts";
@@ -70,6 +71,7 @@ export function addRunFlags(command: Command, quiet: string): void {
       "--metrics-port <port>",
       "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client",
     )
+    .option(...WATCH_POLICY_FLAG)
     .option("-q, --quiet", quiet)
     .option("--json", "print the summary as JSON");
   addPolicyFlags(command);

@@ -1,8 +1,10 @@
 import type { PullResult } from "../../ontology/ontofetch.ts";
+import { sourcesFile } from "../../ontology/ontofetch-settings.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
+import { PolicyReloader, WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { CommandModule } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
 import { ProgressLine } from "./progress-line.ts";
@@ -14,12 +16,15 @@ export const pull: CommandModule = {
     command
       .argument("[id...]")
       .option("--frozen", "fetch exactly the locked versions, or fail")
+      .option(...WATCH_POLICY_FLAG)
       .option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile", "check", ...RATE_FLAGS]);
   },
   run: (ids, flags, io) =>
     interruptible(io, async signal => {
-      const settings = await ontofetchSettingsOf(flags, io);
+      const readSettings = () => ontofetchSettingsOf(flags, io);
+      using reloader = await PolicyReloader.open(flags, io, [sourcesFile(flags, io.env, process.cwd())]);
+      const settings = await readSettings();
       const sources = chosenSources(settings, ids);
       const progress = new ProgressLine(io);
       const ontofetch = await openOntofetch(settings, io, {
@@ -32,6 +37,13 @@ export const pull: CommandModule = {
         onWait: id => {
           progress.clear();
           io.stderr.write(`${id}: another process is fetching it; waiting\n`);
+        },
+      });
+      reloader.start({
+        reload: async () => ontofetch.reload(await readSettings()),
+        log: line => {
+          progress.clear();
+          io.stderr.write(`${line}\n`);
         },
       });
       try {
