@@ -18,8 +18,9 @@
  * Deliberately not among them: an abort by the caller (the signal's own reason is thrown) and an invalid argument
  * (a TypeError or RangeError that names the option and its value).
  */
-import { withoutCredentials, withoutQuotedCredentials } from "./core/text/passwords.ts";
+
 import { formatWait } from "./core/text/duration.ts";
+import { withoutCredentials, withoutQuotedCredentials } from "./core/text/passwords.ts";
 
 /** `Symbol.for`, so that `isDocstokgError` also recognises errors of another copy of this package. */
 const brand = Symbol.for("docstokg.error");

@@ -1,4 +1,4 @@
-import { withoutCredentials } from "../core/text/credentials.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, sourceOfPath } from "../policy/layer.ts";
 import type { LoadedPolicy } from "../policy/load.ts";

@@ -1,6 +1,6 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
-import { withoutCredentials } from "../core/text/passwords.ts";
 import { canonicalHost } from "../core/text/host.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import { isGroupName } from "./group-name.ts";
 import type { LoadedPolicy } from "./load.ts";

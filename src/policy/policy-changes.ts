@@ -1,4 +1,4 @@
-import { withoutCredentials } from "../core/text/credentials.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { shorten } from "../core/text/quote.ts";
 import type { Assignment } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { withoutCredentials } from "../core/text/passwords.ts";
 import { nearest } from "../core/text/nearest.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble, sourceOfPath } from "./layer.ts";

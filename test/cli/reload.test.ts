@@ -115,7 +115,9 @@ test("ontofetch pull reloads the limits of sources.yaml at SIGHUP, and finishes 
   write("4/second");
   child.kill("SIGHUP");
   await readTo(/^policy reloaded \(SIGHUP\): \d+ values changed$/);
-  await readTo(/^ {2}ratelimits\.groups\.direct\.metadata\.rates: 8\/SECOND\+300\/MINUTE -> 4\/SECOND \(.*sources\.yaml\)$/);
+  await readTo(
+    /^ {2}ratelimits\.groups\.direct\.metadata\.rates: 8\/SECOND\+300\/MINUTE -> 4\/SECOND \(.*sources\.yaml\)$/,
+  );
   write("4/second", `, shared_dir: ${join(folder, "shared")}`);
   child.kill("SIGHUP");
   await readTo(/ratelimit\.shared_dir: changed from none to .*shared, but a running pull cannot change its store/);

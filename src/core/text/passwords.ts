@@ -42,7 +42,9 @@ function withoutSecretValues(text: string): string {
     .split(/(?=[?&;,\s])/)
     .map(part => {
       const equals = part.indexOf("=");
-      return equals > 0 && isCredentialName(part.slice(0, equals).replace(/^[?&;,\s]/, "")) ? `${part.slice(0, equals + 1)}${HIDDEN}` : part;
+      return equals > 0 && isCredentialName(part.slice(0, equals).replace(/^[?&;,\s]/, ""))
+        ? `${part.slice(0, equals + 1)}${HIDDEN}`
+        : part;
     })
     .join("");
 }
