@@ -19,6 +19,7 @@ const HUB = keysOf<HubOptions>({
   network: 0,
   unreadBodyMs: 0,
   refusals: 0,
+  crawlDelay: 0,
   defaults: 0,
   time: 0,
   random: 0,

@@ -3,6 +3,7 @@ import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
+import type { LimitPolicies } from "../policy/limits.ts";
 import { breakerStoreFor, storeFor, storeNamesOf, withoutStore } from "../stores/open-store.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -15,9 +16,12 @@ import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { RequestTelemetry } from "./request-telemetry.ts";
+import { CrawlDelays } from "./robots/crawl-delays.ts";
+import { RobotsReader } from "./robots/robots-reader.ts";
 import { artifactStage } from "./stages/artifact.ts";
 import { attemptStage } from "./stages/attempt.ts";
 import { cacheStage } from "./stages/cache.ts";
+import { crawlDelayStage } from "./stages/crawl-delay.ts";
 import { DeferredStamps } from "./stages/deferred-stamps.ts";
 import { identifyStage } from "./stages/identify.ts";
 import { redirectStage } from "./stages/redirect.ts";
@@ -61,7 +65,14 @@ export interface HubInputs {
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
   const { policy, breakers, store, breakerStore } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
-  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
+  const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
+  const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
+  const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
+    breakers,
+    store,
+    breakerStore,
+    random,
+  });
   const listeners = new Listeners<HttpEvent>();
   for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
@@ -69,6 +80,23 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
+
+  const robots =
+    crawlDelays &&
+    new RobotsReader({
+      request: (...request) => hub.request(...request),
+      product: () => productOf(options.userAgent),
+      isListed: (host, path) => {
+        const { host: listed, group } = policy.loaded.ratelimits.resolved.scopeOf(host, path);
+        return listed !== undefined || group !== undefined;
+      },
+      onDelay: (host, delayS) => {
+        const seconds = crawlDelays.set(host, delayS);
+        if (seconds === undefined) return;
+        gate.reload(withCrawlDelays(policy.loaded.ratelimits.resolved));
+        listeners.emit({ event_type: "crawl_delay", host, seconds });
+      },
+    });
 
   // Innermost stage first: each stage sends through the ones above it.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
@@ -86,6 +114,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
         next,
       ),
     artifactStage,
+    next => (robots === undefined ? next : crawlDelayStage(robots, next)),
     next => cacheStage({ store: cache?.store, time, activeRequests }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
@@ -133,6 +162,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
+    withCrawlDelays,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async isForced => {
       // A dispatcher given by the caller is not closed.
@@ -150,4 +180,9 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     await breakerStore?.close();
   };
   return hub;
+}
+
+/** The name that robots.txt knows a program by: the first word of its User-Agent. */
+function productOf(userAgent = "docstokg"): string {
+  return userAgent.split(/[/\s]/, 1)[0] ?? "";
 }

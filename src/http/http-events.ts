@@ -72,6 +72,14 @@ export type HttpEvent =
       readonly event_type: "cache_trouble";
       readonly message: string;
     }
+  /** The robots.txt of a host has a Crawl-delay: one landing or artifact request of this host is sent within it. */
+  | {
+      readonly event_type: "crawl_delay";
+      /** The canonical host. */
+      readonly host: string;
+      /** The delay in force, at most 60 s. */
+      readonly seconds: number;
+    }
   /** The policy was loaded or reloaded. The first event that a listener gets. */
   | {
       readonly event_type: "policy_loaded";

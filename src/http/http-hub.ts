@@ -4,6 +4,7 @@ import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Listener, Listeners } from "../listeners.ts";
+import type { LimitPolicies } from "../policy/limits.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
@@ -35,6 +36,8 @@ export interface HubParts {
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
+  /** The limits of a policy, with the Crawl-delays that were read so far. */
+  readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
   /** The stores that a policy names. The hub has opened those of its first policy. */
   readonly storeNames: (policy: LoadedPolicy) => StoreNames;
   /** Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while requests end. */
@@ -145,13 +148,13 @@ export class HttpHub implements Hub {
   }
 
   async #reload(options: PolicyOptions | undefined): Promise<readonly PolicyChange[]> {
-    const { policy, gate, breakers, listeners, storeNames } = this.#parts;
+    const { policy, gate, breakers, listeners, storeNames, withCrawlDelays } = this.#parts;
     try {
       const next = await policy.prepareReload(options);
       const problems = storeProblems(storeNames(policy.loaded), storeNames(next.loaded), next.loaded);
       if (problems.length > 0) throw new ConfigError(problems);
       breakers.reload(withoutStore(next.loaded.breakers.options));
-      gate.reload(next.loaded.ratelimits.resolved);
+      gate.reload(withCrawlDelays(next.loaded.ratelimits.resolved));
       const changes = next.apply();
       emitReload(listeners, policy.configHash, changes);
       return changes;

@@ -85,6 +85,11 @@ export interface HubOptions {
   readonly unreadBodyMs?: number | undefined;
   /** What refused calls get, unless they say otherwise themselves. @default "throw" */
   readonly refusals?: CallOptions["refusals"];
+  /**
+   * Reads robots.txt before the first landing or artifact request to a host that the policy does not list, and keeps to
+   * its Crawl-delay, up to 60 s. Metadata requests and listed hosts are not affected. @default false
+   */
+  readonly crawlDelay?: boolean | undefined;
   /** Call options for every call that does not give them. @default none */
   readonly defaults?: CallOptions | undefined;
   /** The clock and the timers, for tests. @default systemTime */

@@ -98,6 +98,10 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
     about: "The cache file cannot be read or written; responses are not cached.",
     fields: { message: ["text", "reason"] },
   },
+  crawl_delay: {
+    about: "The robots.txt of a host has a Crawl-delay: one landing or artifact request of the host is sent within it.",
+    fields: { host, seconds: ["number", "delay in force, in s; at most 60"] },
+  },
   policy_loaded: {
     about: "The first event of a hub, and again after each reload.",
     fields: { config_hash: ["text", "hash of the effective policy"] },

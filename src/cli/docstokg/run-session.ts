@@ -111,6 +111,7 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
       ...(settings.ca === undefined ? {} : { tls: { ca: settings.ca } }),
       ...hub?.network,
     },
+    crawlDelay: true,
     // The pipeline retries: it works on other hosts until this one is free.
     retry: false,
   });
