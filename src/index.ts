@@ -26,6 +26,7 @@ export {
   type WaitBound,
 } from "./errors.ts";
 export type { CallOptions } from "./http/call-options.ts";
+export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
 export type { HttpEvent } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";

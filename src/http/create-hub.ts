@@ -15,7 +15,7 @@ import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
-import { RequestTelemetry } from "./request-telemetry.ts";
+import { type ReportedRequest, RequestTelemetry } from "./request-telemetry.ts";
 import { CrawlDelays } from "./robots/crawl-delays.ts";
 import { RobotsReader } from "./robots/robots-reader.ts";
 import { artifactStage } from "./stages/artifact.ts";
@@ -127,15 +127,17 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
   const deferredStamps = new DeferredStamps(time);
+  const unreadBodies = new UnreadBodies(time, unreadBodyMs);
+  const onUnreadBody = (request: ReportedRequest, unreadMs: number) => telemetry.emitUnreadBody(request, unreadMs);
   const innermost = attemptStage({
     gate,
     breakers,
     wire,
     time,
     connections: () => connections,
-    unreadBodies: new UnreadBodies(time, unreadBodyMs),
+    unreadBodies,
     deferredStamps,
-    onUnreadBody: (request, unreadMs) => telemetry.emitUnreadBody(request, unreadMs),
+    onUnreadBody,
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
@@ -162,6 +164,19 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
+    nodeRequestDeps: {
+      gate,
+      breakers,
+      time,
+      deferredStamps,
+      unreadBodies,
+      activeRequests,
+      callerIdentity: () => policy.callerIdentity,
+      onStarted: () => statusPublisher?.scheduleWrite(),
+      onUnreadBody,
+      onFinished: (...result) => telemetry.emitRequest(...result),
+    },
+    allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async isForced => {

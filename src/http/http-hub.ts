@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { AgentOptions } from "node:https";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
@@ -14,6 +15,10 @@ import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
+import { createHubAgents, type HubAgents } from "./clients/hub-agents.ts";
+import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/node-client.ts";
+import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
+import type { NodeRequestDeps } from "./clients/node-request.ts";
 import { FetchCall } from "./fetch-call.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
@@ -36,6 +41,9 @@ export interface HubParts {
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
+  readonly nodeRequestDeps: NodeRequestDeps;
+  /** Whether requests to private addresses are allowed. */
+  readonly allowsPrivate: boolean;
   /** The limits of a policy, with the Crawl-delays that were read so far. */
   readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
   /** The stores that a policy names. The hub has opened those of its first policy. */
@@ -102,10 +110,18 @@ export class HttpHub implements Hub {
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
       this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
     );
+    const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
     return () => {
+      unhook();
       unwrap();
       uninstall();
     };
+  }
+
+  agents(call: CallOptions = {}, options: AgentOptions = {}): HubAgents {
+    checkCallOptions(call, "hub.agents");
+    checkNodeCall(call, "hub.agents");
+    return createHubAgents(this.#nodeInterceptor(call), options);
   }
 
   with<Result>(call: CallOptions, work: () => Result): Result {
@@ -179,6 +195,17 @@ export class HttpHub implements Hub {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #nodeInterceptor(call: CallOptions | undefined, fallback?: CallOptions): NodeInterceptor {
+    const { nodeRequestDeps, allowsPrivate, policy, defaults } = this.#parts;
+    const deps: NodeClientDeps = {
+      ...nodeRequestDeps,
+      allowsPrivate,
+      hostNames: () => policy.hostNames,
+      isClosed: () => this.#closing !== undefined,
+    };
+    return nodeInterceptor(deps, () => mergeCallOptions(call, this.#context.getStore(), fallback, defaults));
   }
 
   /** `call` has priority over the options of `with`, which have priority over `fallback`. */

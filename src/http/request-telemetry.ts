@@ -6,6 +6,12 @@ import type { Time } from "../time/time.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
+/** What events say about a request. */
+export type ReportedRequest = Pick<
+  OutgoingRequest,
+  "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record"
+>;
+
 /** Emits the events about requests. Without a listener, which is the usual case, no event object is built. */
 export class RequestTelemetry {
   readonly #listeners: Listeners<HttpEvent>;
@@ -18,7 +24,7 @@ export class RequestTelemetry {
     this.#breakers = breakers;
   }
 
-  emitRequest(request: OutgoingRequest, status: number | undefined, error: unknown): void {
+  emitRequest(request: ReportedRequest, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
@@ -73,12 +79,12 @@ export class RequestTelemetry {
     else this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
   }
 
-  emitUnreadBody({ host, role }: OutgoingRequest, unread_ms: number): void {
+  emitUnreadBody({ host, role }: ReportedRequest, unread_ms: number): void {
     this.#listeners.emit({ event_type: "body_unread", host, role, unread_ms });
   }
 }
 
-function urlHash({ origin, path }: OutgoingRequest): string {
+function urlHash({ origin, path }: ReportedRequest): string {
   return textHash(`${origin}${path}`);
 }
 
