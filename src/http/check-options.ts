@@ -120,9 +120,12 @@ export function checkCallOptions(options: object, where: string): void {
   throwIfAny(unknownKeys(options, CALL_KEYS, where));
 }
 
-/** Throws a ConfigError for an option that is neither one of WHATWG fetch nor one of `CallOptions`. */
+/**
+ * Throws a ConfigError for an unknown option that is probably a mistyped one of `CallOptions`. Others have no effect, as
+ * for WHATWG fetch: libraries pass their own options on to the fetch that they are given.
+ */
 export function checkFetchOptions(options: object): void {
-  checkKeys(options, FETCH_AND_CALL, "hub.fetch");
+  checkKeys(options, FETCH_AND_CALL, "hub.fetch", key => nearest(key, CALL_KEYS) === undefined);
 }
 
 /** Throws a ConfigError for an option that is neither one of `undici.request` nor one of `CallOptions`. */
@@ -134,11 +137,16 @@ export function checkRequestOptions(options: object): void {
  * One pass over the keys: this runs for every request. An unknown option whose value is undefined is no error, because
  * libraries pass such options on for callers that did not set them.
  */
-function checkKeys(options: object, known: ReadonlySet<string>, where: string): void {
+function checkKeys(
+  options: object,
+  known: ReadonlySet<string>,
+  where: string,
+  isIgnored: (key: string) => boolean = () => false,
+): void {
   for (const key in options) {
     if (known.has(key) || !Object.hasOwn(options, key)) continue;
-    if ((options as Record<string, unknown>)[key] === undefined) continue;
-    throw new ConfigError(unknownKeys(options, [...known], where));
+    if ((options as Record<string, unknown>)[key] === undefined || isIgnored(key)) continue;
+    throw new ConfigError(unknownKeys({ [key]: true }, [...known], where));
   }
 }
 

@@ -16,8 +16,8 @@ import type { HubEvent, PolicyOptions } from "./hub-options.ts";
 export type FetchInput = Parameters<typeof fetch>[0];
 
 /**
- * The options of WHATWG fetch and those of `CallOptions`. An unknown option is a ConfigError; `dispatcher` is accepted
- * and has no effect, because the hub is the dispatcher.
+ * The options of WHATWG fetch and those of `CallOptions`. A mistyped call option is a ConfigError; other unknown options
+ * have no effect, as for WHATWG fetch. Nor has `dispatcher`, because the hub is the dispatcher.
  */
 export interface FetchOptions extends RequestInit, CallOptions {
   /**
