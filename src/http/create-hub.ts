@@ -176,6 +176,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       onUnreadBody,
       onFinished: (...result) => telemetry.emitRequest(...result),
     },
+    ownsWire: dispatcher === undefined,
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),

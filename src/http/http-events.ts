@@ -72,6 +72,14 @@ export type HttpEvent =
       readonly event_type: "cache_trouble";
       readonly message: string;
     }
+  /** A request was sent past the installed hub, so no limit applied to it. One event per host, at most 100. */
+  | {
+      readonly event_type: "bypassed";
+      /** The canonical host. */
+      readonly host: string;
+      /** The module that sent it: `undici` or `node:http`. */
+      readonly client: string;
+    }
   /** The robots.txt of a host has a Crawl-delay: one landing or artifact request of this host is sent within it. */
   | {
       readonly event_type: "crawl_delay";

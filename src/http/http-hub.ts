@@ -15,6 +15,7 @@ import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
+import { BypassDetector, type BypassedRequest } from "./clients/bypass-detector.ts";
 import { createHubAgents, type HubAgents } from "./clients/hub-agents.ts";
 import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/node-client.ts";
 import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
@@ -42,6 +43,8 @@ export interface HubParts {
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
   readonly nodeRequestDeps: NodeRequestDeps;
+  /** False when the caller gave the dispatcher that sends the requests. */
+  readonly ownsWire: boolean;
   /** Whether requests to private addresses are allowed. */
   readonly allowsPrivate: boolean;
   /** The limits of a policy, with the Crawl-delays that were read so far. */
@@ -69,6 +72,7 @@ export class HttpHub implements Hub {
   readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
+  #hasWarnedOfBypass = false;
   #closing: Promise<void> | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
 
@@ -111,7 +115,9 @@ export class HttpHub implements Hub {
       this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
     );
     const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
+    const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
     return () => {
+      undetect();
       unhook();
       unwrap();
       uninstall();
@@ -195,6 +201,17 @@ export class HttpHub implements Hub {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #reportBypass({ host, client, stack }: BypassedRequest): void {
+    this.#parts.listeners.emit({ event_type: "bypassed", host, client });
+    if (this.#hasWarnedOfBypass) return;
+    this.#hasWarnedOfBypass = true;
+    const message =
+      `a request to ${host} bypasses the installed hub, so no limit applies to it: it was sent with ${client}, by a ` +
+      "client with a dispatcher or agent of its own. Pass it hub.dispatcher(), hub.agents() or hub.fetch. Further " +
+      "hosts are reported by the event bypassed only";
+    process.emitWarning(message, { type: "DocstokgWarning", ...(stack === undefined ? {} : { detail: stack }) });
   }
 
   #nodeInterceptor(call: CallOptions | undefined, fallback?: CallOptions): NodeInterceptor {

@@ -98,6 +98,10 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
     about: "The cache file cannot be read or written; responses are not cached.",
     fields: { message: ["text", "reason"] },
   },
+  bypassed: {
+    about: "A request was sent past the installed hub, so no limit applied to it. One event per host, at most 100.",
+    fields: { host, client: ["text", "module that sent it: `undici` or `node:http`"] },
+  },
   crawl_delay: {
     about: "The robots.txt of a host has a Crawl-delay: one landing or artifact request of the host is sent within it.",
     fields: { host, seconds: ["number", "delay in force, in s; at most 60"] },

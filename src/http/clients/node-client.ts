@@ -6,6 +6,7 @@ import { ConfigError, HubClosedError, PrivateAddressError } from "../../errors.t
 import type { CallOptions } from "../call-options.ts";
 import type { HostNames } from "../host-names.ts";
 import { isPrivateAddress } from "../wire/private-addresses.ts";
+import { guardedLookup } from "../wire/wire.ts";
 import type { NodeInterceptor } from "./node-hooks.ts";
 import { NodeRequest, type NodeRequestDeps } from "./node-request.ts";
 import { type NodeRequestOptions, nodeTarget } from "./node-target.ts";
@@ -56,13 +57,5 @@ function offlineError(): ConfigError {
 function refusePrivate(request: ClientRequest, options: NodeRequestOptions): void {
   const host = request.host.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError({ host, address: host });
-  const lookup = (options.lookup ?? systemLookup) as LookupFunction;
-  const checked: LookupFunction = (hostname, lookupOptions, callback) =>
-    lookup(hostname, lookupOptions, (error, found, family) => {
-      const addresses = typeof found === "string" ? [found] : (found ?? []).map(({ address }) => address);
-      const address = addresses.find(isPrivateAddress);
-      const refusal = address === undefined ? error : new PrivateAddressError({ host: hostname, address });
-      callback(refusal as NodeJS.ErrnoException | null, found, family);
-    });
-  options.lookup = checked;
+  options.lookup = guardedLookup((options.lookup ?? systemLookup) as LookupFunction);
 }

@@ -7,6 +7,7 @@ import { BodyUnreadError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";
+import { ownDispatch } from "../wire/own-sockets.ts";
 import { outcomeOfAbort } from "./abort-outcome.ts";
 import { hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
@@ -298,6 +299,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       maxRedirections: 0,
     } as unknown as Dispatcher.DispatchOptions;
     this.#stamp?.dispatching();
+    ownDispatch.isRunning = true;
     try {
       if (this.#request.needsCallerContext || this.#unprocessed > 0)
         this.#request.runInCallerContext(() => this.#deps.wire.dispatch(sent, this));
@@ -306,6 +308,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.
       this.#end(outcomeOfError(error));
       this.#fail(error);
+    } finally {
+      ownDispatch.isRunning = false;
     }
   }
 

@@ -8,6 +8,7 @@ import { type ConnectionOptions, checkServerIdentity, createSecureContext } from
 import { Agent, buildConnector } from "undici";
 import { PrivateAddressError } from "../../errors.ts";
 import { ConnectTo } from "./connect-to.ts";
+import { markingSockets } from "./own-sockets.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
 
 export interface WireOptions {
@@ -42,7 +43,7 @@ export function makeWire(options: WireOptions): Agent {
     bodyTimeout: bodyTimeoutMs,
     // undici's own limit is ten minutes: a run over thousands of hosts would run out of sockets.
     keepAliveMaxTimeout: 60_000,
-    connect: sharingTimeouts(makeConnector(options)),
+    connect: markingSockets(sharingTimeouts(makeConnector(options))),
   });
 }
 
@@ -128,7 +129,7 @@ function refusingLiterals(connector: Connector): Connector {
  * addresses, and one private address refuses the name: a public host has no reason to list one, and the address that
  * gets connected is not predictable.
  */
-function guardedLookup(lookup: LookupFunction): LookupFunction {
+export function guardedLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, answer, family) => {
       if (error) {
