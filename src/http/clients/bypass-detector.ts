@@ -81,7 +81,8 @@ export class BypassDetector {
 /** Deeper than Node's ten frames, which undici uses up itself. */
 const STACK_FRAMES = 40;
 const FRAMES_SHOWN = 8;
-const UNINTERESTING = /node:internal|node:diagnostics_channel|[\\/]undici[\\/]|bypass-detector\.[jt]s|^ *at new Promise/;
+const UNINTERESTING =
+  /node:internal|node:diagnostics_channel|[\\/]undici[\\/]|bypass-detector\.[jt]s|^ *at new Promise/;
 
 /** The frames of the program that sends, without those of undici and Node. */
 function callerStack(): string {

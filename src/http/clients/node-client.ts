@@ -17,8 +17,8 @@ export interface NodeClientDeps extends NodeRequestDeps {
   readonly isClosed: () => boolean;
 }
 
-/** Options that need a cache or the sending of another request, which the streams of node:http do not allow. */
-const UNSUPPORTED = ["offline", "staleOnDisconnect", "maxRedirections", "idempotent"] as const;
+/** Options that need a response of the hub, or another request, which the streams of node:http do not allow. */
+const UNSUPPORTED = ["offline", "staleOnDisconnect", "refusals", "maxRedirections", "idempotent"] as const;
 
 /** Makes the interceptor that sends requests of node:http through the hub. `callOf` is called for each request. */
 export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions): NodeInterceptor {
@@ -44,7 +44,7 @@ export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions)
 /** Throws a ConfigError for call options that have no effect on requests of node:http. */
 export function checkNodeCall(call: CallOptions, where: string): void {
   const given = UNSUPPORTED.filter(name => call[name] !== undefined);
-  const message = "has no effect on node:http: its requests are neither cached nor sent again";
+  const message = "has no effect on node:http: its requests are not cached, answered by the hub or sent again";
   if (given.length > 0) throw new ConfigError(given.map(path => ({ where, path, message })));
 }
 
