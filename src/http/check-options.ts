@@ -1,5 +1,6 @@
 import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
+import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { CALL_KEYS } from "./call-options.ts";
 import type { FetchOptions } from "./hub.ts";
@@ -29,6 +30,7 @@ const POLICY = keysOf<PolicyOptions>({ ratelimits: 0, breakers: 0, identities: 0
 const RETRY = keysOf<RetryOptions>({ attempts: 0, baseMs: 0, capMs: 0, deadlineMs: 0 });
 const NETWORK = keysOf<NetworkOptions>({
   allowPrivate: 0,
+  proxy: 0,
   connectTo: 0,
   lookup: 0,
   tls: 0,
@@ -105,6 +107,8 @@ export function checkHubOptions(options: HubOptions): void {
     add("refusals", `expected "throw" or "respond", found ${JSON.stringify(refusals)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
+  if (network?.proxy !== undefined && network.proxy !== "env")
+    add("network.proxy", `expected "env", found ${quote(String(network.proxy))}`);
   if (dispatcher !== undefined && network !== undefined)
     add("network", "has no effect when dispatcher is given: remove one of the two");
   throwIfAny(problems);

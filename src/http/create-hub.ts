@@ -32,7 +32,8 @@ import { retryPolicyFrom } from "./stages/retry-policy.ts";
 import type { SendRequest } from "./stages/stage.ts";
 import { UnreadBodies } from "./stages/unread-bodies.ts";
 import { StatusPublisher } from "./status-publisher.ts";
-import { makeWire } from "./wire/wire.ts";
+import { proxySettings } from "./wire/proxy-wire.ts";
+import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
 
@@ -77,7 +78,9 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
   const activeRequests = new ActiveRequests();
-  const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
+  const wireOptions = { ...options.network, allowPrivate: options.network?.allowPrivate ?? true };
+  const proxies = options.network?.proxy === "env" ? proxySettings(options.env ?? process.env) : undefined;
+  const wire = dispatcher ?? (proxies === undefined ? makeWire(wireOptions) : makeProxyWire(wireOptions, proxies));
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
 
@@ -134,7 +137,11 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     breakers,
     wire,
     time,
-    connections: () => connections,
+    connections: () => {
+      // The connections behind a proxy are not known, so each request counts as one over a new connection.
+      if (proxies !== undefined) connections += 1;
+      return connections;
+    },
     unreadBodies,
     deferredStamps,
     onUnreadBody,
@@ -176,7 +183,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       onUnreadBody,
       onFinished: (...result) => telemetry.emitRequest(...result),
     },
-    ownsWire: dispatcher === undefined,
+    ownsWire: dispatcher === undefined && proxies === undefined,
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),

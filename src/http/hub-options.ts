@@ -44,6 +44,12 @@ export interface NetworkOptions {
   readonly allowPrivate?: boolean | undefined;
   /** `host:port:address:port`, as curl's `--connect-to`: connects to another server for a host. @default none */
   readonly connectTo?: readonly string[] | undefined;
+  /**
+   * "env": sends through the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of `env` name, as curl does; hosts
+   * in `connectTo` are connected directly. The proxy resolves names, so `allowPrivate: false` then refuses only
+   * addresses that a URL contains. @default no proxy
+   */
+  readonly proxy?: "env" | undefined;
   /** Resolves host names. @default `dns.lookup` */
   readonly lookup?: LookupFunction | undefined;
   /** `ca`: trusted certificates in PEM, instead of Node's own. @default Node's own */

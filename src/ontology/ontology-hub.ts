@@ -48,7 +48,7 @@ export async function createOntologyHub(
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
     // Registries and redirects can name any host, so private networks need the user's permission (allow_private).
-    network: { ...network, allowPrivate: allowsPrivate },
+    network: { proxy: "env", ...network, allowPrivate: allowsPrivate },
     time,
     userAgent,
     store: sharedDir === undefined ? undefined : `sqlite:${join(sharedDir, "ratelimits.db")}`,

@@ -106,6 +106,7 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
     cache: settings.cache,
     telemetry: [...listeners, ...(hub?.telemetry ?? [])],
     network: {
+      proxy: "env",
       allowPrivate: settings.allowPrivate,
       connectTo: settings.connectTo,
       ...(settings.ca === undefined ? {} : { tls: { ca: settings.ca } }),

@@ -10,6 +10,7 @@ import { PrivateAddressError } from "../../errors.ts";
 import { ConnectTo } from "./connect-to.ts";
 import { markingSockets } from "./own-sockets.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
+import { type ProxySettings, ProxyWire } from "./proxy-wire.ts";
 
 export interface WireOptions {
   /** False refuses private addresses with a PrivateAddressError. Required, so that no caller allows them by omission. */
@@ -35,8 +36,24 @@ export interface WireOptions {
  * @throws RangeError for an entry of `connectTo` that is not a mapping.
  */
 export function makeWire(options: WireOptions): Agent {
+  return new Agent(agentOptions(options));
+}
+
+/** As `makeWire`, through the proxies of an environment. */
+export function makeProxyWire(options: WireOptions, settings: ProxySettings): ProxyWire {
+  const { tls, connectTimeoutMs = 10_000 } = options;
+  const connectTo = new ConnectTo(options.connectTo ?? []);
+  const tunnelled = { ...agentOptions(options), connectTimeout: connectTimeoutMs, requestTls: { ...tls } };
+  return new ProxyWire(settings, tunnelled, {
+    direct: makeWire(options),
+    connectTo,
+    allowPrivate: options.allowPrivate,
+  });
+}
+
+function agentOptions(options: WireOptions): Agent.Options {
   const { headersTimeoutMs = 60_000, bodyTimeoutMs = 120_000 } = options;
-  return new Agent({
+  return {
     allowH2: true,
     pipelining: 1,
     headersTimeout: headersTimeoutMs,
@@ -44,7 +61,7 @@ export function makeWire(options: WireOptions): Agent {
     // undici's own limit is ten minutes: a run over thousands of hosts would run out of sockets.
     keepAliveMaxTimeout: 60_000,
     connect: markingSockets(sharingTimeouts(makeConnector(options))),
-  });
+  };
 }
 
 type Connector = buildConnector.connector;
