@@ -1,5 +1,7 @@
 /** `docstokg`: the hub, with the limiter and the breaker. Re-exports only. */
 
+import "./http/supported-runtime.ts";
+
 export * from "./breaker.ts";
 export type { CacheMode } from "./core/cache/cache-mode.ts";
 export {

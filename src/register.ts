@@ -2,6 +2,7 @@
  * `node --import docstokg/register app.js` sends every fetch of an unchanged program through a hub that is configured by
  * environment variables alone.
  */
+import "./http/supported-runtime.ts";
 import { ConfigError } from "./errors.ts";
 import { createHub } from "./http/create-hub.ts";
 import type { HubOptions } from "./http/hub-options.ts";

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
+import fc from "fast-check";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, tlsFixture, until } from "../../../test/http/kit.ts";
 import { BreakerOpenError, PrivateAddressError, RateLimitExceeded, RedirectError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -202,13 +203,20 @@ test("a response that breaks off is a failure, and one that the client drops is 
   t.after(() => agent.destroy());
   const broken = await responseOf(http.get(`${server.origin}/break`, { agent }));
   await assert.rejects(text(broken), { code: "ECONNRESET" });
-  const dropped = http.get(`${server.origin}/drop`, { agent });
-  await responseOf(dropped);
-  dropped.destroy();
-  await until(() => only(events, "http_request").length === 2);
+  for (const drop of [
+    (request: ClientRequest) => request.destroy(),
+    (_: ClientRequest, response: IncomingMessage) => response.destroy(),
+    (_: ClientRequest, response: IncomingMessage) => response.destroy(new Error("enough")),
+  ]) {
+    const request = http.get(`${server.origin}/drop`, { agent });
+    const response = await responseOf(request);
+    for (const each of [request, response]) each.on("error", () => undefined);
+    drop(request, response);
+  }
+  await until(() => only(events, "http_request").length === 4);
   assert.deepEqual(
     only(events, "http_request").map(({ breaker_recorded }) => breaker_recorded),
-    ["failure", "success"],
+    ["failure", "success", "success", "success"],
   );
   assertNothingLeft(hub);
 });
@@ -474,4 +482,39 @@ test("uninstalling in any order restores node:http, and the last installed hub t
   uninstalls[1]?.();
   assert.deepEqual(await send(), [0, 2]);
   assert.equal(prototype.addRequest, addRequest);
+});
+
+/** When the client ends its request. */
+const ENDINGS = {
+  never: () => undefined,
+  "at once": request => request.destroy(),
+  "in the next tick": request => process.nextTick(() => request.destroy()),
+  "in the next turn": request => setImmediate(() => request.destroy()),
+  "with its socket": request => request.once("socket", () => request.destroy()),
+  "with its response": request => request.once("response", () => request.destroy()),
+  "in its body": request => request.once("response", response => response.once("data", () => response.destroy())),
+} satisfies Record<string, (request: ClientRequest) => unknown>;
+
+test("whenever clients end their requests, no slot, unit or queued request is left behind", async t => {
+  const server = await serve(t, (_, response) => response.end("x".repeat(100_000)));
+  const { hub } = await hubOnFakeTime(t, { limits: rates("100000/SECOND", { max_concurrent: 2 }) });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const ending = fc.constantFrom(...Object.values<(request: ClientRequest) => unknown>(ENDINGS));
+  await fc.assert(
+    fc.asyncProperty(fc.array(ending, { minLength: 1, maxLength: 12 }), async endings => {
+      await Promise.all(
+        endings.map(end => {
+          const request = http.get(server.origin, { agent });
+          request.on("error", () => undefined);
+          request.on("response", response => response.on("error", () => undefined).resume());
+          end(request);
+          return new Promise(resolve => request.once("close", resolve));
+        }),
+      );
+      await until(() => hub.snapshot().calls === 0 && hub.snapshot().inFlight === 0);
+      assertNothingLeft(hub);
+    }),
+    { numRuns: 60 },
+  );
 });

@@ -184,6 +184,11 @@ export class NodeRequest implements ActiveRequest, PausedBody {
 
   #granted(grant: Grant): void {
     this.#leaveQueue = undefined;
+    // Ended in the moment between the grant and this call.
+    if (this.#isOver) {
+      grant.giveBack();
+      return;
+    }
     this.#grant = grant;
     this.#record.waitedMs += grant.waitedMs;
     this.#record.slotWaitMs += grant.slotWaitMs;
@@ -192,8 +197,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     // A reused socket is not a new connection.
     const connections = () => (this.#hasSocket && !this.#request.reusedSocket ? 1 : 0);
     this.#stamp = new WriteStamp({ time, deferredStamps, connections }, grant);
-    if (this.#isAborted) this.#finish(undefined);
-    else if (grant.jitterMs === 0) this.#send();
+    if (grant.jitterMs === 0) this.#send();
     else this.#jitter = time.setTimer(grant.jitterMs, () => this.#afterJitter());
   }
 
@@ -254,6 +258,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     const { statusCode: status = 0, statusMessage: statusText = "", headers } = response;
     this.#status = status;
     this.#response = response;
+    this.#watchDropped(response);
     this.#stamp?.stamp();
     const { breakers, time, unreadBodies, callerIdentity } = this.#deps;
     const head = { status, statusText, headers, rawHeaders: undefined };
@@ -272,6 +277,15 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       this.#request.destroy();
       return false;
     }
+  }
+
+  /** A client that destroys its response has aborted; node:http itself does so only when the socket is closed. */
+  #watchDropped(response: IncomingMessage): void {
+    const { destroy } = response;
+    response.destroy = (error?: Error) => {
+      if (!response.complete && this.#request.socket?.destroyed === false) this.#isAborted = true;
+      return destroy.call(response, error);
+    };
   }
 
   /** Reported before the client hears of it: a client may send the next request at once. */
