@@ -21,16 +21,16 @@ for (const [file, text] of texts) {
   )) {
     const target = relative(root, resolve(root, file, "..", from));
     if (star) importedNamespaces.add(target);
-    const known = importedNames.get(target) ?? new Set();
+    const importedHere = importedNames.get(target) ?? new Set();
     for (const name of names?.split(",") ?? []) {
-      known.add(
+      importedHere.add(
         name
           .trim()
           .replace(/^type\s+/, "")
           .replace(/\s+as\s+.*/, ""),
       );
     }
-    importedNames.set(target, known);
+    importedNames.set(target, importedHere);
   }
 }
 

@@ -36,8 +36,8 @@ test("a rate limit refusal names the limit, the wait and the option that bounds 
       "but this call waits at most 200 ms (max_delay_ms; pass maxWaitMs to wait longer)",
   );
   assert.equal(
-    message({ ...constraint, owner: "group arxiv" }),
-    "rate limit 10/SECOND of group arxiv (call to api.crossref.org, metadata) reached: next slot in 340 ms, " +
+    message({ ...constraint, owner: "service arxiv" }),
+    "rate limit 10/SECOND of service arxiv (call to api.crossref.org, metadata) reached: next slot in 340 ms, " +
       "but this call waits at most 200 ms (maxWaitMs)",
   );
   assert.equal(

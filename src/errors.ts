@@ -52,14 +52,14 @@ export function isDocstokgError(value: unknown): value is DocstokgError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
-/** The limit that decided: the one that ends last of all that held the request back. */
+/** The limit that decided: of all limits that delay the request, the one that ends last. */
 export interface Constraint {
   /**
    * The kind of limit: a rate limit (`window`), even spacing of sends (`spacing`), a cooldown that the server requested
    * (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
    */
   readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker";
-  /** The owner of the limit: a host, `group <name>`, `resolver <name>`, or `global` for all requests of the process. */
+  /** The owner of the limit: a host, `service <name>`, `resolver <name>`, or `global` for all requests of the process. */
   readonly owner: string;
   /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
   readonly limit: string;
@@ -67,7 +67,7 @@ export interface Constraint {
 
 /** The facts that every refusal has about its request. */
 export interface RejectionDetails {
-  /** Host of the request, or the name of its group. */
+  /** Host of the request, or the name of its service. */
   readonly host: string;
   /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
@@ -85,7 +85,7 @@ export interface WaitBound {
 
 /** The request was not sent, because a limit or a circuit refused it. Nothing was charged. */
 export abstract class RejectedError extends DocstokgError {
-  /** Host of the request, or the name of its group. */
+  /** Host of the request, or the name of its service. */
   readonly host: string;
   /** Role of the request: `metadata`, `landing` or `artifact`. */
   readonly role: string;
@@ -155,7 +155,7 @@ export class BreakerOpenError extends RejectedError {
 export class BusyError extends RejectedError {
   override readonly name = "BusyError";
   readonly code = "DOCSTOKG_BUSY";
-  /** Undefined: when a slot becomes free cannot be known. */
+  /** Undefined: the time at which a slot becomes free is unknown. */
   readonly retryAfterMs = undefined;
 
   constructor(details: RejectionDetails & WaitBound) {
@@ -172,7 +172,7 @@ export function describeConstraint({ limit, owner }: Constraint): string {
   return owner === "global" ? `${limit} of the process` : `${limit} of ${owner}`;
 }
 
-/** The owner of the limit that decided, and the call that met it. */
+/** The owner of the limit that decided, and the refused call. */
 function subjectOf({ host, role, constraint: { owner } }: RejectionDetails): string {
   return owner === host ? `${host} (${role})` : `${owner} (call to ${host}, ${role})`;
 }
@@ -209,7 +209,7 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
   if (reason === "rolling-window")
     return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
   const operatorReason = reason.slice(reason.indexOf(":") + 1);
-  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host}"`;
+  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host.replace(/^service /, "service:")}"`;
 }
 
 /** One invalid value in a configuration. */

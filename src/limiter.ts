@@ -25,11 +25,13 @@ export type {
   BackendOptions,
   BudgetLimits,
   GlobalLimits,
-  GroupLimits,
   HostLimits,
   LimitsByRole,
   RatelimitsOptions,
+  ReplacedMembers,
   RoleLimits,
+  ServiceLimits,
+  TierLimits,
 } from "./policy/ratelimit-options.ts";
 export type { Role } from "./policy/roles.ts";
 export type { Time, Timer } from "./time/time.ts";

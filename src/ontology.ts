@@ -17,13 +17,16 @@ export {
   OntologyManager,
   type OntologyManagerOptions,
 } from "./ontology/manager.ts";
-export { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "./ontology/ontofetch.ts";
+export { Ontofetch, type OntofetchOptions } from "./ontology/ontofetch.ts";
 export { loadOntofetchSettings, type OntofetchFlags, type OntofetchSettings } from "./ontology/ontofetch-settings.ts";
 export type { OntologyManifest } from "./ontology/ontology-manifest.ts";
 export type { OntologyStore, StoredVersion } from "./ontology/ontology-store.ts";
+export type { OntologyFacts } from "./ontology/parsing/ontology-facts.ts";
 export type { PlanEntry, PlanItem, PlanRefusal } from "./ontology/planner.ts";
 export { acquire, cooldownFor, initManager } from "./ontology/process-manager.ts";
-export type { RefusalReason, Source } from "./ontology/resolver.ts";
+export type { PullOptions, PullResult } from "./ontology/pull-result.ts";
+export type { ListedVersion, RefusalReason, Source } from "./ontology/resolver.ts";
 export type { OntologyRates, OntologySettings } from "./ontology/service-rates.ts";
+export type { LimitWait } from "./ontology/wait-reporter.ts";
 export type { Environment } from "./policy/environment.ts";
 export type { Time, Timer } from "./time/time.ts";

@@ -295,16 +295,16 @@ class Model {
   }
 
   open(host: number, untilMs: number): void {
-    const known = this.hosts[host] as ModelHost;
-    known.operatorUntilMs = Math.max(known.operatorUntilMs, untilMs);
+    const modelHost = this.hosts[host] as ModelHost;
+    modelHost.operatorUntilMs = Math.max(modelHost.operatorUntilMs, untilMs);
   }
 
   close(host: number): void {
-    const known = this.hosts[host] as ModelHost;
-    known.operatorUntilMs = 0;
-    known.serverUntilMs = 0;
-    known.failuresMs = [];
-    for (const circuit of Object.values(known.circuits)) {
+    const modelHost = this.hosts[host] as ModelHost;
+    modelHost.operatorUntilMs = 0;
+    modelHost.serverUntilMs = 0;
+    modelHost.failuresMs = [];
+    for (const circuit of Object.values(modelHost.circuits)) {
       if (circuit.state !== "closed" || circuit.failures > 0) setState(circuit, "closed");
     }
   }

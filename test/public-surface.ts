@@ -44,9 +44,9 @@ const ERROR_MEMBERS = new Set(["name", "code", "retryable"]);
 export function publicSurface(root: string): PublicSurface {
   const files = new Map<string, DeclarationFile>();
   const fileOf = (path: string) => {
-    const known = files.get(path) ?? parseFile(path, readFileSync(path, "utf8"));
-    files.set(path, known);
-    return known;
+    const parsed = files.get(path) ?? parseFile(path, readFileSync(path, "utf8"));
+    files.set(path, parsed);
+    return parsed;
   };
   const sections: string[] = [];
   const undocumented = new Set<string>();

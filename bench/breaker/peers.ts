@@ -30,7 +30,9 @@ export class OpossumFamily {
     });
   }
 
-  /** Replaces the timer, which cannot fire during a loop of awaits: the windows would grow during the whole measurement. */
+  /**
+   * Replaces the timer, which cannot fire during a loop of awaits: the windows would grow during the whole measurement.
+   */
   rotateWhenDue(): void {
     const nowMs = performance.now();
     if (nowMs - this.#rotatedMs < ROTATE_MS) return;

@@ -13,7 +13,9 @@ interface HeapCase {
   readonly isOurs: boolean;
 }
 
-/** After these requests connections are open, code is compiled and the cache is full: the heap should not grow any more. */
+/**
+ * After these requests connections are open, code is compiled and the cache is full: the heap should not grow any more.
+ */
 const FIRST = 20_000;
 const ALL = 200_000;
 /** The smallest object takes 16 bytes: if each request left one behind, the heap would grow by 2.9 MB. */

@@ -5,7 +5,7 @@
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atMost } from "../kit/report.ts";
 import { race, timingOptions } from "../kit/timing.ts";
-import { bareRequest, CALLERS, hubRequest, newUrls, oneUrl } from "./callers.ts";
+import { bareRequest, CALLERS, hubFetch, hubRequest, newUrls, oneUrl } from "./callers.ts";
 import { EventCount, hubWithWideLimits } from "./hubs.ts";
 import { InstantWire } from "./instant-wire.ts";
 import { RequestCase } from "./request-case.ts";
@@ -13,10 +13,14 @@ import { RequestCase } from "./request-case.ts";
 const BARE = "undici.request";
 const OFF = "hub.request, cache off";
 const HIT = "hub.request, cache hit";
+const MISS = "hub.request, cache miss, stored";
+const FETCH_OFF = "hub.fetch, cache off";
+const FETCH_MISS = "hub.fetch, cache miss, stored";
 /** A name and not an address, because programs call names, and names take less time to recognise. */
 const ORIGIN = "https://api.example.org";
 const OFF_TIMES_MAX = 2;
 const HIT_TIMES_MAX = 2;
+const STORED_MISS_ADDED_US_MAX = 15;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const dispatcher = new InstantWire();
@@ -30,8 +34,10 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     new RequestCase(BARE, bareRequest(dispatcher, url)),
     new RequestCase(`${OFF}, no listener`, hubRequest(quiet, url)),
     new RequestCase(OFF, hubRequest(off, url)),
-    new RequestCase("hub.request, cache miss, stored", hubRequest(caching, newUrls(ORIGIN), "fwd=miss")),
+    new RequestCase(MISS, hubRequest(caching, newUrls(ORIGIN), "fwd=miss")),
     new RequestCase(HIT, hubRequest(caching, url, "hit")),
+    new RequestCase(FETCH_OFF, hubFetch(off, url)),
+    new RequestCase(FETCH_MISS, hubFetch(caching, newUrls(`${ORIGIN}/fetched`), "fwd=miss")),
   ];
   const result = await race(entrants, timingOptions(isQuick));
   return {
@@ -53,6 +59,16 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     figures: [
       atMost(`no network: ${OFF} / ${BARE}`, result.ratio(OFF, BARE), OFF_TIMES_MAX),
       atMost(`no network: ${HIT} / ${BARE}`, result.ratio(HIT, BARE), HIT_TIMES_MAX),
+      atMost(
+        "no network: us that storing adds to hub.request",
+        (result.ns(MISS) - result.ns(OFF)) / 1000,
+        STORED_MISS_ADDED_US_MAX,
+      ),
+      atMost(
+        "no network: us that storing adds to hub.fetch",
+        (result.ns(FETCH_MISS) - result.ns(FETCH_OFF)) / 1000,
+        STORED_MISS_ADDED_US_MAX,
+      ),
     ],
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Nanoseconds per call of several cases, measured in turns within one process.
- * Ratios are taken within a round, then their median over the rounds: a slow moment of the machine affects all cases of a
- * round, so ratios are more reliable than the times themselves.
+ * Nanoseconds per call of several cases, measured in turns within one process. Ratios are taken within a round, then
+ * their median over the rounds: a slow moment of the machine affects all cases of a round, so ratios are more reliable
+ * than the times themselves.
  */
 import { collectGarbage } from "./heap.ts";
 import { median } from "./statistics.ts";

@@ -18,8 +18,8 @@ const OURS_1 = "docstokg tryAcquire({ host }), 1 window";
 const OURS_SLIDING = `docstokg tryAcquire({ host }), ${DEFAULT_RATES} sliding`;
 
 /**
- * The distance at which the tightest window of DEFAULT_RATES never refuses: 3600.025 s / (5000 - 24). 24 is the number of
- * units by which the log of the hour, which stores only some stamps, may be too strict.
+ * The distance at which the tightest window of DEFAULT_RATES never refuses: 3600.025 s / (5000 - 24). 24 is the number
+ * of units by which the log of the hour, which stores only some stamps, may be too strict.
  */
 const SLIDE_US = 725_000;
 

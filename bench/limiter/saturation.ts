@@ -9,7 +9,9 @@ interface SaturationResult {
   readonly starts: number;
   readonly permitted: number;
   readonly mostInAnyWindow: number;
-  /** Time by which the closest LIMIT + 1 starts exceed a window; below 0 they all fell into one window, one too many. */
+  /**
+   * Time by which the closest LIMIT + 1 starts exceed a window; below 0 they all fell into one window, one too many.
+   */
   readonly marginMs: number;
 }
 

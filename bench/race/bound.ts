@@ -1,9 +1,9 @@
 /**
  * The shortest possible makespan. The makespans of the clients are divided by it.
  *
- * The earliest time of request n depends only on earlier requests, and sending one of those earlier never makes it later.
- * So the schedule that sends each request as early as possible is the fastest; `test/race.test.ts` compares it with all
- * other schedules of small cases.
+ * The earliest time of request n depends only on earlier requests, and sending one of those earlier never makes it
+ * later. So the schedule that sends each request as early as possible is the fastest; `test/race.test.ts` compares it
+ * with all other schedules of small cases.
  */
 import type { RaceLimits, RaceRole, RaceWindow } from "./limits.ts";
 
@@ -19,15 +19,17 @@ export interface BoundInput {
   readonly limits: RaceLimits;
   /** Added to every window. @default 0 */
   readonly guardMs?: number;
-  /** Intervals in which no request can succeed: the server is down, or the client is blocked. Sorted, not overlapping. */
+  /**
+   * Intervals in which no request can succeed: the server is down, or the client is blocked. Sorted, not overlapping.
+   */
   readonly closed?: readonly Interval[];
   /** From this time on every limit is half as high. */
   readonly halvedAtMs?: number;
 }
 
 /**
- * The time at which the last request can be sent, if the first is sent at 0. With several roles it is a lower bound that
- * may not be reachable: the maximum over each role alone and over all roles under the total.
+ * The time at which the last request can be sent, if the first is sent at 0. With several roles it is a lower bound
+ * that may not be reachable: the maximum over each role alone and over all roles under the total.
  */
 export function fastestMs(input: BoundInput): number {
   const { requests, limits } = input;

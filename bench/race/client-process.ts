@@ -1,6 +1,6 @@
 /**
- * One process of one client: `client-process.ts <order as JSON>`. Opens the client, reports that it is ready, starts on a
- * message of the parent, sends its report, and ends when the parent disconnects.
+ * One process of one client: `client-process.ts <order as JSON>`. Opens the client, reports that it is ready, starts on
+ * a message of the parent, sends its report, and ends when the parent disconnects.
  */
 import { collectGarbage } from "../kit/heap.ts";
 import type { Interval } from "./bound.ts";

@@ -43,7 +43,9 @@ class SlidingLogCounter implements Counter {
   }
 }
 
-/** Two counters. The previous one is weighted by the share of it that the sliding window covers, as in CDNs and Redis. */
+/**
+ * Two counters. The previous one is weighted by the share of it that the sliding window covers, as in CDNs and Redis.
+ */
 class TwoBucketsCounter implements Counter {
   readonly window: RaceWindow;
   #bucket = 0;

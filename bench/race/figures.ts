@@ -34,8 +34,8 @@ function figureOf(what: string, promised: Promised, ours: RunOutcome, peers: rea
 }
 
 /**
- * A client is polite if no request was rejected and no call was given up. Each makespan is divided by its own optimum: the
- * one of docstokg includes the guard.
+ * A client is polite if no request was rejected and no call was given up. Each makespan is divided by its own optimum:
+ * the one of docstokg includes the guard.
  */
 function aheadOf(what: string, ours: RunOutcome, peers: readonly Measured[]): readonly Figure[] {
   if (peers.length === 0) return [];

@@ -1,4 +1,7 @@
-/** A client from another library: its limiter, with retry rules around it and fetch inside. Every attempt waits in the limiter. */
+/**
+ * A client from another library: its limiter, with retry rules around it and fetch inside. Every attempt waits in the
+ * limiter.
+ */
 import type { Client, ClientSetup } from "./client.ts";
 import type { RaceRole, RaceWindow } from "./limits.ts";
 import { withRetry } from "./retry.ts";
@@ -27,8 +30,8 @@ export function peerClient({ wire, random }: ClientSetup, runnerOf: TaskRunnerOf
 
 /**
  * For limiters with one window: nests the windows of a role and those of all roles, the longest outermost. In the other
- * order, calls that the longer window has delayed would start in a burst. The limiters of all roles are created once for
- * each host.
+ * order, calls that the longer window has delayed would start in a burst. The limiters of all roles are created once
+ * for each host.
  */
 export function nested({ limits }: ClientSetup, one: (window: RaceWindow) => TaskRunner): TaskRunnerOf {
   const totals = new Map<string, TaskRunner>();

@@ -5,8 +5,8 @@ export const RETRY = Object.freeze({ attempts: 10, baseMs: 500, capMs: 10_000 })
 export const RETRIED_STATUSES: readonly number[] = [408, 429, 500, 502, 503, 504];
 
 /**
- * Never before the time in Retry-After, plus a random time, so that calls with the same Retry-After do not return together.
- * Without Retry-After the pause is random, with an upper bound that doubles.
+ * Never before the time in Retry-After, plus a random time, so that calls with the same Retry-After do not return
+ * together. Without Retry-After the pause is random, with an upper bound that doubles.
  */
 export async function withRetry(attempt: () => Promise<PeerReply>, random: () => number): Promise<number> {
   for (let made = 1; ; made += 1) {

@@ -1,4 +1,6 @@
-/** The server of a scenario, in its own process: `server.ts <rule as JSON>`. Sends its port, and a report on request. */
+/**
+ * The server of a scenario, in its own process: `server.ts <rule as JSON>`. Sends its port, and a report on request.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { RaceLimitEnforcer, type ServerRule } from "./limit-enforcer.ts";

@@ -1,4 +1,6 @@
-/** 300 fetches at once over new connections, to a server in another process that enforces 10/SECOND by its own clock. */
+/**
+ * 300 fetches at once over new connections, to a server in another process that enforces 10/SECOND by its own clock.
+ */
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,6 @@
-/** Requests units without end: `node demand-process.ts <store> <limit per second> <ms>`. Reports the time of each unit. */
+/**
+ * Requests units without end: `node demand-process.ts <store> <limit per second> <ms>`. Reports the time of each unit.
+ */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { LeaseRequest } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";

@@ -1,4 +1,6 @@
-/** 200 works with the shipped limits against a simulated internet that enforces the documented limits of its services. */
+/**
+ * 200 works with the shipped limits against a simulated internet that enforces the documented limits of its services.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { harvest } from "../../test/harvest/harvest.ts";

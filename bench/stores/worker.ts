@@ -1,4 +1,7 @@
-/** One of the processes that share a store: `worker.ts redis <url>` or `worker.ts sqlite <file>`. Runs the rounds that the parent sends. */
+/**
+ * One of the processes that share a store: `worker.ts redis <url>` or `worker.ts sqlite <file>`. Runs the rounds that
+ * the parent sends.
+ */
 import { StoreError } from "../../src/errors.ts";
 import type { BudgetStore } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -47,8 +50,8 @@ function acquireOf({ entrant, callers, keys: count }: RoundOrder): Acquire {
 }
 
 /**
- * Sending takes at least one turn of the event loop. With Redis the reply brings one. Without it, the callers would block
- * the loop. All callers continue in the same turn, as after a read of a socket.
+ * Sending takes at least one turn of the event loop. With Redis the reply brings one. Without it, the callers would
+ * block the loop. All callers continue in the same turn, as after a read of a socket.
  */
 async function afterTurn(): Promise<number> {
   turn ??= new Promise(resolve =>

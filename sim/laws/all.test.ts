@@ -98,7 +98,7 @@ const sentAlone = (atMs: number): readonly SimFact[] => {
 };
 const away = eventFact(0, { event_type: "store_away", processes: 2 });
 const [early, late] = [plainCall({ id: 1 }), plainCall({ id: 2 })];
-const [bounded, unbounded] = [plainCall({ id: 3, maxWaitMs: 100 }), plainCall({ id: 4 })];
+const bounded = plainCall({ id: 3, maxWaitMs: 100 });
 const old = requestAt(1);
 const fresh = (untilMs: number): readonly SimFact[] => {
   const request = requestAt(0, { call: plainCall({ id: 0, page: 9 }) });
@@ -183,14 +183,9 @@ const cases: readonly Case[] = [
     valid: [called(0, bounded), done(110, bounded, "DOCSTOKG_RATE_LIMITED")],
   },
   {
-    law: boundedWait,
-    violating: [called(0, unbounded), done(100, unbounded, "DOCSTOKG_RATE_LIMITED")],
-    valid: [called(0, unbounded), done(0, unbounded, "DOCSTOKG_RATE_LIMITED")],
-  },
-  {
     law: fairness,
     plan: bare,
-    violating: [called(0, early), called(1, late), sent(2, { call: late })],
+    violating: [called(0, early), called(1, late), sent(2, { call: late }), sent(3, { call: early })],
     valid: [called(0, early), called(1, late), sent(2, { call: early }), sent(3, { call: late })],
   },
   { law: liveness, violating: [done(9, early, "DOCSTOKG_BREAKER_OPEN")], valid: [done(9, early)] },

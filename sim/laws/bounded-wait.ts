@@ -2,8 +2,6 @@ import type { SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 
-/** Minimum overrun of a bound that is accepted, because timers fire late. */
-const MIN_GRACE_MS = 5;
 /** Tolerance for early and late timers. */
 const SLACK_US = 20_000;
 /** Reads of the clock in one turn of the event loop. Each costs up to `computeUs` of simulated time. */
@@ -13,11 +11,10 @@ const CLOCK_READS = 100;
 const SILENCE_US = 1_000_000;
 
 /**
- * L4: a call is refused on arrival or sent within its bound. A call without its own bound is refused for rates only at
- * its arrival; a call with one waits at most a tenth longer.
+ * L4: a call with a bound of its own is sent or refused within it.
  */
 export const boundedWait: LawMaker = {
-  title: "a wait is bounded, and a refusal comes on arrival",
+  title: "no call waits longer than its bound",
   make: plan => new BoundedWait(plan),
 };
 
@@ -74,13 +71,7 @@ class BoundedWait implements Law {
     // A call asks the store even when maxWaitMs is 0. It may wait for the exchange in progress, an earlier request, its
     // own, and once more when leased units were returned because no slot was free: eight one-way trips.
     const storeDelayUs = store === undefined ? 0 : 8 * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
-    if (call.maxWaitMs === undefined && call.deadlineMs === undefined) {
-      return how === "refused" && waitedUs > slackUs + storeDelayUs && store === undefined
-        ? `call ${call.id} was refused ${ms(waitedUs)} after its arrival`
-        : undefined;
-    }
-    const graceMs = Math.max(MIN_GRACE_MS, boundMs / 10);
-    const maxUs = (boundMs + graceMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
+    const maxUs = (boundMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
     return waitedUs > maxUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;

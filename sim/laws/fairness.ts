@@ -11,6 +11,8 @@ export const fairness: LawMaker = {
 class Fairness implements Law {
   readonly #waiting = new Map<string, CallPlan[]>();
   readonly #disturbed = new Set<string>();
+  /** Calls that another one has overtaken. One that is refused at the same instant was out of the queue before. */
+  readonly #overtaken = new Map<CallPlan, { readonly message: string; readonly atUs: number }>();
   readonly #plan: Plan;
 
   constructor(plan: Plan) {
@@ -19,7 +21,10 @@ class Fairness implements Law {
 
   check(fact: SimFact): string | undefined {
     if (fact.kind === "call") this.#queueOf(fact.call).push(fact.call);
-    if (fact.kind === "done") this.#leave(fact.call);
+    if (fact.kind === "done") {
+      this.#leave(fact.call);
+      return this.#wasOvertaken(fact.call, fact.atUs);
+    }
     if (fact.kind === "reloaded") this.#disturbed.add(`${fact.process}`);
     if (fact.kind === "event") {
       const { event, process } = fact;
@@ -33,12 +38,22 @@ class Fairness implements Law {
     const queue = this.#queueOf(call);
     const index = queue.indexOf(call);
     if (index < 0) return undefined;
+    const overtaken = this.#wasOvertaken(call, fact.atUs + 1);
+    if (overtaken !== undefined) return overtaken;
     const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
     const earlier = queue.slice(0, index).find(other => !this.#mayBeCoalesced(other, queue));
     this.#leave(call);
-    return earlier === undefined || isDisturbed
-      ? undefined
-      : `call ${call.id} was sent before call ${earlier.id}, which arrived first`;
+    if (earlier !== undefined && !isDisturbed && !this.#overtaken.has(earlier)) {
+      const message = `call ${call.id} was sent before call ${earlier.id}, which arrived first`;
+      this.#overtaken.set(earlier, { message, atUs: fact.atUs });
+    }
+    return undefined;
+  }
+
+  #wasOvertaken(call: CallPlan, atUs: number): string | undefined {
+    const overtaken = this.#overtaken.get(call);
+    this.#overtaken.delete(call);
+    return overtaken !== undefined && overtaken.atUs < atUs ? overtaken.message : undefined;
   }
 
   /** True for a call that may be coalesced with another one: it waits for that response, not in the queue. */

@@ -9,11 +9,11 @@ export const liveness: LawMaker = {
       if (fact.kind !== "done" || !fact.isFinal || fact.status === 200) return undefined;
       const server = plan.hosts.find(({ name }) => name === fact.call.host)?.server;
       // After a fault of the store a server may have counted requests that the processes did not.
-      const isForgetful = plan.faults.some(({ kind }) => kind.startsWith("store-"));
-      if (isForgetful && fact.status === 429) return undefined;
+      const mayLoseCounts = plan.faults.some(({ kind }) => kind.startsWith("store-"));
+      if (mayLoseCounts && fact.status === 429) return undefined;
       // A server that allows less than the policy keeps rejecting.
-      const isToldMore = plan.faults.some(fault => fault.kind === "reload" && fault.factor > 1);
-      if (server === undefined || server.enforcedShare < 1 || isToldMore) return undefined;
+      const isPolicyRaised = plan.faults.some(fault => fault.kind === "reload" && fault.factor > 1);
+      if (server === undefined || server.enforcedShare < 1 || isPolicyRaised) return undefined;
       return `${fact.call.host} (${fact.call.role}) answers process ${fact.process} with ${fact.error ?? fact.status} after the last fault`;
     },
   }),

@@ -17,16 +17,16 @@ export class FixedWindow implements Enforcer {
   }
 
   count(units: number, nowUs: number): void {
-    this.#turn(nowUs);
+    this.#startWindow(nowUs);
     this.#used += units;
   }
 
   remaining(nowUs: number): number {
-    this.#turn(nowUs);
+    this.#startWindow(nowUs);
     return this.#limit - this.#used;
   }
 
-  #turn(nowUs: number): void {
+  #startWindow(nowUs: number): void {
     const window = Math.floor(nowUs / this.#windowUs);
     if (window === this.#window) return;
     this.#window = window;

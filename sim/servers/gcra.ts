@@ -13,18 +13,18 @@ export class Gcra implements Enforcer {
   }
 
   has(units: number, nowUs: number): boolean {
-    return this.#after(units, nowUs) <= (nowUs + this.#windowUs) * this.#limit;
+    return this.#arrivalAfter(units, nowUs) <= (nowUs + this.#windowUs) * this.#limit;
   }
 
   count(units: number, nowUs: number): void {
-    this.#arrival = this.#after(units, nowUs);
+    this.#arrival = this.#arrivalAfter(units, nowUs);
   }
 
   remaining(nowUs: number): number {
-    return Math.floor(((nowUs + this.#windowUs) * this.#limit - this.#after(0, nowUs)) / this.#windowUs);
+    return Math.floor(((nowUs + this.#windowUs) * this.#limit - this.#arrivalAfter(0, nowUs)) / this.#windowUs);
   }
 
-  #after(units: number, nowUs: number): number {
+  #arrivalAfter(units: number, nowUs: number): number {
     return Math.max(this.#arrival, nowUs * this.#limit) + units * this.#windowUs;
   }
 }

@@ -1,15 +1,16 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import { type Outcome, outcomeOfError, outcomeOfResponse, type ResponseFacts } from "../core/breaker/classify.ts";
-import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError } from "../errors.ts";
 import type { Listener } from "../listeners.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { ROLES } from "../policy/roles.ts";
+import { isServiceName } from "../policy/service-name.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
 import { type AllowRequest, Breakers } from "./breakers.ts";
+import { distinctUnits } from "./call-units.ts";
 import { operatorReason } from "./cooldowns.ts";
 import type { BreakerDenial } from "./denial.ts";
 import { HostBreaker } from "./host-breaker.ts";
@@ -46,6 +47,8 @@ export interface FailureReport extends AllowRequest {
 }
 
 const SUCCESS: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
+/** From the state that blocks nothing to the one that blocks all. */
+const BLOCKING: readonly CircuitState[] = ["closed", "half_open", "open"];
 const CLOSED_STATUS = Object.freeze({ state: "closed", remainingMs: 0 });
 
 /**
@@ -128,21 +131,21 @@ export class BreakerRegistry {
       : outcomeOfResponse(facts as ResponseFacts, this.#breakers.table.policies.rules);
   }
 
-  /** The state of a host and of each of its roles. A host that was never called is closed. */
-  state(host: string): HostStatus {
-    const known = this.#breakers.table.find(host);
-    return this.#hostStatusOf(known ?? new HostBreaker(canonicalHost(host), this.#time.monotonicUs()));
+  /**
+   * The state of a host and of each of its roles. A host that was never called is closed. For a host that belongs to a
+   * service: the state of what decides about its calls, the host or its service, whichever is blocked longer.
+   * @param path of the URL, for hosts that a policy splits by path. @default the whole host
+   */
+  state(host: string, path?: string): HostStatus {
+    const [first, ...others] = this.#unitsOf(host, path).map(unit => this.#hostStatusOf(unit));
+    return others.reduce(worse, first ?? this.#hostStatusOf(new HostBreaker(host, this.#time.monotonicUs())));
   }
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
-  briefState(host: string): Pick<HostStatus, "state" | "remainingMs"> {
-    const known = this.#breakers.table.find(host);
-    if (
-      known === undefined ||
-      (!known.mayHaveCooldown && ROLES.every(role => known.circuits[role]?.isClosed !== false))
-    )
-      return CLOSED_STATUS;
-    return this.#hostStatusOf(known);
+  briefState(host: string, path?: string): Pick<HostStatus, "state" | "remainingMs"> {
+    const isFine = (unit: HostBreaker) =>
+      !unit.mayHaveCooldown && ROLES.every(role => unit.circuits[role]?.isClosed !== false);
+    return this.#unitsOf(host, path).every(isFine) ? CLOSED_STATUS : this.state(host, path);
   }
 
   /** The state of the circuit of a resolver; `closed` for a resolver that was never used. */
@@ -151,8 +154,8 @@ export class BreakerRegistry {
   }
 
   /** Milliseconds until the host may be called again in every role; 0 for now. */
-  remainingMs(host: string): number {
-    return this.state(host).remainingMs;
+  remainingMs(host: string, path?: string): number {
+    return this.state(host, path).remainingMs;
   }
 
   /** The state of every host in memory. Hosts without failures, and hosts unused for an hour, may be forgotten. */
@@ -172,12 +175,11 @@ export class BreakerRegistry {
   }
 
   /**
-   * Closes the circuit: calls flow again. Clears the cooldowns, the failure counts and the learned reset of the host,
-   * and closes the circuit of every role.
+   * Closes the circuit: calls flow again. Clears the cooldowns, the failure counts and the learned reset of the host and
+   * of the service that it belongs to, and closes the circuit of every role.
    */
   close(host: string): void {
-    const known = this.#breakers.table.find(host);
-    if (known !== undefined) this.#breakers.reset(known);
+    for (const unit of this.#unitsOf(host)) this.#breakers.reset(unit);
   }
 
   /**
@@ -199,10 +201,24 @@ export class BreakerRegistry {
     return promise;
   }
 
+  /** The units of a host, or of a path of it; `service <name>` is a unit itself. */
+  #unitsOf(host: string, path?: string): readonly HostBreaker[] {
+    const { table } = this.#breakers;
+    if (isServiceName(host)) return [table.find(host) ?? []].flat();
+    return distinctUnits(table.unitsOf(host, path));
+  }
+
   #hostStatusOf(host: HostBreaker): HostStatus {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     return hostStatusOf(host, clocks, this.#breakers.table.policies.rollingWindow.windowUs);
   }
+}
+
+/** The status that blocks calls more. */
+function worse(first: HostStatus, second: HostStatus): HostStatus {
+  const rank = ({ state, remainingMs }: HostStatus) => [BLOCKING.indexOf(state), remainingMs] as const;
+  const [[one, oneMs], [two, twoMs]] = [rank(first), rank(second)];
+  return two > one || (two === one && twoMs > oneMs) ? second : first;
 }
 
 /** Refuses a shared store instead of ignoring it: only the hub connects breakers to a store. */

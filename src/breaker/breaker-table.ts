@@ -1,8 +1,9 @@
 import { EvictingMap } from "../core/evicting-map.ts";
-import { canonicalHost } from "../core/text/host.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
+import { canonicalUnit, isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
+import type { CallUnits } from "./call-units.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
@@ -11,7 +12,7 @@ const KEPT_HOSTS = 16_384;
 const KEPT_RESOLVERS = 1024;
 
 /**
- * The hosts and resolvers of a process, created on first use. They are evicted when their state equals a new one (law
+ * The hosts, services and resolvers of a process, created on first use. They are evicted when their state equals a new one (law
  * L11), hosts also when unused for an hour.
  */
 export class BreakerTable {
@@ -45,17 +46,34 @@ export class BreakerTable {
     yield* this.#resolvers.values();
   }
 
-  /** A host in the table, by any spelling of its name. Throws a RangeError for a text that is not a host. */
+  /** A host or service in the table, by any spelling of its name. Throws a RangeError for a text that is neither. */
   find(text: string): HostBreaker | undefined {
     // The keys are canonical, so a text that is found as it stands need not be parsed.
-    return this.#hosts.get(text) ?? this.#hosts.get(canonicalHost(text));
+    return this.#hosts.get(text) ?? this.#hosts.get(canonicalUnit(text));
   }
 
   host(text: string): HostBreaker {
-    const known = this.find(text);
-    if (known !== undefined) return known;
-    const host = new HostBreaker(canonicalHost(text), this.#time.monotonicUs());
-    this.#hosts.add(host.name, host);
+    return this.find(text) ?? this.#add(canonicalUnit(text));
+  }
+
+  /** The hosts and services that decide about a call, created on first use. */
+  unitsOf(text: string, path?: string): CallUnits {
+    const { host, circuit: circuitName, cooldown: cooldownName } = this.#policies.route(text, path);
+    const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
+    const cooldown =
+      cooldownName === circuitName ? circuit : (this.#hosts.get(cooldownName) ?? this.#add(cooldownName));
+    const isUnit = host === circuitName || host === cooldownName;
+    return { circuit, cooldown, host: isUnit ? undefined : this.#hosts.get(host) };
+  }
+
+  /** What the failures of a circuit's owner may put in cooldown. */
+  cooldownUnitOf(name: string): HostBreaker | undefined {
+    return this.#hosts.get(isServiceName(name) ? name : this.#policies.route(name).cooldown);
+  }
+
+  #add(name: string): HostBreaker {
+    const host = new HostBreaker(name, this.#time.monotonicUs());
+    this.#hosts.add(name, host);
     return host;
   }
 

@@ -20,6 +20,8 @@ import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 export interface AllowRequest {
   /** The host of the call, in any spelling: it is made canonical (lower case, punycode, no trailing dot). */
   readonly host: string;
+  /** The path of the URL. Needed only for hosts that a policy splits by path. @default the whole host */
+  readonly path?: string | undefined;
   /** What the call is for. Each role of a host has a circuit of its own. @default "metadata" */
   readonly role?: Role | undefined;
   /** The resolver that makes the call. If given, the circuit of that resolver must admit the call too. */
@@ -99,12 +101,14 @@ export class Breakers implements PermitOwner {
       throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
     }
     const nowUs = this.#time.monotonicUs();
-    const host = this.table.host(request.host);
+    const units = this.table.unitsOf(request.host, request.path);
+    const { circuit: host, cooldown: cooldownHost } = units;
     host.usedUs = nowUs;
+    cooldownHost.usedUs = nowUs;
     const circuit = this.table.circuit(host, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const denial =
-      denialOf(host, role, circuit, resolverCircuit, nowUs) ??
+      denialOf(units, role, circuit, resolverCircuit, nowUs) ??
       (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs));
     const isShadow = this.table.policies.isShadow(host.name);
     // No event before the peers have answered: the call is tried again then.
@@ -115,6 +119,7 @@ export class Breakers implements PermitOwner {
     if (denial !== undefined && !isShadow) return denial;
     this.#permitsIssued += 1;
     host.permits += 1;
+    if (cooldownHost !== host) cooldownHost.permits += 1;
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
     const passed = this.#enterCircuit(circuit, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, expiresUs, probes);
@@ -122,16 +127,17 @@ export class Breakers implements PermitOwner {
     const jitterMs = isProbe ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
     return new Permit(
       this,
-      { number: this.#permitsIssued, host, role, circuit: passed, resolver: passedResolver },
+      { number: this.#permitsIssued, host, cooldownHost, role, circuit: passed, resolver: passedResolver },
       jitterMs,
     );
   }
 
-  check({ host, role = "metadata", resolver }: AllowRequest): Denial | undefined {
-    const known = this.table.host(host);
-    if (this.table.policies.isShadow(known.name)) return undefined;
+  check({ host, path, role = "metadata", resolver }: AllowRequest): Denial | undefined {
+    const units = this.table.unitsOf(host, path);
+    if (this.table.policies.isShadow(units.circuit.name)) return undefined;
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    return denialOf(known, role, this.table.circuit(known, role), resolverCircuit, this.#time.monotonicUs());
+    const circuit = this.table.circuit(units.circuit, role);
+    return denialOf(units, role, circuit, resolverCircuit, this.#time.monotonicUs());
   }
 
   settle(call: IssuedCall, result: CallResult): void {
@@ -144,11 +150,11 @@ export class Breakers implements PermitOwner {
     this.#announce();
   }
 
-  settleWithoutPermit({ host, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
-    const known = this.table.host(host);
-    const circuit = this.table.circuit(known, role);
+  settleWithoutPermit({ host, path, role = "metadata", resolver }: AllowRequest, result: CallResult): void {
+    const units = this.table.unitsOf(host, path);
+    const circuit = this.table.circuit(units.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    this.#settler.settleWithoutPermit(known, role, { circuit, resolver: resolverCircuit }, result);
+    this.#settler.settleWithoutPermit(units, role, { circuit, resolver: resolverCircuit }, result);
     this.#announce();
   }
 
@@ -206,7 +212,8 @@ export class Breakers implements PermitOwner {
     const known = host === undefined ? undefined : this.table.find(host);
     this.emitter.changed(holder, old, now, { nowUs, lastRateDelayMs: known?.lastRateDelayMs, origin });
     // The failures of an outage that is over must not start a rolling-window cooldown.
-    if (old.kind === "half-open" && now.kind === "closed") known?.clearFailures();
+    if (host !== undefined && old.kind === "half-open" && now.kind === "closed")
+      this.table.cooldownUnitOf(host)?.clearFailures();
   }
 
   #record(change: BreakerChange): void {

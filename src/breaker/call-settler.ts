@@ -3,6 +3,7 @@ import { oldestProbe } from "../core/breaker/circuit.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
+import type { CallUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -32,14 +33,14 @@ export class CallSettler implements PermitOwner {
       this.release(call);
       return;
     }
-    endPermit(call.host);
+    endPermit(call);
     this.#deps.emitter.result(call, result);
     if (outcome.kind === "success") this.#succeed(call);
     else this.#fail(call, outcome.throttled, result.retryAfterMs);
   }
 
   release(call: IssuedCall): void {
-    endPermit(call.host);
+    endPermit(call);
     returnProbes(call);
   }
 
@@ -48,7 +49,7 @@ export class CallSettler implements PermitOwner {
    * flight, and as older than every cooldown.
    */
   settleWithoutPermit(
-    host: HostBreaker,
+    { circuit: host, cooldown: cooldownHost }: CallUnits,
     role: Role,
     circuits: { readonly circuit: CircuitHolder; readonly resolver: CircuitHolder | undefined },
     result: CallResult,
@@ -61,41 +62,45 @@ export class CallSettler implements PermitOwner {
       for (const passed of [circuit, resolver])
         passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
-    if (kind === "neutral") endPermit(host);
-    else this.settle({ number: 0, host, role, circuit, resolver }, result);
+    const call = { number: 0, host, cooldownHost, role, circuit, resolver };
+    if (kind === "neutral") endPermit(call);
+    else this.settle(call, result);
   }
 
-  #succeed({ host, circuit, resolver, number }: IssuedCall): void {
+  #succeed({ cooldownHost, circuit, resolver, number }: IssuedCall): void {
     const { time, endCooldown } = this.#deps;
-    if (host.mayHaveCooldown && host.cooldowns.endBySuccess(number, time.monotonicUs())) endCooldown(host);
+    if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
+      endCooldown(cooldownHost);
     circuit.holder.succeed(circuit.generation, number);
     resolver?.holder.succeed(resolver.generation, number);
   }
 
   #fail(call: IssuedCall, isThrottled: boolean, retryAfterMs: number | undefined): void {
     const { time, random, cooldownStarter, lastPermit } = this.#deps;
-    const { host, circuit, resolver, number } = call;
+    const { cooldownHost, circuit, resolver, number } = call;
     const nowUs = time.monotonicUs();
     const isCurrent = circuit.holder.generation === circuit.generation;
-    const isKnown = isThrottled && host.mayHaveCooldown && host.cooldowns.isBeforeRetryAfter(number, nowUs);
+    const isKnown =
+      isThrottled && cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.isBeforeRetryAfter(number, nowUs);
     // A Retry-After counts even if the circuit has changed state since the call was sent.
     if (isThrottled && retryAfterMs !== undefined && retryAfterMs > 0)
-      cooldownStarter.startForRetryAfter(host, circuit.holder.policy, retryAfterMs, lastPermit());
+      cooldownStarter.startForRetryAfter(call, retryAfterMs, lastPermit());
     if (isKnown) {
       // The call was in flight when the host asked for the cooldown: all throttles of that burst are one failure.
       returnProbes(call);
       return;
     }
-    circuit.holder.fail(circuit.generation, host.withLearnedReset(circuit.holder.policy), nowUs, random());
+    circuit.holder.fail(circuit.generation, cooldownHost.withLearnedReset(circuit.holder.policy), nowUs, random());
     // The reset learned from one host does not apply to a resolver, which calls other hosts too.
     resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, random());
-    if (isCurrent) cooldownStarter.countFailure(host, nowUs, lastPermit());
+    if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit());
   }
 }
 
 /** Reports without a permit may outnumber the permits. */
-function endPermit(host: HostBreaker): void {
+function endPermit({ host, cooldownHost }: Pick<IssuedCall, "host" | "cooldownHost">): void {
   host.permits = Math.max(0, host.permits - 1);
+  if (cooldownHost !== host) cooldownHost.permits = Math.max(0, cooldownHost.permits - 1);
 }
 
 function returnProbes({ circuit, resolver, number }: IssuedCall): void {

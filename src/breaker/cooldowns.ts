@@ -1,4 +1,3 @@
-import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { wallDeadlineMs } from "../core/breaker/deadline.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
@@ -6,6 +5,7 @@ import type { BreakerChange, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import type { IssuedCall } from "./permit.ts";
 
 /** Stored in shared records and printed in events, so it never changes. */
 const PREFIX = "cli-open:";
@@ -99,9 +99,11 @@ export class CooldownStarter {
   }
 
   /** Lasts as long as the host asked, at most `retry_after_cap_s`. Repeated long values raise the reset timeout. */
-  startForRetryAfter(host: HostBreaker, policy: CircuitPolicy, retryAfterMs: number, lastPermit: number): void {
+  startForRetryAfter(call: IssuedCall, retryAfterMs: number, lastPermit: number): void {
     const { isAdaptive, retryAfterCapMs } = this.#table.policies;
-    const ms = Math.min(retryAfterMs, retryAfterCapMs(host.name));
+    const { cooldownHost: host } = call;
+    const { policy } = call.circuit.holder;
+    const ms = Math.min(retryAfterMs, retryAfterCapMs(call.host.name));
     this.start(host, ms, "retry-after", lastPermit);
     const oldUs = Math.max(policy.resetUs, host.learnedResetUs);
     if (isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {

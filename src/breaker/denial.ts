@@ -3,6 +3,7 @@ import { BreakerOpenError, type Constraint, type OpenReason } from "../errors.ts
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
+import { type CallUnits, distinctUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
@@ -15,7 +16,7 @@ export const PROBE_IN_FLIGHT = "probe in flight";
 export interface BreakerDenial {
   /** Always false; tells a denial from a `BreakerPermit`. */
   readonly isAllowed: false;
-  /** The canonical name of the host: lower case, punycode, no trailing dot. */
+  /** The owner of the circuit or cooldown: the canonical name of the host, or `service <name>`. */
   readonly host: string;
   /** The role of the call. */
   readonly role: Role;
@@ -94,26 +95,27 @@ export class Denial implements BreakerDenial {
 
 /** The cooldown or circuit of this process that denies a call. If several do, the one that ends last. */
 export function denialOf(
-  host: HostBreaker,
+  units: CallUnits,
   role: Role,
   circuit: CircuitHolder,
   resolver: CircuitHolder | undefined,
   nowUs: number,
 ): Denial | undefined {
   // Nearly every call ends here, and nothing is allocated for it.
-  if (!host.mayHaveCooldown && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs)))
-    return undefined;
+  const mayCool = units.circuit.mayHaveCooldown || units.cooldown.mayHaveCooldown || units.host?.mayHaveCooldown;
+  if (!mayCool && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs))) return undefined;
   const found: Denial[] = [];
-  const cooldown = host.cooldownAt(nowUs);
-  if (cooldown !== undefined) {
+  for (const unit of distinctUnits(units)) {
+    const cooldown = unit.cooldownAt(nowUs);
+    if (cooldown === undefined) continue;
     const { reason, untilUs } = cooldown;
-    found.push(new Denial({ host: host.name, role, reason, state: "open", untilUs, blocker: host }, nowUs));
+    found.push(new Denial({ host: unit.name, role, reason, state: "open", untilUs, blocker: unit }, nowUs));
   }
   for (const blocker of [circuit, resolver]) {
     if (blocker === undefined || blocker.admits(nowUs)) continue;
     const at = blocker.at(nowUs);
     const details = { reason: "failures", state: stateName(at), untilUs: nextAdmissionUs(at), blocker } as const;
-    found.push(new Denial({ host: host.name, role, ...details }, nowUs));
+    found.push(new Denial({ host: units.circuit.name, role, ...details }, nowUs));
   }
   return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
 }

@@ -35,7 +35,10 @@ export interface IssuedCall {
    * probes.
    */
   readonly number: number;
+  /** The owner of its circuits. */
   readonly host: HostBreaker;
+  /** What a cooldown that its answer causes blocks; usually the same. */
+  readonly cooldownHost: HostBreaker;
   readonly role: Role;
   readonly circuit: PassedCircuit;
   readonly resolver: PassedCircuit | undefined;

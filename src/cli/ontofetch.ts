@@ -26,6 +26,26 @@ export const ontofetch: Program = {
       load: async () => (await import("./ontofetch/show.ts")).show,
     },
     {
+      name: "versions",
+      summary: "list the versions of an ontology: stored, locked and listed by its service",
+      load: async () => (await import("./ontofetch/versions.ts")).versions,
+    },
+    {
+      name: "path",
+      summary: "print the path of a stored file",
+      load: async () => (await import("./ontofetch/path.ts")).path,
+    },
+    {
+      name: "diff",
+      summary: "compare the terms of two stored versions",
+      load: async () => (await import("./ontofetch/diff.ts")).diff,
+    },
+    {
+      name: "export",
+      summary: "write a stored version as N-Triples, nodes and edges, obographs or RO-Crate",
+      load: async () => (await import("./ontofetch/export.ts")).exportVersion,
+    },
+    {
       name: "validate",
       summary: "validate stored files: hash, completeness, syntax",
       load: async () => (await import("./ontofetch/validate.ts")).validate,

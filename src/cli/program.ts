@@ -65,7 +65,7 @@ export interface Program {
 const EXIT_CODES = `
 Exit codes:
   ${ExitCode.ok}    success
-  ${ExitCode.partial}    failure: some of the work failed, or a store, file or disk could not be used
+  ${ExitCode.partial}    failure: some work failed, or a store, file or disk cannot be used
   ${ExitCode.usage}    usage or configuration error; nothing was done
   ${ExitCode.interrupted}  interrupted by Ctrl-C or SIGTERM
 `;

@@ -4,9 +4,9 @@ import type { Readable } from "node:stream";
 const READ_AHEAD_BYTES = 1_048_576;
 
 /**
- * Reads a response body chunk by chunk. A Node stream that fails drops the chunks in its own buffer, and a resumed download
- * would have to request them again. This reader takes the chunks at once, and reports a failure after the last of them
- * was read. Only while it is paused (`READ_AHEAD_BYTES`) can the stream lose its buffer.
+ * Reads a response body chunk by chunk. A Node stream that fails drops the chunks in its own buffer, and a resumed
+ * download would have to request them again. This reader takes the chunks at once, and reports a failure after the last
+ * of them was read. Only while it is paused (`READ_AHEAD_BYTES`) can the stream lose its buffer.
  */
 export class BodyReader {
   readonly #body: Readable;

@@ -18,8 +18,8 @@ export interface FileLockOptions {
 const BACKOFF = { baseMs: 25, capMs: 500 };
 
 /**
- * A lock that one process at a time can hold: a lock of the operating system on a file. The system releases the lock when the
- * process ends in any way, so a lock is never stale. SQLite gives Node access to these locks.
+ * A lock that one process at a time can hold: a lock of the operating system on a file. The system releases the lock
+ * when the process ends in any way, so a lock is never stale. SQLite gives Node access to these locks.
  */
 export class FileLock implements AsyncDisposable {
   readonly #database: DatabaseSync;

@@ -4,7 +4,8 @@ import { Permit } from "../breaker/permit.ts";
 import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import { overdueUs, unitsWanted } from "../limiter/estimate.ts";
+import { estimateFrom, estimateOf, type WaitEstimate } from "../limiter/estimate.ts";
+import type { ForecastStart } from "../limiter/forecast.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import { type Refusal, refusalOf } from "../limiter/refusal.ts";
@@ -59,40 +60,49 @@ export class Admission {
     nowUs: number,
   ): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
-    const isStillFree =
-      this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false;
-    if (!(permit instanceof Permit) || isStillFree) return permit;
+    if (!(permit instanceof Permit)) return permit;
+    if (this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false)
+      return permit;
     permit.release();
     return "taken";
   }
 
-  /** Why a new request that could start at `readyUs` cannot start now. */
-  refusal(roleBudget: RoleBudget, units: number, readyUs: number, nowUs: number): Refusal {
-    const wanted = unitsWanted(this.#queues.of(units), roleBudget, units);
-    return refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs);
+  /** A lower bound of its start. What it admits is judged again when the request has joined its queue. */
+  earliestStartUs(roleBudget: RoleBudget, units: number, nowUs: number): number {
+    return this.#queues.of(units).earliestStartUs(roleBudget, units, nowUs);
+  }
+
+  /** When a new request could start that cannot start now, and why. */
+  estimate(roleBudget: RoleBudget, units: number, nowUs: number): WaitEstimate {
+    return estimateOf(this.#root, this.#queues.of(units), roleBudget, units, nowUs);
+  }
+
+  /** The same for a request of one unit; undefined if it could start now. Leases of shared budgets are not looked at. */
+  estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
+    const isFree = this.hasCapacity(roleBudget, 1, nowUs) && !this.#queues.counted.isContended(roleBudget);
+    return isFree ? undefined : this.estimate(roleBudget, 1, nowUs);
   }
 
   /** The error for a new request that cannot start within its bound. */
-  reject(
-    call: EntryRequest,
-    roleBudget: RoleBudget,
-    units: number,
-    boundMs: number,
-    readyUs: number,
-    nowUs: number,
-  ): RejectedError {
+  reject(call: EntryRequest, roleBudget: RoleBudget, units: number, boundMs: number, nowUs: number): RejectedError {
     this.recordRefusal(roleBudget, units);
-    return rejection(call, roleBudget, this.refusal(roleBudget, units, readyUs, nowUs), boundMs);
+    return rejection(call, roleBudget, refusalOf(this.estimate(roleBudget, units, nowUs), nowUs), boundMs);
   }
 
-  /** The error for a request that was admitted and did not start within its bound. It must still be queued. */
-  rejectLate(waiter: Waiter, nowUs: number): RejectedError {
+  /** The error for a request that was admitted and cannot start within its bound. It must still be queued. */
+  rejectLate(
+    waiter: Waiter,
+    nowUs: number,
+    start: ForecastStart = this.#queues.of(waiter.units).startOfQueued(waiter, nowUs),
+  ): RejectedError {
     const { call, roleBudget, units, boundMs } = waiter;
-    const scheduler = this.#queues.of(units);
-    const wanted = units + (scheduler.queueOf(roleBudget)?.unitsBefore(waiter) ?? 0);
-    const readyUs = overdueUs(scheduler, waiter, nowUs);
     this.recordRefusal(roleBudget, units, waiter.waitedMs(nowUs));
-    return rejection(call, roleBudget, refusalOf(this.#root, roleBudget, wanted, readyUs, nowUs), boundMs);
+    return rejection(
+      call,
+      roleBudget,
+      refusalOf(estimateFrom(this.#root, roleBudget, units, start, nowUs), nowUs),
+      boundMs,
+    );
   }
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */

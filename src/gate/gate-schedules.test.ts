@@ -460,7 +460,7 @@ class ScheduleRun {
     if (this.#shape.hasWeights || this.#breakers !== undefined) return;
     if (this.#gate.inFlight >= (this.#shape.maxInFlight ?? Number.POSITIVE_INFINITY)) return;
     for (const roleBudget of this.#gate.roleBudgets()) {
-      const name = `${roleBudget.name.replace("group ", "")} ${roleBudget.role}`;
+      const name = `${roleBudget.name.replace("service ", "")} ${roleBudget.role}`;
       for (const units of [0, 1]) {
         if (!this.#calls.some(call => call.state === "waiting" && call.key === name && call.units === units)) continue;
         let readyUs = 0;

@@ -3,14 +3,14 @@ import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
+import { freeUs } from "../limiter/budget.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import { estimatedUs, estimateNew } from "../limiter/estimate.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import { Queues } from "../limiter/queues.ts";
-import type { Refusal } from "../limiter/refusal.ts";
+import { type Refusal, refusalOf } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
@@ -45,7 +45,6 @@ export class Gate {
   readonly #time: Time;
   readonly #emitter = new LimiterEmitter();
   readonly #roleBudgets: RoleBudgets;
-  readonly #queues: Queues;
   readonly #breakers: Breakers | undefined;
   readonly #peers: Peers | undefined;
   readonly #admission: Admission;
@@ -70,7 +69,6 @@ export class Gate {
     const issuer = new GrantIssuer(root, time, emitter, queues, tuner, peers, wake);
     this.#time = time;
     this.#roleBudgets = roleBudgets;
-    this.#queues = queues;
     this.#breakers = breakers;
     this.#peers = peers;
     this.#admission = admission;
@@ -91,7 +89,7 @@ export class Gate {
     }
     const permit = this.#admission.permit(request, roleBudget, units, nowUs);
     if (permit === undefined || permit instanceof Permit)
-      return this.#issuer.issue(request, roleBudget, units, nowUs, 0, permit);
+      return this.#issueAtOnce(request, roleBudget, units, nowUs, permit);
     return permit === "taken" ? this.tryEnter(request) : undefined;
   }
 
@@ -103,8 +101,7 @@ export class Gate {
     const units = roleBudget.unitsOf(request);
     const nowUs = this.#time.monotonicUs();
     if (!this.#admission.isFree(request, roleBudget, units, nowUs)) {
-      const readyUs = estimatedUs(this.#queues.of(units), roleBudget, units, 0, nowUs);
-      return this.#admission.refusal(roleBudget, units, readyUs, nowUs);
+      return refusalOf(this.#admission.estimate(roleBudget, units, nowUs), nowUs);
     }
     const denial = this.#breakers?.check(request);
     return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
@@ -124,9 +121,8 @@ export class Gate {
     const isFree = this.#admission.isFree(request, roleBudget, units, nowUs);
     const permit = isFree ? this.#admission.permit(request, roleBudget, units, nowUs) : this.#breakers?.check(request);
     if (permit === "taken") return this.enter(request);
-    if (isFree && (permit === undefined || permit instanceof Permit)) {
-      return this.#issuer.issue(request, roleBudget, units, nowUs, 0, permit);
-    }
+    if (isFree && (permit === undefined || permit instanceof Permit))
+      return this.#issueAtOnce(request, roleBudget, units, nowUs, permit);
     if (roleBudget.policy.isShadow && permit === undefined) return this.#passShadow(request, roleBudget, units, nowUs);
     return this.#admit(request, roleBudget, units, nowUs, permit instanceof Permit ? undefined : permit);
   }
@@ -139,12 +135,25 @@ export class Gate {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, roleBudget, units, nowUs, permit);
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
-    const readyUs = estimatedUs(this.#queues.of(units), roleBudget, units, boundMs, nowUs);
     if (!this.#admission.hasCapacity(roleBudget, units, nowUs)) {
-      const refusal = this.#admission.refusal(roleBudget, units, readyUs, nowUs);
-      this.#emitter.shadowed(roleBudget, readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait", refusal);
+      const estimate = this.#admission.estimate(roleBudget, units, nowUs);
+      const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
+      this.#emitter.shadowed(roleBudget, verdict, refusalOf(estimate, nowUs));
     }
-    return this.#issuer.issue(call, roleBudget, units, nowUs, 0, permit);
+    return this.#issueAtOnce(call, roleBudget, units, nowUs, permit);
+  }
+
+  /** Grants a request that did not wait. Requests of other roles that wait may start later because of it. */
+  #issueAtOnce(
+    call: EntryRequest,
+    roleBudget: RoleBudget,
+    units: number,
+    nowUs: number,
+    permit: Permit | undefined,
+  ): Grant {
+    const grant = this.#issuer.issue(call, roleBudget, units, nowUs, 0, permit);
+    if (roleBudget.above !== undefined && units > 0) this.#waiting.capacityTaken(roleBudget);
+    return grant;
   }
 
   /** Refuses a request that cannot start in time (law L4), and queues the others. */
@@ -164,12 +173,15 @@ export class Gate {
       if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
       if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw denial.error();
     }
-    const readyUs = estimatedUs(this.#queues.of(units), roleBudget, units, boundMs, nowUs);
+    const readyUs =
+      boundMs === Number.POSITIVE_INFINITY
+        ? freeUs(roleBudget, units, nowUs)
+        : this.#admission.earliestStartUs(roleBudget, units, nowUs);
     // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
     const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, units, nowUs) === false;
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore))
-      throw this.#admission.reject(call, roleBudget, units, boundMs, readyUs, nowUs);
-    return this.#waiting.add({ roleBudget, units, call, arrivedUs: nowUs, estimatedUs: readyUs, boundMs });
+      throw this.#admission.reject(call, roleBudget, units, boundMs, nowUs);
+    return this.#waiting.add({ roleBudget, units, call, arrivedUs: nowUs, boundMs });
   }
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
@@ -224,9 +236,8 @@ export class Gate {
   /** The state of every key. Takes time proportional to their number. */
   keySnapshots(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
-    const { root } = this.#roleBudgets;
     return Array.from(this.#roleBudgets, roleBudget =>
-      keySnapshotOf(roleBudget, estimateNew(root, this.#queues.counted, roleBudget, nowUs), nowUs),
+      keySnapshotOf(roleBudget, this.#admission.estimateUnlessFree(roleBudget, nowUs), nowUs),
     );
   }
 }

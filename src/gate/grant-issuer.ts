@@ -6,7 +6,6 @@ import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Tuner } from "../limiter/tuner.ts";
-import { DRIFT_US } from "../limiter/wait-queue.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
 
@@ -77,10 +76,11 @@ export class GrantIssuer implements GrantOwner {
   stamp(roleBudget: RoleBudget, units: number, grantedUs: number): void {
     if (units === 0) return;
     const nowUs = this.#time.monotonicUs();
-    // The estimates assumed that it was written when it was granted.
-    if (nowUs - grantedUs > DRIFT_US) this.#queues.counted.markStale(roleBudget);
     for (let at: Budget | undefined = roleBudget; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
     this.#peers?.written(roleBudget, units);
+    if (this.#queues.waiting === 0) return;
+    this.#queues.writtenLate(roleBudget, nowUs - grantedUs);
+    if (this.#queues.hasSuspects) this.#wake();
   }
 
   giveBack(roleBudget: RoleBudget, units: number): void {

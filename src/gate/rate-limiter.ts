@@ -24,7 +24,7 @@ export interface RateLimiterOptions {
 
 /** Permission to send one request. */
 export interface RateGrant extends Disposable {
-  /** Name of the host or group whose budget was charged; a group is shown as `group <name>`. */
+  /** Name of the host or service whose budget was charged; a service is shown as `service <name>`. */
   readonly host: string;
   /** The role whose budget was charged. */
   readonly role: Role;
@@ -55,7 +55,7 @@ export interface LimiterSnapshot {
   readonly inFlight: number;
   /** Requests that are queued. */
   readonly waiting: number;
-  /** One entry for each host or group and role that was used and is not forgotten yet. */
+  /** One entry for each host or service and role that was used and is not forgotten yet. */
   readonly keys: readonly KeySnapshot[];
 }
 

@@ -2,10 +2,10 @@ import type { Breakers } from "../breaker/breakers.ts";
 import { Permit } from "../breaker/permit.ts";
 import type { RejectedError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
-import { overdueUs } from "../limiter/estimate.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
 import type { LimitPolicies } from "../policy/limits.ts";
@@ -16,6 +16,9 @@ import { onAbort } from "./abort-watch.ts";
 import { type Admission, mayWaitFor } from "./admission.ts";
 import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GrantIssuer } from "./grant-issuer.ts";
+
+/** How much longer a request waits whose bound ends while the store is asked for what it needs. */
+const STORE_REPLY_MS = 5;
 
 export interface WaitingRequestsDeps {
   readonly time: Time;
@@ -36,6 +39,7 @@ export interface WaitingRequestsDeps {
 export class WaitingRequests {
   readonly #deps: WaitingRequestsDeps;
   #isServing = false;
+  #isJudging = false;
 
   constructor(deps: WaitingRequestsDeps) {
     this.#deps = deps;
@@ -86,6 +90,41 @@ export class WaitingRequests {
     } finally {
       this.#isServing = false;
     }
+    this.#judgeLater();
+  }
+
+  /** A request that did not wait has taken units of this role budget and of those above it. */
+  capacityTaken(roleBudget: RoleBudget): void {
+    if (this.#deps.queues.waiting === 0) return;
+    this.#deps.queues.changed(roleBudget);
+    this.#judgeLater();
+  }
+
+  /** In a microtask, so that many requests that arrive together are judged together, at the same instant. */
+  #judgeLater(): void {
+    if (this.#isJudging || !this.#deps.queues.hasSuspects) return;
+    this.#isJudging = true;
+    queueMicrotask(() => {
+      this.#isJudging = false;
+      this.#judge();
+    });
+  }
+
+  /** Refuses the requests that can no longer start within their bounds (law L4). */
+  #judge(): void {
+    const { queues, admission, time } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (const { waiter, ...start } of queues.takeLate(nowUs)) {
+      // A listener of a refusal may have ended it.
+      if (!waiter.isOver && !waiter.hasLeft) this.#refuse(waiter, admission.rejectLate(waiter, nowUs, start));
+    }
+    this.serve();
+  }
+
+  #refuse(waiter: Waiter, error: RejectedError): void {
+    waiter.end();
+    this.#remove(waiter);
+    waiter.refused(error);
   }
 
   #applyPeerChange(change: PeerChange): void {
@@ -114,6 +153,10 @@ export class WaitingRequests {
     const { time, queues, peers } = this.#deps;
     const nowUs = time.monotonicUs();
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
+      if (waiter.isOverdue(nowUs)) {
+        this.#refuse(waiter, this.#lateRejection(waiter, nowUs));
+        continue;
+      }
       const scheduler = queues.of(waiter.units);
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
@@ -142,7 +185,7 @@ export class WaitingRequests {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
-      if (permit.isProbePending || mayWaitFor(permit, call, waiter.latestStartUs, nowUs))
+      if (permit.isProbePending || mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs))
         breakerQueue?.add(waiter, permit);
       else waiter.refused(permit.error());
       return false;
@@ -163,7 +206,7 @@ export class WaitingRequests {
     this.#rejoin(waiter);
   }
 
-  /** Queues every request again, in order of arrival, because `change` may put several hosts into one group. */
+  /** Queues every request again, in order of arrival, because `change` may put several hosts into one service. */
   #requeue(change: () => void): void {
     const waiters = this.#deps.queues.removeAll();
     change();
@@ -182,10 +225,8 @@ export class WaitingRequests {
       waiter.refused(error);
       return;
     }
-    const scheduler = this.#deps.queues.of(waiter.units);
-    scheduler.join(waiter);
-    // Its estimate was made under the old limits, or before its circuit opened.
-    scheduler.markStale(waiter.roleBudget);
+    this.#deps.queues.of(waiter.units).join(waiter);
+    this.#deps.queues.changed(waiter.roleBudget);
   }
 
   #abort(waiter: Waiter, reason: unknown): void {
@@ -220,15 +261,10 @@ export class WaitingRequests {
     // It may be due at this very instant, with the timer of its scheduler node firing next.
     this.#retry(waiter);
     if (waiter.isOver) return;
-    const extensionMs = waiter.extensionMs(this.#readyUs(waiter, nowUs), this.#isStoreAsked(waiter), nowUs);
-    if (extensionMs > 0) {
-      this.#checkBoundIn(waiter, extensionMs);
-      return;
-    }
-    const error = this.#lateRejection(waiter, nowUs);
-    waiter.end();
-    this.#remove(waiter);
-    waiter.refused(error);
+    // Only the store knows the shared capacity, so its reply decides.
+    waiter.isStoreAsked = this.#isStoreAsked(waiter);
+    if (waiter.isStoreAsked) this.#checkBoundIn(waiter, STORE_REPLY_MS);
+    else this.#refuse(waiter, this.#lateRejection(waiter, nowUs));
   }
 
   /** Grants the request now if that is possible. */
@@ -250,12 +286,6 @@ export class WaitingRequests {
   #isStoreAsked(waiter: Waiter): boolean {
     const { peers } = this.#deps;
     return peers?.isRequesting(waiter) === true && peers.requestCount(waiter.roleBudget) <= waiter.lastStoreRequest;
-  }
-
-  /** When a request whose estimate has passed could start; now or earlier if only a slot is missing. */
-  #readyUs(waiter: Waiter, nowUs: number): number {
-    const { breakerQueue, queues } = this.#deps;
-    return breakerQueue?.has(waiter) ? Number.POSITIVE_INFINITY : overdueUs(queues.of(waiter.units), waiter, nowUs);
   }
 
   #lateRejection(waiter: Waiter, nowUs: number): RejectedError {

@@ -7,8 +7,14 @@ export interface CallOptions {
   readonly role?: Role | undefined;
   /** The name of the resolver that makes the call. A resolver has its own circuit. @default none */
   readonly resolver?: string | undefined;
-  /** The group of the policy whose limits apply, for a host that the policy does not list. @default none */
+  /** The service of the policy whose limits apply, for a host that the policy does not list. @default none */
   readonly service?: string | undefined;
+  /**
+   * The tenant or API key that the call belongs to: any text that is not empty. Cached responses are never shared
+   * between partitions, and a role with `per: partition` in the policy has a budget for each (law L13). Events have a
+   * hash of it. @default none
+   */
+  readonly partition?: string | undefined;
   /** Units that the call uses of every window: a whole number from 1 to the smallest limit. @default 1 */
   readonly weight?: number | undefined;
   /**
@@ -32,8 +38,8 @@ export interface CallOptions {
    */
   readonly staleOnDisconnect?: boolean | undefined;
   /**
-   * What a refused call gets (RateLimitExceeded, BreakerOpenError, BusyError): `throw` rejects with the error, `respond`
-   * gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
+   * The result of a refused call (RateLimitExceeded, BreakerOpenError, BusyError): `throw` rejects with the error,
+   * `respond` gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
    */
   readonly refusals?: "throw" | "respond" | undefined;
   /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */
@@ -52,6 +58,7 @@ export const CALL_KEYS = Object.keys({
   role: 0,
   resolver: 0,
   service: 0,
+  partition: 0,
   weight: 0,
   maxWaitMs: 0,
   maxBreakerWaitMs: 0,
@@ -87,13 +94,16 @@ export function mergeCallOptions(...layers: readonly (InnerCallOptions | undefin
 }
 
 /** Throws a RangeError that names the option. The gate checks the other options. */
-export function checkCall({ deadlineMs, maxWaitMs, maxRedirections, refusals }: CallOptions): void {
+export function checkCall({ deadlineMs, maxWaitMs, maxRedirections, refusals, partition }: CallOptions): void {
   if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
     throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
   if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
     throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
   if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
     throw new RangeError(`maxRedirections must be a whole number of at least 0, not ${String(maxRedirections)}`);
+  // The value may be a key, so it is not quoted.
+  if (partition !== undefined && (typeof partition !== "string" || partition === ""))
+    throw new RangeError("partition must be a text that is not empty");
   if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
     throw new RangeError(`refusals must be "throw" or "respond", not ${JSON.stringify(refusals)}`);
 }

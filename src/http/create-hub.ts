@@ -1,10 +1,11 @@
 import type { Dispatcher } from "undici";
 import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import type { LimitPolicies } from "../policy/limits.ts";
-import { breakerStoreFor, storeFor, storeNamesOf, withoutStore } from "../stores/open-store.ts";
+import { breakerStoreFor, storeFor, storeNamesOf } from "../stores/open-store.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
@@ -45,7 +46,8 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
   const { time = systemTime, random = Math.random } = options;
   const policy = await HubPolicy.load(options);
-  const breakers = new BreakerRegistry(withoutStore(policy.loaded.breakers.options), { time, random });
+  const breakers = new BreakerRegistry({}, { time, random });
+  breakersOf(breakers).reload(policy.loaded.breakers.resolved);
   const env = options.env ?? process.env;
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
   const storeDeps = { policy: policy.loaded, env, time, random };
@@ -90,8 +92,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       request: (...request) => hub.request(...request),
       product: () => productOf(options.userAgent),
       isListed: (host, path) => {
-        const { host: listed, group } = policy.loaded.ratelimits.resolved.scopeOf(host, path);
-        return listed !== undefined || group !== undefined;
+        const { listed = [], service } = policy.loaded.ratelimits.resolved.scopeOf(host, path);
+        return listed.length > 0 || service !== undefined;
       },
       onDelay: (host, delayS) => {
         const seconds = crawlDelays.set(host, delayS);

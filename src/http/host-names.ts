@@ -1,25 +1,19 @@
-import { canonicalHost, urlHost } from "../core/text/host.ts";
-import type { LoadedPolicy } from "../policy/load.ts";
+import { urlHost } from "../core/text/host.ts";
+import { type LoadedPolicy, namesHost } from "../policy/load.ts";
 
 /** Bounds the memory for a crawler that calls very many origins. */
 const REMEMBERED_MAX = 4096;
 
 /** The name of an origin in policies, windows and circuits: without the port, unless the policy lists that port. */
 export class HostNames {
-  readonly #withPort: ReadonlySet<string>;
+  readonly #policy: LoadedPolicy;
   readonly #nameByOrigin = new Map<string, string>();
   /** Most requests go to the same origin as the one before, and comparing is cheaper than a lookup. */
   #lastOrigin = "";
   #lastName = "";
 
-  constructor({ ratelimits, breakers }: LoadedPolicy) {
-    const members = Object.values(ratelimits.options.groups ?? {}).flatMap(group => group.members ?? []);
-    const named = [
-      ...Object.keys(ratelimits.options.hosts ?? {}),
-      ...Object.keys(breakers.options.hosts ?? {}),
-      ...members.map(member => member.split("/")[0] ?? ""),
-    ];
-    this.#withPort = new Set(named.filter(name => /:\d+$/.test(name)).map(canonicalHost));
+  constructor(policy: LoadedPolicy) {
+    this.#policy = policy;
   }
 
   /**
@@ -40,7 +34,7 @@ export class HostNames {
 
   #name(origin: string): string {
     const { host, port } = urlHost(origin);
-    const name = this.#withPort.has(`${host}:${port}`) ? `${host}:${port}` : host;
+    const name = namesHost(this.#policy, `${host}:${port}`) ? `${host}:${port}` : host;
     if (this.#nameByOrigin.size >= REMEMBERED_MAX) this.#nameByOrigin.clear();
     this.#nameByOrigin.set(origin, name);
     return name;

@@ -11,6 +11,8 @@ export type HttpEvent =
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
+      /** A hash of the partition; undefined for a call without one. */
+      readonly partition: string | undefined;
       readonly method: string;
       /** Undefined when there was no response. */
       readonly status: number | undefined;

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { AgentOptions } from "node:https";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { Listener, Listeners } from "../listeners.ts";
@@ -10,7 +11,8 @@ import type { LoadedPolicy } from "../policy/load.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
-import { type StoreNames, withoutStore } from "../stores/open-store.ts";
+import { policyTarget } from "../policy/target.ts";
+import type { StoreNames } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
@@ -51,7 +53,10 @@ export interface HubParts {
   readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
   /** The stores that a policy names. The hub has opened those of its first policy. */
   readonly storeNames: (policy: LoadedPolicy) => StoreNames;
-  /** Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while requests end. */
+  /**
+   * Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while
+   * requests end.
+   */
   readonly shutDown: (isForced: boolean) => Promise<void>;
 }
 
@@ -155,8 +160,9 @@ export class HttpHub implements Hub {
     return this.#parts.policy.configHash;
   }
 
-  policyFor(host: string, role: Role = "metadata"): PolicyRow {
-    const row = hostPolicyRows(this.#parts.policy.loaded, { host }).find(candidate => candidate.role === role);
+  policyFor(target: string | URL, role: Role = "metadata"): PolicyRow {
+    const { loaded } = this.#parts.policy;
+    const row = hostPolicyRows(loaded, policyTarget(loaded, target)).find(candidate => candidate.role === role);
     if (row === undefined) throw new RangeError(unknownRoleMessage(role));
     return row;
   }
@@ -175,7 +181,7 @@ export class HttpHub implements Hub {
       const next = await policy.prepareReload(options);
       const problems = storeProblems(storeNames(policy.loaded), storeNames(next.loaded), next.loaded);
       if (problems.length > 0) throw new ConfigError(problems);
-      breakers.reload(withoutStore(next.loaded.breakers.options));
+      breakersOf(breakers).reload(next.loaded.breakers.resolved);
       gate.reload(withCrawlDelays(next.loaded.ratelimits.resolved));
       const changes = next.apply();
       emitReload(listeners, policy.configHash, changes);

@@ -89,7 +89,7 @@ export interface HubOptions {
    * Infinity for never. @default 60_000
    */
   readonly unreadBodyMs?: number | undefined;
-  /** What refused calls get, unless they say otherwise themselves. @default "throw" */
+  /** `refusals` of the calls that do not set it: `throw` or `respond`. @default "throw" */
   readonly refusals?: CallOptions["refusals"];
   /**
    * Reads robots.txt before the first landing or artifact request to a host that the policy does not list, and keeps to

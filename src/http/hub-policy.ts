@@ -1,8 +1,6 @@
 import { configHash } from "../policy/config-hash.ts";
-import type { Identities } from "../policy/identity.ts";
 import { identityChanges } from "../policy/identity-changes.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
-import { loadIdentities } from "../policy/load-identities.ts";
 import { type PolicyChange, policyChanges } from "../policy/policy-changes.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
@@ -38,7 +36,7 @@ export class HubPolicy {
       apply: () => {
         const changes = [
           ...policyChanges(this.#current.loaded, next.loaded),
-          ...identityChanges(this.#current.identities, next.identities),
+          ...identityChanges(this.#current.loaded.identities, next.loaded.identities),
         ];
         this.#sources = sources;
         this.#current = next;
@@ -73,7 +71,6 @@ export interface PreparedReload {
 
 interface HubPolicyState {
   readonly loaded: LoadedPolicy;
-  readonly identities: Identities;
   readonly configHash: string;
   readonly hostNames: HostNames;
   readonly callerIdentity: CallerIdentity;
@@ -87,17 +84,11 @@ async function load({
   userAgent,
 }: Sources): Promise<HubPolicyState> {
   const { ratelimits, breakers, identities } = policy;
-  const loaded = await loadPolicy({ ratelimits, breakers, env, overrides });
-  const loadedIdentities = await loadIdentities({ identities, env, mailto });
+  const loaded = await loadPolicy({ ratelimits, breakers, identities, mailto, env, overrides });
   return {
     loaded,
-    identities: loadedIdentities,
     configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
-    callerIdentity: new CallerIdentity({
-      identities: loadedIdentities,
-      version: PACKAGE_VERSION,
-      userAgent,
-    }),
+    callerIdentity: new CallerIdentity({ identities: loaded.identities, version: PACKAGE_VERSION, userAgent }),
   };
 }

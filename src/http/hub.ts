@@ -46,7 +46,7 @@ export interface HubSnapshot {
   readonly inFlight: number;
   /** Requests in the queue for a rate limit, a slot or a cooldown. */
   readonly waiting: number;
-  /** One entry per key (a host or group, and a role) that has been used or still has usage in its windows. */
+  /** One entry per key (a host or service, and a role) that has been used or still has usage in its windows. */
   readonly keys: readonly KeySnapshot[];
   /** The circuits and cooldowns of every host that has been called. */
   readonly hosts: readonly HostStatus[];
@@ -108,10 +108,11 @@ export interface Hub extends AsyncDisposable {
   readonly configHash: string;
 
   /**
-   * The effective limits and breaker numbers of a role at a host.
+   * The effective limits and breaker numbers of a role at a host. Paths of a host can have limits of their own: pass the
+   * URL, or `host/path`. Throws a RangeError for a text that is neither a host nor a URL.
    * @param role @default "metadata"
    */
-  policyFor(host: string, role?: Role): PolicyRow;
+  policyFor(target: string | URL, role?: Role): PolicyRow;
 
   /**
    * Reads the policy again, or another one, which later reloads read again. Usage of windows, open circuits, cooldowns

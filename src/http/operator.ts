@@ -7,7 +7,7 @@ import {
   EMPTY_BREAKER_RECORD,
   setCooldown,
 } from "../core/breaker/breaker-record.ts";
-import { canonicalHost } from "../core/text/host.ts";
+import { canonicalUnit } from "../policy/service-name.ts";
 import { PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
 import { HOST_RECORDS, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
@@ -24,7 +24,7 @@ export class Operator {
     this.#store = store;
   }
 
-  /** Every host and resolver that has a record in the store. */
+  /** Every host, service and resolver that has a record in the store. */
   async hosts(): Promise<readonly SharedBreakerStatus[]> {
     const lists = await Promise.all([
       this.#store.list<BreakerRecord>(HOST_RECORDS),
@@ -33,8 +33,9 @@ export class Operator {
     return lists.flat().map(({ name, record, nowUs }) => sharedStatusOf(name, record, nowUs));
   }
 
+  /** @param host a host, or `service <name>` */
   async host(host: string): Promise<SharedBreakerStatus> {
-    const name = hostRecordName(canonicalHost(host));
+    const name = hostRecordName(canonicalUnit(host));
     const { record, nowUs } = await this.#store.read<BreakerRecord>(name);
     return sharedStatusOf(name, record, nowUs);
   }
@@ -46,21 +47,26 @@ export class Operator {
     );
   }
 
-  /** Forces the circuit of the host open in all processes, until `seconds` have passed or an operator closes it. */
+  /** Forces the circuit of the host or service open in all processes, until `seconds` have passed or an operator closes it. */
   async open(host: string, seconds: number, reason: string): Promise<SharedBreakerStatus> {
     if (!(seconds > 0)) throw new RangeError(`seconds must be above 0, not ${seconds}`);
-    return this.#change(host, (known, nowUs) =>
-      setCooldown(known, "operatorCooldown", { untilUs: nowUs + seconds * 1e6, reason: operatorReason(reason) }, nowUs),
+    return this.#change(host, (current, nowUs) =>
+      setCooldown(
+        current,
+        "operatorCooldown",
+        { untilUs: nowUs + seconds * 1e6, reason: operatorReason(reason) },
+        nowUs,
+      ),
     );
   }
 
-  /** Closes the circuits of the host, ends its cooldowns and resets its failures, in all processes. */
+  /** Closes the circuits of the host or service, ends its cooldowns and resets its failures, in all processes. */
   async close(host: string): Promise<SharedBreakerStatus> {
     return this.#change(host, clearBreakerRecord);
   }
 
-  #change(host: string, step: (known: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
-    const name = hostRecordName(canonicalHost(host));
+  #change(host: string, step: (current: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
+    const name = hostRecordName(canonicalUnit(host));
     return this.#store.change<BreakerRecord, SharedBreakerStatus>(name, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
       const next = step(record, nowUs);
       return {

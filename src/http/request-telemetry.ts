@@ -26,14 +26,15 @@ export class RequestTelemetry {
 
   emitRequest(request: ReportedRequest, status: number | undefined, error: unknown): void {
     if (this.#listeners.isEmpty) return;
-    const { host, role, method, record, call, startedUs } = request;
+    const { host, path, role, method, record, call, startedUs } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
-    const { state, remainingMs } = this.#breakers.briefState(host);
+    const { state, remainingMs } = this.#breakers.briefState(host, path);
     this.#listeners.emit({
       event_type: "http_request",
       host,
       role,
       resolver: call.resolver,
+      partition: call.partition === undefined ? undefined : textHash(call.partition),
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),

@@ -1,7 +1,8 @@
 import { withoutCredentials } from "../core/text/passwords.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { type Assignment, sourceOfPath } from "../policy/layer.ts";
+import type { Assignment } from "../policy/layer.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
+import { SourceIndex } from "../policy/source-index.ts";
 import type { StoreNames } from "../stores/open-store.ts";
 
 /**
@@ -34,5 +35,5 @@ function problemOf(
   const [old, now] = [withoutCredentials(before), withoutCredentials(after)];
   const change = old === now ? `the credentials of ${now} changed` : `changed from ${old} to ${now}`;
   const message = `${change}, but a running hub cannot change its store; restore the old value, or restart the program`;
-  return [{ where: sourceOfPath(assignments, path) ?? "hub.reload", path: path.join("."), message }];
+  return [{ where: new SourceIndex(assignments).whereOf(path) ?? "hub.reload", path: path.join("."), message }];
 }

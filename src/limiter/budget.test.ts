@@ -20,38 +20,6 @@ function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: numb
   return new Budget("a.example", policy, undefined);
 }
 
-test("the estimate of a smooth budget adds one spacing for each unit ahead", () => {
-  const budget = budgetOf(100, [50, 1000]);
-  assert.equal(budget.estimateUs(0, 1, 500), 500);
-  assert.equal(budget.estimateUs(3, 1, 500), 800);
-  budget.log.write(budget.windows, 1, 500);
-  assert.equal(budget.estimateUs(3, 1, 500), 900);
-});
-
-test("the estimate takes every window into account", () => {
-  const budget = budgetOf(0, [5, 100], [2, 1000]);
-  budget.log.write(budget.windows, 2, 0);
-  assert.equal(budget.estimateUs(0, 1, 10), 1000);
-});
-
-test("each full window of units ahead adds one window length to the estimate", () => {
-  const budget = budgetOf(0, [2, 1000]);
-  assert.equal(budget.estimateUs(1, 1, 10), 0, "both fit");
-  assert.equal(budget.estimateUs(2, 1, 10), 1010);
-  assert.equal(budget.estimateUs(3, 1, 10), 1010);
-  assert.equal(budget.estimateUs(4, 1, 10), 2010);
-  budget.log.write(budget.windows, 2, 5);
-  assert.equal(budget.estimateUs(0, 1, 10), 1005);
-  assert.equal(budget.estimateUs(2, 1, 10), 2005);
-});
-
-test("the estimate is never earlier than the end of a hold", () => {
-  const budget = budgetOf(0, [2, 1000]);
-  budget.holdUntilUs = 700;
-  assert.equal(budget.estimateUs(0, 1, 10), 700);
-  assert.equal(budget.estimateUs(2, 1, 10), 1010);
-});
-
 test("the constraint is the limit with the latest end: the spacing, a window or a cooldown", () => {
   const budget = budgetOf(1, [5, 1000]);
   budget.log.write(budget.windows, 1, 0);

@@ -14,7 +14,7 @@ export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
 export class Budget {
   readonly name: string;
   policy: BudgetPolicy;
-  /** The wider budget that every request of this one is charged to as well: a host's or a group's `total`. */
+  /** The wider budget that every request of this one is charged to as well: a host's or a service's `total`. */
   above: Budget | undefined;
   readonly log = new WindowLog();
   inFlight = 0;
@@ -71,35 +71,6 @@ export class Budget {
     return this.inFlight < this.policy.maxConcurrent;
   }
 
-  /** Lower bound for the start of the last of `units` behind `ahead` queued units whose start is unknown. */
-  estimateUs(ahead: number, units: number, nowUs: number): number {
-    const { log, windows, spacingUs } = this;
-    const known = log.written + log.pending;
-    let earliestUs = this.holdUntilUs;
-    if (spacingUs > 0)
-      earliestUs = Math.max(earliestUs, nowUs, log.earliestUs([], spacingUs, units, nowUs)) + ahead * spacingUs;
-    for (let index = 0; index < windows.length; index += 1) {
-      const window = windows[index] as Window;
-      let unit = known + ahead + units - window.limit;
-      let rounds = 1;
-      if (unit > known) {
-        // Each full window of units ahead takes at least one more span.
-        const more = Math.ceil((unit - known) / window.limit);
-        unit -= more * window.limit;
-        rounds += more;
-      }
-      if (unit > 0) earliestUs = Math.max(earliestUs, log.stampUs(index, window, unit, nowUs) + rounds * window.spanUs);
-      else if (rounds > 1) earliestUs = Math.max(earliestUs, nowUs + (rounds - 1) * window.spanUs);
-    }
-    return earliestUs;
-  }
-
-  /** Units that the windows admit now. */
-  freeUnits(nowUs: number): number {
-    if (this.holdUntilUs > nowUs) return 0;
-    return Math.min(...this.windows.map((window, index) => window.limit - this.log.usedUnits(index, window, nowUs)));
-  }
-
   /** The limit that delays a request longest: a window, the spacing or a cooldown; if none does, the slots. */
   constraint(units: number, nowUs: number): Constraint {
     const { name: owner, log, windows, spacingUs, policy } = this;
@@ -122,4 +93,11 @@ export class Budget {
   slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
     return { kind: "concurrency", owner: this.name, limit: `${key} ${this.policy.maxConcurrent}` };
   }
+}
+
+/** When every budget that applies has capacity for `units`, whatever waits for it. */
+export function freeUs(budget: Budget, units: number, nowUs: number): number {
+  let us = nowUs;
+  for (let at: Budget | undefined = budget; at; at = at.above) us = Math.max(us, at.earliestUs(units, nowUs));
+  return us;
 }

@@ -128,18 +128,18 @@ describe("service", () => {
       },
     });
 
-  test("charges the role budgets of its group instead of those of its host", () => {
+  test("charges the role budgets of its service instead of those of its host", () => {
     const { gate, take } = setUp(groups("2/s"));
     const grant = take({ service: "ols" });
-    assert.equal(grant.host, "group ols");
+    assert.equal(grant.host, "service ols");
     take({ host: "ols.example" });
     const refusal = gate.check({ host, role, service: "ols" });
     assert.ok(refusal);
-    assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols", limit: "2/SECOND" });
+    assert.deepEqual(refusal.constraint, { kind: "window", owner: "service ols", limit: "2/SECOND" });
     assert.ok(gate.tryEnter({ host, role }));
   });
 
-  test("charges the total of the group too", () => {
+  test("charges the total of the service too", () => {
     const { gate, take } = setUp(groups("9/s"));
     for (let call = 0; call < 4; call += 1) take({ service: "ols", host: `h${call}.example` });
     assert.equal(gate.tryEnter({ host, role, service: "ols" }), undefined);
@@ -166,11 +166,11 @@ describe("service", () => {
       role: asRole,
       service: "ols",
     });
-    assert.equal(take({ service: "ols", host: "a.example" }).host, "group ols:a.example");
+    assert.equal(take({ service: "ols", host: "a.example" }).host, "service ols:a.example");
     assert.ok(gate.tryEnter(request("a.example", "artifact")));
     const refusal = gate.check(request("a.example"));
     assert.ok(refusal);
-    assert.deepEqual(refusal.constraint, { kind: "window", owner: "group ols:a.example", limit: "2/SECOND" });
+    assert.deepEqual(refusal.constraint, { kind: "window", owner: "service ols:a.example", limit: "2/SECOND" });
     assert.ok(gate.tryEnter(request("b.example")));
 
     assert.ok(gate.tryEnter(request("small.example")));
@@ -179,16 +179,16 @@ describe("service", () => {
     assert.equal(below.constraint.owner, "small.example");
     assert.throws(
       () => setUp(limits("9/s", { groups: { ols: { per_host: true, members: ["a.example"] } } })),
-      /groups\.ols\.members: members is not allowed together with per_host/,
+      /services\.ols\.members: members is not allowed together with per_host/,
     );
   });
 
   test("that the policy does not name is an error with its name", () => {
     const { gate } = setUp(groups("9/s"));
-    for (const service of ["bioportal", "", "group ols", host])
+    for (const service of ["bioportal", "", "service ols", host])
       assert.throws(
         () => gate.tryEnter({ host, role, service }),
-        new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no group of that name`),
+        new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no service of that name`),
       );
     assert.throws(() => gate.enter({ host, role, service: "bioportal" }), RangeError);
     assert.throws(() => gate.enter({ host, role: "x" as "metadata", service: "ols" }), /unknown role/);
@@ -221,7 +221,7 @@ describe("service", () => {
     gate.reload(limitPoliciesFrom(limits("9/s"), "test"));
     await time.advance(0);
     assert.deepEqual(log, ["a RangeError at 0"]);
-    assert.equal(((await waiting) as Error).message, 'unknown service "ols": the policy has no group of that name');
+    assert.equal(((await waiting) as Error).message, 'unknown service "ols": the policy has no service of that name');
     assert.equal(gate.waiting, 0);
     assert.equal(time.armedTimers, 0);
   });

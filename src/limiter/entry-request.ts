@@ -5,8 +5,9 @@ export interface EntryRequest {
   readonly host: string;
   readonly role: Role;
   /**
-   * The policy group whose budgets are charged instead of those of the host, for hosts that the policy cannot know.
-   * The breaker is still that of the host. An unknown group is a RangeError.
+   * The service whose limits apply: instead of the defaults for a host that the policy does not list, and in addition to
+   * the limits of the host for a service with `per_host`.
+   * The breaker is still that of the host. An unknown service is a RangeError.
    */
   readonly service?: string | undefined;
   /** Needed only for hosts that the policy splits by path. */

@@ -203,8 +203,8 @@ test("a smooth total is estimated by its spacing, and a turn held by another rol
   const refusal = heavy.check({ host, role });
   assert.ok(refusal);
   assert.deepEqual(refusal.constraint, { kind: "window", owner: host, limit: "4/SECOND" });
-  // A lower bound: the estimate for another role only knows that the heavy request starts first, not when.
-  assert.equal(refusal.retryAfterMs, 1000);
+  // The heavy request starts after one second and uses the whole next one.
+  assert.equal(refusal.retryAfterMs, 2000);
 });
 
 test("the estimate at a shared total counts the queue of the other role, because roles take turns", () => {

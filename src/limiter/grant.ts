@@ -67,7 +67,7 @@ export class Grant implements Disposable {
     this.#grantedUs = grantedUs;
   }
 
-  /** Name of the host or group whose budget was charged. */
+  /** Name of the host or service whose budget was charged. */
   get host(): string {
     return this.#roleBudget.name;
   }

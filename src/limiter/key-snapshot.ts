@@ -1,6 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import { freeUs, type WaitEstimate } from "./estimate.ts";
+import { freeUs } from "./budget.ts";
+import type { WaitEstimate } from "./estimate.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
 /** One window of a key. */
@@ -15,9 +16,9 @@ export interface WindowSnapshot {
   readonly isLearned: boolean;
 }
 
-/** The state of one key: a host or group, and a role. */
+/** The state of one key: a host or service, and a role. */
 export interface KeySnapshot {
-  /** Name of the host, or `group <name>`. */
+  /** Name of the host, or `service <name>`. */
   readonly key: string;
   /** The role whose budget this is. */
   readonly role: Role;
@@ -49,12 +50,8 @@ export interface KeySnapshot {
   readonly shape: "burst" | "smooth";
 }
 
-/** `estimate` is that of a new request for this budget. */
-export function keySnapshotOf(
-  roleBudget: RoleBudget,
-  { readyUs, constraint }: WaitEstimate,
-  nowUs: number,
-): KeySnapshot {
+/** `estimate` is that of a new request for this budget; undefined if it could start now. */
+export function keySnapshotOf(roleBudget: RoleBudget, estimate: WaitEstimate | undefined, nowUs: number): KeySnapshot {
   const { name: key, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
   return {
     key,
@@ -72,8 +69,8 @@ export function keySnapshotOf(
     maxConcurrent: policy.maxConcurrent,
     waiting: roleBudget.waiting,
     nextFreeMs: Math.ceil((freeUs(roleBudget, 1, nowUs) - nowUs) / 1000),
-    estimatedWaitMs: Math.ceil((readyUs - nowUs) / 1000),
-    constraint,
+    estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
+    constraint: estimate?.constraint,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
     shape: roleBudget.spacingUs > 0 ? "smooth" : "burst",

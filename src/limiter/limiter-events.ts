@@ -5,7 +5,7 @@ export type LimiterEvent =
   /** A request was granted or refused, or aborted while it waited. */
   | {
       readonly event_type: "ratelimit.acquire";
-      /** Name of the host, or `group <name>`. */
+      /** Name of the host, or `service <name>`. */
       readonly key: string;
       readonly role: Role;
       /** The rates of the key, joined by `+`: `10/SECOND+5000/HOUR`. */

@@ -1,5 +1,6 @@
 import type { Time } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
+import type { LateWaiter } from "./forecast.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Waiter } from "./waiter.ts";
@@ -47,15 +48,37 @@ export class Queues {
     this.#slotFreed(this.#root);
   }
 
-  /** The peers may have what parked requests of this role budget lack. */
+  /** The peers may have what parked requests of this role budget lack, or have said when they will. */
   unpark(roleBudget: RoleBudget): void {
     this.#slotFreed(roleBudget);
+    this.changed(roleBudget);
   }
 
   /** The windows or the hold of this role budget have changed. */
   paceChanged(roleBudget: RoleBudget): void {
     this.counted.paceChanged(roleBudget);
     this.#uncounted.paceChanged(roleBudget);
+  }
+
+  /** Requests that pass this budget may start later than foreseen. */
+  changed(budget: Budget): void {
+    if (this.counted.waiting > 0) this.counted.changed(budget);
+    if (this.#uncounted.waiting > 0) this.#uncounted.changed(budget);
+  }
+
+  /** A request was written later than it was granted. Forecasts assume that both happen at once. */
+  writtenLate(roleBudget: RoleBudget, byUs: number): void {
+    this.counted.delayed(roleBudget, byUs);
+  }
+
+  /** Whether the starts of queued requests have to be compared with their bounds. */
+  get hasSuspects(): boolean {
+    return this.counted.hasSuspects || this.#uncounted.hasSuspects;
+  }
+
+  /** The requests that can no longer start within their bounds. */
+  takeLate(nowUs: number): readonly LateWaiter[] {
+    return [...this.counted.takeLate(nowUs), ...this.#uncounted.takeLate(nowUs)];
   }
 
   /** Empties all queues, and returns the requests in the order of their arrival. */

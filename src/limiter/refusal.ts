@@ -1,7 +1,5 @@
 import type { Constraint } from "../errors.ts";
-import type { Budget } from "./budget.ts";
-import { constraintOf } from "./estimate.ts";
-import type { RoleBudget } from "./role-budget.ts";
+import type { WaitEstimate } from "./estimate.ts";
 
 /** A refusal as a value, which costs no stack trace. */
 export interface Refusal {
@@ -14,18 +12,8 @@ export interface Refusal {
   readonly constraint: Constraint;
 }
 
-/**
- * The refusal of a request that could start at `readyUs`, when `wanted` units, with those queued before it, must find
- * capacity.
- */
-export function refusalOf(
-  root: Budget,
-  roleBudget: RoleBudget,
-  wanted: number,
-  readyUs: number,
-  nowUs: number,
-): Refusal {
-  const constraint = constraintOf(root, roleBudget, wanted, readyUs, nowUs);
+/** The refusal of a request that could start when the estimate says. */
+export function refusalOf({ readyUs, constraint }: WaitEstimate, nowUs: number): Refusal {
   const isUnknown = constraint.kind === "concurrency";
   return { retryAfterMs: isUnknown ? undefined : Math.max(1, Math.ceil((readyUs - nowUs) / 1000)), constraint };
 }

@@ -26,7 +26,7 @@ export class UnitLease {
   }
 }
 
-/** The budget of one role at one host or group, the first that a request is charged to. */
+/** The budget of one role at one host or service, the first that a request is charged to. */
 export class RoleBudget extends Budget {
   /** The limits in force: the configured ones, tightened by what was learned. */
   declare policy: RoleBudgetPolicy;

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { burst, host, keyOf, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
+import { Gate } from "../gate/gate.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
 
 const slow = metadataLimits({ rates: "2/s", max_delay_ms: 60_000 });
@@ -68,7 +71,7 @@ test("a reload can end what was learned: the multiplier without AIMD, the shape 
   assert.deepEqual([keyOf(limiter).multiplier, keyOf(limiter).shape], [1, "burst"]);
 });
 
-test("a total or a group that is added counts requests in flight, and one that is removed no longer limits", async () => {
+test("a total or a service that is added counts requests in flight, and one that is removed no longer limits", async () => {
   const { limiter, time, start, log } = limiterOf(
     metadataLimits({ rates: "99/s", max_concurrent: 9, max_delay_ms: 9000 }),
   );
@@ -91,7 +94,7 @@ test("a total or a group that is added counts requests in flight, and one that i
   held[1]?.release();
 });
 
-test("waiting requests follow their host into a group", async () => {
+test("waiting requests follow their host into a service", async () => {
   const { limiter, time, start, log } = limiterOf(slow);
   for (let call = 0; call < 3; call += 1) start();
   await time.advance(100);
@@ -118,7 +121,7 @@ test("a total without keys at the time of the reload has the new limits too", as
   assert.equal(granted, 1);
 });
 
-test("a group keeps its history when its first member leaves it", () => {
+test("a service keeps its history when its first member leaves it", () => {
   const group = (...members: string[]) => ({
     groups: { pair: { members, metadata: { rates: "1/HOUR", guard_ms: 0 } } },
   });
@@ -126,10 +129,10 @@ test("a group keeps its history when its first member leaves it", () => {
   assert.ok(limiter.tryAcquire({ host: "a.example" }));
   limiter.reload(group("b.example", "c.example"));
   assert.equal(limiter.tryAcquire({ host: "b.example" }), undefined);
-  assert.throws(() => limiter.tryAcquire({ host: "group pair" }), RangeError);
+  assert.throws(() => limiter.tryAcquire({ host: "service pair" }), RangeError);
 });
 
-test("requests of hosts that a reload puts into one group are served in the order of their arrival", async () => {
+test("requests of hosts that a reload puts into one service are served in the order of their arrival", async () => {
   const { limiter, time } = limiterOf(slow);
   const order: string[] = [];
   for (const name of ["a.example", "b.example"])
@@ -153,4 +156,19 @@ test("a waiting request whose weight the new limits can never grant is refused w
   await time.advance(0);
   limiter.reload(metadataLimits({ rates: "3/s", max_delay_ms: 60_000 }));
   assert.match(String(await heavy), /weight 4 is larger than the rate limit 3\/SECOND/);
+});
+
+test("a budget that was prepared is kept after a reload that routes its host to a service", async () => {
+  const time = new FakeTime();
+  const rates = { metadata: { rates: "1/s", guard_ms: 0 } };
+  const gate = new Gate(limitPoliciesFrom({ defaults: rates }, "test"), time);
+  gate.prepare("a.example", "metadata");
+  const services = { pair: { members: ["a.example"], ...rates } };
+  gate.reload(limitPoliciesFrom({ defaults: rates, services }, "test"));
+  // Each new budget checks old ones, and drops those that may be forgotten.
+  for (let index = 0; index < 9; index += 1) {
+    gate.tryEnter({ host: `h${index}.example`, role: "metadata", stamp: "granted" });
+    await time.advance(10_000);
+  }
+  assert.ok([...gate.roleBudgets()].some(({ name }) => name === "service pair"));
 });

@@ -55,7 +55,7 @@ test("a response is recorded for the key that its path selects", () => {
   limiter.record429({ host: "www.example.org", path: "/ols4/api" });
   assert.deepEqual(
     limiter.snapshot().keys.map(({ key: name, guardMs }) => [name, guardMs]),
-    [["group ols4", 50]],
+    [["service ols4", 50]],
   );
 });
 
@@ -94,7 +94,7 @@ test("a host's total limits all its roles together, and a refusal charges no win
   assert.equal(keyOf(limiter, "artifact").windows[0]?.used, 0);
 });
 
-test("members of a group share its budget, and other hosts do not", () => {
+test("members of a service share its budget, and other hosts do not", () => {
   const { limiter } = limiterOf({
     groups: { arxiv: { members: ["export.arxiv.org", "arxiv.org"], total: { rates: "1/3SECOND" } } },
   });
@@ -103,7 +103,7 @@ test("members of a group share its budget, and other hosts do not", () => {
   assert.ok(limiter.tryAcquire({ host: "zenodo.org", role: "artifact" }));
 });
 
-test("groups can split one host by path", () => {
+test("services can split one host by path", () => {
   const { limiter } = limiterOf({
     groups: {
       ols4: { members: ["www.ebi.ac.uk/ols4"], metadata: { rates: "1/s" } },

@@ -1,10 +1,10 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
-import { groupName, isGroupName } from "../policy/group-name.ts";
 import type { LimitPolicies, Route } from "../policy/limits.ts";
 import { shareOf } from "../policy/limits-share.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
+import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { Budget } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
@@ -25,6 +25,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
   /** Shared budgets by name. Bounded by the names that the policies of this run have used, so nothing is evicted. */
   readonly #parents = new Map<string, Budget>();
+  /** Hosts and roles whose budgets are never forgotten, and these budgets. */
+  readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
 
@@ -43,9 +45,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 
-  /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown group. */
+  /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown service. */
   of({ service, host, role, path }: EntryRequest): RoleBudget {
-    return service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host);
+    return service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host, path);
   }
 
   /** The budget of a host, created on first use. Throws a RangeError for an invalid host. */
@@ -53,28 +55,21 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const roleBudgets = this.#ofRole(role);
     // Budgets have canonical names, so a host that is found here needs no parsing.
     const known = path === undefined || !this.#limits.hasPaths(host) ? roleBudgets.get(host) : undefined;
-    if (known !== undefined && !isGroupName(host))
+    if (known !== undefined && !isServiceName(host))
       return known.learned === undefined ? known : this.#withoutLapsed(known);
     return this.#atRoute(this.#limits.route(host, role, path), role);
   }
 
   /**
-   * The budget of a policy group: one for all hosts, or one per host if the group has `per_host`. Throws a RangeError
-   * for an unknown group.
+   * The budget of a request that names a service: one for all hosts, or one for each host if the service has `per_host`.
+   * Throws a RangeError for an unknown service.
    */
-  forService(service: string, role: Role, host: string): RoleBudget {
-    const name = groupName(service);
-    const roleBudget = this.#byName(name, role) ?? this.#byName(`${name}:${host}`, role);
-    if (roleBudget === undefined)
-      throw new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no group of that name`);
-    return roleBudget;
-  }
-
-  #byName(name: string, role: Role): RoleBudget | undefined {
-    const known = this.#ofRole(role).get(name);
-    if (known !== undefined) return this.#withoutLapsed(known);
-    const route = this.#limits.routeByName(name, role);
-    return route && this.#atRoute(route, role);
+  forService(service: string, role: Role, host: string, path?: string): RoleBudget {
+    this.#ofRole(role);
+    const route = this.#limits.serviceRoute(service, host, role, path);
+    if (route === undefined)
+      throw new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no service of that name`);
+    return this.#atRoute(route, role);
   }
 
   /** The budget itself, or the one that replaced it if it is detached; undefined if its name is no longer routed. */
@@ -144,10 +139,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       roleBudget.above = this.#chain(route);
       transfer(roleBudget, old, chainOf(roleBudget));
     }
+    // The new limits may route a pinned host to another budget.
+    this.#pinned.clear();
+    for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
   }
 
   /** Creates the budget before its first request. It is never forgotten. */
   pin(host: string, role: Role): void {
+    this.#pins.push({ host, role });
     this.#pinned.add(this.forHost(host, role));
   }
 

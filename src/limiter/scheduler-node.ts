@@ -1,5 +1,6 @@
 import type { Timer } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
+import type { Forecast } from "./forecast.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { WaitQueue } from "./wait-queue.ts";
 
@@ -16,19 +17,51 @@ export class SchedulerNode {
   readonly queue: WaitQueue | undefined;
   /** Children that may have a ready request, in the order of their turns. */
   readonly children = new Set<SchedulerNode>();
+  /** All children, also those that wait for their own budgets. */
+  readonly below = new Set<SchedulerNode>();
   /** Requests that wait at or below this node. */
   waiting = 0;
   /** Turns that this node skips, because the weight of its last request was more than 1. */
   skippedTurns = 0;
   /** What the budget of this node waits for; the node is not served until then. */
   parkedFor: "slot" | "time" | undefined = undefined;
+  /** When it was parked for a slot, and how long it was so in total before. */
+  #slotlessSinceUs = 0;
+  #slotlessUs = 0;
+  /** Of a node below the root: when its requests start, while that is known and holds. */
+  forecast: Forecast | undefined = undefined;
+  /** Of a node below the root: requests may start so much later than foreseen, and still within their bounds. */
+  slackUs = Number.POSITIVE_INFINITY;
+  /** Fires when the slack is used up. */
+  judging: Timer | undefined = undefined;
   timer: Timer | undefined = undefined;
+  /** When the timer fires, and its place among all timers that were set: of equal times the earlier set fires first. */
+  untilUs = 0;
+  parking = 0;
 
   constructor(key: Budget | string, above: SchedulerNode | undefined) {
     this.key = key;
     this.budget = typeof key === "string" ? undefined : key;
     this.above = above;
     this.queue = key instanceof RoleBudget ? new WaitQueue() : undefined;
+  }
+
+  parkForSlot(nowUs: number): void {
+    this.parkedFor = "slot";
+    this.#slotlessSinceUs = nowUs;
+  }
+
+  unpark(nowUs: number): void {
+    if (this.parkedFor === "slot") this.#slotlessUs += nowUs - this.#slotlessSinceUs;
+    this.parkedFor = undefined;
+    this.timer?.cancel();
+    this.timer = undefined;
+  }
+
+  /** For how long requests of this node have waited for slots, here or above. */
+  slotWaitUs(nowUs: number): number {
+    const now = this.parkedFor === "slot" ? nowUs - this.#slotlessSinceUs : 0;
+    return this.#slotlessUs + now + (this.above?.slotWaitUs(nowUs) ?? 0);
   }
 
   /** A request at or below this node may be ready. */
@@ -40,4 +73,10 @@ export class SchedulerNode {
   get isBusy(): boolean {
     return this.parkedFor !== undefined || this.children.size > 0;
   }
+}
+
+/** The key of the node above; undefined for the root. The roles of one host share one turn under the global ceiling. */
+export function keyAbove(key: Budget | string): Budget | string | undefined {
+  if (typeof key === "string") return undefined;
+  return key.above ?? (key instanceof RoleBudget ? key.name : undefined);
 }

@@ -1,9 +1,13 @@
 import type { Time } from "../time/time.ts";
-import { type Budget, NEEDS_SLOT } from "./budget.ts";
+import { type Budget, freeUs, NEEDS_SLOT } from "./budget.ts";
+import { Forecast, type ForecastStart, type LateWaiter } from "./forecast.ts";
 import { RoleBudget } from "./role-budget.ts";
-import { SchedulerNode } from "./scheduler-node.ts";
+import { keyAbove, SchedulerNode } from "./scheduler-node.ts";
 import type { WaitQueue } from "./wait-queue.ts";
 import type { Waiter } from "./waiter.ts";
+
+/** Late timers make starts drift. They are foreseen again once they are off by more than this. */
+const DRIFT_US = 5000;
 
 /** Result of a search below a node: a request is ready, none is, or the budget of the named node blocks. */
 type SearchOutcome = "ready" | "idle" | SchedulerNode;
@@ -29,11 +33,9 @@ export class Scheduler {
   #ready: Waiter | undefined;
   /** When the budget that blocked the last search has capacity. */
   #untilUs = 0;
-  /**
-   * Grows with each change that may affect the estimates of other role budgets: requests that leave, returned units, a
-   * new pace.
-   */
-  epoch = 0;
+  #parkings = 0;
+  /** Nodes below the root whose requests may start later than foreseen. */
+  readonly #suspects = new Set<SchedulerNode>();
 
   constructor(root: Budget, time: Time, wake: () => void) {
     this.#time = time;
@@ -49,6 +51,85 @@ export class Scheduler {
     return this.#nodes.get(roleBudget)?.queue;
   }
 
+  /** True if no request waits for this role budget or for a budget above it, so that its budgets alone decide. */
+  isIdle(roleBudget: RoleBudget): boolean {
+    return this.#root.waiting === 0 || this.#topOf(roleBudget) === undefined;
+  }
+
+  /** When a new request of this role budget would start, behind the queues (law L4). */
+  startOf(roleBudget: RoleBudget, units: number, nowUs: number): ForecastStart {
+    const top = this.#topOf(roleBudget);
+    return (
+      top?.forecast?.peek(roleBudget, units, nowUs) ?? new Forecast(top, nowUs, roleBudget).startOf(roleBudget, units)
+    );
+  }
+
+  /**
+   * The same if it costs little to know: exact behind the only queue, else a lower bound. What a lower bound admits is
+   * judged again by `takeLate`.
+   */
+  earliestStartUs(roleBudget: RoleBudget, units: number, nowUs: number): number {
+    const leastUs = freeUs(roleBudget, units, nowUs);
+    const top = this.#topOf(roleBudget);
+    if (top === undefined || top.waiting !== this.queueOf(roleBudget)?.length) return leastUs;
+    top.forecast ??= new Forecast(top, nowUs);
+    return Math.max(leastUs, top.forecast.peek(roleBudget, units, nowUs)?.startUs ?? 0);
+  }
+
+  /** When a queued request will start, whatever its bound. */
+  startOfQueued(waiter: Waiter, nowUs: number): ForecastStart {
+    const { roleBudget } = waiter;
+    return new Forecast(this.#topOf(roleBudget), nowUs, roleBudget).startOfQueued(waiter);
+  }
+
+  get hasSuspects(): boolean {
+    return this.#suspects.size > 0;
+  }
+
+  /**
+   * Queued requests that can no longer start within their bounds (law L4). Only those are judged whose start may have
+   * become later since the last call.
+   */
+  takeLate(nowUs: number): readonly LateWaiter[] {
+    const late: LateWaiter[] = [];
+    for (const top of this.#suspects) {
+      const forecast = top.forecast ?? new Forecast(top, nowUs);
+      late.push(...forecast.takeLate());
+      top.forecast = forecast.isOneQueue ? forecast : undefined;
+      top.slackUs = forecast.slackUs;
+      this.#judgeAgain(top, forecast.hasPending);
+    }
+    this.#suspects.clear();
+    return late;
+  }
+
+  /** While units are granted and not written, starts move with the time: none can be late before the slack is used up. */
+  #judgeAgain(top: SchedulerNode, hasPending: boolean): void {
+    top.judging?.cancel();
+    top.judging = undefined;
+    if (!hasPending || top.slackUs === Number.POSITIVE_INFINITY) return;
+    top.judging = this.#time.setTimer(top.slackUs / 1000, () => {
+      top.judging = undefined;
+      top.forecast = undefined;
+      this.#suspects.add(top);
+      this.#wake();
+    });
+  }
+
+  /** A request was granted or written later than foreseen, and so are those behind it. */
+  delayed(budget: Budget, byUs: number): void {
+    const top = byUs > 0 ? this.#topOf(budget) : undefined;
+    if (top !== undefined && (byUs > DRIFT_US || byUs > top.slackUs)) this.changed(budget);
+  }
+
+  /** Requests that pass this budget may start later than foreseen. */
+  changed(budget: Budget): void {
+    const top = this.#topOf(budget);
+    if (top === undefined) return;
+    top.forecast = undefined;
+    this.#suspects.add(top);
+  }
+
   /** True if queued requests precede a new one of this role budget, there or at a budget above it. */
   isContended(roleBudget: RoleBudget): boolean {
     if (this.#root.waiting === 0) return false;
@@ -60,30 +141,19 @@ export class Scheduler {
     return false;
   }
 
-  /**
-   * Lower bound of the units that `budget` serves before a new request that has `ahead` units before it in its own
-   * queue. Role budgets take turns there: each other one counts with no more than its own windows allow now, and
-   * without the turns that it has to skip.
-   */
-  unitsAhead(budget: Budget, roleBudget: RoleBudget, ahead: number, nowUs: number): number {
-    let units = ahead;
-    const own = this.#childToward(budget, roleBudget);
-    const isInTurn = own !== undefined && own.waiting > 0;
-    for (const child of this.#nodes.get(budget)?.children ?? []) {
-      if (child === own) continue;
-      const first = isInTurn || child.skippedTurns > 0 ? 0 : (child.queue?.first?.units ?? 1);
-      const waiting = child.queue?.units ?? child.waiting;
-      const sendable = child.budget?.freeUnits(nowUs) ?? waiting;
-      units += Math.max(0, Math.min(waiting, sendable, Math.max(first, ahead - child.skippedTurns)));
-    }
-    return units;
-  }
-
   join(waiter: Waiter): void {
+    const nowUs = this.#time.monotonicUs();
     const node = this.#nodeOf(waiter.roleBudget);
+    waiter.joined(node, nowUs);
     node.queue?.join(waiter);
     this.#count(node, 1);
     if (node.queue?.length === 1) this.#enqueue(node);
+    const top = this.#topOf(waiter.roleBudget);
+    if (top === undefined) return;
+    // A request that joins the only queue delays no other one.
+    if (top.waiting === node.waiting) top.forecast?.append(waiter, nowUs);
+    else top.forecast = undefined;
+    this.#suspects.add(top);
   }
 
   /** Removes a request that was aborted or refused. Requests that it blocked may be ready then. */
@@ -91,8 +161,9 @@ export class Scheduler {
     const node = this.#nodes.get(waiter.roleBudget);
     if (node?.queue === undefined || waiter.hasLeft) return;
     const wasFirst = node.queue.first === waiter;
+    this.changed(waiter.roleBudget);
+    waiter.leftQueue(this.#time.monotonicUs());
     node.queue.leave(waiter);
-    this.epoch += 1;
     this.#count(node, -1);
     if (!wasFirst) return;
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) this.#unpark(at);
@@ -100,16 +171,22 @@ export class Scheduler {
 
   /** Empties all queues; each in its order. The caller queues the requests again under new limits. */
   removeAll(): readonly Waiter[] {
+    const nowUs = this.#time.monotonicUs();
     const nodes = [...this.#nodes.values()];
-    for (const { timer, budget, waiting } of nodes) {
+    const waiters = nodes.flatMap(node => node.queue?.all() ?? []);
+    for (const waiter of waiters) waiter.leftQueue(nowUs);
+    for (const { timer, judging, budget, waiting } of nodes) {
       timer?.cancel();
+      judging?.cancel();
       if (budget instanceof RoleBudget) budget.waiting -= waiting;
     }
+    this.#suspects.clear();
     this.#nodes.clear();
     this.#root.children.clear();
+    this.#root.below.clear();
     this.#root.waiting = 0;
-    this.#root.parkedFor = undefined;
-    return nodes.flatMap(node => node.queue?.drain() ?? []);
+    this.#root.unpark(nowUs);
+    return waiters;
   }
 
   /** Decides again for this role budget at the next search, instead of at its timers. */
@@ -121,22 +198,16 @@ export class Scheduler {
   /** A slot of this budget is free. */
   slotFreed(budget: Budget): void {
     const node = budget === this.#root.key ? this.#root : this.#nodes.get(budget);
-    if (node?.parkedFor === "slot") this.#unpark(node);
-  }
-
-  /** The estimates for this role budget, and for those that share a budget with it, no longer hold. */
-  markStale(roleBudget: RoleBudget): void {
-    this.epoch += 1;
-    const queue = this.queueOf(roleBudget);
-    if (queue !== undefined) queue.isStale = true;
+    if (node?.parkedFor !== "slot") return;
+    this.#unpark(node);
+    const top = this.#topOf(budget);
+    if (top !== undefined) top.forecast = undefined;
   }
 
   /** The windows of this budget may admit earlier or later than estimated. */
   paceChanged(budget: Budget): void {
-    this.epoch += 1;
+    this.changed(budget);
     const node = this.#nodes.get(budget);
-    if (node === undefined) return;
-    if (node.queue !== undefined) node.queue.isStale = true;
     // The nodes above too: the request that has the turn there may be held now, and must not block the others.
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
@@ -151,9 +222,12 @@ export class Scheduler {
   }
 
   /** Takes the request that has the turn out of its queue, and passes the turn on. */
-  take({ roleBudget }: Waiter, nowUs: number): void {
+  take(waiter: Waiter, nowUs: number): void {
+    const { roleBudget, estimatedUs } = waiter;
     const node = this.#nodeOf(roleBudget);
-    node.queue?.serve(nowUs);
+    if (estimatedUs > 0) this.delayed(roleBudget, nowUs - estimatedUs);
+    waiter.leftQueue(nowUs);
+    node.queue?.serve();
     this.#count(node, -1);
     for (let at = node; at.above !== undefined; at = at.above) {
       if (at.isReady) moveToEnd(at.above.children, at);
@@ -174,7 +248,7 @@ export class Scheduler {
   /** The request that has the turn lacks what no budget of this process knows. `slotFreed` puts it in turn again. */
   park({ roleBudget }: Waiter): void {
     const node = this.#nodeOf(roleBudget);
-    node.parkedFor = "slot";
+    node.parkForSlot(this.#time.monotonicUs());
     node.above?.children.delete(node);
   }
 
@@ -214,10 +288,13 @@ export class Scheduler {
 
   #parkUntilReady(node: SchedulerNode): void {
     if (this.#untilUs === NEEDS_SLOT) {
-      node.parkedFor = "slot";
+      node.parkForSlot(this.#time.monotonicUs());
       return;
     }
     node.parkedFor = "time";
+    node.untilUs = this.#untilUs;
+    this.#parkings += 1;
+    node.parking = this.#parkings;
     node.timer = this.#time.setTimer((this.#untilUs - this.#time.monotonicUs()) / 1000, () => {
       this.#unpark(node);
       this.#wake();
@@ -225,9 +302,7 @@ export class Scheduler {
   }
 
   #unpark(node: SchedulerNode): void {
-    node.parkedFor = undefined;
-    node.timer?.cancel();
-    node.timer = undefined;
+    node.unpark(this.#time.monotonicUs());
     if (node.isReady) this.#enqueue(node);
   }
 
@@ -239,16 +314,19 @@ export class Scheduler {
   #nodeOf(key: Budget | string): SchedulerNode {
     const known = this.#nodes.get(key);
     if (known !== undefined) return known;
-    const above = keyAbove(key);
-    const node = new SchedulerNode(key, above === undefined ? this.#root : this.#nodeOf(above));
+    const aboveKey = keyAbove(key);
+    const above = aboveKey === undefined ? this.#root : this.#nodeOf(aboveKey);
+    const node = new SchedulerNode(key, above);
+    above.below.add(node);
     this.#nodes.set(key, node);
     return node;
   }
 
-  #childToward(budget: Budget, roleBudget: RoleBudget): SchedulerNode | undefined {
-    let at: Budget = roleBudget;
-    while (at.above !== undefined && at.above !== budget) at = at.above;
-    return this.#nodes.get(at);
+  /** The node of the widest budget that requests of this budget pass; undefined if none waits there. */
+  #topOf(budget: Budget): SchedulerNode | undefined {
+    let top: Budget | string = budget;
+    for (let above = keyAbove(top); above !== undefined; above = keyAbove(top)) top = above;
+    return this.#nodes.get(top);
   }
 
   /** Counts a request in or out, and removes nodes without waiting requests. */
@@ -258,16 +336,13 @@ export class Scheduler {
       at.waiting += change;
       if (at.waiting > 0 || at === this.#root) continue;
       at.timer?.cancel();
+      at.judging?.cancel();
       at.above?.children.delete(at);
+      at.above?.below.delete(at);
+      this.#suspects.delete(at);
       this.#nodes.delete(at.key);
     }
   }
-}
-
-/** The key of the node above; undefined for the root. The roles of one host share one turn under the global ceiling. */
-function keyAbove(key: Budget | string): Budget | string | undefined {
-  if (typeof key === "string") return undefined;
-  return key.above ?? (key instanceof RoleBudget ? key.name : undefined);
 }
 
 function moveToEnd<T>(set: Set<T>, member: T): void {

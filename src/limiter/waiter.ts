@@ -2,18 +2,16 @@ import type { Timer } from "../time/time.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
 import type { RoleBudget } from "./role-budget.ts";
+import type { SchedulerNode } from "./scheduler-node.ts";
 
-/**
- * Timers fire late. A request that was admitted is not refused because its start is a few milliseconds after its bound.
- */
-const MIN_GRACE_MS = 5;
+/** Timers are rarely exact: a request that is due at the end of its bound is granted this much later too. */
+const LATE_TIMER_US = 1000;
 
 export interface WaiterDetails {
   readonly roleBudget: RoleBudget;
   readonly units: number;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
-  readonly estimatedUs: number;
   readonly boundMs: number;
 }
 
@@ -27,28 +25,31 @@ export class Waiter {
   readonly arrivedUs: number;
   /** The bound in ms that admission compared the estimate with. */
   readonly boundMs: number;
-  /** When it is expected to start. An estimate for requests behind it, not a reservation (law L2). */
-  estimatedUs: number;
-  /** Sequence number of its last unit in the queue's count of units. */
-  lastUnit = 0;
+  /** When it is expected to start; 0 if unknown. Not a reservation (law L2). */
+  estimatedUs = 0;
   hasLeft = false;
   /** When the circuit or cooldown that blocked it ended; 0 if none did. */
   blockedUntilUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
   lastStoreRequest = 0;
+  /** Its bound ended while the store was asked for what it needs: the reply decides. */
+  isStoreAsked = false;
   /** Fires at its bound. */
   timer: Timer | undefined = undefined;
   /** Stops watching the signal of the call. */
   stopWatching: (() => void) | undefined = undefined;
+  /** Its place in the scheduler, while it is queued there. */
+  #node: SchedulerNode | undefined = undefined;
+  #slotWaitBaseUs = 0;
+  #slotWaitUs = 0;
   readonly #outcome = Promise.withResolvers<Grant>();
   #isOver = false;
 
-  constructor({ roleBudget, units, call, arrivedUs, estimatedUs, boundMs }: WaiterDetails) {
+  constructor({ roleBudget, units, call, arrivedUs, boundMs }: WaiterDetails) {
     this.roleBudget = roleBudget;
     this.units = units;
     this.call = call;
     this.arrivedUs = arrivedUs;
-    this.estimatedUs = estimatedUs;
     this.boundMs = boundMs;
   }
 
@@ -60,9 +61,32 @@ export class Waiter {
     return this.#isOver;
   }
 
-  /** It does not wait for a circuit or cooldown whose known end is later than this. */
-  get latestStartUs(): number {
-    return this.arrivedUs + this.boundMs * 1000;
+  /** Whether the call has a bound of its own, not that of the policy. */
+  get hasOwnBound(): boolean {
+    return this.call.maxWaitMs !== undefined;
+  }
+
+  /**
+   * The latest start that its bound permits. `max_delay_ms` bounds the wait for rates, so that the time in which a slot
+   * was missing, or a reply of the store, does not count (law L4).
+   */
+  latestUs(nowUs: number): number {
+    const latestUs = this.arrivedUs + this.boundMs * 1000;
+    return this.hasOwnBound ? latestUs : latestUs + this.#slotWaitUs + this.#slotWaitAtNodeUs(nowUs);
+  }
+
+  joined(node: SchedulerNode, nowUs: number): void {
+    this.#node = node;
+    this.#slotWaitBaseUs = node.slotWaitUs(nowUs);
+  }
+
+  leftQueue(nowUs: number): void {
+    this.#slotWaitUs += this.#slotWaitAtNodeUs(nowUs);
+    this.#node = undefined;
+  }
+
+  #slotWaitAtNodeUs(nowUs: number): number {
+    return this.#node === undefined ? 0 : this.#node.slotWaitUs(nowUs) - this.#slotWaitBaseUs;
   }
 
   /** Its own bound, for any reason to wait. Without one it waits for slots as long as it takes. */
@@ -74,16 +98,9 @@ export class Waiter {
     return (nowUs - this.arrivedUs) / 1000;
   }
 
-  /**
-   * By how many milliseconds the wait goes on when `maxWaitMs` is over; 0 for a refusal. A wait for slots ends. A wait
-   * for windows goes on for at most a tenth of the bound, because timers are late: without that, requests that were
-   * admitted would be refused in the last milliseconds.
-   */
-  extensionMs(readyUs: number, isStoreAsked: boolean, nowUs: number): number {
-    if (isStoreAsked) return MIN_GRACE_MS;
-    const graceMs = Math.max(MIN_GRACE_MS, this.maxWaitMs / 10);
-    const isSoon = readyUs > nowUs && readyUs - this.arrivedUs <= (this.maxWaitMs + graceMs) * 1000;
-    return isSoon ? (readyUs - nowUs) / 1000 : 0;
+  /** Whether its own bound is over, by more than timers are late, and no reply of the store is to decide. */
+  isOverdue(nowUs: number): boolean {
+    return this.hasOwnBound && !this.isStoreAsked && nowUs > this.latestUs(nowUs) + LATE_TIMER_US;
   }
 
   /** Stops its timer and stops watching its signal. False if it has ended before. */

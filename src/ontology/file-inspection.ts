@@ -1,28 +1,42 @@
+import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
-import { ENDING_BYTES, endingProblem } from "./checks/file-ending.ts";
-import { parseFile } from "./checks/file-parser.ts";
-import { type FileVersion, VERSION_BYTES, versionOf } from "./checks/file-version.ts";
 import {
-  DETECT_BYTES,
-  type DetectedContent,
   describeWrongContent,
-  detect,
   type OntologyFileFormat,
+  PACKING_BYTES,
+  packingOf,
   type WrongContent,
 } from "./format.ts";
+import { ENDING_BYTES, endingProblem } from "./parsing/file-ending.ts";
+import type { FileParser } from "./parsing/file-parser.ts";
+import { FactCollector, type OntologyFacts } from "./parsing/ontology-facts.ts";
+import {
+  HEAD_CHARACTERS,
+  isErrorMessage,
+  openParser,
+  type ParserName,
+  parsersFor,
+  wrongContentOf,
+} from "./parsing/parser-choice.ts";
+import type { OnStatement } from "./parsing/statement.ts";
+import { SyntaxProblem } from "./parsing/syntax-problem.ts";
+import { encodingOf, TextDecoding } from "./parsing/text-decoding.ts";
+import { type FileVersion, labelOf } from "./version-label.ts";
 
 /**
- * How a file is checked. `full`: beginning, end, and a parser over all of it. `end`: beginning and end. `none`:
- * beginning.
+ * How a file is checked. `full`: a parser reads all of it. `end`: a parser reads the beginning, and the last characters
+ * are checked. `none`: a parser reads the beginning.
  */
 export type CheckDepth = "full" | "end" | "none";
 
 /** The checks that a file has passed, as written to its manifest. */
 export interface FileChecks {
   readonly depth: CheckDepth;
-  /** How many statements the parser found, and what they are called: triples, stanzas, axioms, elements, values. */
+  /** How many statements the parser found, and what they are called: triples, stanzas, axioms or nodes. */
   readonly statements?: number | undefined;
   readonly of?: string | undefined;
+  /** Why there are no statements and no facts, although the file is valid. */
+  readonly note?: string | undefined;
 }
 
 export type Inspection =
@@ -31,57 +45,166 @@ export type Inspection =
       readonly format: OntologyFileFormat;
       readonly version: FileVersion | undefined;
       readonly checks: FileChecks;
+      /** Null unless the whole file was parsed. */
+      readonly facts: OntologyFacts | null;
     }
   /** Not an ontology. Fetching it again would not help. */
   | { readonly kind: "wrong-content"; readonly content: WrongContent; readonly problem: string }
   /** An ontology that is incomplete or damaged. Fetching it again may help. */
-  | { readonly kind: "broken"; readonly format: OntologyFileFormat; readonly problem: string };
+  | { readonly kind: "broken"; readonly format: OntologyFileFormat | undefined; readonly problem: string };
 
-export async function detectFile(path: string): Promise<DetectedContent> {
-  const file = await open(path);
-  try {
-    return detect(await readRange(file, 0, DETECT_BYTES));
-  } finally {
-    await file.close();
-  }
+export interface InspectionOptions {
+  /** See `claimedFormat`. */
+  readonly claim?: OntologyFileFormat | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Receives every statement of the file. A file that is invalid in the end has passed some before. */
+  readonly onStatement?: OnStatement | undefined;
+  /** Awaited after each chunk, so that a receiver of statements can write what it has. */
+  readonly onChunk?: (() => Promise<void>) | undefined;
+  /** Where relative IRIs start. @default "urn:base:" */
+  readonly base?: string | undefined;
+}
+
+/** A chunk is parsed synchronously, so its size limits how long the event loop is blocked. */
+const CHUNK_BYTES = 65_536;
+const DEFAULT_BASE = "urn:base:";
+/** The name of a class cannot be read from a beginning that is one long comment, so more than one chunk is read. */
+const BEGINNING_BYTES = 1_048_576;
+
+interface Attempt {
+  readonly parser: FileParser | undefined;
+  readonly facts: FactCollector;
+  readonly problem: string | undefined;
+  /** Whether the syntax is valid, but no statement was found. */
+  readonly isEmpty: boolean;
 }
 
 /** Checks an unpacked file as deeply as `depth` says. Throws only for disk errors and aborts. */
-export async function inspectFile(path: string, depth: CheckDepth, signal?: AbortSignal): Promise<Inspection> {
-  const file = await open(path);
-  let head: Buffer;
-  let tail: Buffer;
+export async function inspectFile(
+  path: string,
+  depth: CheckDepth,
+  options: InspectionOptions = {},
+): Promise<Inspection> {
+  const head = await readRange(path, 0, HEAD_CHARACTERS);
+  if (packingOf(head) !== undefined) return wrong("binary", "compressed more than twice");
+  const encoding = encodingOf(head);
+  const text = Buffer.from(head)
+    .toString(encoding === "utf-16le" ? "utf16le" : "utf8")
+    .replace(/^\ufeff/, "");
+  if (text.trim() === "" && head.length < HEAD_CHARACTERS) return wrong("empty");
+  const isUtf8 = encoding === "utf-8" || encoding === "utf8";
+  const parsers: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
+  const failed: Attempt[] = [];
+  for (const name of parsers) {
+    const attempt = await tryParser(path, name, encoding, depth, options);
+    if (attempt.problem === undefined && attempt.parser !== undefined) {
+      // Without its context, the meaning of a JSON object is not known. Services describe their errors so, too.
+      if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrong("json-error");
+      return finish(path, depth, attempt.parser, attempt.facts);
+    }
+    failed.push(attempt);
+  }
+  const content = head.subarray(0, 16).includes(0) && isUtf8 ? "binary" : wrongContentOf(text);
+  if (content !== undefined) return wrong(content);
+  const [first] = failed;
+  if (first?.isEmpty) return wrong("empty", first.problem);
+  // The parser that has read most is the one whose message helps.
+  const best = failed.reduce((a, b) => (progressOf(b) > progressOf(a) ? b : a));
+  const problem = best.problem ?? "no parser accepts the file";
+  const isKnown =
+    (best.parser?.statements ?? 0) > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
+  if (isKnown) return { kind: "broken", format: best.parser?.format, problem };
+  return wrong("text", `file is ${describeWrongContent("text")} (${problem})`);
+}
+
+function progressOf({ parser }: Attempt): number {
+  return (parser?.statements ?? 0) + (parser?.format === undefined ? 0 : 0.5);
+}
+
+/** Whether only the last resort, Turtle, was left to try first. */
+function isFallback([first]: readonly ParserName[]): boolean {
+  return first === "trig";
+}
+
+async function finish(path: string, depth: CheckDepth, parser: FileParser, facts: FactCollector): Promise<Inspection> {
+  const { format = "rdf-xml", statements, of, note } = parser;
+  if (depth === "end") {
+    const tail = Buffer.from(await readRange(path, -ENDING_BYTES, ENDING_BYTES)).toString("utf8");
+    const problem = endingProblem(format, tail);
+    if (problem !== undefined) return { kind: "broken", format, problem };
+  }
+  const found = facts.facts();
+  const raw = found.version_iri ?? found.version_info ?? found.date;
+  const version = raw === null ? undefined : { raw, label: labelOf(raw) };
+  if (depth !== "full") return { kind: "valid", format, version, checks: { depth }, facts: null };
+  if (note !== undefined) return { kind: "valid", format, version, checks: { depth, note }, facts: null };
+  return { kind: "valid", format, version, checks: { depth, statements, of }, facts: found };
+}
+
+async function tryParser(
+  path: string,
+  name: ParserName,
+  encoding: string,
+  depth: CheckDepth,
+  { signal, onStatement, onChunk, base = DEFAULT_BASE }: InspectionOptions,
+): Promise<Attempt> {
+  const facts = new FactCollector();
+  const { collect } = facts;
+  const sink: OnStatement =
+    onStatement === undefined
+      ? collect
+      : (subject, predicate, object, kind, language, datatype) => {
+          collect(subject, predicate, object, kind, language, datatype);
+          onStatement(subject, predicate, object, kind, language, datatype);
+        };
+  const last = depth === "full" ? undefined : BEGINNING_BYTES - 1;
+  const bytes = createReadStream(path, { highWaterMark: CHUNK_BYTES, ...(last === undefined ? {} : { end: last }) });
+  let parser: FileParser | undefined;
   try {
-    const { size } = await file.stat();
-    head = await readRange(file, 0, VERSION_BYTES);
-    tail = await readRange(file, Math.max(0, size - ENDING_BYTES), ENDING_BYTES);
+    parser = await openParser(name, sink, base);
+    const decoding = new TextDecoding(encoding);
+    for await (const chunk of bytes) {
+      signal?.throwIfAborted();
+      parser.write(decoding.decode(chunk));
+      if (onChunk !== undefined) await onChunk();
+      if (depth !== "full" && parser.format !== undefined) return { parser, facts, problem: undefined, isEmpty: false };
+    }
+    parser.write(decoding.end());
+    parser.end();
+    const isEmpty = parser.statements === 0 && parser.note === undefined;
+    return { parser, facts, problem: isEmpty ? `file contains no ${parser.of}` : undefined, isEmpty };
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!(error instanceof SyntaxProblem)) throw error;
+    return { parser, facts, problem: error.message.replace(/\s+/g, " ").slice(0, 300), isEmpty: false };
+  } finally {
+    bytes.destroy();
+  }
+}
+
+function wrong(content: WrongContent, problem = `file is ${describeWrongContent(content)}`): Inspection {
+  return { kind: "wrong-content", content, problem };
+}
+
+/** @param from negative to count from the end. */
+async function readRange(path: string, from: number, bytes: number): Promise<Uint8Array> {
+  const file = await open(path);
+  try {
+    const start = from >= 0 ? from : Math.max(0, (await file.stat()).size + from);
+    const buffer = Buffer.alloc(bytes);
+    let filled = 0;
+    while (filled < bytes) {
+      const { bytesRead } = await file.read(buffer, filled, bytes - filled, start + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return buffer.subarray(0, filled);
   } finally {
     await file.close();
   }
-  const detected = detect(head);
-  if (detected.kind === "packed")
-    return { kind: "wrong-content", content: "binary", problem: "compressed more than twice" };
-  if (detected.kind === "wrong-content") {
-    return { ...detected, problem: `file is ${describeWrongContent(detected.content)}` };
-  }
-  const { format } = detected;
-  const version = versionOf(format, head.toString("utf8"));
-  if (depth === "none") return { kind: "valid", format, version, checks: { depth } };
-  const problem = endingProblem(format, tail.toString("utf8"));
-  if (problem !== undefined) return { kind: "broken", format, problem };
-  if (depth === "end") return { kind: "valid", format, version, checks: { depth } };
-  const parsed = await parseFile(path, format, signal);
-  if (!parsed.isValid) return { kind: "broken", format, problem: parsed.problem };
-  return { kind: "valid", format, version, checks: { depth, statements: parsed.statements, of: parsed.of } };
 }
 
-async function readRange(file: Awaited<ReturnType<typeof open>>, from: number, bytes: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(bytes);
-  let filled = 0;
-  while (filled < bytes) {
-    const { bytesRead } = await file.read(buffer, filled, bytes - filled, from + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return buffer.subarray(0, filled);
+/** The compression of a file; undefined if it has none. */
+export async function packingOfFile(path: string): Promise<ReturnType<typeof packingOf>> {
+  return packingOf(await readRange(path, 0, PACKING_BYTES));
 }

@@ -1,48 +1,39 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { detect, formatOfName } from "./format.ts";
+import { claimedFormat, FILE_FORMATS, formatOfName, packingOf, TARGET_FORMATS, targetFormatOf } from "./format.ts";
 
-function kindOf(text: string | Uint8Array): string {
-  const found = detect(typeof text === "string" ? Buffer.from(text) : text);
-  return found.kind === "ontology" ? found.format : found.kind === "packed" ? found.packing : `wrong ${found.content}`;
-}
-
-test("each format is detected by its first bytes", () => {
-  const rdf = '<rdf:RDF xmlns:rdf="x">';
-  assert.equal(kindOf(rdf), "rdf-xml");
-  assert.equal(kindOf(`\uFEFF<?xml version="1.0"?>\n<!-- made by hand -->\n${rdf}`), "rdf-xml");
-  assert.equal(kindOf(`<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [ <!ENTITY owl "http://x#" > ]>\n${rdf}`), "rdf-xml");
-  assert.equal(kindOf('<?xml version="1.0"?><Ontology xmlns="x">'), "owl-xml");
-  assert.equal(kindOf("format-version: 1.2\n"), "obo");
-  assert.equal(kindOf("! a comment\n\nontology: x\n"), "obo");
-  assert.equal(kindOf('{ "graphs" : [ {'), "obographs");
-  assert.equal(kindOf('{"@context": {}}'), "json-ld");
-  assert.equal(kindOf("@prefix a: <b> ."), "turtle");
-  assert.equal(kindOf("# only\n# comments\nPREFIX a: <b>\n"), "turtle");
-  assert.equal(kindOf("<http://a> <http://b> <http://c> ."), "turtle");
-  assert.equal(kindOf("<http://a> a <http://c> ."), "turtle");
-  assert.equal(kindOf("Prefix(:=<x>)\nOntology(<x>\n)"), "functional");
-  assert.equal(kindOf(Uint8Array.of(0x1f, 0x8b, 8)), "gzip");
-  assert.equal(kindOf(Uint8Array.of(0x50, 0x4b, 3, 4)), "zip");
+test("a name suggests a format by its extension, also when it is compressed", () => {
+  for (const [name, format] of [
+    ["hp.owl", "owl"],
+    ["HP.OBO", "obo"],
+    ["/a/b.c/hp.json.gz", "json"],
+    ["hp.ttl.zip", "ttl"],
+    ["core.rdf", "owl"],
+    ["x.nq", "nq"],
+    ["x", undefined],
+    ["owl", undefined],
+    ["x.html", undefined],
+  ] as const) {
+    assert.equal(formatOfName(name), format, name);
+  }
 });
 
-test("content that is not an ontology is classified: HTML, listing, error, empty, binary, text", () => {
-  assert.equal(kindOf("<!DOCTYPE html><html>"), "wrong html");
-  assert.equal(kindOf("\n <html lang='en'>"), "wrong html");
-  assert.equal(kindOf('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML"><html>'), "wrong html");
-  assert.equal(kindOf("<div><title>Just a moment...</title>"), "wrong html");
-  assert.equal(kindOf("<?xml version='1.0'?><ListBucketResult xmlns='x'>"), "wrong xml-listing");
-  assert.equal(kindOf('{"error": "not found"}'), "wrong json-error");
-  assert.equal(kindOf(""), "wrong empty");
-  assert.equal(kindOf("  \n "), "wrong empty");
-  assert.equal(kindOf(Uint8Array.of(1, 0, 2)), "wrong binary");
-  assert.equal(kindOf("Sorry, the page you asked for has moved."), "wrong text");
+test("every format has an extension that target_formats knows", () => {
+  for (const format of FILE_FORMATS) assert.ok(TARGET_FORMATS.includes(targetFormatOf(format)));
 });
 
-test("a file name suggests a format, also with .gz or .zip at its end", () => {
-  assert.equal(formatOfName("hp.obo"), "obo");
-  assert.equal(formatOfName("/a/b/chebi.owl.gz"), "owl");
-  assert.equal(formatOfName("X.TTL"), "ttl");
-  assert.equal(formatOfName("core"), undefined);
-  assert.equal(formatOfName("archive.zip"), undefined);
+test("only names and media types of formats that contain each other are claims", () => {
+  assert.equal(claimedFormat("/x.nt", undefined), "n-triples");
+  assert.equal(claimedFormat("/x.nq.gz", "text/plain"), "n-quads");
+  assert.equal(claimedFormat("/x", "application/n-quads; charset=utf-8"), "n-quads");
+  assert.equal(claimedFormat("/x.owl", "application/rdf+xml"), undefined);
+  // Servers send text/turtle for TriG and N-Quads as well.
+  assert.equal(claimedFormat("/x", "text/turtle"), undefined);
+});
+
+test("gzip and zip are recognised by their first bytes", () => {
+  assert.equal(packingOf(Buffer.from([0x1f, 0x8b, 8])), "gzip");
+  assert.equal(packingOf(Buffer.from("PK\x03\x04", "latin1")), "zip");
+  assert.equal(packingOf(Buffer.from("PK")), undefined);
+  assert.equal(packingOf(Buffer.from("")), undefined);
 });

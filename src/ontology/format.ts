@@ -1,22 +1,37 @@
-/** Detects the format of a file by its bytes, because names and `Content-Type` are often wrong. */
+/** The formats of ontology files, their names, and the compressions that are unpacked. */
 
 /** A value of `target_formats`, which is also the extension of a stored file. */
-export type TargetFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "jsonld";
+export type TargetFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "jsonld" | "omn" | "nt" | "nq" | "trig";
 
-export const TARGET_FORMATS = ["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const satisfies readonly TargetFormat[];
+export const TARGET_FORMATS = [
+  ...(["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const),
+  ...(["omn", "nt", "nq", "trig"] as const),
+] as const satisfies readonly TargetFormat[];
 
-/** A format that `detect` recognises. */
-export type OntologyFileFormat = "rdf-xml" | "owl-xml" | "obo" | "obographs" | "turtle" | "functional" | "json-ld";
+/** A format that the parsers recognise. */
+export type OntologyFileFormat =
+  | "rdf-xml"
+  | "owl-xml"
+  | "obo"
+  | "obographs"
+  | "turtle"
+  | "functional"
+  | "json-ld"
+  | "manchester"
+  | "n-triples"
+  | "n-quads"
+  | "trig";
+
+export const FILE_FORMATS = [
+  ...(["rdf-xml", "owl-xml", "obo", "obographs", "turtle", "functional", "json-ld"] as const),
+  ...(["manchester", "n-triples", "n-quads", "trig"] as const),
+] as const satisfies readonly OntologyFileFormat[];
 
 /** Content that is not an ontology. */
 export type WrongContent = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";
 
-export type Packing = "gzip" | "zip";
-
-export type DetectedContent =
-  | { readonly kind: "ontology"; readonly format: OntologyFileFormat }
-  | { readonly kind: "packed"; readonly packing: Packing }
-  | { readonly kind: "wrong-content"; readonly content: WrongContent };
+/** `bzip2`, `xz` and `zstd` are recognised, so that a message can name them, but not unpacked. */
+export type Packing = "gzip" | "zip" | "tar" | "bzip2" | "xz" | "zstd";
 
 const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {
   "rdf-xml": "owl",
@@ -26,21 +41,31 @@ const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {
   turtle: "ttl",
   functional: "ofn",
   "json-ld": "jsonld",
+  manchester: "omn",
+  "n-triples": "nt",
+  "n-quads": "nq",
+  trig: "trig",
 };
 
-const EXTENSIONS: Readonly<Record<string, TargetFormat>> = {
-  owl: "owl",
-  rdf: "owl",
-  xml: "owl",
-  owx: "owl",
-  obo: "obo",
-  json: "json",
-  ttl: "ttl",
-  n3: "ttl",
-  nt: "ttl",
-  ofn: "ofn",
-  jsonld: "jsonld",
-};
+const EXTENSIONS: ReadonlyMap<string, TargetFormat> = new Map([
+  ...TARGET_FORMATS.map(format => [format, format] as const),
+  ...(["rdf", "xml", "owx"] as const).map(extension => [extension, "owl"] as const),
+  ["n3", "ttl"],
+  ["nquads", "nq"],
+  ["ntriples", "nt"],
+]);
+
+/** Formats that contain each other, so that only the name says which is meant. */
+const CLAIMS: ReadonlyMap<TargetFormat, OntologyFileFormat> = new Map([
+  ["nt", "n-triples"],
+  ["nq", "n-quads"],
+  ["ttl", "turtle"],
+  ["trig", "trig"],
+]);
+const MEDIA_TYPES: ReadonlyMap<string, OntologyFileFormat> = new Map([
+  ["application/n-triples", "n-triples"],
+  ["application/n-quads", "n-quads"],
+]);
 
 /** The target format that a file of this format satisfies; also its extension in the store. */
 export function targetFormatOf(format: OntologyFileFormat): TargetFormat {
@@ -49,75 +74,42 @@ export function targetFormatOf(format: OntologyFileFormat): TargetFormat {
 
 /** The format that a file name suggests. A `.gz` or `.zip` at the end is ignored. */
 export function formatOfName(name: string): TargetFormat | undefined {
-  const [, extension = ""] = /\.([a-z0-9]+)(?:\.(?:gz|zip))?$/i.exec(name) ?? [];
-  return EXTENSIONS[extension.toLowerCase()];
+  const parts = name.toLowerCase().split(/[./]/);
+  const last = parts.at(-1) ?? "";
+  const extension = PACKED_EXTENSIONS.has(last) ? parts.at(-2) : last;
+  return parts.length < 2 ? undefined : EXTENSIONS.get(extension ?? "");
 }
 
-/** How many bytes of the beginning `detect` reads at most. */
-export const DETECT_BYTES = 8192;
+const PACKED_EXTENSIONS = new Set(["gz", "tgz", "zip", "bz2", "xz", "zst"]);
 
-export function detect(head: Uint8Array): DetectedContent {
-  if (head[0] === 0x1f && head[1] === 0x8b) return { kind: "packed", packing: "gzip" };
-  if (head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5))
-    return { kind: "packed", packing: "zip" };
-  const bytes = head.subarray(0, DETECT_BYTES);
-  if (bytes.includes(0)) return wrongContent("binary");
-  const text = new TextDecoder("utf-8", { ignoreBOM: false }).decode(bytes).trimStart();
-  if (text === "") return wrongContent("empty");
-  if (text.startsWith("<")) return detectMarkup(text);
-  if (text.startsWith("{") || text.startsWith("[")) return detectJson(text);
-  return detectPlain(text);
+/**
+ * The format that the name or the media type claims, among those that contain each other: every N-Triples file is also
+ * Turtle, and every Turtle file is also TriG. The claim makes the check strict. Other formats are recognised by their
+ * content alone.
+ */
+export function claimedFormat(name: string, mediaType: string | undefined): OntologyFileFormat | undefined {
+  const byName = formatOfName(name);
+  const [type = ""] = (mediaType ?? "").toLowerCase().split(";", 1);
+  return (byName === undefined ? undefined : CLAIMS.get(byName)) ?? MEDIA_TYPES.get(type.trim());
 }
 
-function detectMarkup(text: string): DetectedContent {
-  const body = withoutProlog(text);
-  if (/^<!doctype\s+html|^<(?:html|head|body|script|meta)\b/i.test(body)) return wrongContent("html");
-  if (/^<(?:ListBucketResult|Error)\b/.test(body)) return wrongContent("xml-listing");
-  if (/^<(?:\w+:)?RDF\b/.test(body)) return ontology("rdf-xml");
-  if (/^<(?:\w+:)?Ontology\b/.test(body)) return ontology("owl-xml");
-  // Turtle may begin with an IRI.
-  if (/^<[^\s<>"]*>\s+(?:a\b|<|\w*:)/.test(body)) return ontology("turtle");
-  return wrongContent(/<(?:html|title|body)\b/i.test(body) ? "html" : "text");
-}
+/** How many bytes `packingOf` needs. */
+export const PACKING_BYTES = 512;
 
-/** The text after the XML declaration, comments and document type. OWL files declare entities in the document type. */
-function withoutProlog(text: string): string {
-  let rest = text;
-  for (;;) {
-    const next = rest.replace(
-      /^(?:<\?[^>]*\?>|<!--[\s\S]*?-->|<!DOCTYPE\s+(?!html\b)[^[>]*(?:\[[\s\S]*?\]\s*)?>)\s*/i,
-      "",
-    );
-    if (next === rest) return rest;
-    rest = next;
-  }
-}
+const SIGNATURES: readonly (readonly [Packing, readonly number[], offset: number])[] = [
+  ["gzip", [0x1f, 0x8b], 0],
+  ["zip", [0x50, 0x4b, 3, 4], 0],
+  ["zip", [0x50, 0x4b, 5, 6], 0],
+  ["bzip2", [0x42, 0x5a, 0x68], 0],
+  ["xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0], 0],
+  ["zstd", [0x28, 0xb5, 0x2f, 0xfd], 0],
+  // "ustar" in the first header.
+  ["tar", [0x75, 0x73, 0x74, 0x61, 0x72], 257],
+];
 
-function detectJson(text: string): DetectedContent {
-  if (/"graphs"\s*:/.test(text)) return ontology("obographs");
-  if (/"@(?:context|graph|id)"\s*:/.test(text)) return ontology("json-ld");
-  return wrongContent(/"(?:error|errors|message|status)"\s*:/.test(text) ? "json-error" : "text");
-}
-
-function detectPlain(text: string): DetectedContent {
-  const lines = text.split(/\r?\n/).map(line => line.trim());
-  const first = lines.find(line => line !== "" && !line.startsWith("#") && !line.startsWith("!")) ?? "";
-  if (/^(?:format-version|data-version|ontology|\[Term\])\s*(?::|$)/.test(first)) return ontology("obo");
-  if (/^(?:Prefix|Ontology)\s*\(/.test(first)) return ontology("functional");
-  if (/^(?:@prefix|@base)\s|^(?:PREFIX|BASE)\s/i.test(first) || /^(?:<[^\s<>"]*>|_:\w+|\w*:\w*)\s+\S/.test(first)) {
-    return ontology("turtle");
-  }
-  // Only comments in the first bytes: of the text formats, only Turtle files begin so.
-  if (first === "" && text.startsWith("#")) return ontology("turtle");
-  return wrongContent("text");
-}
-
-function ontology(format: OntologyFileFormat): DetectedContent {
-  return { kind: "ontology", format };
-}
-
-function wrongContent(content: WrongContent): DetectedContent {
-  return { kind: "wrong-content", content };
+/** The compression of a file, by its first bytes. */
+export function packingOf(head: Uint8Array): Packing | undefined {
+  return SIGNATURES.find(([, bytes, offset]) => bytes.every((byte, index) => head[offset + index] === byte))?.[0];
 }
 
 const WRONG_CONTENT_TEXTS: Readonly<Record<WrongContent, string>> = {

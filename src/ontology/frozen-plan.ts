@@ -36,7 +36,24 @@ export function planFromLock(sources: readonly Source[], lock: Lockfile): readon
   });
 }
 
+/** The locked files that these sources import, directly or through other imports, as sources. */
+export function importedSources(lock: Lockfile, sources: readonly Source[]): readonly Source[] {
+  const importers = new Set(sources.filter(({ imports }) => imports).map(({ id }) => id));
+  const found = new Map<string, Source>();
+  for (let before = -1; before < found.size; ) {
+    before = found.size;
+    for (const [id, { resolver, extras, imported_by }] of lock) {
+      if (importers.has(id) || !imported_by.some(importer => importers.has(importer))) continue;
+      importers.add(id);
+      found.set(id, { id, resolver, targetFormats: [], extras });
+    }
+  }
+  return [...found.values()];
+}
+
 /** The ids in the lockfile that are not in `sources.yaml`. */
 export function idsWithoutSource(lock: Lockfile, sources: readonly Source[]): readonly string[] {
-  return [...lock.keys()].filter(id => !sources.some(source => source.id === id));
+  return [...lock]
+    .filter(([id, { imported_by }]) => imported_by.length === 0 && !sources.some(source => source.id === id))
+    .map(([id]) => id);
 }

@@ -7,6 +7,12 @@ import { ifExists } from "../files/disk-errors.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
 import { ontologyId } from "./sources-schema.ts";
+import { labelOf } from "./version-label.ts";
+
+/** A lockfile may come from an untrusted repository, so its addresses are checked before a request. */
+const webUrl = z.string().refine(text => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), {
+  error: "expected an http or https URL",
+});
 
 const entrySchema = z.strictObject({
   resolver: z.string(),
@@ -15,14 +21,22 @@ const entrySchema = z.strictObject({
    */
   target_formats: z.array(z.string()),
   extras: z.record(z.string(), z.string()),
-  url: z.string(),
+  url: webUrl,
+  /** The address of this version alone, if one is known; `--frozen` asks it first. */
+  versioned_url: webUrl.nullable().default(null),
   version: z.string(),
+  /** The version that the service announced, in short form. */
+  announced_version: z.string().nullable().default(null),
   format: z.string(),
   bytes: z.number().int().nonnegative(),
+  /** The length as received: smaller than `bytes` if the file was compressed. */
+  received_bytes: z.number().int().nonnegative().nullable().default(null),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, { error: "expected 64 hexadecimal digits" }),
   etag: z.string().nullable(),
   last_modified: z.string().nullable(),
   licence: z.string().nullable(),
+  /** The ids of the ontologies that import it; empty for a source of `sources.yaml`. */
+  imported_by: z.array(ontologyId).default([]),
 });
 
 const lockSchema = z.strictObject({
@@ -34,20 +48,28 @@ const lockSchema = z.strictObject({
 export type LockEntry = z.output<typeof entrySchema>;
 export type Lockfile = ReadonlyMap<string, LockEntry>;
 
-export function lockEntry({ resolver, targetFormats, extras }: Source, manifest: OntologyManifest): LockEntry {
-  const { url, version, format, bytes, sha256, etag, last_modified, licence } = manifest;
+export function lockEntry(
+  { resolver, targetFormats, extras }: Source,
+  manifest: OntologyManifest,
+  importedBy: readonly string[] = [],
+): LockEntry {
+  const { url, version, format, bytes, sha256, etag, last_modified, licence, received } = manifest;
   return {
     resolver,
     target_formats: [...targetFormats],
     extras: { ...extras },
     url,
+    versioned_url: manifest.versioned_url,
     version,
+    announced_version: manifest.announced_version,
     format,
     bytes,
+    received_bytes: received?.bytes ?? bytes,
     sha256,
     etag,
     last_modified,
     licence,
+    imported_by: [...importedBy].sort(),
   };
 }
 
@@ -89,8 +111,11 @@ export async function writeLock(file: string, lock: Lockfile): Promise<boolean> 
   return true;
 }
 
-/** Whether `sources.yaml` still has the resolver, formats and extras that the lockfile was written for. */
-export function matchesSource({ resolver, target_formats, extras }: LockEntry, source: Source): boolean {
+/** Whether `sources.yaml` still has the resolver, formats, extras and pins that the lockfile was written for. */
+export function matchesSource(entry: LockEntry, source: Source): boolean {
+  const { resolver, target_formats, extras, version, sha256 } = entry;
+  if (source.version !== undefined && labelOf(source.version) !== version) return false;
+  if (source.sha256 !== undefined && source.sha256 !== sha256) return false;
   const locked = JSON.stringify(sorted({ resolver, target_formats, extras }));
   const wanted = { resolver: source.resolver, target_formats: source.targetFormats, extras: source.extras };
   return locked === JSON.stringify(sorted(wanted));

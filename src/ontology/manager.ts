@@ -70,6 +70,7 @@ export class OntologyManager {
       maxInFlight: Number.POSITIVE_INFINITY,
       routeByName: routeOf,
       route: routeOf,
+      serviceRoute: () => undefined,
       hasPaths: () => false,
     };
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);

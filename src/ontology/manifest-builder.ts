@@ -1,11 +1,12 @@
 import type { ResumableDownload } from "../files/resumable-download.ts";
 import { fieldLine } from "../http/headers.ts";
-import { labelOf } from "./checks/file-version.ts";
 import type { Inspection } from "./file-inspection.ts";
 import { targetFormatOf } from "./format.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { PlanEntry } from "./planner.ts";
 import type { UnpackedFile } from "./unpacked-file.ts";
+import { labelOf } from "./version-label.ts";
+import { versionedUrl } from "./versioned-url.ts";
 
 interface PulledFile {
   readonly saved: ResumableDownload & { readonly kind: "saved" };
@@ -34,6 +35,12 @@ export function buildManifest(
     service,
     url,
     final_url: withoutQuery(finalUrl),
+    versioned_url: versionedUrl(
+      [found.facts?.version_iri, url, finalUrl],
+      found.version?.label ?? announced,
+      targetFormatOf(found.format),
+    ),
+    announced_version: announced ?? null,
     format: found.format,
     file: `${source.id}.${targetFormatOf(found.format)}`,
     bytes,
@@ -41,8 +48,9 @@ export function buildManifest(
     received: packing === undefined ? null : { packing, bytes: saved.bytes, sha256: saved.sha256 },
     etag: fieldLine(saved.headers["etag"]) ?? null,
     last_modified: fieldLine(saved.headers["last-modified"]) ?? null,
-    licence: licence ?? null,
+    licence: licence ?? found.facts?.licence ?? null,
     checks: found.checks,
+    facts: found.facts,
     fetched_at: now,
     checked_at: now,
   };

@@ -64,7 +64,7 @@ test("all problems are reported at once, each with its line and a suggestion", a
     await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),
     [
       'sources.yaml:3: sources.Hp: invalid id "Hp"; use lower-case letters, digits, ".", "_" and "-"',
-      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", found "obi"',
+      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", "omn", "nt", "nq", "trig", found "obi"',
       'sources.yaml:5: sources.../x: invalid id "../x"; use lower-case letters, digits, ".", "_" and "-"',
       "sources.yaml:1: storee: unknown key; did you mean store?",
     ],

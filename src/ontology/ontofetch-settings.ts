@@ -2,7 +2,8 @@ import { dirname, resolve } from "node:path";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import { FILE_NOT_FOUND, readFileLayer } from "../policy/file-layer.ts";
-import { type Assignment, assemble, sourceOfPath } from "../policy/layer.ts";
+import { type Assignment, assemble } from "../policy/layer.ts";
+import { SourceIndex } from "../policy/source-index.ts";
 import { problemsOf } from "../policy/validation.ts";
 import { nameHint } from "./name-hint.ts";
 import { readOntofetchEnvironment, SOURCES_VARIABLE } from "./ontofetch-environment.ts";
@@ -102,8 +103,9 @@ export async function loadOntofetchSettings(
   if (problems.length > 0) throw new ConfigError(problems);
   const assignments = layers.flatMap(layer => layer.assignments);
   const settings = sourcesSchema.parse(assemble(assignments));
+  const index = new SourceIndex(assignments);
   const reportProblem = (path: readonly string[], message: string) =>
-    problems.push({ where: sourceOfPath(assignments, path) ?? file, path: path.join("."), message });
+    problems.push({ where: index.whereOf(path) ?? file, path: path.join("."), message });
   const sources = Object.keys(settings.sources).map(id => sourceOf(id, settings, reportProblem));
   const { shared_dir, ...ratelimit } = settings.ratelimit;
   const rates = ratesOf(ratelimit, reportProblem);

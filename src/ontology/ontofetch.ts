@@ -1,23 +1,23 @@
 import { join } from "node:path";
-import { DownloadError } from "../errors.ts";
-import { hashFile } from "../files/file-hash.ts";
-import { FileLock } from "../files/file-lock.ts";
+import type { Dispatcher } from "undici";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { idsWithoutSource, planFromLock } from "./frozen-plan.ts";
-import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
+import { LockWriter } from "./lock-writer.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { createOntologyHub, reloadOntologyHub } from "./ontology-hub.ts";
-import { OntologyStore, type StoredVersion } from "./ontology-store.ts";
-import { describeFailure, type PlanEntry, type PlanItem, Planner } from "./planner.ts";
+import { OntologyStore } from "./ontology-store.ts";
+import { type PlanItem, Planner } from "./planner.ts";
+import type { PullOptions, PullResult } from "./pull-result.ts";
+import { PullRun } from "./pull-run.ts";
 import { Puller } from "./puller.ts";
 import { appendRateUsage, RateUsageCounter } from "./rate-usage.ts";
 import { RedirectFollower } from "./redirect-follower.ts";
-import type { Source } from "./resolver.ts";
+import type { ListedVersion, Source } from "./resolver.ts";
+import { type LimitWait, WaitReporter } from "./wait-reporter.ts";
 
 /** Options of `Ontofetch.open`. */
 export interface OntofetchOptions {
@@ -28,6 +28,13 @@ export interface OntofetchOptions {
    * `allowPrivate`.
    */
   readonly network?: NetworkOptions | undefined;
+  /**
+   * Sends the requests instead of the hub's own agent, for example undici's `ProxyAgent` or `EnvHttpProxyAgent`. It
+   * replaces `network`; `allow_private` cannot be checked then, because the proxy resolves the names. `close` does not
+   * close it.
+   * @default the hub's own agent
+   */
+  readonly dispatcher?: Dispatcher | undefined;
   /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
   /** Aborts every request and every wait. `plan` and `pull` then reject with the signal's reason. */
@@ -38,52 +45,11 @@ export interface OntofetchOptions {
   readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Called when an interrupted download continues; `bytes` is what was received before. */
   readonly onResume?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** Called when requests wait for a limit or a cooldown: after 5 seconds, then once a minute. */
+  readonly onLimitWait?: ((wait: LimitWait) => void) | undefined;
   /** Called when the pull of an ontology waits for another process that pulls the same one. */
   readonly onWait?: ((id: string) => void) | undefined;
 }
-
-/** Options of `Ontofetch.pull`. */
-export interface PullOptions {
-  /** Accepts only the files whose hashes are in the lockfile; every other source fails. @default false */
-  readonly isFrozen?: boolean | undefined;
-  /**
-   * Says that `sources` are all sources of `sources.yaml`. Entries of other ids then leave the lockfile, or fail with
-   * `isFrozen`.
-   * @default false
-   */
-  readonly isAll?: boolean | undefined;
-  /** Called once for each source, as soon as its result is known. */
-  readonly onResult?: ((result: PullResult) => void) | undefined;
-}
-
-/** The result of one source. */
-export type PullResult =
-  | {
-      /** The id in `sources.yaml`. */
-      readonly id: string;
-      /**
-       * `fetched`: downloaded and stored. `unchanged`: the server says the stored version is current. `shared`: another
-       * process has just fetched or checked it. `kept`: with `isFrozen`, the store already has the locked file, and no
-       * request was sent.
-       */
-      readonly outcome: "fetched" | "unchanged" | "shared" | "kept";
-      /** The version that is now in the store. */
-      readonly stored: StoredVersion;
-      /** How many requests were sent for the file, redirects not counted. */
-      readonly requests: number;
-      /** Bytes of an earlier, interrupted download that were not sent again. */
-      readonly resumedBytes: number;
-    }
-  | {
-      /** The id in `sources.yaml`, or in the lockfile. */
-      readonly id: string;
-      readonly outcome: "failed";
-      /** Why, in one line. */
-      readonly message: string;
-    };
-
-/** An id cannot contain "+", so this name cannot be the lock of an ontology. */
-const LOCKFILE_LOCK = "+lockfile";
 
 /**
  * Plans and pulls the ontologies of `sources.yaml`. Call `close` at the end: it closes connections and writes the rate
@@ -116,10 +82,10 @@ export class Ontofetch {
    * @throws ConfigError if a folder cannot be created.
    */
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
-    const { env, network, time, listener } = options;
+    const { env, network, dispatcher, time, listener } = options;
     const usage = new RateUsageCounter();
     const listeners = listener === undefined ? [usage.listen] : [usage.listen, listener];
-    const hub = await createOntologyHub(settings, { env, network, time, listeners });
+    const hub = await createOntologyHub(settings, { env, network, dispatcher, time, listeners });
     return new Ontofetch(settings, options, hub, usage);
   }
 
@@ -134,41 +100,46 @@ export class Ontofetch {
   }
 
   /**
-   * Downloads, checks and stores the ontologies that are new or changed, then updates the lockfile. A failed source is
-   * a result, not an error. After an abort the store stays valid, and the next pull resumes partial files.
+   * Downloads, checks and stores the ontologies that are new or changed, and those that they import if the source says
+   * so. The lockfile is updated after each file. A failed source is a result, not an error. After an abort the store stays valid, and the next pull resumes partial files.
    */
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
-    const { isFrozen = false, isAll = false, onResult } = options;
-    const { lockfile, check, maxFileBytes, parallel } = this.settings;
     const { onBytes, onResume, onWait, signal } = this.#options;
-    const lock = await readLock(lockfile);
     const puller = new Puller({
       follower: this.#follower,
       store: this.store,
       time: this.#time,
-      check,
-      maxFileBytes,
+      check: this.settings.check,
+      maxFileBytes: this.settings.maxFileBytes,
+      isAccepted: options.isAccepted,
       signal,
       onBytes,
       onResume,
       onWait,
     });
-    const items = isFrozen ? planFromLock(sources, lock) : await this.plan(sources, false);
-    const results = await runPool(items, parallel, async (item): Promise<PullResult> => {
-      const result = await this.#pullOne(item, puller, isFrozen ? lock.get(item.source.id) : undefined);
-      onResult?.(result);
-      return result;
-    });
-    if (!isFrozen) {
-      await this.#updateLockfile(sources, results, isAll);
-      return results;
-    }
-    const unknownIds = isAll ? idsWithoutSource(lock, sources) : [];
-    const refusals = unknownIds.map(
-      (id): PullResult => ({ id, outcome: "failed", message: "in the lockfile, but no longer in sources.yaml" }),
-    );
-    for (const result of refusals) onResult?.(result);
-    return [...results, ...refusals];
+    const lockWriter = new LockWriter(this.settings.lockfile, this.store, this.#time);
+    const plan = (wanted: readonly Source[]) => this.plan(wanted, false);
+    using _waits = this.#reportWaits();
+    return await new PullRun(
+      { settings: this.settings, store: this.store, puller, lockWriter, plan, signal },
+      options,
+    ).run(sources);
+  }
+
+  #reportWaits(): Disposable {
+    const { onLimitWait } = this.#options;
+    const reporter = onLimitWait && new WaitReporter(() => this.#hub.snapshot(), this.#time, onLimitWait);
+    reporter?.start();
+    return { [Symbol.dispose]: () => reporter?.stop() };
+  }
+
+  /**
+   * The versions of an ontology that its service lists, newest first.
+   * @throws DownloadError if the service lists no versions or does not respond.
+   */
+  versions(source: Source): Promise<readonly ListedVersion[]> {
+    const { env, signal } = this.#options;
+    return new Planner({ hub: this.#hub, follower: this.#follower, env, time: this.#time, signal }).versions(source);
   }
 
   /**
@@ -191,72 +162,9 @@ export class Ontofetch {
     const at = new Date(this.#time.wallMs()).toISOString();
     await appendRateUsage(rateUsageFile(this.settings), { at, pid: process.pid, command, keys: this.#usage.keys() });
   }
-
-  async #pullOne(item: PlanItem, puller: Puller, locked: LockEntry | undefined): Promise<PullResult> {
-    const { id } = item.source;
-    if (item.kind === "refused") return { id, outcome: "failed", message: item.message };
-    try {
-      const kept = locked && (await this.#storedAsLocked(item, locked));
-      if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0 };
-      return { id, ...(await puller.pull(item, locked?.sha256)) };
-    } catch (error) {
-      this.#options.signal?.throwIfAborted();
-      if (error instanceof DownloadError) return { id, outcome: "failed", message: error.message };
-      return { id, outcome: "failed", message: describeFailure(error) };
-    }
-  }
-
-  /** Hashes the file again, because the manifest does not notice damage on disk. */
-  async #storedAsLocked({ source }: PlanEntry, { sha256 }: LockEntry): Promise<StoredVersion | undefined> {
-    const stored = await this.store.findByHash(source.id, sha256);
-    if (stored === undefined || (await hashFile(stored.path, this.#options.signal)) !== sha256) return undefined;
-    return stored;
-  }
-
-  /** Reads the lockfile again under its lock, because another process may have added entries since. */
-  async #updateLockfile(sources: readonly Source[], results: readonly PullResult[], isAll: boolean): Promise<void> {
-    const { lockfile } = this.settings;
-    await using _lock = await FileLock.acquire(this.store.lockPath(LOCKFILE_LOCK), { time: this.#time });
-    const lock = new Map(await readLock(lockfile));
-    if (isAll) for (const id of idsWithoutSource(lock, sources)) lock.delete(id);
-    for (const result of results) {
-      const source = sources.find(({ id }) => id === result.id);
-      if (result.outcome === "failed" || source === undefined) continue;
-      lock.set(result.id, lockEntry(source, result.stored.manifest));
-    }
-    if (lock.size > 0 || (await readLock(lockfile)).size > 0) await writeLock(lockfile, lock);
-  }
 }
 
 /** Lies beside the shared limits, or in the store folder without them. */
 export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
   return join(sharedDir ?? join(store, ".ontofetch"), "ratelimits.jsonl");
-}
-
-/**
- * Runs `parallel` items at a time. After the first error no item is started; the error is thrown when the running ones
- * end.
- */
-async function runPool<Item, Result>(
-  items: readonly Item[],
-  parallel: number,
-  work: (item: Item) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results = new Array<Result>(items.length);
-  const waiting = items.entries();
-  const failures: unknown[] = [];
-  await Promise.all(
-    Array.from({ length: Math.min(parallel, items.length) }, async () => {
-      for (const [index, item] of waiting) {
-        if (failures.length > 0) return;
-        try {
-          results[index] = await work(item);
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-    }),
-  );
-  if (failures.length > 0) throw failures[0];
-  return results;
 }

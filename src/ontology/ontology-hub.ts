@@ -15,7 +15,7 @@ import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { SERVICES } from "./resolvers/all.ts";
 import type { OntologyRates } from "./service-rates.ts";
 
-export interface OntologyHubOptions extends Pick<HubOptions, "env" | "network" | "time" | "userAgent"> {
+export interface OntologyHubOptions extends Pick<HubOptions, "dispatcher" | "env" | "network" | "time" | "userAgent"> {
   readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;
 }
 
@@ -29,9 +29,9 @@ const FILES_AT_A_TIME = 2;
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
- * Creates a hub in which each service is a policy group with `per_host: true`, so its keys are `service:host`. The
- * limits of hosts in the shipped policy apply too. With `sharedDir`, all processes that use the folder share the
- * limits.
+ * Creates a hub in which each service of ontofetch is one of the policy with `per_host: true`, so its keys are `service:host`. The
+ * limits of hosts in the shipped policy apply too. Processes with the same `sharedDir`, else those with the
+ * same store folder, share the limits and cooldowns.
  */
 export async function createOntologyHub(
   {
@@ -40,7 +40,7 @@ export async function createOntologyHub(
     store,
     allowsPrivate,
   }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store" | "allowsPrivate">,
-  { env, network, time, userAgent, listeners = [] }: OntologyHubOptions = {},
+  { env, network, dispatcher, time, userAgent, listeners = [] }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? join(store, ".ontofetch");
   await makeFolder(folder);
@@ -48,10 +48,13 @@ export async function createOntologyHub(
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
     // Registries and redirects can name any host, so private networks need the user's permission (allow_private).
-    network: { proxy: "env", ...network, allowPrivate: allowsPrivate },
+    ...(dispatcher === undefined
+      ? { network: { proxy: "env", ...network, allowPrivate: allowsPrivate } }
+      : { dispatcher }),
     time,
     userAgent,
-    store: sharedDir === undefined ? undefined : `sqlite:${join(sharedDir, "ratelimits.db")}`,
+    // Without a shared folder, too: a Retry-After must outlive the process that received it.
+    store: `sqlite:${join(folder, "ratelimits.db")}`,
     cache: `sqlite:${join(folder, "answers.db")}`,
     retry: RETRY,
     telemetry: listeners,
@@ -80,7 +83,7 @@ export async function reloadOntologyHub(
 /** The hub gets the limits of services and files as one object, so their files are named here. */
 function sourceOf({ setting, source }: PolicyChange, settingsFile: string, env: Environment): string {
   if (source !== "policy.ratelimits") return source;
-  const isService = SERVICES.some(service => setting.startsWith(`ratelimits.groups.${service}.`));
+  const isService = SERVICES.some(service => setting.startsWith(`ratelimits.services.${service}.`));
   return (isService ? undefined : env[LIMITS_VARIABLE]) ?? settingsFile;
 }
 
@@ -106,17 +109,17 @@ export async function ontologyLimits(rates: OntologyRates, env: Environment): Pr
   await loadPolicy({ env });
   const { assignments } = await readFileLayer(file);
   const own: RatelimitsOptions = assemble(assignments);
-  return { ...own, groups: { ...own.groups, ...serviceLimits(rates).groups } };
+  return { ...own, services: { ...own.services, ...serviceLimits(rates).services } };
 }
 
-/** One policy group for each service. HEAD requests count, because the services count them or do not say. */
+/** One service of the policy for each service. HEAD requests count, because the services count them or do not say. */
 function serviceLimits({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
-  const groups = SERVICES.map(service => {
+  const services = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;
     const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };
     const roleLimits = { ...budget, count_head: true };
     const artifact = { ...roleLimits, max_concurrent: FILES_AT_A_TIME };
     return [service, { per_host: true, total: budget, metadata: roleLimits, landing: roleLimits, artifact }] as const;
   });
-  return { groups: Object.fromEntries(groups) };
+  return { services: Object.fromEntries(services) };
 }

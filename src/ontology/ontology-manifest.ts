@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { OntologyFileFormat } from "./format.ts";
+import { FILE_FORMATS, type OntologyFileFormat } from "./format.ts";
+import type { OntologyFacts } from "./parsing/ontology-facts.ts";
 
 /**
  * `manifest.json`, which lies beside each stored file. It contains no secret and no path of this machine. Times are ISO
@@ -25,6 +26,10 @@ export interface OntologyManifest {
   readonly url: string;
   /** The URL after all redirects, without its query, which may contain a signature. */
   readonly final_url: string;
+  /** The address of this version alone, which later versions do not replace; null if none is known. */
+  readonly versioned_url: string | null;
+  /** The version that the service announced, in short form; null if it announced none. */
+  readonly announced_version: string | null;
   /** The format that the bytes of the file show. */
   readonly format: OntologyFileFormat;
   /** The name of the file in its folder. */
@@ -39,7 +44,7 @@ export interface OntologyManifest {
   readonly etag: string | null;
   /** The `Last-Modified` of the response; null if it had none. */
   readonly last_modified: string | null;
-  /** The licence that the service states; null if it states none. */
+  /** The licence that the service states, else the one in the file; null if neither states one. */
   readonly licence: string | null;
   /**
    * How the file was checked: the depth (`full`, `end`, `none`), and how many statements of which kind a parser found.
@@ -47,14 +52,35 @@ export interface OntologyManifest {
   readonly checks: {
     readonly depth: string;
     readonly statements?: number | undefined;
-    /** What `statements` counts: triples, stanzas, axioms, elements or values. */
+    /** What `statements` counts: triples, stanzas, axioms or nodes. */
     readonly of?: string | undefined;
+    /** Why there are no statements and no facts, although the file is valid. */
+    readonly note?: string | undefined;
   };
+  /** What the file says about itself, and what it contains; null unless the whole file was parsed. */
+  readonly facts: OntologyFacts | null;
   /** When the file was downloaded. */
   readonly fetched_at: string;
   /** When the file was downloaded, or when the server last answered that it has not changed. */
   readonly checked_at: string;
 }
+
+const factsSchema: z.ZodType<OntologyFacts> = z.object({
+  ontology_iri: z.string().nullable(),
+  version_iri: z.string().nullable(),
+  version_info: z.string().nullable(),
+  date: z.string().nullable(),
+  title: z.string().nullable(),
+  licence: z.string().nullable(),
+  imports: z.array(z.string()),
+  classes: z.number(),
+  properties: z.number(),
+  individuals: z.number(),
+  concepts: z.number(),
+  terms: z.number(),
+  deprecated_terms: z.number(),
+  languages: z.record(z.string(), z.number()),
+});
 
 const manifestSchema: z.ZodType<OntologyManifest> = z.object({
   manifest_version: z.literal(1),
@@ -65,7 +91,10 @@ const manifestSchema: z.ZodType<OntologyManifest> = z.object({
   service: z.string(),
   url: z.string(),
   final_url: z.string(),
-  format: z.enum(["rdf-xml", "owl-xml", "obo", "obographs", "turtle", "functional", "json-ld"]),
+  // Manifests of earlier versions lack the fields with a default.
+  versioned_url: z.string().nullable().default(null),
+  announced_version: z.string().nullable().default(null),
+  format: z.enum(FILE_FORMATS),
   // The name becomes part of a path, so it must not contain a separator.
   file: z.string().regex(/^[\w.+-]+$/),
   bytes: z.number().int().nonnegative(),
@@ -74,7 +103,13 @@ const manifestSchema: z.ZodType<OntologyManifest> = z.object({
   etag: z.string().nullable(),
   last_modified: z.string().nullable(),
   licence: z.string().nullable(),
-  checks: z.object({ depth: z.string(), statements: z.number().optional(), of: z.string().optional() }),
+  checks: z.object({
+    depth: z.string(),
+    statements: z.number().optional(),
+    of: z.string().optional(),
+    note: z.string().optional(),
+  }),
+  facts: factsSchema.nullable().default(null),
   fetched_at: z.string(),
   checked_at: z.string(),
 });

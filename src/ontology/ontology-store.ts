@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
 import { errnoOf, ifExists } from "../files/disk-errors.ts";
 import { hashFile } from "../files/file-hash.ts";
-import { folderOf } from "./checks/file-version.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
+import { folderOf } from "./version-label.ts";
 
 /** One version of an ontology in the store folder. */
 export interface StoredVersion {

@@ -1,5 +1,6 @@
 import { type Lockfile, matchesSource } from "./lockfile.ts";
 import type { PlanItem } from "./planner.ts";
+import { labelOf } from "./version-label.ts";
 
 /** The difference between a source and its entry in the lockfile. */
 export interface PlanChange {
@@ -7,13 +8,13 @@ export interface PlanChange {
   readonly change: "added" | "removed" | "changed" | "same" | "unknown";
   /** The fields that differ, each with both values. */
   readonly fields: readonly { readonly field: string; readonly locked: string; readonly planned: string }[];
-  /** Why the comparison was not possible, for `unknown`. */
+  /** Why the comparison is not possible, for `unknown`. */
   readonly message?: string | undefined;
 }
 
 /**
- * What a pull would change. The version is often stated only inside the file, so the validators of the server are
- * compared instead: the ETag, or Last-Modified if one side has no ETag.
+ * What a pull would change: the announced version, the validators of the server, or the size. If the server and the
+ * lockfile have nothing in common to compare, the change is `unknown`.
  */
 export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly PlanChange[] {
   const changes = items.map((item): PlanChange => {
@@ -22,16 +23,23 @@ export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly P
     if (item.kind === "refused") return { id, change: "unknown", fields: [], message: item.message };
     if (locked === undefined) return { id, change: "added", fields: [] };
     const fields: { field: string; locked: string; planned: string }[] = [];
-    const compare = (field: string, was: string | null | undefined, is: string | undefined) => {
-      if (is !== undefined && was !== null && was !== undefined && was !== is)
-        fields.push({ field, locked: was, planned: is });
+    /** Returns whether both sides have the value. */
+    const compare = (field: string, was: string | null | undefined, is: string | undefined): boolean => {
+      if (is === undefined || was === null || was === undefined) return false;
+      if (was !== is) fields.push({ field, locked: was, planned: is });
+      return true;
     };
     if (!matchesSource(locked, item.source)) fields.push({ field: "source", locked: "as locked", planned: "changed" });
     compare("url", locked.url, item.url);
-    compare("etag", locked.etag, item.etag);
-    if (item.etag === undefined || locked.etag === null)
-      compare("last_modified", locked.last_modified, item.lastModified);
-    return { id, change: fields.length > 0 ? "changed" : "same", fields };
+    const announced = item.version === undefined ? undefined : labelOf(item.version);
+    const isCompared = [
+      compare("version", locked.announced_version, announced),
+      compare("etag", locked.etag, item.etag) || compare("last_modified", locked.last_modified, item.lastModified),
+      compare("bytes", locked.received_bytes?.toString(), item.bytes?.toString()),
+    ].includes(true);
+    if (fields.length > 0) return { id, change: "changed", fields };
+    if (isCompared) return { id, change: "same", fields };
+    return { id, change: "unknown", fields, message: "the server announces no version, validator or size to compare" };
   });
   const planned = new Set(changes.map(({ id }) => id));
   const removed = [...lock.keys()].filter(id => !planned.has(id));

@@ -7,6 +7,7 @@ import type { TargetFormat } from "./format.ts";
 import type { RedirectFollower } from "./redirect-follower.ts";
 import {
   ANY_FORMAT,
+  type ListedVersion,
   type OntologyFinding,
   type OntologyResolver,
   type RefusalReason,
@@ -102,11 +103,24 @@ export class Planner {
     );
   }
 
-  async #resolve(source: Source, mode: WaitMode): Promise<PlanItem> {
-    const resolver = RESOLVERS.get(source.resolver);
-    if (resolver === undefined) throw new RangeError(`unknown resolver ${source.resolver}`);
-    const { keyVariable } = resolver;
+  /** @throws DownloadError if the service lists no versions or does not respond. */
+  async versions(source: Source): Promise<readonly ListedVersion[]> {
+    const { versions, service, name, keyVariable } = resolverOf(source);
+    if (versions === undefined) throw new DownloadError(`resolver ${name} lists no versions`);
     if (keyVariable !== undefined && !this.#deps.env[keyVariable]) {
+      throw new DownloadError(`${name} needs an API key in ${keyVariable}`);
+    }
+    const found = versions.read(await this.#cachedResponse(versions.requestFor(source), service, "block"));
+    if (!("kind" in found)) return found;
+    throw new DownloadError(found.kind === "refused" ? found.message : "no versions");
+  }
+
+  async #resolve(source: Source, mode: WaitMode): Promise<PlanItem> {
+    const resolver = resolverOf(source);
+    const { keyVariable } = resolver;
+    // Another base of the service has a key of its own, which an identity adds.
+    const needsKey = keyVariable !== undefined && source.extras["base"] === undefined;
+    if (needsKey && !this.#deps.env[keyVariable]) {
       const message = `${resolver.name} needs an API key in ${keyVariable}`;
       return { kind: "refused", source, reason: "key", message };
     }
@@ -173,6 +187,12 @@ export class Planner {
       return { ...entry, notes: [...notes, `size unknown: ${describeFailure(error)}`] };
     }
   }
+}
+
+function resolverOf({ resolver: name }: Source): OntologyResolver {
+  const resolver = RESOLVERS.get(name);
+  if (resolver === undefined) throw new RangeError(`unknown resolver ${name}`);
+  return resolver;
 }
 
 async function unchanged(item: PlanItem): Promise<PlanItem> {

@@ -1,17 +1,22 @@
-import { rm } from "node:fs/promises";
+import { copyFile, mkdir, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { DownloadError, isDocstokgError } from "../errors.ts";
+import { hashFile } from "../files/file-hash.ts";
 import { FileLock } from "../files/file-lock.ts";
 import { removePartialFile } from "../files/partial-file.ts";
 import { downloadFile, type ResumableDownload } from "../files/resumable-download.ts";
 import { resumeRecordBeside } from "../files/resume-record.ts";
+import { fieldLine } from "../http/headers.ts";
 import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
-import { targetFormatOf } from "./format.ts";
+import { claimedFormat, targetFormatOf } from "./format.ts";
 import { buildManifest } from "./manifest-builder.ts";
+import type { MirrorCopy } from "./mirrors.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
-import type { PlanEntry } from "./planner.ts";
+import { describeFailure as describeError, type PlanEntry } from "./planner.ts";
 import type { RedirectFollower } from "./redirect-follower.ts";
+import { releaseProblem } from "./release-check.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
 import { unpackLayers } from "./unpacked-file.ts";
 
@@ -21,6 +26,8 @@ export interface PullerDeps {
   readonly time: Time;
   readonly check: CheckDepth;
   readonly maxFileBytes: number;
+  /** Whether the user accepts changed bytes under one version, and a release that has lost terms. */
+  readonly isAccepted?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((id: string, bytes: number, totalBytes: number | undefined) => void) | undefined;
   /** Called when an interrupted download continues. */
@@ -57,8 +64,9 @@ export class Puller {
   /**
    * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file
    * with this hash is accepted. A lock lets one process at a time fetch an ontology; the others then find its result.
+   * @param copies where to look, in this order. @default the URL of the entry
    */
-  async pull(entry: PlanEntry, sha256?: string): Promise<PullOutcome> {
+  async pull(entry: PlanEntry, sha256?: string, copies?: readonly MirrorCopy[]): Promise<PullOutcome> {
     const { store, time, signal, onWait } = this.#deps;
     const { id } = entry.source;
     await using _lock = await FileLock.acquire(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
@@ -69,10 +77,67 @@ export class Puller {
     if (isFresh && (sha256 === undefined || current.manifest.sha256 === sha256)) {
       return { outcome: "shared", stored: current, requests: 0, resumedBytes: 0 };
     }
+    const problems: { readonly from: string; readonly message: string }[] = [];
+    for (const copy of copies ?? [{ kind: "url", url: entry.url }]) {
+      try {
+        return await this.#pullCopy(entry, copy, sha256, current);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (copies === undefined || copies.length === 1) throw error;
+        problems.push({ from: copy.kind === "url" ? copy.url : copy.path, message: describeError(error) });
+      }
+    }
+    const messages = new Set(problems.map(({ message }) => message));
+    const [only = ""] = messages;
+    throw new DownloadError(
+      messages.size === 1 ? only : problems.map(({ from, message }) => `${from}: ${message}`).join("; "),
+    );
+  }
+
+  async #pullCopy(
+    entry: PlanEntry,
+    copy: MirrorCopy,
+    sha256: string | undefined,
+    current: StoredVersion | undefined,
+  ): Promise<PullOutcome> {
     for (let fetch = 1; ; fetch += 1) {
-      const pulled = await this.#fetch(entry, sha256 === undefined ? current : undefined, sha256);
+      const isConditional = sha256 === undefined && copy.kind === "url" && copy.url === entry.url;
+      const pulled =
+        copy.kind === "file"
+          ? await this.#copy(entry, copy.path, sha256)
+          : await this.#fetch(entry, copy.url, isConditional ? current : undefined, sha256);
       if ("outcome" in pulled) return pulled;
       if (pulled.isFinal || fetch >= FETCHES_MAX) throw new DownloadError(pulled.problem);
+    }
+  }
+
+  /** Takes a file from a folder, with the same checks as a download. */
+  async #copy(
+    entry: PlanEntry,
+    from: string,
+    sha256: string | undefined,
+  ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
+    const { store, maxFileBytes, signal } = this.#deps;
+    const path = `${store.partialPath(entry.source.id)}.copy`;
+    await mkdir(dirname(path), { recursive: true });
+    try {
+      const { size: bytes } = await stat(from);
+      if (bytes > maxFileBytes) return { problem: `file has ${bytes} bytes, limit is ${maxFileBytes}`, isFinal: true };
+      await copyFile(from, path);
+      const hash = (await hashFile(path, signal)) ?? "";
+      const saved = {
+        kind: "saved",
+        status: 200,
+        headers: {},
+        bytes,
+        sha256: hash,
+        isFullLength: true,
+        requests: 0,
+        resumedBytes: 0,
+      } as const;
+      return await this.#checkAndStore(entry, saved, { path, finalUrl: entry.url, sha256 });
+    } finally {
+      await rm(path, { force: true });
     }
   }
 
@@ -89,14 +154,15 @@ export class Puller {
 
   async #fetch(
     entry: PlanEntry,
+    url: string,
     current: StoredVersion | undefined,
     sha256: string | undefined,
   ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
     const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
     const path = store.partialPath(id);
-    const record = resumeRecordBeside(path, entry.url);
-    let finalUrl = entry.url;
+    const record = resumeRecordBeside(path, url);
+    let finalUrl = url;
     const saved = await downloadFile({
       path,
       record,
@@ -109,7 +175,7 @@ export class Puller {
       onBytes: (bytes, totalBytes) => onBytes?.(id, bytes, totalBytes),
       onResume: (bytes, totalBytes) => onResume?.(id, bytes, totalBytes),
       send: async fields => {
-        const { response, url } = await follower.follow(entry.url, {
+        const { response, url: reached } = await follower.follow(url, {
           role: "artifact",
           service: entry.service,
           headers: { accept: entry.accept, ...fields },
@@ -117,7 +183,7 @@ export class Puller {
           maxBreakerWaitMs: MAX_BREAKER_WAIT_MS,
           signal,
         });
-        finalUrl = url;
+        finalUrl = reached;
         return response;
       },
     });
@@ -132,7 +198,8 @@ export class Puller {
     }
     // An error of the hub keeps its own message.
     if (saved.kind === "incomplete" && isDocstokgError(saved.cause)) throw saved.cause;
-    if (saved.kind !== "saved") return { problem: describeFailure(saved, entry, maxFileBytes), isFinal: true };
+    if (saved.kind !== "saved")
+      return { problem: describeFailure(saved, { ...entry, url }, maxFileBytes), isFinal: true };
     try {
       return await this.#checkAndStore(entry, saved, { path, finalUrl, sha256 });
     } finally {
@@ -149,14 +216,16 @@ export class Puller {
       sha256,
     }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
   ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
-    const { store, check, maxFileBytes, signal, time } = this.#deps;
-    const unpackedFile = await unpackLayers(path, saved, { maxBytes: maxFileBytes, signal });
+    const { store, check, maxFileBytes, isAccepted = false, signal, time } = this.#deps;
+    const member = entry.source.extras["member"];
+    const unpackedFile = await unpackLayers(path, saved, { maxBytes: maxFileBytes, member, signal });
     try {
       if (sha256 !== undefined && unpackedFile.sha256 !== sha256) {
         const problem = `sha256 differs from the lockfile: ${unpackedFile.sha256.slice(0, 12)}…, expected ${sha256.slice(0, 12)}…`;
         return { problem, isFinal: true };
       }
-      const found = await inspectFile(unpackedFile.path, check, signal);
+      const claim = claimedFormat(new URL(entry.url).pathname, fieldLine(saved.headers["content-type"]));
+      const found = await inspectFile(unpackedFile.path, check, { claim, signal, base: entry.url });
       if (found.kind !== "valid")
         return { problem: `rejected: ${found.problem}`, isFinal: found.kind === "wrong-content" };
       const wanted = entry.source.targetFormats;
@@ -167,6 +236,10 @@ export class Puller {
         };
       }
       const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: stamp(time) });
+      const others = (await store.versions(manifest.id)).map(version => version.manifest);
+      const sameUrl = others.filter(other => other.url === manifest.url);
+      const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted);
+      if (problem !== undefined) return { problem, isFinal: true };
       const stored = await store.add(unpackedFile.path, manifest);
       return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };
     } finally {

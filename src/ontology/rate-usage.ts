@@ -1,6 +1,7 @@
 import { appendFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { HubEvent } from "../http/hub-options.ts";
+import { serviceOfName } from "../policy/service-name.ts";
 
 /** The rate limit usage of one key in one run. */
 export interface KeyUsage {
@@ -33,15 +34,22 @@ export class RateUsageCounter {
 
   readonly listen = (event: HubEvent): void => {
     if (event.event_type === "ratelimit.acquire") {
-      const usage = this.#at(event.key.replace(/^group /, ""));
+      const usage = this.#at(serviceOfName(event.key) ?? event.key);
       if (event.outcome === "granted") usage.granted += 1;
       if (event.outcome === "refused") usage.refused += 1;
-      usage.waitedMs += event.blocked_ms;
-      usage.longestMs = Math.max(usage.longestMs, event.blocked_ms);
+      addWait(usage, event.blocked_ms);
     } else if (event.event_type === "breaker_cooldown_set") {
-      for (const usage of this.#keys.values()) if (usage.key.endsWith(`:${event.host}`)) usage.cooldowns += 1;
+      for (const usage of this.#ofHost(event.host)) usage.cooldowns += 1;
+    } else if (event.event_type === "http_retry") {
+      // The pause before another attempt, such as a Retry-After. Only one key is charged, so that sums stay right.
+      const [usage] = this.#ofHost(event.host);
+      if (usage !== undefined) addWait(usage, event.delay_ms);
     }
   };
+
+  #ofHost(host: string): readonly KeyUsage[] {
+    return [...this.#keys.values()].filter(({ key }) => key.endsWith(`:${host}`));
+  }
 
   keys(): readonly KeyUsage[] {
     return [...this.#keys.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
@@ -54,6 +62,11 @@ export class RateUsageCounter {
     this.#keys.set(key, usage);
     return usage;
   }
+}
+
+function addWait(usage: KeyUsage, ms: number): void {
+  usage.waitedMs += ms;
+  usage.longestMs = Math.max(usage.longestMs, ms);
 }
 
 /** Appends one line by a single write, which the operating system does not mix with writes of other processes. */

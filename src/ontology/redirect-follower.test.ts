@@ -25,6 +25,16 @@ test("http is replaced by https if the host supports it, with one probe for each
   assert.equal(found.url, "http://plain.example/x");
 });
 
+test("a file that is missing over https is requested over http", async t => {
+  const internet = await internetFor(t);
+  const plain = await serve(t, (_request, answer) => answer.end("plain"));
+  const connectTo = [`purl.obolibrary.org:80:127.0.0.1:${plain.port}`, ...(internet.network.connectTo ?? [])];
+  const hub = await hubFor(t, { network: { ...internet.network, connectTo } });
+  const found = await new RedirectFollower(hub).follow("http://purl.obolibrary.org/obo/nowhere.owl", { headers: {} });
+  assert.equal(await found.response.body.text(), "plain");
+  assert.equal(found.url, "http://purl.obolibrary.org/obo/nowhere.owl");
+});
+
 test("a loop, too many redirects and other schemes are errors", async t => {
   const server = await serve(t, (request, response) => {
     const { url = "" } = request;

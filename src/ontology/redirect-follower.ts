@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { DownloadError, RejectedError } from "../errors.ts";
+import { DownloadError, isDocstokgError, RejectedError } from "../errors.ts";
 import type { CallOptions } from "../http/call-options.ts";
 import { fieldLine } from "../http/headers.ts";
 import type { Hub } from "../http/hub.ts";
@@ -41,12 +41,30 @@ export class RedirectFollower {
     const visited: string[] = [];
     let headers = { ...options.headers };
     let target = new URL(firstUrl);
+    let isPlain = false;
     for (;;) {
-      const url = await this.#preferHttps(target, options);
+      const url = isPlain ? target : await this.#preferHttps(target, options);
+      const isUpgraded = url.protocol !== target.protocol;
+      isPlain = false;
       const problem = redirectChainProblem(visited, url.href, { host: url.host, max: REDIRECTS_MAX });
       if (problem !== undefined) throw new DownloadError(problem);
       visited.push(url.href);
-      const response = await this.#hub.request(url, { ...call, method, headers, signal: signal ?? null });
+      let response: Dispatcher.ResponseData<unknown>;
+      try {
+        response = await this.#hub.request(url, { ...call, method, headers, signal: signal ?? null });
+      } catch (error) {
+        signal?.throwIfAborted();
+        // The host answered the probe over https, but not this request: its files may be on http only.
+        if (!isUpgraded || isDocstokgError(error)) throw error;
+        this.#supportsTls.set(url.host, Promise.resolve(false));
+        isPlain = true;
+        continue;
+      }
+      if (isUpgraded && MISSING_OVER_HTTPS.has(response.statusCode)) {
+        await response.body.dump();
+        isPlain = true;
+        continue;
+      }
       const { statusCode: status } = response;
       const decision = decideRedirect({ status, location: fieldLine(response.headers["location"]) }, { url, method });
       if (decision.kind === "none") return { response, url: url.href };
@@ -93,4 +111,6 @@ export class RedirectFollower {
   }
 }
 
+/** Statuses of a host that serves other content over https than over http. */
+const MISSING_OVER_HTTPS = new Set([404, 421]);
 const TLS_PROBE_TIMEOUT_MS = 15_000;

@@ -32,6 +32,12 @@ export function webUrlWithoutCredentials(text: unknown): string | undefined {
   return url.href;
 }
 
+/** The base URL of a service: `base` in extras, or the usual one. Without a slash at the end. */
+export function baseOf(extras: Readonly<Record<string, string>>, usual: string): string {
+  const base = webUrlWithoutCredentials(extras["base"]) ?? usual;
+  return base.endsWith("/") ? base.slice(0, -1) : base;
+}
+
 /** The string at a path in parsed JSON; undefined if it is missing, blank or not a string. At most 512 characters. */
 export function textAt(value: unknown, ...path: readonly string[]): string | undefined {
   const text = valueAt(value, ...path);

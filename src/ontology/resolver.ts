@@ -17,6 +17,14 @@ export interface Source {
   readonly targetFormats: readonly TargetFormat[];
   /** Further values for the resolver, such as `url` for `direct`. */
   readonly extras: Readonly<Record<string, string>>;
+  /** The only version that is accepted, in short form: `2025-01-16`. @default the newest */
+  readonly version?: string | undefined;
+  /** The only hash that is accepted, in lower-case hexadecimal. @default any */
+  readonly sha256?: string | undefined;
+  /** Where a known version is looked for if its address fails, in this order: folders and https URLs. */
+  readonly mirrors?: readonly string[] | undefined;
+  /** Whether the files that it imports are fetched too. @default false */
+  readonly imports?: boolean | undefined;
 }
 
 /** A request to a service. It contains no API key: the hub adds it for the host. */
@@ -69,6 +77,17 @@ export type OntologyFinding =
   | { readonly kind: "found"; readonly candidate: OntologyCandidate }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly message: string };
 
+/** A version that a service lists. */
+export interface ListedVersion {
+  /** As the service writes it: a name, a number or a date. */
+  readonly version: string;
+  /** The URL of its file, or how the service names it. */
+  readonly url: string;
+}
+
+/** The key of `extras` that every resolver has. */
+export const MEMBER_EXTRA = { member: "name of the file in an archive with several ontologies" } as const;
+
 export interface OntologyResolver {
   readonly name: string;
   /** The service whose rate limits apply: the first half of `service:host`. */
@@ -81,6 +100,11 @@ export interface OntologyResolver {
   readonly keyVariable?: string | undefined;
   /** The `Accept` header for its files. @default any format */
   readonly accept?: string | undefined;
+  /** The versions that the service lists, newest first. Absent if it lists none. */
+  readonly versions?: {
+    requestFor(source: Source): RegistryRequest;
+    read(response: RegistryResponse | undefined): readonly ListedVersion[] | OntologyFinding;
+  };
   /** The request to the service; undefined if none is needed. */
   requestFor(source: Source): RegistryRequest | undefined;
   /** `response` is undefined if no request was needed, or if the service did not respond. */

@@ -1,5 +1,5 @@
 import { nameHint } from "./name-hint.ts";
-import type { Source } from "./resolver.ts";
+import { MEMBER_EXTRA, type Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
 import type { SourcesFile } from "./sources-schema.ts";
 
@@ -18,6 +18,10 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
     resolver: name = defaults.resolver ?? "obo",
     target_formats = defaults.target_formats ?? [],
     extras = {},
+    version,
+    sha256,
+    mirrors = defaults.mirrors ?? [],
+    imports = defaults.imports ?? false,
   } = sources[id] ?? {};
   const path = ["sources", id];
   const resolver = RESOLVERS.get(name);
@@ -25,7 +29,7 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
     const hint = nameHint(name, [...RESOLVERS.keys()]);
     reportProblem([...path, "resolver"], `unknown resolver ${JSON.stringify(name)}; ${hint}`);
   }
-  const known = Object.keys(resolver?.extras ?? extras);
+  const known = Object.keys(resolver === undefined ? extras : { ...resolver.extras, ...MEMBER_EXTRA });
   for (const key of Object.keys(extras)) {
     if (known.includes(key)) continue;
     const hint = nameHint(key, known);
@@ -35,15 +39,31 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
     if (!Object.hasOwn(extras, key))
       reportProblem([...path, "extras"], `resolver ${name} requires ${key}: ${resolver?.extras[key]}`);
   }
-  const url = URL.parse(String(extras["url"] ?? ""));
-  const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
-  // Some services take a token as user name: `https://ghp_…@host/`.
-  if (secret !== undefined || (url?.username ?? "") !== "" || (url?.password ?? "") !== "") {
-    reportProblem(
-      [...path, "extras", "url"],
-      "contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
-    );
+  for (const key of ["url", "base"]) reportSecret(String(extras[key] ?? ""), [...path, "extras", key], reportProblem);
+  for (const [index, mirror] of mirrors.entries()) {
+    reportSecret(mirror, [...path, "mirrors", String(index)], reportProblem);
+    if (/^http:/i.test(mirror)) reportProblem([...path, "mirrors", String(index)], "use https: or a folder");
   }
   const texts = Object.entries(extras).map(([key, value]) => [key, String(value)] as const);
-  return { id, resolver: name, targetFormats: target_formats, extras: Object.fromEntries(texts) };
+  return {
+    id,
+    resolver: name,
+    targetFormats: target_formats,
+    extras: Object.fromEntries(texts),
+    ...(version === undefined ? {} : { version }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(mirrors.length === 0 ? {} : { mirrors }),
+    ...(imports ? { imports } : {}),
+  };
+}
+
+function reportSecret(text: string, path: readonly string[], reportProblem: ReportProblem): void {
+  const url = URL.parse(text);
+  const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
+  // Some services take a token as user name: `https://ghp_…@host/`.
+  if (secret === undefined && (url?.username ?? "") === "" && (url?.password ?? "") === "") return;
+  reportProblem(
+    path,
+    "contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
+  );
 }

@@ -14,6 +14,8 @@ export const ontologyId = z.string().regex(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9
 const wanted = {
   resolver: z.string().min(1).optional(),
   target_formats: z.array(z.enum(TARGET_FORMATS)).optional(),
+  mirrors: z.array(z.string().min(1)).max(10).optional(),
+  imports: z.boolean().optional(),
 };
 
 export const sourcesSchema = z.strictObject({
@@ -37,6 +39,11 @@ export const sourcesSchema = z.strictObject({
       ontologyId,
       z.strictObject({
         ...wanted,
+        version: z.string().min(1).max(64).optional(),
+        sha256: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/, { error: "expected 64 hexadecimal digits in lower case" })
+          .optional(),
         extras: z.record(z.string().min(1), z.union([z.string(), z.number(), z.boolean()])).optional(),
       }),
     )

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { makeZip } from "../testing/internet/zip.ts";
+import type { Packing } from "./format.ts";
 import { unpack } from "./unpack.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ontofetch-unpack-"));
@@ -15,7 +16,7 @@ const sha256 = createHash("sha256").update(text).digest("hex");
 const from = join(folder, "in");
 const to = join(folder, "out");
 
-function opened(bytes: Uint8Array, packing: "gzip" | "zip", maxBytes = 100_000_000) {
+function opened(bytes: Uint8Array, packing: Packing, maxBytes = 100_000_000) {
   writeFileSync(from, bytes);
   return unpack(from, to, packing, { maxBytes });
 }
@@ -46,4 +47,37 @@ test("unpacking stops when the size limit or the compression ratio is exceeded",
   await assert.rejects(opened(makeZip("x.obo", text), "zip", 1000), /unpacked size exceeds 1000 bytes \(max_file_mb\)/);
   const bomb = gzipSync(Buffer.alloc(40_000_000, "a"));
   await assert.rejects(opened(bomb, "gzip"), /compression ratio exceeds 300/);
+});
+
+/** A tar file in the format that every tar program writes. */
+function makeTar(files: Readonly<Record<string, Buffer>>): Buffer {
+  const parts = Object.entries(files).flatMap(([name, content]) => {
+    const header = Buffer.alloc(512);
+    header.write(name, 0);
+    header.write("0000644\0", 100);
+    header.write(`${content.length.toString(8).padStart(11, "0")}\0`, 124);
+    header.write("        0", 148);
+    header.write("ustar\x0000", 257);
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+    return [header, content, Buffer.alloc((512 - (content.length % 512)) % 512)];
+  });
+  return Buffer.concat([...parts, Buffer.alloc(1024)]);
+}
+
+test("the only ontology of a tar file is taken, and a damaged tar file is refused", async () => {
+  const tar = makeTar({ "a/readme.txt": Buffer.from("x"), "a/x.obo": text });
+  assert.deepEqual(await opened(tar, "tar"), { bytes: text.length, sha256 });
+  assert.deepEqual(readFileSync(to), text);
+  await assert.rejects(
+    opened(makeTar({ "a.obo": text, "b.obo": text }), "tar"),
+    /contains 2 ontologies \(a\.obo, b\.obo\)/,
+  );
+  await assert.rejects(opened(tar.subarray(0, 1600), "tar"), /ends inside a file/);
+  tar.fill(0x41, 0, 10);
+  await assert.rejects(opened(tar, "tar"), /invalid header/);
+});
+
+test("a compression that is not supported is named", async () => {
+  await assert.rejects(opened(Buffer.from("BZh9"), "bzip2"), /compressed with bzip2, which is not supported/);
 });

@@ -5,7 +5,9 @@ import { pipeline } from "node:stream/promises";
 import { crc32, createGunzip } from "node:zlib";
 import type { Entry, ZipFile } from "yauzl";
 import { DownloadError } from "../errors.ts";
-import { formatOfName, type Packing } from "./format.ts";
+import { isOntologyMember, memberProblem } from "./archive-member.ts";
+import type { Packing } from "./format.ts";
+import { untar } from "./untar.ts";
 
 export interface UnpackResult {
   readonly bytes: number;
@@ -14,6 +16,8 @@ export interface UnpackResult {
 
 export interface UnpackLimits {
   readonly maxBytes: number;
+  /** The wanted file of an archive with several ontologies: its name or path in the archive. */
+  readonly member?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -29,7 +33,10 @@ const MAX_ENTRIES = 10_000;
  */
 export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<UnpackResult> {
   try {
-    return packing === "gzip" ? await gunzip(from, to, limits) : await unzip(from, to, limits);
+    if (packing === "gzip") return await gunzip(from, to, limits);
+    if (packing === "zip") return await unzip(from, to, limits);
+    if (packing === "tar") return await untarFile(from, to, limits);
+    throw new DownloadError(`the file is compressed with ${packing}, which is not supported; gzip, zip and tar are`);
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (error instanceof DownloadError) throw error;
@@ -46,10 +53,16 @@ async function gunzip(from: string, to: string, limits: UnpackLimits): Promise<U
   return meter.result();
 }
 
+async function untarFile(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
+  const meter = new UnpackMeter(limits.maxBytes, () => Number.POSITIVE_INFINITY);
+  await pipeline(untar(from, limits.member), meter, createWriteStream(to), { signal: limits.signal });
+  return meter.result();
+}
+
 async function unzip(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
   const zip = await openZipFile(from);
   try {
-    const entry = await ontologyEntryOf(zip);
+    const entry = await ontologyEntryOf(zip, limits.member);
     const { uncompressedSize, compressedSize, crc32: expected } = entry;
     checkGrowth(uncompressedSize, compressedSize, limits.maxBytes);
     const stream = await new Promise<Readable>((resolve, reject) => {
@@ -73,26 +86,33 @@ async function openZipFile(path: string): Promise<ZipFile> {
   });
 }
 
-/** The largest entry whose name has an ontology extension. */
-function ontologyEntryOf(zip: ZipFile): Promise<Entry> {
+/** The only entry whose name has an ontology extension, or the entry that the user names. */
+function ontologyEntryOf(zip: ZipFile, member: string | undefined): Promise<Entry> {
   const { promise, resolve, reject } = Promise.withResolvers<Entry>();
-  let best: Entry | undefined;
+  const found: Entry[] = [];
   if (zip.entryCount > MAX_ENTRIES) {
     reject(new DownloadError(`the zip file has ${zip.entryCount} entries, limit is ${MAX_ENTRIES}`));
     return promise;
   }
   zip.on("entry", entry => {
-    const name = entry.fileName;
-    const isCandidate =
-      !name.endsWith("/") && !/(?:^|\/)(?:__MACOSX\/|\.)/.test(name) && formatOfName(name) !== undefined;
-    if (isCandidate && entry.uncompressedSize > (best?.uncompressedSize ?? -1)) best = entry;
+    if (isOntologyMember(entry.fileName, member)) found.push(entry);
     zip.readEntry();
   });
   zip.on("error", reject);
   zip.on("end", () => {
-    if (best === undefined) reject(new DownloadError("the zip file contains no file with a known ontology extension"));
-    else if (best.isEncrypted()) reject(new DownloadError("the zip file is encrypted"));
-    else resolve(best);
+    const [only] = found;
+    if (only === undefined || found.length > 1) {
+      reject(
+        new DownloadError(
+          memberProblem(
+            "zip",
+            found.map(({ fileName }) => fileName),
+            member,
+          ),
+        ),
+      );
+    } else if (only.isEncrypted()) reject(new DownloadError("the zip file is encrypted"));
+    else resolve(only);
   });
   zip.readEntry();
   return promise;

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { detectFile } from "./file-inspection.ts";
+import { packingOfFile } from "./file-inspection.ts";
 import type { Packing } from "./format.ts";
 import { type UnpackLimits, unpack } from "./unpack.ts";
 
@@ -12,7 +12,7 @@ export interface UnpackedFile {
   readonly packing: Packing | undefined;
 }
 
-/** A gzip file inside a zip file occurs. More layers occur only in files made to exhaust a program. */
+/** A gzip file inside a zip file occurs, and a tar file inside a gzip file. More layers exhaust a program. */
 const LAYERS_MAX = 2;
 
 /** Unpacks up to two layers. When it rejects with a DownloadError, it has deleted the files it created. */
@@ -23,13 +23,13 @@ export async function unpackLayers(
 ): Promise<UnpackedFile> {
   let unpackedFile: UnpackedFile = { path, bytes, sha256, packing: undefined };
   for (let layer = 1; layer <= LAYERS_MAX; layer += 1) {
-    const detected = await detectFile(unpackedFile.path);
-    if (detected.kind !== "packed") break;
+    const packing = await packingOfFile(unpackedFile.path);
+    if (packing === undefined) break;
     const from = unpackedFile.path;
     const to = `${path}.${layer}`;
     try {
-      const unpacked = await unpack(from, to, detected.packing, limits);
-      unpackedFile = { path: to, packing: unpackedFile.packing ?? detected.packing, ...unpacked };
+      const unpacked = await unpack(from, to, packing, limits);
+      unpackedFile = { path: to, packing: unpackedFile.packing ?? packing, ...unpacked };
     } catch (error) {
       await rm(to, { force: true });
       throw error;

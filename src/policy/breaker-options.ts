@@ -24,16 +24,17 @@ export interface CircuitsByRole {
   readonly artifact?: CircuitOptions | undefined;
 }
 
-/** The circuits of one host. */
+/** The circuits of one host or service. */
 export interface HostBreakerOptions extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days.
-   * @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most
+   * this long, and at most as long as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
    * enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been
-   * refused, and sends them. The mode of a host wins over the top-level one. @default enforce
+   * refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
+   * @default enforce
    */
   readonly mode?: "enforce" | "shadow" | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */
@@ -74,8 +75,8 @@ export interface HalfOpenOptions {
 /** The defaults of all circuits. */
 export interface BreakerDefaults extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days.
-   * @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most
+   * this long, and at most as long as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /** Which HTTP statuses are failures. @default built-in lists */
@@ -135,15 +136,23 @@ export interface BreakersOptions {
   readonly extends?: "default" | "none" | undefined;
   /**
    * enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been
-   * refused, and sends them. The mode of a host wins over the top-level one. @default enforce
+   * refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
+   * @default enforce
    */
   readonly mode?: "enforce" | "shadow" | undefined;
   /** Breakers of hosts that are not listed, and of fields that a host does not set. @default built-in numbers */
   readonly defaults?: BreakerDefaults | undefined;
   /** Settings of all breakers together. @default built-in settings */
   readonly advanced?: AdvancedBreakerOptions | undefined;
-  /** Breakers by host; a port belongs to the name only if the policy names it. @default none */
+  /**
+   * Breakers by host; a port belongs to the name only if the policy names it. A listed host of a service has circuits
+   * of its own. @default none
+   */
   readonly hosts?: Readonly<Record<string, HostBreakerOptions>> | undefined;
+  /**
+   * Breakers by service, as ratelimits.yaml names it; its members share circuits and cooldowns. @default none
+   */
+  readonly services?: Readonly<Record<string, HostBreakerOptions>> | undefined;
   /** Circuits by resolver. A resolver's circuit counts the calls that name it, whichever host they go to. @default none */
   readonly resolvers?: Readonly<Record<string, CircuitOptions>> | undefined;
 }

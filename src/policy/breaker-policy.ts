@@ -1,5 +1,6 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import type { ClassifyRules } from "../core/breaker/classify.ts";
+import { canonicalHost } from "../core/text/host.ts";
 import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
 import {
@@ -7,10 +8,13 @@ import {
   circuitPaths,
   effectiveValue,
   type KeyPath,
+  type LimitScope,
   resolverPaths,
   retryAfterCapPaths,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
+import { type RoutedRequest, Routing } from "./routing.ts";
+import { serviceName, serviceOfName } from "./service-name.ts";
 
 export interface RollingWindowPolicy {
   readonly enabled: boolean;
@@ -19,26 +23,58 @@ export interface RollingWindowPolicy {
   readonly cooldownMs: number;
 }
 
-/** The settings of every circuit, as the registry reads them. Hosts are canonical here. */
+/** The circuits and cooldowns of a request, by name: a host, or `service <name>`. */
+export interface BreakerRoute {
+  /** The canonical host of the request. */
+  readonly host: string;
+  /** The owner of its circuits: the host if `breakers.yaml` lists it, otherwise its service, otherwise the host. */
+  readonly circuit: string;
+  /** What a cooldown that its answer causes blocks: the service, or the host without a port that only breakers name. */
+  readonly cooldown: string;
+}
+
+/** The settings of every circuit, as the registry reads them. A unit is a canonical host, or `service <name>`. */
 export interface BreakerPolicies {
   readonly rules: ClassifyRules;
   readonly rollingWindow: RollingWindowPolicy;
   readonly jitterMs: number;
   readonly isAdaptive: boolean;
-  circuit(host: string, role: Role): CircuitPolicy;
+  /** The units of a request. Throws a RangeError when the text is not a host. */
+  route(host: string, path?: string): BreakerRoute;
+  /** The entries of `breakers.yaml` that decide for a unit. */
+  scopeOf(unit: string): LimitScope;
+  circuit(unit: string, role: Role): CircuitPolicy;
   resolver(name: string): CircuitPolicy;
   /** Calls that would be refused are reported and sent. */
-  isShadow(host: string): boolean;
+  isShadow(unit: string): boolean;
   /** The longest cooldown that a server's Retry-After can cause. */
-  retryAfterCapMs(host: string): number;
+  retryAfterCapMs(unit: string): number;
 }
 
 /** A resolver's calls go to many hosts, so one trial call decides for all of them. */
 const RESOLVER_TRIAL_CALLS = 1;
 
-/** Breaker policies from options in the shape of `breakers.yaml`. */
-export function breakerPoliciesFrom(options: BreakersOptions, where: string): BreakerPolicies {
-  const document = parseBreakers(options, where);
+/** The name of no host and no service: its settings are the defaults. */
+export const NO_UNIT = "";
+const NO_SERVICES = new Routing([], []);
+
+/** The settings of one scope. */
+interface ScopeSettings {
+  readonly isShadow: boolean;
+  readonly capMs: number;
+  readonly circuits: Map<Role, CircuitPolicy>;
+}
+
+/**
+ * Breaker policies from options in the shape of `breakers.yaml`.
+ * @param routing the services of `ratelimits.yaml`; without it every host is a unit of its own
+ */
+export function breakerPoliciesFrom(
+  options: BreakersOptions,
+  where: string,
+  routing: Routing = NO_SERVICES,
+): BreakerPolicies {
+  const document = parseBreakers(options, where, routing !== NO_SERVICES);
   const { defaults, advanced, hosts } = document;
   const { trial_calls, success_threshold, jitter_ms } = defaults.half_open;
   const { enabled, window_s, threshold_failures, cooldown_s } = advanced.rolling_window;
@@ -53,16 +89,29 @@ export function breakerPoliciesFrom(options: BreakersOptions, where: string): Br
       successThreshold: success_threshold,
       isAdaptive,
     });
-  const isShadowAt = (host?: string) =>
-    effectiveValue<string>(document, breakerModePaths(host), DEFAULT_BREAKERS.mode) === "shadow";
-  const capMsAt = (host?: string) => 1000 * numberAt(retryAfterCapPaths(host), DEFAULT_BREAKERS.retry_after_cap_s);
-  // Every call reads these two, so they are resolved once for each listed host.
-  const shadowHosts = new Map(Object.keys(hosts).map(host => [host, isShadowAt(host)]));
-  const hostCapsMs = new Map(Object.keys(hosts).map(host => [host, capMsAt(host)]));
-  const isShadowByDefault = isShadowAt();
-  const defaultCapMs = capMsAt();
-  const retryAfterCapMs = (host: string) => hostCapsMs.get(host) ?? defaultCapMs;
-  const circuits = new Map<string, CircuitPolicy>();
+  const listedHosts = (names: readonly string[]) => names.filter(name => Object.hasOwn(hosts, name));
+  const scopeOf = (unit: string): LimitScope => {
+    if (unit === NO_UNIT) return {};
+    const service = serviceOfName(unit);
+    if (service !== undefined) return { service };
+    const { service: ofHost, names } = routing.find(unit);
+    return { service: ofHost, listed: listedHosts(names) };
+  };
+  const known = new Map<string, ScopeSettings>();
+  const routes = new WeakMap<RoutedRequest, BreakerRoute>();
+  // Every call reads these, so they are resolved once for each entry. Units without an entry share the defaults.
+  const settingsOf = (unit: string): ScopeSettings => {
+    const found = known.get(unit);
+    if (found !== undefined) return found;
+    const scope = scopeOf(unit);
+    const isListed = scope.service !== undefined || (scope.listed?.length ?? 0) > 0;
+    if (!isListed && unit !== NO_UNIT) return settingsOf(NO_UNIT);
+    const mode = effectiveValue<string>(document, breakerModePaths(scope), DEFAULT_BREAKERS.mode);
+    const capS = numberAt(retryAfterCapPaths(scope), DEFAULT_BREAKERS.retry_after_cap_s);
+    const settings = { isShadow: mode === "shadow", capMs: 1000 * capS, circuits: new Map() };
+    known.set(unit, settings);
+    return settings;
+  };
   return {
     rules: {
       failureStatuses: new Set(defaults.classify.failure_statuses),
@@ -71,22 +120,38 @@ export function breakerPoliciesFrom(options: BreakersOptions, where: string): Br
     rollingWindow: { enabled, windowUs: window_s * 1e6, threshold: threshold_failures, cooldownMs: cooldown_s * 1000 },
     jitterMs: jitter_ms,
     isAdaptive,
-    isShadow: host => shadowHosts.get(host) ?? isShadowByDefault,
-    retryAfterCapMs,
-    circuit(host, role) {
-      // Hosts that are not listed share one policy for each role.
-      const name = Object.hasOwn(hosts, host) ? host : undefined;
-      const key = `${name ?? ""} ${role}`;
-      const known = circuits.get(key);
-      if (known !== undefined) return known;
+    route(text, path) {
+      const routed = routing.find(text, path);
+      const found = routes.get(routed);
+      if (found !== undefined) return found;
+      const { listed, names, service } = routed;
+      const name = text === routed.host ? text : canonicalHost(text);
+      // A port that only breakers.yaml names belongs to the name too.
+      const host = Object.hasOwn(hosts, name) ? name : routed.host;
+      const ofBreakers = listedHosts(names);
+      const shared = service === undefined ? undefined : serviceName(service);
+      const circuit = ofBreakers.at(-1) ?? shared ?? host;
+      const route = Object.freeze({ host, circuit, cooldown: shared ?? listed[0] ?? ofBreakers[0] ?? host });
+      routes.set(routed, route);
+      return route;
+    },
+    scopeOf,
+    isShadow: unit => settingsOf(unit).isShadow,
+    retryAfterCapMs: unit => settingsOf(unit).capMs,
+    circuit(unit, role) {
+      const { circuits, capMs } = settingsOf(unit);
+      const found = circuits.get(role);
+      if (found !== undefined) return found;
+      const scope = scopeOf(unit);
       const builtIn = DEFAULT_BREAKERS.roles[role];
       const policy = circuitPolicyOf(
-        numberAt(circuitPaths("fail_max", role, name), builtIn.fail_max),
-        numberAt(circuitPaths("reset_timeout_s", role, name), builtIn.reset_timeout_s),
+        numberAt(circuitPaths("fail_max", role, scope), builtIn.fail_max),
+        numberAt(circuitPaths("reset_timeout_s", role, scope), builtIn.reset_timeout_s),
         trial_calls[role],
-        retryAfterCapMs(host),
+        // A provider may ask for a wait of an hour or a day; an outage must not cause such a reset.
+        Math.min(capMs, settingsOf(NO_UNIT).capMs),
       );
-      circuits.set(key, policy);
+      circuits.set(role, policy);
       return policy;
     },
     resolver: name =>
@@ -94,7 +159,7 @@ export function breakerPoliciesFrom(options: BreakersOptions, where: string): Br
         numberAt(resolverPaths("fail_max", name), DEFAULT_BREAKERS.fail_max),
         numberAt(resolverPaths("reset_timeout_s", name), DEFAULT_BREAKERS.reset_timeout_s),
         RESOLVER_TRIAL_CALLS,
-        defaultCapMs,
+        settingsOf(NO_UNIT).capMs,
       ),
   };
 }

@@ -3,7 +3,14 @@ import { z } from "zod";
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import type { BreakersOptions } from "./breaker-options.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
-import { type Exact, extendsSchema, hostNameSchema, parseOptions, versionSchema } from "./parse-options.ts";
+import {
+  type Exact,
+  extendsSchema,
+  hostNameSchema,
+  parseMerged,
+  parseOptions,
+  versionSchema,
+} from "./parse-options.ts";
 
 export type { BreakersOptions } from "./breaker-options.ts";
 
@@ -20,7 +27,7 @@ const modeSchema = z
   .enum(["enforce", "shadow"])
   .optional()
   .describe(
-    "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over the top-level one. Default: enforce",
+    "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one. Default: enforce",
   );
 
 const circuit = {
@@ -45,7 +52,7 @@ const ROLES_TEXT = "Numbers by role; a role wins over the numbers of its host. D
 const retryAfterCapSchema = seconds
   .optional()
   .describe(
-    "Longest cooldown that a Retry-After, or a growing reset, can cause, in seconds, above 0 and at most 31 days. Default: inherited; otherwise 900",
+    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most this long, and at most as long as that of defaults. Default: inherited; otherwise 900",
   );
 
 const classifySchema = z.strictObject({
@@ -144,6 +151,13 @@ const advancedSchema = z.strictObject({
     .describe("Longer reset for a host that stays down. Default: on"),
 });
 
+const hostSchema = z.strictObject({
+  ...circuit,
+  retry_after_cap_s: retryAfterCapSchema,
+  mode: modeSchema,
+  roles: rolesSchema.optional().describe(ROLES_TEXT),
+});
+
 export const breakersSchema = z.strictObject({
   version: versionSchema,
   extends: extendsSchema,
@@ -155,17 +169,17 @@ export const breakersSchema = z.strictObject({
     ),
   advanced: advancedSchema.prefault({}).describe("Settings of all breakers together. Default: built-in settings"),
   hosts: z
-    .record(
-      hostNameSchema,
-      z.strictObject({
-        ...circuit,
-        retry_after_cap_s: retryAfterCapSchema,
-        mode: modeSchema,
-        roles: rolesSchema.optional().describe(ROLES_TEXT),
-      }),
-    )
+    .record(hostNameSchema, hostSchema)
     .prefault({})
-    .describe("Breakers by host; a port belongs to the name only if the policy names it. Default: none"),
+    .describe(
+      "Breakers by host; a port belongs to the name only if the policy names it. A listed host of a service has circuits of its own. Default: none",
+    ),
+  services: z
+    .record(z.string().min(1), hostSchema)
+    .prefault({})
+    .describe(
+      "Breakers by service, as ratelimits.yaml names it; its members share circuits and cooldowns. Default: none",
+    ),
   resolvers: z
     .record(z.string().min(1), circuitSchema)
     .prefault({})
@@ -176,7 +190,14 @@ export const breakersSchema = z.strictObject({
 
 true satisfies Exact<z.input<typeof breakersSchema>, BreakersOptions>;
 
-/** Parses the breakers. Throws a ConfigError that lists every problem. */
-export function parseBreakers(options: BreakersOptions, where: string): z.output<typeof breakersSchema> {
-  return parseOptions(breakersSchema, options, where);
+/**
+ * Parses the breakers. Throws a ConfigError that lists every problem.
+ * @param isMerged the options were assembled from layers that were checked
+ */
+export function parseBreakers(
+  options: BreakersOptions,
+  where: string,
+  isMerged = false,
+): z.output<typeof breakersSchema> {
+  return (isMerged ? parseMerged : parseOptions)(breakersSchema, options, where);
 }

@@ -2,6 +2,7 @@ import { formatRates, type Rate } from "../core/limits/rate.ts";
 import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import { DEFAULT_GUARD_MS } from "./defaults.ts";
+import { bindingRates } from "./rate-order.ts";
 import type { ParsedBudgetLimits, ParsedRoleLimits } from "./ratelimit-schema.ts";
 
 /** The limits of one budget, complete and frozen. */
@@ -38,6 +39,21 @@ export function roleBudgetPolicy(options: ParsedRoleLimits): RoleBudgetPolicy {
     maxDelayMs: max_delay_ms,
     countsHead: count_head,
     isShadow: mode === "shadow",
+  });
+}
+
+/** A budget that keeps the rates and caps of both. The wait bound is that of the first. */
+export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolicy): RoleBudgetPolicy {
+  const rates = bindingRates([...first.rates, ...second.rates]);
+  const guardUs = Math.max(first.guardUs, second.guardUs);
+  const cap = second.maxConcurrent < first.maxConcurrent ? second : first;
+  const caps = { max_concurrent: cap.maxConcurrent, shared: cap.sharesSlots };
+  return Object.freeze({
+    ...freezeBudget(caps, { rates, guardUs }),
+    spacingUs: Math.max(first.spacingUs, second.spacingUs),
+    maxDelayMs: first.maxDelayMs,
+    countsHead: first.countsHead || second.countsHead,
+    isShadow: first.isShadow && second.isShadow,
   });
 }
 

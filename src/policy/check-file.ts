@@ -2,18 +2,18 @@ import { basename } from "node:path";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "./environment.ts";
 import { readFileLayer } from "./file-layer.ts";
+import { type PolicyFinding, warning } from "./finding.ts";
 import type { Assignment } from "./layer.ts";
+import { lintPolicy } from "./lint.ts";
 import { loadPolicy, type PolicySources } from "./load.ts";
-import { type IdentitySources, loadIdentities } from "./load-identities.ts";
-import { warningsOf } from "./warnings.ts";
 
 type FileKind = "ratelimits" | "breakers" | "identities";
 
 /** What `policy check` found. */
 export interface PolicyCheck {
   readonly problems: readonly ConfigProblem[];
-  /** Settings that are valid, and probably do not do what their author wants. */
-  readonly warnings: readonly string[];
+  /** Settings that are valid, and probably do not do what their author wants, and hints. */
+  readonly findings: readonly PolicyFinding[];
 }
 
 /** Keys that only breakers.yaml has. */
@@ -26,9 +26,12 @@ const BREAKER_KEYS: ReadonlySet<string> = new Set([
   "half_open",
 ]);
 
-/** Checks the effective policy: files, environment and flags together. */
-export async function checkPolicy(sources: PolicySources & Pick<IdentitySources, "identities">): Promise<PolicyCheck> {
-  const { env = {}, identities } = sources;
+/**
+ * Checks the effective policy: files, environment and flags together.
+ * @param nowMs the time, to judge the age of the numbers
+ */
+export async function checkPolicy(sources: PolicySources, nowMs?: number): Promise<PolicyCheck> {
+  const { env = {} } = sources;
   const problems: ConfigProblem[] = [];
   const collected = async <Value>(load: () => Promise<Value>): Promise<Value | undefined> => {
     try {
@@ -40,18 +43,19 @@ export async function checkPolicy(sources: PolicySources & Pick<IdentitySources,
     }
   };
   const policy = await collected(() => loadPolicy(sources));
-  await collected(() => loadIdentities({ identities, env }));
-  return { problems, warnings: [...(policy === undefined ? [] : warningsOf(policy)), ...unknownVariables(env)] };
+  const unknown = unknownVariables(env).map(message => warning("unknown-variable", message));
+  return { problems, findings: [...(policy === undefined ? [] : lintPolicy(policy, nowMs)), ...unknown] };
 }
 
 /** Checks the effective policy with this file in the place of the user's own file of its kind. */
 export async function checkFile(
   file: string,
   sources: PolicySources = {},
+  nowMs?: number,
 ): Promise<PolicyCheck & { readonly key: FileKind }> {
   const { assignments } = await readFileLayer(file);
   const key = kindOf(file, assignments);
-  return { key, ...(await checkPolicy({ ...sources, [key]: file })) };
+  return { key, ...(await checkPolicy({ ...sources, [key]: file }, nowMs)) };
 }
 
 /** By the file's name, or else by keys that only one kind of file has. */

@@ -5,7 +5,7 @@ import { loadPolicy } from "./load.ts";
 
 const alone = { extends: "none" } as const;
 
-test("explain lists built-in values, a group's, its total, and a host's role, weakest first", async () => {
+test("explain lists built-in values, a service's, its total, and a host's role, weakest first", async () => {
   const policy = await loadPolicy({
     ratelimits: {
       ...alone,
@@ -26,7 +26,7 @@ test("explain lists built-in values, a group's, its total, and a host's role, we
     count_head: false,
     guard_ms: 25,
     shape: "burst",
-    "group pair total.rates": "3/s",
+    "service pair total.rates": "3/s",
     "breaker.mode": "enforce",
     "breaker.fail_max": 2,
     "breaker.reset_timeout_s": 45,

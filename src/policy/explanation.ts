@@ -1,8 +1,6 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
-import { canonicalHost } from "../core/text/host.ts";
 import { withoutCredentials } from "../core/text/passwords.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
-import { isGroupName } from "./group-name.ts";
 import type { LoadedPolicy } from "./load.ts";
 import {
   breakerModePaths,
@@ -15,9 +13,11 @@ import {
   retryAfterCapPaths,
   roleLimitPaths,
   TOTAL_FIELDS,
+  totalPaths,
   totalPlaces,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
+import { isServiceName } from "./service-name.ts";
 
 /** One place that sets a value. */
 export interface ValueSource {
@@ -27,6 +27,8 @@ export interface ValueSource {
   readonly path: string;
   /** The value as it is written there; the credentials of a store's address are removed. */
   readonly value: unknown;
+  /** The comment behind the value in its file: the source of the number and its date. Absent without a comment. */
+  readonly note?: string;
 }
 
 /** One value of the effective policy, and every place that sets it. */
@@ -39,7 +41,7 @@ export interface ExplainedValue {
   readonly sources: readonly ValueSource[];
 }
 
-type Section = keyof LoadedPolicy;
+type Section = "ratelimits" | "breakers";
 
 const BUILT_IN = "built-in default";
 
@@ -50,32 +52,38 @@ export function explainPolicy(
   role: Role,
   path?: string,
 ): readonly ExplainedValue[] {
-  const scope = policy.ratelimits.resolved.scopeOf(host, path);
-  return [...explainLimits(policy, scope, role), ...explainCircuit(policy, canonicalHost(host), role)];
+  const { ratelimits, breakers } = policy;
+  const { circuit } = breakers.resolved.route(host, path);
+  return [
+    ...explainLimits(policy, ratelimits.resolved.scopeOf(host, path), role),
+    ...explainCircuit(policy, breakers.resolved.scopeOf(circuit), role),
+  ];
 }
 
-/** The limits of one entry of the policy: a host, a group, or the defaults. */
+/** The limits of one entry of the policy: a host, a service, or the defaults. */
 export function explainLimits(policy: LoadedPolicy, scope: LimitScope, role: Role): readonly ExplainedValue[] {
   const builtIn: Readonly<Record<string, unknown>> = DEFAULT_LIMITS[role];
   const roleValues = ROLE_LIMIT_FIELDS.map(field =>
     explained(policy, "ratelimits", field, roleLimitPaths(field, role, scope), builtIn[field]),
   );
-  const totals = totalPlaces(scope).flatMap(({ name, path }) => {
-    const shown = isGroupName(name) ? `${name} total` : "total";
-    return TOTAL_FIELDS.map(field => explained(policy, "ratelimits", `${shown}.${field}`, [[...path, field]]));
+  const totals = totalPlaces(scope).flatMap((place, index) => {
+    const shown = index === 0 && !isServiceName(place.name) ? "total" : `${place.name} total`;
+    return TOTAL_FIELDS.map(field =>
+      explained(policy, "ratelimits", `${shown}.${field}`, totalPaths(field, place, scope)),
+    );
   });
   return setValues([...roleValues, ...totals]);
 }
 
-/** The breaker of a host and role; without a host, of every host that is not listed. */
-export function explainCircuit(policy: LoadedPolicy, host: string | undefined, role: Role): readonly ExplainedValue[] {
+/** The breaker of one entry of the policy and a role; with an empty scope, of every host that is not listed. */
+export function explainCircuit(policy: LoadedPolicy, scope: LimitScope, role: Role): readonly ExplainedValue[] {
   const value = (field: string, paths: readonly KeyPath[], builtIn: unknown) =>
     explained(policy, "breakers", `breaker.${field}`, paths, builtIn);
   const trialCalls: KeyPath = ["defaults", "half_open", "trial_calls", role];
   return setValues([
-    value("mode", breakerModePaths(host), DEFAULT_BREAKERS.mode),
-    ...CIRCUIT_FIELDS.map(field => value(field, circuitPaths(field, role, host), DEFAULT_BREAKERS.roles[role][field])),
-    value("retry_after_cap_s", retryAfterCapPaths(host), DEFAULT_BREAKERS.retry_after_cap_s),
+    value("mode", breakerModePaths(scope), DEFAULT_BREAKERS.mode),
+    ...CIRCUIT_FIELDS.map(field => value(field, circuitPaths(field, role, scope), DEFAULT_BREAKERS.roles[role][field])),
+    value("retry_after_cap_s", retryAfterCapPaths(scope), DEFAULT_BREAKERS.retry_after_cap_s),
     value("trial_calls", [trialCalls], DEFAULT_BREAKERS.half_open.trial_calls[role]),
   ]);
 }
@@ -126,12 +134,14 @@ function explained(
   paths: readonly KeyPath[],
   builtIn?: unknown,
 ): ExplainedValue {
-  const set = paths.flatMap(path => {
-    const wanted = path.join(".");
-    return policy[section].assignments
-      .filter(assignment => assignment.path.join(".") === wanted)
-      .map(({ where, value }) => ({ where, path: wanted, value: path.at(-1) === "dsn" ? shownDsn(value) : value }));
-  });
+  const set = paths.flatMap(path =>
+    policy[section].index.at(path).map(({ where, value, note }) => ({
+      where,
+      path: path.join("."),
+      value: path.at(-1) === "dsn" ? shownDsn(value) : value,
+      ...(note === undefined ? {} : { note }),
+    })),
+  );
   const sources = builtIn === undefined ? set : [{ where: BUILT_IN, path: "", value: builtIn }, ...set];
   return { field, value: sources.at(-1)?.value, sources };
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { withoutCredentials } from "../core/text/passwords.ts";
-import { assignmentsOf, type PolicyLayer } from "./layer.ts";
+import { objectLayer, type PolicyLayer } from "./layer.ts";
 import { readYamlLayer } from "./yaml-layer.ts";
 
 /** The message of a problem: the file does not exist. */
@@ -28,9 +28,9 @@ export async function readUserLayer(
   given: string | object | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<PolicyLayer> {
-  const file = given ?? (env[variable] || undefined);
+  const file = given === undefined ? env[variable] || undefined : given;
   if (typeof file === "string") return readFileLayer(file, file, given === undefined ? variable : undefined);
-  return { assignments: assignmentsOf(file, `policy.${key}`), problems: [] };
+  return objectLayer(file, `policy.${key}`);
 }
 
 /** Reads a policy file. A file that cannot be read gives an empty layer with one problem. */

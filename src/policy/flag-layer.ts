@@ -13,7 +13,7 @@ import {
 export interface PolicyOverrides {
   /**
    * Limits of a host and role, as `--rate` takes them: `api.example.org:metadata=rates:3/SECOND,max_delay_ms:500`. The
-   * role may be `total`; in place of the host a group of the policy, or `defaults`. @default none
+   * role may be `total`; in place of the host `service:<name>`, or `defaults`. @default none
    */
   readonly rate?: readonly string[] | undefined;
   /** Where limits are stored: memory, multiprocess, sqlite or redis. @default from the policy */
@@ -24,7 +24,10 @@ export interface PolicyOverrides {
   readonly maxInflight?: string | number | undefined;
   /** Fields of `aimd`: `enabled:true,decrease:20`. @default from the policy */
   readonly aimd?: string | undefined;
-  /** Breaker settings of a host, or of `defaults`: `api.example.org=fail_max:3,reset:60`. @default none */
+  /**
+   * Breaker settings of a host, of `service:<name>` or of `defaults`: `api.example.org=fail_max:3,reset:60`.
+   * @default none
+   */
   readonly breaker?: readonly string[] | undefined;
   /** Breaker settings of a host's role: `api.example.org:artifact=fail_max:2`. @default none */
   readonly breakerRole?: readonly string[] | undefined;

@@ -14,7 +14,7 @@ test("the JSON Schemas are up to date, and the shipped files name them", async (
 
 /** `key: text` of every documented member of the interfaces in a file. */
 function documentedMembers(source: string): readonly string[] {
-  return [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*readonly (\w+)\?:/g)].map(
+  return [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*readonly (\w+)\??:/g)].map(
     ([, comment = "", key = ""]) => {
       const text = comment
         .replace(/\s*\n\s*\*/g, "")
@@ -37,7 +37,7 @@ test("editors and hover texts describe every key with the same words", async () 
   const files = { ratelimits: "ratelimit", breakers: "breaker", identities: "identity" } as const;
   for (const [name, prefix] of Object.entries(files)) {
     const source = await readFile(new URL(`./${prefix}-options.ts`, import.meta.url), "utf8");
-    const keys = source.match(/^ {2}readonly \w+\?:/gm) ?? [];
+    const keys = source.match(/^ {2}readonly \w+\??:/gm) ?? [];
     assert.equal(documentedMembers(source).length, keys.length, `${prefix}-options.ts: a key has no comment`);
     const described = new Set(describedProperties(jsonSchemas()[name as keyof typeof files]));
     assert.deepEqual([...described].sort(), [...new Set(documentedMembers(source))].sort());

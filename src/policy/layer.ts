@@ -8,6 +8,8 @@ export interface Assignment {
   readonly value: unknown;
   /** `limits.yaml:12`, the name of an environment variable, a flag, or the option of a call. */
   readonly where: string;
+  /** The comment behind the value in its file, which names the source of the number and its date. */
+  readonly note?: string | undefined;
 }
 
 /** The values of one source (file, object, environment or flags), and what is wrong with them. */
@@ -36,25 +38,44 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
   return root;
 }
 
-/** The source of a path; otherwise of the first path below it, or of the last path above it. */
-export function sourceOfPath(assignments: readonly Assignment[], path: readonly string[]): string | undefined {
-  const exact = assignments.findLast(
-    assignment => assignment.path.length === path.length && startsWith(assignment.path, path),
-  );
-  const below = exact ?? assignments.find(assignment => startsWith(assignment.path, path));
-  return (below ?? assignments.findLast(assignment => startsWith(path, assignment.path)))?.where;
+/** Deeper values are in no policy; the bound also ends the walk through an object that contains itself. */
+export const MAX_DEPTH = 12;
+
+/**
+ * The values of an object as assignments. Lists are values, maps are paths, and undefined values are left out. Anything
+ * but a map is a problem: an array, a number or a Map would set nothing.
+ */
+export function objectLayer(value: unknown, where: string): PolicyLayer {
+  const assignments: Assignment[] = [];
+  const problems: ConfigProblem[] = [];
+  const walk = (held: unknown, path: readonly string[]) => {
+    if (held === undefined) return;
+    if (!isMap(held)) {
+      assignments.push({ path, value: held, where });
+      return;
+    }
+    if (path.length > MAX_DEPTH) {
+      if (problems.length === 0)
+        problems.push({ where, path: path.join("."), message: `nested more than ${MAX_DEPTH} levels deep` });
+      return;
+    }
+    if (path.length > 0) assignments.push({ path, value: {}, where });
+    for (const [key, inner] of Object.entries(held)) walk(inner, [...path, canonicalKey(path, key)]);
+  };
+  if (value === undefined || isMap(value)) walk(value, []);
+  else
+    problems.push({
+      where,
+      path: "",
+      message: `expected a map with keys such as hosts and defaults, found ${kindOf(value)}`,
+    });
+  return { assignments, problems };
 }
 
-/** The values of an object as assignments. Lists are values, maps are paths, and undefined values are left out. */
-export function assignmentsOf(value: unknown, where: string, path: readonly string[] = []): readonly Assignment[] {
-  if (value === undefined) return [];
-  if (!isMap(value)) return [{ path, value, where }];
-  const place = path.length === 0 ? [] : [{ path, value: {}, where }];
-  const isHosts = path.length === 1 && path[0] === "hosts";
-  const inner = Object.entries(value).flatMap(([key, held]) =>
-    assignmentsOf(held, where, [...path, isHosts ? canonicalHostIfValid(key) : key]),
-  );
-  return [...place, ...inner];
+/** One spelling of each key, so that layers can be merged: canonical hosts, and `services` for its former name. */
+export function canonicalKey(path: readonly string[], key: string): string {
+  if (path.length === 0) return key === "groups" ? "services" : key;
+  return path.length === 1 && path[0] === "hosts" ? canonicalHostIfValid(key) : key;
 }
 
 /** True when a layer has `extends: none`: the shipped file is then ignored. */
@@ -72,12 +93,15 @@ export function canonicalHostIfValid(name: string): string {
   }
 }
 
-function startsWith(path: readonly string[], prefix: readonly string[]): boolean {
-  return prefix.every((key, index) => path[index] === key);
+/** Not an array, a Map, a Date or another object whose content is not in its keys. */
+function isMap(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === "[object Object]";
 }
 
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? `a ${value.constructor?.name ?? "special object"}` : `a ${typeof value}`;
 }
 
 /** Without a prototype, so that a key of a file such as `__proto__` cannot change one. */

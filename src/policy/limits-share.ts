@@ -24,6 +24,10 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
     aimd: limits.aimd,
     maxInFlight: limits.maxInFlight,
     route: (host, role, path) => sharedRoute(limits.route(host, role, path)),
+    serviceRoute: (service, host, role, path) => {
+      const route = limits.serviceRoute(service, host, role, path);
+      return route && sharedRoute(route);
+    },
     hasPaths: host => limits.hasPaths(host),
     routeByName: (name, role) => {
       const route = limits.routeByName(name, role);

@@ -17,7 +17,7 @@ test("the longest matching path of a split host applies", () => {
   assert.deepEqual([call(), call()], [true, false]);
 });
 
-test("a host listed twice or in two groups is an error, not half a limit", () => {
+test("a host listed twice or in two services is an error, not half a limit", () => {
   assert.throws(
     () => new RateLimiter({ hosts: { "X.example": {}, "x.example": {} } }),
     /hosts\.x\.example: duplicate entry x\.example/,
@@ -25,6 +25,6 @@ test("a host listed twice or in two groups is an error, not half a limit", () =>
   const members = ["a.example"];
   assert.throws(
     () => new RateLimiter({ groups: { one: { members }, two: { members } } }),
-    /a\.example is already a member of group one/,
+    /a\.example is already a member of service one/,
   );
 });

@@ -1,28 +1,37 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { parseRates } from "../core/limits/rate.ts";
-import { canonicalHost } from "../core/text/host.ts";
-import { ConfigError } from "../errors.ts";
-import { type BudgetPolicy, budgetPolicy, type RoleBudgetPolicy, roleBudgetPolicy } from "./budget-policy.ts";
+import {
+  type BudgetPolicy,
+  budgetPolicy,
+  type RoleBudgetPolicy,
+  roleBudgetPolicy,
+  strictestPolicy,
+} from "./budget-policy.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
-import { groupName, isGroupName } from "./group-name.ts";
+import type { Identities } from "./identity.ts";
+import type { Member } from "./member.ts";
 import {
   effectiveValue,
   type LimitScope,
   ROLE_LIMIT_FIELDS,
   type RoleLimitField,
   roleLimitPaths,
+  TOTAL_FIELDS,
+  totalPaths,
   totalPlaces,
-  valueAt,
 } from "./precedence.ts";
 import {
   type ParsedAimd,
-  type ParsedBudgetLimits,
   type ParsedRatelimits,
   type ParsedRoleLimits,
   parseRatelimits,
   type RatelimitsOptions,
 } from "./ratelimit-schema.ts";
 import { ROLES, type Role } from "./roles.ts";
+import { type RoutedRequest, Routing } from "./routing.ts";
+import { serviceMembers } from "./service-members.ts";
+import { isServiceName, serviceName, tierName, withoutTier } from "./service-name.ts";
+import { Tiers } from "./tiers.ts";
 
 /** A budget that several roles or hosts share. */
 export interface TotalBudget {
@@ -32,7 +41,7 @@ export interface TotalBudget {
 
 /** The budgets that a request is charged to: its role's, then the totals above it, nearest first. */
 export interface Route {
-  /** The host, or the group whose members share one budget for each role. */
+  /** The host, or the service whose members share one budget for each role. */
   readonly name: string;
   readonly roleBudget: RoleBudgetPolicy;
   readonly above: readonly TotalBudget[];
@@ -45,26 +54,30 @@ export interface LimitPolicies {
   readonly maxInFlight: number;
   /** Throws a RangeError when the text is not a host. */
   route(host: string, role: Role, path?: string): Route;
-  /** True when paths of this canonical host have budgets of their own. */
+  /** The route of a request that names a service itself; undefined when the policy has no such service. */
+  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined;
+  /** True when paths of this host have budgets of their own. */
   hasPaths(host: string): boolean;
-  /** The route of the budget with that name, of a host or a group; undefined when the policy no longer has it. */
+  /** The route of the budget with that name, of a host or a service; undefined when the policy no longer has it. */
   routeByName(name: string, role: Role): Route | undefined;
 }
 
-/** One entry of the policy: a listed host, a group, or the defaults. */
+/** One entry of the policy: a listed host, a service, or the defaults; each tier of it is an entry too. */
 export interface ScopeEntry {
   readonly scope: LimitScope;
-  /** The host, or `group <name>`; undefined for the defaults. */
+  /** The host, or `service <name>`, with its tier; undefined for the defaults. */
   readonly name: string | undefined;
-  /** The hosts and paths of a group; empty for a group with `per_host`. */
-  readonly members: readonly { readonly host: string; readonly path: string }[];
+  /** The members of a service; empty for a service with `per_host`. */
+  readonly members: readonly Member[];
 }
 
 /** Limits that were made from a policy, and can say which entries they were made of. */
 export interface ConfiguredLimits extends LimitPolicies {
-  /** The defaults, then the listed hosts, then the groups, each once. */
+  /** The defaults, then the listed hosts, then the services, each once for each of its tiers. */
   readonly entries: readonly ScopeEntry[];
-  /** The entry that decides for a host and path. */
+  /** Which hosts, suffixes and paths belong to which entry. */
+  readonly routing: Routing;
+  /** The entries that decide for a host and path. */
   scopeOf(host: string, path?: string): LimitScope;
   /** The budgets of an entry by itself, without naming a host that belongs to it. */
   routeOf(entry: ScopeEntry, role: Role): Route;
@@ -78,131 +91,209 @@ const BUILT_IN = Object.fromEntries(
 
 /** The budgets of one scope, by role. */
 interface ScopeBudgets {
-  readonly scope: LimitScope;
-  readonly name: string;
+  /** Undefined for the defaults, whose budgets have the names of their hosts. */
+  readonly name: string | undefined;
   readonly rolePolicies: Readonly<Record<Role, RoleBudgetPolicy>>;
   readonly above: readonly TotalBudget[];
 }
 
-interface RoutedPath {
-  readonly path: string;
-  readonly budgets: ScopeBudgets;
-}
-
 /**
  * Limits from options in the shape of `ratelimits.yaml`.
- * Members of a group that are not listed under `hosts` share the group's budgets. A member that is listed has budgets of
- * its own, which inherit from the group, and shares the group's `total`.
+ * Members of a service that are not listed under `hosts` share the service's budgets. A member that is listed has budgets
+ * of its own, which inherit from the service, and shares the service's `total`.
+ * @param identities decide which tiers (`with`) apply; without them no request carries a key
  */
-export function limitPoliciesFrom(options: RatelimitsOptions, where: string): ConfiguredLimits {
-  const document = parseRatelimits(options, where);
-  const members = groupMembers(document, where);
-  const defaults = budgetsOf(document, {}, "");
-  const routed = new Map<string, RoutedPath[]>();
-  const add = (host: string, path: string, budgets: ScopeBudgets) =>
-    routed.set(host, [...(routed.get(host) ?? []), { path, budgets }]);
-  const groups = new Map<string, ScopeBudgets>();
-  const groupOfHost = new Map<string, string>();
-  for (const group of Object.keys(document.groups)) {
-    const name = groupName(group);
-    const budgets = budgetsOf(document, { group }, name);
-    groups.set(name, budgets);
-    for (const { host, path } of members.get(group) ?? []) {
-      if (path === "" && Object.hasOwn(document.hosts, host)) groupOfHost.set(host, group);
-      else add(host, path, budgets);
+export function limitPoliciesFrom(
+  options: RatelimitsOptions,
+  where: string,
+  identities?: Identities | undefined,
+): ConfiguredLimits {
+  return new PolicyLimits(parseRatelimits(options, where, identities !== undefined), where, identities);
+}
+
+class PolicyLimits implements ConfiguredLimits {
+  readonly aimd: AimdPolicy;
+  readonly maxInFlight: number;
+  readonly routing: Routing;
+  readonly #document: ParsedRatelimits;
+  readonly #tiers: Tiers;
+  readonly #budgets = new Map<string, ScopeBudgets>();
+  /** One policy for each total, so that all scopes below it share the same object. */
+  readonly #totals = new Map<string, BudgetPolicy>();
+  /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
+  readonly #combined = new WeakMap<RoleBudgetPolicy, WeakMap<RoleBudgetPolicy, RoleBudgetPolicy>>();
+  readonly #members: ReadonlyMap<string, readonly Member[]>;
+  #entries: ReadonlyMap<string | undefined, ScopeEntry> | undefined;
+
+  constructor(document: ParsedRatelimits, where: string, identities: Identities | undefined) {
+    this.#document = document;
+    this.aimd = aimdPolicy(document.aimd);
+    this.maxInFlight = document.global.max_inflight ?? Number.POSITIVE_INFINITY;
+    this.#members = serviceMembers(document, where);
+    this.routing = new Routing(Object.keys(document.hosts), this.#members);
+    this.#tiers = new Tiers(document, identities);
+  }
+
+  get entries(): readonly ScopeEntry[] {
+    return [...this.#entriesByName.values()];
+  }
+
+  scopeOf(host: string, path?: string): LimitScope {
+    return this.#scopeOf(this.routing.find(host, path), path);
+  }
+
+  route(host: string, role: Role, path?: string): Route {
+    const routed = this.routing.find(host, path);
+    return routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
+  }
+
+  /**
+   * With `per_host`, the limits of the service hold in addition to those of the host: the rates of the host's role are
+   * added to the service's own budget, and the totals of the host are above it. Without `per_host`, the service replaces
+   * the defaults; a host that the policy lists keeps its own limits.
+   */
+  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined {
+    const entry = Object.hasOwn(this.#document.services, service) ? this.#document.services[service] : undefined;
+    if (entry === undefined) return undefined;
+    const routed = this.routing.find(host, path);
+    const scope = this.#scopeOf(routed, path);
+    const isUnlisted = routed.service === undefined && routed.listed.length === 0;
+    const below = this.#budgetsOf(this.#roleScope(scope, role));
+    const own = this.#budgetsOf({ service });
+    if (!entry.per_host) return routeIn(isUnlisted ? own : below, role, routed.host);
+    const name = tierName(`${serviceName(service)}:${routed.host}${routed.memberPath}`, scope.tiers ?? []);
+    return {
+      name,
+      roleBudget: this.#combine(own.rolePolicies[role], below.rolePolicies[role]),
+      above: [...own.above.map(({ policy }) => ({ name, policy })), ...below.above],
+    };
+  }
+
+  hasPaths(host: string): boolean {
+    return this.routing.hasPaths(host) || this.#tiers.hasPaths(host);
+  }
+
+  routeByName(name: string, role: Role): Route | undefined {
+    const entry = this.#entriesByName.get(name);
+    if (entry !== undefined && !this.#isPerHost(entry)) return this.routeOf(entry, role);
+    if (!isServiceName(name)) return this.route(withoutTier(name), role);
+    // A service with `per_host` has one budget for each host, named `service <name>:<host>`.
+    const colon = name.indexOf(":");
+    const service = this.#entriesByName.get(name.slice(0, colon))?.scope.service;
+    if (colon < 0 || service === undefined) return undefined;
+    const [host = "", path] = splitAtPath(withoutTier(name.slice(colon + 1)));
+    return this.serviceRoute(service, host, role, path);
+  }
+
+  routeOf({ scope, name = "" }: ScopeEntry, role: Role): Route {
+    return routeIn(this.#budgetsOf(scope), role, name);
+  }
+
+  #combine(own: RoleBudgetPolicy, ofHost: RoleBudgetPolicy): RoleBudgetPolicy {
+    const known = this.#combined.get(own) ?? new WeakMap<RoleBudgetPolicy, RoleBudgetPolicy>();
+    const combined = known.get(ofHost) ?? strictestPolicy(own, ofHost);
+    this.#combined.set(own, known.set(ofHost, combined));
+    return combined;
+  }
+
+  get #entriesByName(): ReadonlyMap<string | undefined, ScopeEntry> {
+    this.#entries ??= new Map(this.#listEntries().map(entry => [entry.name, entry]));
+    return this.#entries;
+  }
+
+  #isPerHost({ scope: { service = "" } }: ScopeEntry): boolean {
+    return this.#document.services[service]?.per_host ?? false;
+  }
+
+  #scopeOf({ service, listed, host }: RoutedRequest, path: string | undefined): LimitScope {
+    if (service === undefined && listed.length === 0) return DEFAULTS;
+    return { service, listed, tiers: this.#tiers.of({ service, listed }, host, path) };
+  }
+
+  /**
+   * The scope without listed hosts that set nothing for the role and have no `total`: such a host shares the role budget
+   * of the entry that it inherits from. Otherwise an entry that changes one role would double the rates of the others.
+   */
+  #roleScope(scope: LimitScope, role: Role): LimitScope {
+    const { service, listed = [] } = scope;
+    const hasBudget = (host: string, index: number) => {
+      if (index === 0 && service === undefined) return true;
+      const entry = this.#document.hosts[host];
+      const tiers = Object.values(entry?.with ?? {});
+      return [entry, ...tiers].some(limits => hasKeys(limits?.[role]) || hasKeys(limits?.total));
+    };
+    const kept = listed.filter(hasBudget);
+    return kept.length === listed.length ? scope : { ...scope, listed: kept };
+  }
+
+  #budgetsOf(scope: LimitScope): ScopeBudgets {
+    const { service = "", listed = [], tiers = [] } = scope;
+    const key = `${service} ${listed.join(" ")} ${tiers.join(" ")}`;
+    const known = this.#budgets.get(key);
+    if (known !== undefined) return known;
+    const budgets = this.#makeBudgets(scope);
+    this.#budgets.set(key, budgets);
+    return budgets;
+  }
+
+  #makeBudgets(scope: LimitScope): ScopeBudgets {
+    const document = this.#document;
+    const rolePolicies = {} as Record<Role, RoleBudgetPolicy>;
+    for (const role of ROLES) {
+      const value = (field: RoleLimitField) =>
+        effectiveValue<unknown>(document, roleLimitPaths(field, role, scope), BUILT_IN[role][field]);
+      rolePolicies[role] = roleBudgetPolicy(Object.fromEntries(ROLE_LIMIT_FIELDS.map(field => [field, value(field)])));
     }
+    const above = totalPlaces(scope).flatMap(place => {
+      const values = TOTAL_FIELDS.map(field => [
+        field,
+        effectiveValue<unknown>(document, totalPaths(field, place, scope), undefined),
+      ]);
+      if (values.every(([, value]) => value === undefined)) return [];
+      const name = tierName(place.name, this.#tiers.under(place, scope));
+      const policy = this.#totals.get(name) ?? budgetPolicy(Object.fromEntries(values));
+      this.#totals.set(name, policy);
+      return [{ name, policy }];
+    });
+    return { name: entryName(scope), rolePolicies, above };
   }
-  for (const host of Object.keys(document.hosts))
-    add(host, "", budgetsOf(document, { host, group: groupOfHost.get(host) }, host));
-  // The longest path is the most specific one, so it is compared first.
-  for (const list of routed.values()) list.sort((a, b) => b.path.length - a.path.length);
 
-  const isPerHost = ({ scope: { group = "" } }: ScopeBudgets) => document.groups[group]?.per_host ?? false;
-  const budgetsFor = (host: string, path: string) =>
-    routed.get(host)?.find(candidate => isBelow(path, candidate.path))?.budgets;
-  return {
-    aimd: aimdPolicy(document.aimd),
-    maxInFlight: document.global.max_inflight ?? Number.POSITIVE_INFINITY,
-    entries: scopeEntries(document, members, groupOfHost),
-    scopeOf: (text, path = "") => (budgetsFor(canonicalHost(text), path) ?? defaults).scope,
-    route(text, role, path = "") {
-      const host = canonicalHost(text);
-      const budgets = budgetsFor(host, path) ?? defaults;
-      const name = budgets === defaults ? host : budgets.name;
-      return { name, roleBudget: budgets.rolePolicies[role], above: budgets.above };
-    },
-    routeOf({ scope, name }, role) {
-      const budgets = name === undefined ? defaults : (groups.get(name) ?? budgetsFor(scope.host ?? "", ""));
-      const { rolePolicies, above } = budgets ?? defaults;
-      return { name: name ?? "", roleBudget: rolePolicies[role], above };
-    },
-    hasPaths: host => routed.get(host)?.some(({ path }) => path !== "") ?? false,
-    routeByName(name, role) {
-      if (!isGroupName(name)) return this.route(name, role);
-      const shared = groups.get(name);
-      if (shared !== undefined && !isPerHost(shared))
-        return { name, roleBudget: shared.rolePolicies[role], above: shared.above };
-      // A group with `per_host` has one budget for each host, named `group <name>:<host>`.
-      const colon = name.indexOf(":");
-      const group = groups.get(name.slice(0, colon));
-      if (group === undefined || !isPerHost(group)) return undefined;
-      // The totals of the host count every request to it, whichever service sends it.
-      const { above } = this.route(name.slice(colon + 1), role);
-      const own = group.above.map(total => ({ name, policy: total.policy }));
-      return { name, roleBudget: group.rolePolicies[role], above: [...own, ...above] };
-    },
-  };
+  #listEntries(): readonly ScopeEntry[] {
+    const hosts = Object.keys(this.#document.hosts).flatMap(host => {
+      const { service, listed } = this.routing.find(host);
+      return this.#tiers
+        .sets({ service, listed }, [host])
+        .map(tiers => ({ scope: { service, listed, tiers }, members: [] }));
+    });
+    const services = [...this.#members].flatMap(([service, ofService]) => {
+      const names = ofService.filter(({ isSuffix }) => !isSuffix).map(({ host }) => host);
+      return this.#tiers.sets({ service }, names).map(tiers => ({ scope: { service, tiers }, members: ofService }));
+    });
+    return [{ scope: DEFAULTS, members: [] }, ...hosts, ...services].map(entry => ({
+      ...entry,
+      name: entryName(entry.scope),
+    }));
+  }
 }
 
-/** The members of each group. Throws a ConfigError for a group without members, and for a member of two groups. */
-function groupMembers({ groups }: ParsedRatelimits, where: string): ReadonlyMap<string, ScopeEntry["members"]> {
-  const groupOf = new Map<string, string>();
-  const all = new Map<string, ScopeEntry["members"]>();
-  for (const [group, { members, per_host }] of Object.entries(groups)) {
-    const fail = (message: string) => new ConfigError([{ where, path: `groups.${group}.members`, message }]);
-    if (per_host && members)
-      throw fail("members is not allowed together with per_host: calls select this group with the option service");
-    if (!per_host && members === undefined) throw fail("members is missing: list hosts or host/path");
-    for (const { host, path } of members ?? []) {
-      const member = `${host}${path}`;
-      const other = groupOf.get(member);
-      if (other !== undefined)
-        throw fail(`${member} is already a member of group ${other}; a host or path can be in one group only`);
-      groupOf.set(member, group);
-    }
-    all.set(group, members ?? []);
-  }
-  return all;
+const DEFAULTS: LimitScope = {};
+
+function entryName({ service, listed = [], tiers = [] }: LimitScope): string | undefined {
+  const name = listed.at(-1) ?? (service === undefined ? undefined : serviceName(service));
+  return name === undefined ? undefined : tierName(name, tiers);
 }
 
-function scopeEntries(
-  { hosts, groups }: ParsedRatelimits,
-  members: ReadonlyMap<string, ScopeEntry["members"]>,
-  groupOfHost: ReadonlyMap<string, string>,
-): readonly ScopeEntry[] {
-  return [
-    { scope: {}, name: undefined, members: [] },
-    ...Object.keys(hosts).map(host => ({ scope: { host, group: groupOfHost.get(host) }, name: host, members: [] })),
-    ...Object.keys(groups).map(group => ({
-      scope: { group },
-      name: groupName(group),
-      members: members.get(group) ?? [],
-    })),
-  ];
+function routeIn({ name, rolePolicies, above }: ScopeBudgets, role: Role, host: string): Route {
+  return { name: name ?? host, roleBudget: rolePolicies[role], above };
 }
 
-function budgetsOf(document: ParsedRatelimits, scope: LimitScope, name: string): ScopeBudgets {
-  const rolePolicies = {} as Record<Role, RoleBudgetPolicy>;
-  for (const role of ROLES) {
-    const value = (field: RoleLimitField) =>
-      effectiveValue<unknown>(document, roleLimitPaths(field, role, scope), BUILT_IN[role][field]);
-    rolePolicies[role] = roleBudgetPolicy(Object.fromEntries(ROLE_LIMIT_FIELDS.map(field => [field, value(field)])));
-  }
-  const above = totalPlaces(scope).flatMap(({ name: owner, path }) => {
-    const total = valueAt(document, path) as ParsedBudgetLimits | undefined;
-    return total === undefined ? [] : [{ name: owner, policy: budgetPolicy(total) }];
-  });
-  return { scope, name, rolePolicies, above };
+function hasKeys(limits: object | undefined): boolean {
+  return limits !== undefined && Object.keys(limits).length > 0;
+}
+
+function splitAtPath(text: string): readonly [host: string, path: string | undefined] {
+  const slash = text.indexOf("/");
+  return slash < 0 ? [text, undefined] : [text.slice(0, slash), text.slice(slash)];
 }
 
 function aimdPolicy(options: ParsedAimd): AimdPolicy {
@@ -215,8 +306,4 @@ function aimdPolicy(options: ParsedAimd): AimdPolicy {
     minMultiplier: options.min_multiplier,
     maxMultiplier: options.max_multiplier,
   });
-}
-
-function isBelow(path: string, prefix: string): boolean {
-  return prefix === "" || path === prefix || path.startsWith(`${prefix}/`) || path.startsWith(`${prefix}?`);
 }

@@ -4,6 +4,7 @@ import { readShippedLayer, readUserLayer } from "./file-layer.ts";
 import { type HostIdentity, Identities } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
 import { identitiesSchema } from "./identity-schema.ts";
+import { placeholdersOf } from "./identity-template.ts";
 import { type Assignment, assemble, standsAlone } from "./layer.ts";
 import { PlaceholderValues } from "./placeholder-values.ts";
 import { problemsOf } from "./validation.ts";
@@ -45,6 +46,9 @@ export async function loadIdentities(sources: IdentitySources = {}): Promise<Ide
       namesPort: /:\d+$/.test(host),
       query: values.fill(entry.query, `hosts.${host}.query`),
       headers: values.fill(entry.headers, `hosts.${host}.headers`),
+      placeholders: [entry.query, entry.headers].flatMap(templates =>
+        Object.values(templates ?? {}).flatMap(template => (template === null ? [] : placeholdersOf(template))),
+      ),
     });
   }
   problems.push(...values.problems);

@@ -2,14 +2,20 @@ import type { z } from "zod";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
 import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
+import { checkSources } from "./check-sources.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { readShippedLayer, readUserLayer } from "./file-layer.ts";
 import { type PolicyOverrides, readFlags } from "./flag-layer.ts";
+import type { Identities } from "./identity.ts";
+import type { IdentitiesOptions } from "./identity-options.ts";
 import { type Assignment, assemble, type PolicyLayer, standsAlone } from "./layer.ts";
 import { type ConfiguredLimits, limitPoliciesFrom } from "./limits.ts";
+import { loadIdentities } from "./load-identities.ts";
+import { mergeLayers } from "./merge-layers.ts";
 import type { KnownNames } from "./overrides.ts";
 import { LAYERS } from "./precedence.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts";
+import { SourceIndex } from "./source-index.ts";
 import { problemsOf } from "./validation.ts";
 
 /** The sources of a policy beside the shipped files. Each one wins over those above it, field by field. */
@@ -24,6 +30,13 @@ export interface PolicySources {
    * it has `extends: none`. @default the file that DOCSTOKG_BREAKERS_YAML names
    */
   readonly breakers?: string | BreakersOptions | undefined;
+  /**
+   * How requests are identified, which decides the tiers of the limits: the path of a YAML file, or its content as an
+   * object. Extends the shipped `identities.yaml`. @default the file that DOCSTOKG_IDENTITIES_YAML names
+   */
+  readonly identities?: string | IdentitiesOptions | undefined;
+  /** The email address of the program's operator. @default DOCSTOKG_MAILTO */
+  readonly mailto?: string | undefined;
   /** Environment variables, usually `process.env`. @default none */
   readonly env?: Environment | undefined;
   /** The values of command-line flags. @default none */
@@ -34,6 +47,8 @@ export interface PolicySources {
 export interface LoadedSection<Options, Resolved> {
   /** Every value of every layer with its source, weakest layer first. */
   readonly assignments: readonly Assignment[];
+  /** The same, by path. Made on first use. */
+  readonly index: SourceIndex;
   /** The merged values, in the shape of the YAML file. */
   readonly options: Options;
   /** The same values, resolved for each host and role. */
@@ -44,6 +59,9 @@ export interface LoadedSection<Options, Resolved> {
 export interface LoadedPolicy {
   readonly ratelimits: LoadedSection<RatelimitsOptions, ConfiguredLimits>;
   readonly breakers: LoadedSection<BreakersOptions, BreakerPolicies>;
+  readonly identities: Identities;
+  /** The shipped limits alone, to compare with; undefined if the user's file stands alone. Made on first use. */
+  readonly shipped: ConfiguredLimits | undefined;
 }
 
 interface PolicySection {
@@ -60,14 +78,50 @@ const BREAKERS: PolicySection = { key: "breakers", schema: breakersSchema, varia
  * field by field. Throws one ConfigError that lists every problem of every layer.
  */
 export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPolicy> {
-  const problems: ConfigProblem[] = [];
-  const limits = await loadSection(RATELIMITS, sources, problems);
-  const breakers = await loadSection(BREAKERS, sources, problems);
+  const problems: ConfigProblem[] = checkSources(sources);
+  // Values of the wrong type cannot be read any further.
   if (problems.length > 0) throw new ConfigError(problems);
-  return {
-    ratelimits: resolve(limits, options => limitPoliciesFrom(options, "policy")),
-    breakers: resolve(breakers, options => breakerPoliciesFrom(options, "policy")),
+  const files = {
+    ratelimits: await readFiles(RATELIMITS, sources),
+    breakers: await readFiles(BREAKERS, sources),
   };
+  const names = knownNames(files);
+  const limits = loadSection(RATELIMITS, files.ratelimits, sources, names, problems);
+  const breakers = loadSection(BREAKERS, files.breakers, sources, names, problems);
+  const identities = await collect(problems, () => loadIdentities(sources));
+  if (problems.length > 0 || identities === undefined) throw new ConfigError(problems);
+  const ratelimits = resolve(limits, (options: RatelimitsOptions) => limitPoliciesFrom(options, "policy", identities));
+  const { routing } = ratelimits.resolved;
+  let shipped: ConfiguredLimits | undefined;
+  return {
+    ratelimits,
+    breakers: resolve(breakers, (options: BreakersOptions) => breakerPoliciesFrom(options, "policy", routing)),
+    identities,
+    get shipped() {
+      if (standsAlone(files.ratelimits.user.assignments)) return undefined;
+      shipped ??= limitPoliciesFrom(
+        assemble(mergeLayers([files.ratelimits.shipped.assignments])),
+        "shipped",
+        identities,
+      );
+      return shipped;
+    },
+  };
+}
+
+/** Whether limits or breakers name this canonical host. A port counts only where the policy names it. */
+export function namesHost({ ratelimits, breakers }: LoadedPolicy, host: string): boolean {
+  return ratelimits.resolved.routing.names(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
+}
+
+async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await load();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+    return undefined;
+  }
 }
 
 /** Assembles a section and resolves it. A problem that only the merged values have gets the source of its key. */
@@ -76,30 +130,50 @@ function resolve<Options, Resolved>(
   make: (options: Options) => Resolved,
 ): LoadedSection<Options, Resolved> {
   const options = assemble(assignments) as Options;
+  let index: SourceIndex | undefined;
   try {
-    return { assignments, options, resolved: make(options) };
+    const resolved = make(options);
+    return {
+      assignments,
+      options,
+      resolved,
+      get index() {
+        index ??= new SourceIndex(assignments);
+        return index;
+      },
+    };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const placed = error.problems.map(problem => {
-      const assignment = assignments.findLast(({ path }) => `${problem.path}.`.startsWith(`${path.join(".")}.`));
-      return { ...problem, where: assignment?.where ?? problem.where };
-    });
-    throw new ConfigError(placed);
+    throw new ConfigError(
+      error.problems.map(problem => ({ ...problem, where: sourceOf(assignments, problem.path) ?? problem.where })),
+    );
   }
 }
 
-async function loadSection(
-  { key, schema, variable }: PolicySection,
-  { env = {}, overrides = {}, ...sources }: PolicySources,
+function sourceOf(assignments: readonly Assignment[], path: string): string | undefined {
+  return assignments.findLast(assignment => `${path}.`.startsWith(`${assignment.path.join(".")}.`))?.where;
+}
+
+/** The layers that come from files or objects. */
+interface FileLayers {
+  readonly shipped: PolicyLayer;
+  readonly user: PolicyLayer;
+}
+
+async function readFiles({ key, variable }: PolicySection, sources: PolicySources): Promise<FileLayers> {
+  const { env = {} } = sources;
+  return { shipped: await readShippedLayer(key), user: await readUserLayer(key, variable, sources[key], env) };
+}
+
+function loadSection(
+  { key, schema }: PolicySection,
+  files: FileLayers,
+  { env = {}, overrides = {} }: PolicySources,
+  names: KnownNames,
   problems: ConfigProblem[],
-): Promise<readonly Assignment[]> {
-  const shipped = await readShippedLayer(key);
-  const user = await readUserLayer(key, variable, sources[key], env);
-  const files = [...(standsAlone(user.assignments) ? [] : shipped.assignments), ...user.assignments];
-  const names = knownNames(files);
+): readonly Assignment[] {
   const layers: Readonly<Record<(typeof LAYERS)[number], PolicyLayer>> = {
-    shipped,
-    user,
+    ...files,
     environment: readEnvironment(env, key, names),
     flags: readFlags(key, overrides, names),
   };
@@ -109,13 +183,22 @@ async function loadSection(
     // Most layers are empty.
     if (layer.assignments.length > 0) problems.push(...problemsOf(schema, layer.assignments, key));
   }
-  const used = LAYERS.filter(name => name !== "shipped" || !standsAlone(user.assignments));
-  return used.flatMap(name => layers[name].assignments);
+  return mergeLayers(usedLayers(layers).map(name => layers[name].assignments));
 }
 
-/** The hosts and groups that the files list. */
-function knownNames(assignments: readonly Assignment[]): KnownNames {
-  const namesUnder = (key: string) =>
-    new Set(assignments.flatMap(({ path: [first, name] }) => (first === key && name !== undefined ? [name] : [])));
-  return { hosts: namesUnder("hosts"), groups: namesUnder("groups") };
+/** Without the shipped file, if the user's file stands alone. */
+function usedLayers({ user }: Pick<FileLayers, "user">): readonly (typeof LAYERS)[number][] {
+  return LAYERS.filter(name => name !== "shipped" || !standsAlone(user.assignments));
+}
+
+/** The hosts and services that the files list. Services are those of `ratelimits.yaml`, also for breakers. */
+function knownNames(files: Readonly<Record<"ratelimits" | "breakers", FileLayers>>): KnownNames {
+  const namesUnder = (key: string, { shipped, user }: FileLayers) =>
+    [...(standsAlone(user.assignments) ? [] : shipped.assignments), ...user.assignments].flatMap(
+      ({ path: [first, name] }) => (first === key && name !== undefined ? [name] : []),
+    );
+  return {
+    hosts: new Set([...namesUnder("hosts", files.ratelimits), ...namesUnder("hosts", files.breakers)]),
+    services: new Set(namesUnder("services", files.ratelimits)),
+  };
 }

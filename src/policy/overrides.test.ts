@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatRates } from "../core/limits/rate.ts";
+import type { PolicyOverrides } from "./flag-layer.ts";
 import { loadPolicy } from "./load.ts";
 import { readFields } from "./overrides.ts";
 
@@ -9,7 +10,7 @@ test("a field without a value, or without a key, is refused", () => {
     assert.throws(() => readFields(field, [], "test"), /has no value or no key; expected <key>:<value>/, field);
 });
 
-test("--rate with the name of a group changes the group, and adds no host", async () => {
+test("--rate with the name of a service changes the service, and adds no host", async () => {
   for (const sources of [
     { overrides: { rate: ["arxiv:total=rates:1/9SECOND"] } },
     { overrides: { rate: ["ArXiv:total=rates:1/9SECOND"] } },
@@ -19,17 +20,17 @@ test("--rate with the name of a group changes the group, and adds no host", asyn
     const { options, resolved } = (await loadPolicy(sources)).ratelimits;
     assert.equal(Object.hasOwn(options.hosts ?? {}, "arxiv"), false);
     const [total] = resolved.route("export.arxiv.org", "metadata").above;
-    assert.deepEqual([total?.name, formatRates(total?.policy.rates ?? [])], ["group arxiv", "1/9SECOND"]);
+    assert.deepEqual([total?.name, formatRates(total?.policy.rates ?? [])], ["service arxiv", "1/9SECOND"]);
   }
 });
 
-test("--rate with the name of a group changes one role of the group", async () => {
+test("--rate with the name of a service changes one role of the service", async () => {
   const { resolved } = (await loadPolicy({ overrides: { rate: ["arxiv:artifact=max_delay_ms:7"] } })).ratelimits;
   assert.equal(resolved.route("arxiv.org", "artifact").roleBudget.maxDelayMs, 7);
   assert.notEqual(resolved.route("arxiv.org", "metadata").roleBudget.maxDelayMs, 7);
 });
 
-test("a listed host wins over a group of the same name", async () => {
+test("a listed host wins over a service of the same name", async () => {
   const ratelimits = {
     hosts: { "a.example": {} },
     groups: { "a.example": { members: ["b.example"] } },
@@ -70,4 +71,61 @@ test("the defaults have no total", async () => {
     loadPolicy({ overrides: { rate: ["defaults:total=rates:9/SECOND"] } }),
     /--rate: "defaults:total": the defaults have no total; name a role/,
   );
+});
+
+test("service:<name> and host:<host> address exactly that entry, for limits and breakers, in flags and environment", async () => {
+  const rate = "service:arxiv:total=rates:1/9SECOND";
+  const breaker = "service:arxiv=fail_max:2";
+  for (const sources of [
+    { overrides: { rate: [rate], breaker: [breaker] } },
+    { env: { DOCSTOKG_RLIMITS: rate, DOCSTOKG_BREAKERS: breaker } },
+    {
+      env: {
+        "DOCSTOKG_RLIMIT__service:arxiv__total": "rates:1/9SECOND",
+        "DOCSTOKG_BREAKER__service:arxiv": "fail_max:2",
+      },
+    },
+  ]) {
+    const { ratelimits, breakers } = await loadPolicy(sources);
+    assert.equal(ratelimits.options.services?.["arxiv"]?.total?.rates, "1/9SECOND");
+    assert.equal(breakers.options.services?.["arxiv"]?.fail_max, 2);
+    assert.equal(breakers.options.hosts?.["arxiv"], undefined);
+  }
+  const { ratelimits } = await loadPolicy({ overrides: { rate: ["host:arxiv:metadata=rates:1/s"] } });
+  assert.equal(ratelimits.options.hosts?.["arxiv"]?.metadata?.rates, "1/s");
+});
+
+test("a target that names nothing in the policy, and no plausible host, is an error with the right form", async () => {
+  const message = async (rate: string) => {
+    try {
+      await loadPolicy({ overrides: { rate: [rate] } });
+      return "";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const fields = "rates:1/s";
+  assert.match(await message(`service:arxv:total=${fields}`), /^--rate: unknown service "arxv"; did you mean arxiv\?$/);
+  assert.match(
+    await message(`arxv:total=${fields}`),
+    /"arxv" is neither a listed host nor a service; did you mean service:arxiv\?/,
+  );
+  assert.match(
+    await message(`groups.arxiv:total=${fields}`),
+    /"groups\.arxiv" is not a host; did you mean service:arxiv\?/,
+  );
+  assert.match(await message(`defaults.x:metadata=${fields}`), /did you mean defaults\?/);
+  assert.equal(await message(`localhost:metadata=${fields}`), "");
+});
+
+test("a limit that the user sets for an entry also holds for requests with a key", async () => {
+  const env = { NCBI_API_KEY: "0123456789" };
+  const rateOf = async (overrides: PolicyOverrides) => {
+    const { ratelimits } = await loadPolicy({ env, overrides });
+    const { name, roleBudget } = ratelimits.resolved.route("eutils.ncbi.nlm.nih.gov", "metadata");
+    return [name, formatRates(roleBudget.rates)];
+  };
+  const name = "service ncbi with NCBI_API_KEY";
+  assert.deepEqual(await rateOf({}), [name, "8/SECOND"]);
+  assert.deepEqual(await rateOf({ rate: ["service:ncbi:metadata=rates:1/s"] }), [name, "1/SECOND"]);
 });

@@ -1,5 +1,6 @@
 /** Overrides as the environment and the command line write them: `rates:3/SECOND,count_head=false`. */
 import { canonicalHost } from "../core/text/host.ts";
+import { nearest } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
 import { type Assignment, canonicalHostIfValid } from "./layer.ts";
 import { ROLES } from "./roles.ts";
@@ -17,10 +18,10 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
 const DEFAULTS = "defaults";
 const ROLE_LIST = `${ROLES.slice(0, -1).join(", ")} or ${ROLES.at(-1)}`;
 
-/** Names in the policy files, needed to tell a group from a host: `--rate arxiv:total=...` changes the group arxiv. */
+/** Names in the policy files, needed to tell a service from a host: `--rate arxiv:total=…` changes the service arxiv. */
 export interface KnownNames {
   readonly hosts: ReadonlySet<string>;
-  readonly groups: ReadonlySet<string>;
+  readonly services: ReadonlySet<string>;
 }
 
 /** Reads the text of one override. Throws a RangeError that quotes the text. */
@@ -42,27 +43,33 @@ export function readFields(text: string, path: readonly string[], where: string)
   });
 }
 
-/** Reads `host:role=fields` of the limits. In place of the host: a group, or `defaults`. */
+/** Reads `host:role=fields` of the limits. In place of the host: a service, or `defaults`. */
 export const readRateOverride: OverrideReader = (text, where, names) => {
   const { name, fields } = splitEntry(text);
   const { target, role } = splitRole(name);
   if (role === undefined)
     throw new RangeError(
-      `${JSON.stringify(name)} names no role; expected <host>:<role>, with role ${ROLE_LIST}, or total`,
+      `${JSON.stringify(name)} names no role; expected <host>:<role> or service:<name>:<role>, with role ${ROLE_LIST}, or total`,
     );
-  if (isDefaults(target) && role === "total")
+  const path = targetPath(target, names);
+  if (path[0] === DEFAULTS && role === "total")
     throw new RangeError(
-      `${JSON.stringify(name)}: the defaults have no total; name a role (${ROLE_LIST}), or the total of a host or group`,
+      `${JSON.stringify(name)}: the defaults have no total; name a role (${ROLE_LIST}), or the total of a host or service`,
     );
-  return readFields(fields, [...limitPath(target, names), role], where);
+  return readFields(fields, [...path, role], where);
 };
 
-/** Reads `host=fields`, `host:role=fields` or `resolver:name=fields` of the breakers. In place of the host: `defaults`. */
-export const readBreakerOverride: OverrideReader = (text, where) => {
+/**
+ * Reads `host=fields`, `host:role=fields` or `resolver:name=fields` of the breakers. In place of the host: a service, or
+ * `defaults`.
+ */
+export const readBreakerOverride: OverrideReader = (text, where, names) => {
   const { name, fields } = splitEntry(text);
   if (name.startsWith("resolver:")) return readFields(fields, ["resolvers", name.slice("resolver:".length)], where);
   const { target, role } = splitRole(name);
-  const path = isDefaults(target) ? [DEFAULTS] : ["hosts", canonicalHost(target)];
+  if (role === "total")
+    throw new RangeError(`${JSON.stringify(name)}: breakers have no total; name a role (${ROLE_LIST})`);
+  const path = targetPath(target, names);
   return readFields(fields, role === undefined ? path : [...path, "roles", role], where);
 };
 
@@ -88,16 +95,56 @@ export function parseScalar(text: string): unknown {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-function isDefaults(target: string): boolean {
-  return target.toLowerCase() === DEFAULTS;
+export function unknownServiceMessage(name: string, services: Iterable<string>): string {
+  const suggested = nearest(name, services);
+  const hint =
+    suggested === undefined ? `the policy has ${[...services].join(", ") || "none"}` : `did you mean ${suggested}?`;
+  return `unknown service ${JSON.stringify(name)}; ${hint}`;
 }
 
-/** A listed host, then a group, then a host that the override adds. */
-function limitPath(target: string, { hosts, groups }: KnownNames): readonly string[] {
-  if (isDefaults(target)) return [DEFAULTS];
-  const group = [...groups].find(name => name.toLowerCase() === target.toLowerCase());
-  if (group !== undefined && !hosts.has(canonicalHostIfValid(target))) return ["groups", group];
-  return ["hosts", canonicalHost(target)];
+/**
+ * The entry that a target names: `defaults`, `service:<name>` or `host:<host>`. A bare name is a listed host, then a
+ * service, then a host that the override adds.
+ */
+function targetPath(target: string, { hosts, services }: KnownNames): readonly string[] {
+  const [prefix = "", rest = ""] = splitPrefix(target);
+  if (target.toLowerCase() === DEFAULTS) return [DEFAULTS];
+  if (prefix === "host") return ["hosts", canonicalHost(rest)];
+  const name = prefix === "service" ? rest : target;
+  const service = services.has(name) ? name : [...services].find(other => other.toLowerCase() === name.toLowerCase());
+  if (prefix === "service") {
+    if (service === undefined) throw new RangeError(unknownServiceMessage(name, services));
+    return ["services", service];
+  }
+  if (hosts.has(canonicalHostIfValid(target))) return ["hosts", canonicalHost(target)];
+  if (service !== undefined) return ["services", service];
+  return ["hosts", newHost(target, services)];
+}
+
+/** `service:<name>` and `host:<host>` as two parts. A host that is called service or host needs the prefix. */
+function splitPrefix(target: string): readonly string[] {
+  return (
+    /^(service|host):(.+)$/i
+      .exec(target)
+      ?.slice(1)
+      .map((part, index) => (index === 0 ? part.toLowerCase() : part)) ?? []
+  );
+}
+
+/** A host that no file lists. A name that is nearly a service, or a key of the file, is probably not meant as a host. */
+function newHost(target: string, services: ReadonlySet<string>): string {
+  const [, key, name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
+  if (key !== undefined) {
+    const meant = /^(?:groups|services)$/i.test(key) ? `service:${name}` : key === "hosts" ? `host:${name}` : DEFAULTS;
+    throw new RangeError(`${JSON.stringify(target)} is not a host; did you mean ${meant}?`);
+  }
+  const host = canonicalHost(target);
+  const suggested = host.includes(".") || host.includes(":") ? undefined : nearest(target, services);
+  if (suggested !== undefined)
+    throw new RangeError(
+      `${JSON.stringify(target)} is neither a listed host nor a service; did you mean service:${suggested}? (host:${target} adds a host of that name)`,
+    );
+  return host;
 }
 
 function splitEntry(text: string): { readonly name: string; readonly fields: string } {

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { assignmentsOf, canonicalHostIfValid } from "./layer.ts";
+import { assemble, canonicalHostIfValid, objectLayer } from "./layer.ts";
 import { problemsOf } from "./validation.ts";
 
 /** Runs a parser of the core, and reports its RangeError as a problem of this value. */
@@ -35,9 +35,24 @@ export function parseOptions<Schema extends z.ZodType>(
   options: unknown,
   where: string,
 ): z.output<Schema> {
-  const problems = [...problemsOf(schema, assignmentsOf(options, where), where), ...duplicateHosts(options, where)];
+  const layer = objectLayer(options, where);
+  const problems = [
+    ...layer.problems,
+    ...problemsOf(schema, layer.assignments, where),
+    ...duplicateHosts(options, where),
+  ];
   if (problems.length > 0) throw new ConfigError(problems);
-  return schema.parse(options);
+  return schema.parse(assemble(layer.assignments));
+}
+
+/** As `parseOptions`, for options that were assembled from layers that are valid by themselves. */
+export function parseMerged<Schema extends z.ZodType>(
+  schema: Schema,
+  options: unknown,
+  where: string,
+): z.output<Schema> {
+  const result = schema.safeParse(options);
+  return result.success ? result.data : parseOptions(schema, options, where);
 }
 
 /** A host in two spellings would lose one of its entries. */

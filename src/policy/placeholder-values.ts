@@ -45,7 +45,7 @@ export class PlaceholderValues {
       // A template without placeholders may be a key that was written into the file.
       const isSecret = names.length === 0 || !names.every(isPublicPlaceholder);
       const secrets = names.filter(placeholder => !isPublicPlaceholder(placeholder)).map(key => values.get(key) ?? "");
-      return [new IdentityField(name, fillTemplate(template, values), isSecret, secrets)];
+      return [new IdentityField(name, fillTemplate(template, values), isSecret, secrets, names)];
     });
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadPolicy } from "./load.ts";
-import { breakerRows, groupRows, hostPolicyRows, policyRows } from "./policy-row.ts";
+import { breakerRows, hostPolicyRows, policyRows, serviceRows } from "./policy-row.ts";
 
 const alone = { extends: "none" } as const;
 
@@ -31,7 +31,7 @@ test("there is a row for each role of each host, its totals, and all other hosts
   });
 });
 
-test("a group has one row for each role, of complete hosts and of a path", async () => {
+test("a service has one row for each role, of complete hosts and of a path", async () => {
   const policy = await loadPolicy({
     breakers: alone,
     ratelimits: {
@@ -49,35 +49,37 @@ test("a group has one row for each role, of complete hosts and of a path", async
       .filter(({ role }) => role === "metadata")
       .map(row => `${row.host} ${row.rates}`)
       .slice(1),
-    ["a.example 1/SECOND", "group part 7/SECOND", "group pair 8/SECOND", "group each 9/SECOND"],
+    ["a.example 1/SECOND", "service part 7/SECOND", "service pair 8/SECOND", "service each 9/SECOND"],
   );
-  assert.deepEqual(groupRows(policy), [
+  assert.deepEqual(serviceRows(policy), [
     { name: "part", members: ["a.example/search/v2"] },
     { name: "pair", members: ["b.example", "c.example"] },
     { name: "each", members: [] },
   ]);
 });
 
-test("the shipped policy has each host and group once, also where breakers list a member of a group", async () => {
+test("the shipped policy has each host and service once, also where breakers list a member of a service", async () => {
   const policy = await loadPolicy();
   const names = policyRows(policy).map(({ host, role }) => `${host} ${role}`);
   assert.deepEqual(
     names.filter((name, index) => names.indexOf(name) !== index),
     [],
   );
-  assert.ok(names.includes("group arxiv metadata"));
+  assert.ok(names.includes("service arxiv metadata"));
 });
 
-test("a group has breaker settings only if all its hosts have the same", async () => {
+test("a service has the breaker settings of its own entry, also where breakers list a member", async () => {
   const policy = await loadPolicy({
     ratelimits: {
       ...alone,
-      groups: { same: { members: ["a.example"] }, mixed: { members: ["b.example", "c.example"] } },
+      services: { plain: { members: ["a.example"] }, own: { members: ["b.example", "c.example"] } },
     },
-    breakers: { ...alone, hosts: { "c.example": { fail_max: 9, mode: "shadow" } } },
+    breakers: { ...alone, services: { own: { fail_max: 7 } }, hosts: { "c.example": { fail_max: 9 } } },
   });
-  const failMax = (group: string) => policyRows(policy).find(({ host }) => host === `group ${group}`)?.failMax;
-  assert.deepEqual([failMax("same"), failMax("mixed")], [5, undefined]);
+  const failMax = (service: string) => policyRows(policy).find(({ host }) => host === `service ${service}`)?.failMax;
+  assert.deepEqual([failMax("plain"), failMax("own")], [5, 7]);
+  const ofHost = (host: string) => hostPolicyRows(policy, { host })[0]?.failMax;
+  assert.deepEqual([ofHost("b.example"), ofHost("c.example")], [7, 9]);
 });
 
 test("breaker rows show the cap, trial calls and mode of each listed host, and each resolver", async () => {

@@ -1,14 +1,17 @@
+import { NO_UNIT } from "./breaker-policy.ts";
 import type { BudgetPolicy } from "./budget-policy.ts";
 import type { Route, ScopeEntry } from "./limits.ts";
 import type { LoadedPolicy } from "./load.ts";
+import { memberText } from "./member.ts";
 import { ROLES, type Role } from "./roles.ts";
+import { serviceName } from "./service-name.ts";
 
 /** `enforce` applies a limit; `shadow` only reports what it would have done. */
 export type PolicyMode = "enforce" | "shadow";
 
-/** The effective limits and breaker settings of one role at one host or group. A field that does not apply is absent. */
+/** The effective limits and breaker settings of one role at one host or service. A field that does not apply is absent. */
 export interface PolicyRow {
-  /** The host, `group <name>` for a budget that the members of a group share, or `(all other hosts)`. */
+  /** The host, `service <name>` for a budget that its members share, or `(all other hosts)`; with a key, `… with <name>`. */
   readonly host: string;
   /** metadata, landing or artifact; `total`, or `total of <name>`, for a budget over all roles. */
   readonly role: string;
@@ -22,7 +25,7 @@ export interface PolicyRow {
   readonly maxConcurrent?: number;
   /** Whether the rate limits are enforced. Absent for a total. */
   readonly mode?: PolicyMode;
-  /** Whether the breaker is enforced. This and the next four are absent for totals, and for groups whose hosts differ. */
+  /** Whether the breaker is enforced. This and the next four are absent for totals, and for services with `per_host`. */
   readonly breakerMode?: PolicyMode;
   /** Consecutive failures that open the circuit. */
   readonly failMax?: number;
@@ -38,9 +41,9 @@ export interface PolicyRow {
   readonly aimd: boolean;
 }
 
-/** The breaker settings of a listed host, of all others, or of a resolver. */
+/** The breaker settings of a listed host or service, of all other hosts, or of a resolver. */
 export interface BreakerRow {
-  /** The host, `(all other hosts)`, or `resolver <name>`. */
+  /** The host, `service <name>`, `(all other hosts)`, or `resolver <name>`. */
   readonly name: string;
   /** Absent for a resolver, which has one circuit. */
   readonly role?: Role;
@@ -53,35 +56,31 @@ export interface BreakerRow {
   readonly mode?: PolicyMode;
 }
 
-/** A group and its members. */
-export interface GroupRow {
+/** A service and its members. */
+export interface ServiceRow {
   readonly name: string;
-  /** Hosts and `host/path`; empty for a group with `per_host`. */
+  /** Hosts, `*.suffix` and `host/path`; empty for a service with `per_host`. */
   readonly members: readonly string[];
 }
 
 const ALL_OTHER_HOSTS = "(all other hosts)";
-/** Hosts that are not listed share their settings; the breakers take them from any name that is not listed. */
-const NO_HOST = "";
 
-/** The defaults, every listed host and every group, each once. */
+/** The defaults, every listed host and every service, each once for each of its tiers. */
 export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
   const { resolved } = policy.ratelimits;
   const entryRows = (entry: ScopeEntry) => {
-    const { scope, name = ALL_OTHER_HOSTS, members } = entry;
-    const ofGroup = members.map(({ host }) => host);
-    const hosts = scope.host !== undefined ? [scope.host] : scope.group !== undefined ? ofGroup : [NO_HOST];
-    return rowsOf(policy, name, hosts, role => resolved.routeOf(entry, role));
+    const { name = ALL_OTHER_HOSTS } = entry;
+    return rowsOf(policy, name, unitOf(policy, entry), role => resolved.routeOf(entry, role));
   };
   // breakers.yaml may list hosts that have the default limits.
   const breakerHosts = Object.keys(policy.breakers.options.hosts ?? {}).filter(host => {
-    const scope = resolved.scopeOf(host);
-    return scope.host === undefined && scope.group === undefined;
+    const { service, listed = [] } = resolved.scopeOf(host);
+    return service === undefined && listed.length === 0;
   });
   return [
-    ...resolved.entries.filter(entry => !isGroup(entry)).flatMap(entryRows),
+    ...resolved.entries.filter(entry => !isService(entry)).flatMap(entryRows),
     ...breakerHosts.flatMap(host => hostPolicyRows(policy, { host })),
-    ...resolved.entries.filter(isGroup).flatMap(entryRows),
+    ...resolved.entries.filter(isService).flatMap(entryRows),
   ];
 }
 
@@ -91,43 +90,59 @@ export function hostPolicyRows(
   { host, path }: { readonly host: string; readonly path?: string | undefined },
 ): readonly PolicyRow[] {
   const { resolved } = policy.ratelimits;
-  return rowsOf(policy, resolved.route(host, "metadata", path).name, [host], role => resolved.route(host, role, path));
+  const { name } = resolved.route(host, "metadata", path);
+  const unit = policy.breakers.resolved.route(host, path).circuit;
+  return rowsOf(policy, name, unit, role => resolved.route(host, role, path));
 }
 
-/** The breaker settings of all other hosts, of each host that breakers.yaml lists, and of each resolver. */
+/** The breaker settings of all other hosts, of each host and service that breakers.yaml lists, and of each resolver. */
 export function breakerRows(policy: LoadedPolicy): readonly BreakerRow[] {
   const { options, resolved } = policy.breakers;
-  const hosts = [NO_HOST, ...Object.keys(options.hosts ?? {})];
+  const units = [NO_UNIT, ...Object.keys(options.hosts ?? {}), ...Object.keys(options.services ?? {}).map(serviceName)];
   const resolvers = Object.keys(options.resolvers ?? {}).map(name => {
     const { failMax, resetUs, trialCalls } = resolved.resolver(name);
     return { name: `resolver ${name}`, failMax, resetS: resetUs / 1e6, trialCalls };
   });
-  return [...hosts.flatMap(host => hostBreakerRows(policy, host)), ...resolvers];
+  return [...units.flatMap(unit => unitBreakerRows(policy, unit)), ...resolvers];
 }
 
-/** The breaker settings of one host, by role. */
-export function hostBreakerRows(policy: LoadedPolicy, host: string): readonly BreakerRow[] {
+/** The breaker settings of one host or path, by role. */
+export function hostBreakerRows(
+  policy: LoadedPolicy,
+  { host, path }: { readonly host: string; readonly path?: string | undefined },
+): readonly BreakerRow[] {
+  return unitBreakerRows(policy, policy.breakers.resolved.route(host, path).circuit);
+}
+
+function unitBreakerRows(policy: LoadedPolicy, unit: string): readonly BreakerRow[] {
   return ROLES.map(role => {
-    const { breakerMode: mode, ...cells } = breakerCells(policy, host, role);
-    return { name: host === NO_HOST ? ALL_OTHER_HOSTS : host, role, ...cells, mode };
+    const { breakerMode: mode, ...cells } = breakerCells(policy, unit, role);
+    return { name: unit === NO_UNIT ? ALL_OTHER_HOSTS : unit, role, ...cells, mode };
   });
 }
 
-export function groupRows(policy: LoadedPolicy): readonly GroupRow[] {
-  return policy.ratelimits.resolved.entries.filter(isGroup).map(({ scope, members }) => ({
-    name: scope.group ?? "",
-    members: members.map(({ host, path }) => `${host}${path}`),
-  }));
+export function serviceRows(policy: LoadedPolicy): readonly ServiceRow[] {
+  return policy.ratelimits.resolved.entries
+    .filter(entry => isService(entry) && entry.scope.tiers?.length === 0)
+    .map(({ scope, members }) => ({ name: scope.service ?? "", members: members.map(memberText) }));
 }
 
-function isGroup({ scope }: ScopeEntry): boolean {
-  return scope.host === undefined && scope.group !== undefined;
+function isService({ scope }: ScopeEntry): boolean {
+  return scope.service !== undefined && (scope.listed ?? []).length === 0;
+}
+
+/** The owner of an entry's circuits; undefined for a service with `per_host`, whose hosts have their own. */
+function unitOf({ breakers }: LoadedPolicy, { scope, members }: ScopeEntry): string | undefined {
+  const host = scope.listed?.at(-1);
+  if (host !== undefined) return breakers.resolved.route(host).circuit;
+  if (scope.service === undefined) return NO_UNIT;
+  return members.length === 0 ? undefined : serviceName(scope.service);
 }
 
 function rowsOf(
   policy: LoadedPolicy,
   shown: string,
-  hosts: readonly string[],
+  unit: string | undefined,
   routeOf: (role: Role) => Route,
 ): readonly PolicyRow[] {
   const { resolved, options } = policy.ratelimits;
@@ -143,7 +158,7 @@ function rowsOf(
       maxDelayMs,
       countsHead,
       mode: modeOf(isShadow),
-      ...commonBreakerCells(policy, hosts, role),
+      ...(unit === undefined ? {} : breakerCells(policy, unit, role)),
       ...common,
     };
   });
@@ -164,22 +179,15 @@ function budgetCells({ labels, maxConcurrent }: BudgetPolicy): Pick<PolicyRow, "
 
 type BreakerCells = Required<Pick<PolicyRow, "breakerMode" | "failMax" | "resetS" | "retryAfterCapS" | "trialCalls">>;
 
-function breakerCells({ breakers }: LoadedPolicy, host: string, role: Role): BreakerCells {
-  const { failMax, resetUs, trialCalls } = breakers.resolved.circuit(host, role);
+function breakerCells({ breakers }: LoadedPolicy, unit: string, role: Role): BreakerCells {
+  const { failMax, resetUs, trialCalls } = breakers.resolved.circuit(unit, role);
   return {
-    breakerMode: modeOf(breakers.resolved.isShadow(host)),
+    breakerMode: modeOf(breakers.resolved.isShadow(unit)),
     failMax,
     resetS: resetUs / 1e6,
-    retryAfterCapS: breakers.resolved.retryAfterCapMs(host) / 1000,
+    retryAfterCapS: breakers.resolved.retryAfterCapMs(unit) / 1000,
     trialCalls,
   };
-}
-
-/** Circuits belong to hosts, so a group has breaker settings only if all its hosts have the same. */
-function commonBreakerCells(policy: LoadedPolicy, hosts: readonly string[], role: Role): Partial<BreakerCells> {
-  const [first, ...others] = hosts.map(host => breakerCells(policy, host, role));
-  const text = JSON.stringify(first);
-  return first !== undefined && others.every(cells => JSON.stringify(cells) === text) ? first : {};
 }
 
 function modeOf(isShadow: boolean): PolicyMode {

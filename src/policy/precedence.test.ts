@@ -4,6 +4,7 @@ import { formatRates } from "../core/limits/rate.ts";
 import { createHub } from "../index.ts";
 import { explainPolicy } from "./explanation.ts";
 import { loadPolicy, type PolicySources } from "./load.ts";
+import { memberList } from "./member.ts";
 import { hostPolicyRows } from "./policy-row.ts";
 
 const host = "a.example";
@@ -15,7 +16,7 @@ async function explained(sources: PolicySources, field: string, role: "metadata"
   return [value?.value, value?.sources.at(-1)?.path];
 }
 
-test("explain names the place that sets the mode of the limits: top level, defaults, group, host", async () => {
+test("explain names the place that sets the mode of the limits: top level, defaults, service, host", async () => {
   const shadow = { mode: "shadow" } as const;
   const top = { ...alone, ...shadow };
   assert.deepEqual(await explained({ ratelimits: alone }, "mode"), ["enforce", ""]);
@@ -25,7 +26,7 @@ test("explain names the place that sets the mode of the limits: top level, defau
   const groups = { pair: { members: [host], metadata: { mode: "enforce" as const } } };
   assert.deepEqual(await explained({ ratelimits: { ...top, groups } }, "mode"), [
     "enforce",
-    "groups.pair.metadata.mode",
+    "services.pair.metadata.mode",
   ]);
   const hosts = { [host]: { metadata: shadow } };
   assert.deepEqual(await explained({ ratelimits: { ...alone, groups, hosts } }, "mode"), [
@@ -86,10 +87,10 @@ test("a flag wins over the environment, the environment over the file, and expla
 
 test("explain, policy rows and routes agree for every host and member that is shipped", async () => {
   const policy = await loadPolicy();
-  const { hosts = {}, groups = {} } = policy.ratelimits.options;
-  const members = Object.values(groups).flatMap(({ members: list = [] }) => list);
+  const { hosts = {}, services = {} } = policy.ratelimits.options;
+  const members = Object.values(services).flatMap(({ members: list }) => memberList(list));
   for (const place of [...Object.keys(hosts), ...members, "unlisted.example"]) {
-    const [host = "", ...rest] = place.split("/");
+    const [host = "", ...rest] = place.replace("*.", "portal.").split("/");
     const path = rest.length > 0 ? `/${rest.join("/")}/x` : undefined;
     for (const role of ["metadata", "landing", "artifact"] as const) {
       const { roleBudget: found, above } = policy.ratelimits.resolved.route(host, role, path);
@@ -103,7 +104,10 @@ test("explain, policy rows and routes agree for every host and member that is sh
       assert.equal(totals.length, above.filter(total => total.policy.rates.length > 0).length, `${place} ${role}`);
       const row = hostPolicyRows(policy, { host, path }).find(candidate => candidate.role === role);
       assert.equal(row?.rates, found.labels.join(" + "), `${place} ${role}`);
-      const { failMax, resetUs } = policy.breakers.resolved.circuit(host, role);
+      const { failMax, resetUs } = policy.breakers.resolved.circuit(
+        policy.breakers.resolved.route(host, path).circuit,
+        role,
+      );
       assert.equal(effective("breaker.fail_max"), failMax, `${place} ${role}`);
       assert.equal(effective("breaker.reset_timeout_s"), resetUs / 1e6, `${place} ${role}`);
       assert.equal(effective("mode"), row?.mode, `${place} ${role}`);

@@ -7,8 +7,9 @@
  *    when a stronger layer sets a more general one: a flag for `defaults` does not change a listed host.
  * 3. No key is set: the built-in default of `defaults.ts` holds.
  */
-import { groupName } from "./group-name.ts";
+
 import type { Role } from "./roles.ts";
+import { serviceName } from "./service-name.ts";
 
 /** The sources of a policy, weakest first. */
 export const LAYERS = ["shipped", "user", "environment", "flags"] as const;
@@ -16,16 +17,26 @@ export const LAYERS = ["shipped", "user", "environment", "flags"] as const;
 /** The keys from the root of a policy file to one value: `["hosts", "api.example.org", "metadata", "rates"]`. */
 export type KeyPath = readonly string[];
 
-/** The entry of `ratelimits.yaml` that a request belongs to. With neither host nor group: the defaults. */
+/** The entries of `ratelimits.yaml` that a request belongs to. Without any: the defaults. */
 export interface LimitScope {
-  /** The canonical host, when it has an entry of its own under `hosts`. */
-  readonly host?: string | undefined;
-  /** The group that the host or path is a member of. */
-  readonly group?: string | undefined;
+  /** The service that the host or path is a member of. */
+  readonly service?: string | undefined;
+  /** The entries under `hosts`, weakest first: the host, then the host with its port. */
+  readonly listed?: readonly string[] | undefined;
+  /** The names under `with` whose values the requests carry, weakest first. */
+  readonly tiers?: readonly string[] | undefined;
+}
+
+/** One entry of a scope: the service, or a listed host. */
+export interface ScopePlace {
+  /** The host, or `service <name>`. */
+  readonly name: string;
+  readonly path: KeyPath;
 }
 
 /** Fields of a budget that several roles share (`total`). */
 export const TOTAL_FIELDS = ["rates", "max_concurrent", "shared", "guard_ms", "shape"] as const;
+export type TotalField = (typeof TOTAL_FIELDS)[number];
 
 /** Fields of one role's budget. */
 export const ROLE_LIMIT_FIELDS = ["mode", "max_delay_ms", "count_head", ...TOTAL_FIELDS] as const;
@@ -35,35 +46,46 @@ export type RoleLimitField = (typeof ROLE_LIMIT_FIELDS)[number];
 export const CIRCUIT_FIELDS = ["fail_max", "reset_timeout_s"] as const;
 type CircuitField = (typeof CIRCUIT_FIELDS)[number];
 
-/** Top-level mode < defaults < group < host. */
-export function roleLimitPaths(field: RoleLimitField, role: Role, { host, group }: LimitScope): readonly KeyPath[] {
+/** The entries of a scope, weakest first: service < host < host with port. */
+export function scopePlaces({ service, listed = [] }: LimitScope): readonly ScopePlace[] {
+  return [
+    ...(service === undefined ? [] : [{ name: serviceName(service), path: ["services", service] }]),
+    ...listed.map(host => ({ name: host, path: ["hosts", host] })),
+  ];
+}
+
+/** Top-level mode < defaults < service < the service's tiers < host < the host's tiers < host with port. */
+export function roleLimitPaths(field: RoleLimitField, role: Role, scope: LimitScope): readonly KeyPath[] {
   return [
     ...(field === "mode" ? [["mode"]] : []),
     ["defaults", role, field],
-    ...(group === undefined ? [] : [["groups", group, role, field]]),
-    ...(host === undefined ? [] : [["hosts", host, role, field]]),
+    ...scopePlaces(scope).flatMap(place => placePaths(place, scope, [role, field])),
   ];
 }
 
-/** The totals that a scope is charged to beside its role's budget, nearest first. Totals inherit nothing. */
-export function totalPlaces({ host, group }: LimitScope): readonly { readonly name: string; readonly path: KeyPath }[] {
-  return [
-    ...(host === undefined ? [] : [{ name: host, path: ["hosts", host, "total"] }]),
-    ...(group === undefined ? [] : [{ name: groupName(group), path: ["groups", group, "total"] }]),
-  ];
+/** The totals that a scope is charged to beside its role's budget, nearest first. Totals inherit from no other entry. */
+export function totalPlaces(scope: LimitScope): readonly ScopePlace[] {
+  return scopePlaces(scope).toReversed();
 }
 
-/** Defaults < the role's defaults < host < the host's role. Without a host: any host that is not listed. */
-export function circuitPaths(field: CircuitField, role: Role, host: string | undefined): readonly KeyPath[] {
+/** Total < the totals of its tiers. */
+export function totalPaths(field: TotalField, place: ScopePlace, scope: LimitScope): readonly KeyPath[] {
+  return placePaths(place, scope, ["total", field]);
+}
+
+function placePaths({ path }: ScopePlace, { tiers = [] }: LimitScope, keys: KeyPath): readonly KeyPath[] {
+  return [[...path, ...keys], ...tiers.map(tier => [...path, "with", tier, ...keys])];
+}
+
+/** Defaults < the role's defaults < service < the service's role < host < the host's role < host with port. */
+export function circuitPaths(field: CircuitField, role: Role, scope: LimitScope): readonly KeyPath[] {
   return [
     ["defaults", field],
     ["defaults", "roles", role, field],
-    ...(host === undefined
-      ? []
-      : [
-          ["hosts", host, field],
-          ["hosts", host, "roles", role, field],
-        ]),
+    ...scopePlaces(scope).flatMap(({ path }) => [
+      [...path, field],
+      [...path, "roles", role, field],
+    ]),
   ];
 }
 
@@ -75,14 +97,15 @@ export function resolverPaths(field: CircuitField, resolver: string): readonly K
   ];
 }
 
-/** Top-level mode < host. */
-export function breakerModePaths(host: string | undefined): readonly KeyPath[] {
-  return [["mode"], ...(host === undefined ? [] : [["hosts", host, "mode"]])];
+/** Top-level mode < service < host < host with port. */
+export function breakerModePaths(scope: LimitScope): readonly KeyPath[] {
+  return [["mode"], ...scopePlaces(scope).map(({ path }) => [...path, "mode"])];
 }
 
-/** Defaults < host. */
-export function retryAfterCapPaths(host: string | undefined): readonly KeyPath[] {
-  return [["defaults", "retry_after_cap_s"], ...(host === undefined ? [] : [["hosts", host, "retry_after_cap_s"]])];
+/** Defaults < service < host < host with port. */
+export function retryAfterCapPaths(scope: LimitScope): readonly KeyPath[] {
+  const field = "retry_after_cap_s";
+  return [["defaults", field], ...scopePlaces(scope).map(({ path }) => [...path, field])];
 }
 
 /** The value of the strongest key that is set, or else the built-in one. */

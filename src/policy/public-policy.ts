@@ -1,11 +1,11 @@
 import type { BreakersOptions } from "./breaker-options.ts";
 import { configHash } from "./config-hash.ts";
 import { type ExplainedValue, explainPolicy, explainSettings } from "./explanation.ts";
+import { lintPolicy } from "./lint.ts";
 import { loadPolicy as loadInternalPolicy, type PolicySources } from "./load.ts";
 import { type PolicyRow, policyRows } from "./policy-row.ts";
 import type { RatelimitsOptions } from "./ratelimit-options.ts";
 import type { Role } from "./roles.ts";
-import { warningsOf } from "./warnings.ts";
 
 /** A policy that was loaded and checked: files, environment and flags together. */
 export interface Policy {
@@ -15,10 +15,10 @@ export interface Policy {
   readonly breakers: { readonly options: BreakersOptions };
   /** Sixteen hexadecimal digits; equal policies have equal ones. Events carry it as `config_hash`. */
   readonly configHash: string;
-  /** The effective settings of every listed host and group, and of all other hosts: `docstokg policy show`. */
+  /** The effective settings of every listed host and service, and of all other hosts: `docstokg policy show`. */
   rows(): readonly PolicyRow[];
   /**
-   * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a group that splits
+   * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a service that splits
    * the host. Throws a RangeError when the text is not a host.
    */
   explain(host: string, role?: Role, path?: string): readonly ExplainedValue[];
@@ -41,6 +41,9 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<Policy> {
       ...explainPolicy(loaded, host, role, path),
       ...explainSettings(loaded),
     ],
-    warnings: () => warningsOf(loaded),
+    warnings: () =>
+      lintPolicy(loaded)
+        .filter(({ severity }) => severity === "warning")
+        .map(({ message }) => message),
   };
 }

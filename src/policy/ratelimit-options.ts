@@ -38,7 +38,7 @@ export interface RoleLimits extends BudgetLimits {
   readonly mode?: "enforce" | "shadow" | undefined;
 }
 
-/** Limits by role. A field that a role does not set is inherited: host from group, group from defaults. */
+/** Limits by role. A field that a role does not set is inherited: host from service, service from defaults. */
 export interface LimitsByRole {
   /** Limits of requests for metadata: API calls and other small answers. @default inherited */
   readonly metadata?: RoleLimits | undefined;
@@ -48,19 +48,38 @@ export interface LimitsByRole {
   readonly artifact?: RoleLimits | undefined;
 }
 
-/** The limits of one host. */
-export interface HostLimits extends LimitsByRole {
+/** The limits of requests that carry a key. */
+export interface TierLimits extends LimitsByRole {
   /** Budget over all roles together; a request needs a free slot in its role and in the total. @default no total */
   readonly total?: BudgetLimits | undefined;
 }
 
-/** The limits of a group of hosts or paths that share one budget. */
-export interface GroupLimits extends HostLimits {
-  /** Hosts, or host/path for one part of a host; at least one, unless per_host is true. @default none */
-  readonly members?: readonly string[] | undefined;
+/** The limits of one host. */
+export interface HostLimits extends TierLimits {
   /**
-   * One budget for each host that the calls of this group go to. Calls select the group with the option service, and
-   * members must be absent. @default false
+   * Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment
+   * variable such as API_KEY, or mailto. They replace single fields of this entry, and such requests are counted apart.
+   * Of several, the last one wins. @default none
+   */
+  readonly with?: Readonly<Record<string, TierLimits>> | undefined;
+}
+
+/** Members that replace those of the shipped service. */
+export interface ReplacedMembers {
+  /** The only members: those of the shipped service are dropped. At least one. @default none */
+  readonly replace: readonly string[];
+}
+
+/** The limits of a service: hosts, suffixes and paths that share one budget. */
+export interface ServiceLimits extends HostLimits {
+  /**
+   * Hosts, *.suffix for every host below a name, or host/path for one part of a host; at least one, unless per_host is
+   * true. They are added to the shipped members; { replace: [...] }, or !replace in YAML, replaces those. @default none
+   */
+  readonly members?: readonly string[] | ReplacedMembers | undefined;
+  /**
+   * One budget for each host that the calls of this service go to, in addition to the limits of the host. Calls select
+   * the service with the option service, and members must be absent. @default false
    */
   readonly per_host?: boolean | undefined;
 }
@@ -117,8 +136,10 @@ export interface RatelimitsOptions {
   readonly defaults?: LimitsByRole | undefined;
   /** Limits by host; a port belongs to the name only if the policy names it. @default none */
   readonly hosts?: Readonly<Record<string, HostLimits>> | undefined;
-  /** Hosts or paths that share one budget, by the name of the group. @default none */
-  readonly groups?: Readonly<Record<string, GroupLimits>> | undefined;
+  /** Hosts, suffixes and paths that share one budget, by the name of the service. @default none */
+  readonly services?: Readonly<Record<string, ServiceLimits>> | undefined;
+  /** The former name of services. @default none */
+  readonly groups?: Readonly<Record<string, ServiceLimits>> | undefined;
   /** Adaptive rate: lowers the rate of a host that answers 429, and raises it again. @default off */
   readonly aimd?: AimdOptions | undefined;
   /** Store of the limits. @default memory */

@@ -1,9 +1,17 @@
 /** The schema of `ratelimits.yaml`. Its descriptions are those of `ratelimit-options.ts`, for editors. */
 import { z } from "zod";
 import { parseRates } from "../core/limits/rate.ts";
-import { canonicalHost } from "../core/text/host.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
-import { type Exact, extendsSchema, hostNameSchema, parsedBy, parseOptions, versionSchema } from "./parse-options.ts";
+import { parseMember } from "./member.ts";
+import {
+  type Exact,
+  extendsSchema,
+  hostNameSchema,
+  parsedBy,
+  parseMerged,
+  parseOptions,
+  versionSchema,
+} from "./parse-options.ts";
 import type { RatelimitsOptions } from "./ratelimit-options.ts";
 
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "./ratelimit-options.ts";
@@ -81,29 +89,55 @@ const host = {
   ...roles,
 };
 
-const memberSchema = z.string().transform(
-  parsedBy(text => {
-    const slash = text.indexOf("/");
-    if (slash < 0) return { host: canonicalHost(text), path: "" };
-    return { host: canonicalHost(text.slice(0, slash)), path: text.slice(slash).replace(/\/+$/, "") };
-  }),
-);
+const tier = z.strictObject(host);
+const withSchema = z
+  .record(
+    z.string().regex(/^(?:mailto|[A-Z_][A-Z0-9_]*)$/, "expected mailto, or an environment variable in capitals"),
+    tier,
+  )
+  .optional()
+  .describe(
+    "Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment variable such as API_KEY, or mailto. They replace single fields of this entry, and such requests are counted apart. Of several, the last one wins. Default: none",
+  );
 
-const groupSchema = z.strictObject({
+const memberListSchema = z
+  .array(z.string().transform(parsedBy(parseMember)))
+  .min(1)
+  .readonly();
+
+const serviceSchema = z.strictObject({
   members: z
-    .array(memberSchema)
-    .min(1)
-    .readonly()
+    .union(
+      [
+        memberListSchema,
+        z.strictObject({
+          replace: memberListSchema.describe(
+            "The only members: those of the shipped service are dropped. At least one. Default: none",
+          ),
+        }),
+      ],
+      {
+        error: "expected a list of hosts, *.suffix or host/path, or { replace: [...] }",
+      },
+    )
     .optional()
-    .describe("Hosts, or host/path for one part of a host; at least one, unless per_host is true. Default: none"),
+    .describe(
+      "Hosts, *.suffix for every host below a name, or host/path for one part of a host; at least one, unless per_host is true. They are added to the shipped members; { replace: [...] }, or !replace in YAML, replaces those. Default: none",
+    ),
   per_host: z
     .boolean()
     .optional()
     .describe(
-      "One budget for each host that the calls of this group go to. Calls select the group with the option service, and members must be absent. Default: false",
+      "One budget for each host that the calls of this service go to, in addition to the limits of the host. Calls select the service with the option service, and members must be absent. Default: false",
     ),
+  with: withSchema,
   ...host,
 });
+
+const servicesSchema = z.record(
+  z.string().regex(/^[^\s:=;,/]+$/, "expected a name without spaces and without any of : = ; , /"),
+  serviceSchema,
+);
 
 const aimdSchema = z
   .strictObject({
@@ -183,13 +217,13 @@ export const ratelimitsSchema = z.strictObject({
     .prefault({})
     .describe("Limits of hosts that are not listed, and of fields that a host does not set. Default: built-in limits"),
   hosts: z
-    .record(hostNameSchema, z.strictObject(host))
+    .record(hostNameSchema, z.strictObject({ with: withSchema, ...host }))
     .prefault({})
     .describe("Limits by host; a port belongs to the name only if the policy names it. Default: none"),
-  groups: z
-    .record(z.string().min(1), groupSchema)
+  services: servicesSchema
     .prefault({})
-    .describe("Hosts or paths that share one budget, by the name of the group. Default: none"),
+    .describe("Hosts, suffixes and paths that share one budget, by the name of the service. Default: none"),
+  groups: servicesSchema.optional().describe("The former name of services. Default: none"),
   aimd: aimdSchema
     .prefault({})
     .describe("Adaptive rate: lowers the rate of a host that answers 429, and raises it again. Default: off"),
@@ -204,7 +238,10 @@ export type ParsedAimd = ParsedRatelimits["aimd"];
 export type ParsedBudgetLimits = z.output<typeof budgetSchema>;
 export type ParsedRoleLimits = z.output<typeof roleSchema>;
 
-/** Parses the limits. Throws a ConfigError that lists every problem. */
-export function parseRatelimits(options: RatelimitsOptions, where: string): ParsedRatelimits {
-  return parseOptions(ratelimitsSchema, options, where);
+/**
+ * Parses the limits. Throws a ConfigError that lists every problem.
+ * @param isMerged the options were assembled from layers that were checked
+ */
+export function parseRatelimits(options: RatelimitsOptions, where: string, isMerged = false): ParsedRatelimits {
+  return (isMerged ? parseMerged : parseOptions)(ratelimitsSchema, options, where);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { assignmentsOf } from "./layer.ts";
+import { objectLayer } from "./layer.ts";
 import { problemsOf } from "./validation.ts";
 
 const schema = z.strictObject({
@@ -11,7 +11,7 @@ const schema = z.strictObject({
 });
 
 function messages(options: object, quotesValues?: boolean): readonly string[] {
-  const layer = assignmentsOf(options, "test.yaml:1");
+  const layer = objectLayer(options, "test.yaml:1").assignments;
   return problemsOf(schema, layer, "test", { quotesValues }).map(({ path, message }) => `${path}: ${message}`);
 }
 

@@ -3,8 +3,10 @@ import { nearest } from "../core/text/nearest.ts";
 import { withoutCredentials } from "../core/text/passwords.ts";
 import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { type Assignment, assemble, sourceOfPath } from "./layer.ts";
+import { type Assignment, assemble } from "./layer.ts";
 import { valueAt } from "./precedence.ts";
+import { ProblemList } from "./problem-list.ts";
+import { SourceIndex } from "./source-index.ts";
 
 /** Layers without problems, by their schema: the shipped files are checked once, and not for each hub. */
 const validLayers = new WeakMap<readonly Assignment[], z.ZodType>();
@@ -37,25 +39,25 @@ function findProblems(
   const result = schema.safeParse(document);
   if (result.success) return [];
   const known = keysOf(schema);
-  return result.error.issues.flatMap(issue => {
+  const index = new SourceIndex(assignments);
+  const list = new ProblemList(name);
+  const add = (path: readonly string[], message: () => string) =>
+    list.add(() => ({ where: index.whereOf(path) ?? name, path: path.join("."), message: message() }));
+  for (const issue of result.error.issues) {
     const path = issue.path.map(String);
-    const where = sourceOfPath(assignments, path) ?? name;
     if (issue.code === "unrecognized_keys") {
-      return issue.keys.map(key => ({
-        where: sourceOfPath(assignments, [...path, key]) ?? name,
-        path: [...path, key].join("."),
-        message: unknownKeyMessage(key, known),
-      }));
+      for (const key of issue.keys) add([...path, key], () => unknownKeyMessage(key, known));
+    } else if (issue.code === "invalid_key") {
+      add(path, () => issue.issues.map(inner => inner.message).join("; "));
+    } else {
+      add(path, () => {
+        const found = isStoreAddress(path) ? "(not shown)" : valueAt(document, path);
+        const quote = quotesValues ? `, found ${quoted(found)}` : "";
+        return issue.code === "custom" ? issue.message : `${plainMessage(issue.message)}${quote}`;
+      });
     }
-    if (issue.code === "invalid_key") {
-      const message = issue.issues.map(inner => inner.message).join("; ");
-      return [{ where, path: path.join("."), message }];
-    }
-    const found = isStoreAddress(path) ? "(not shown)" : valueAt(document, path);
-    const quote = quotesValues ? `, found ${quoted(found)}` : "";
-    const message = issue.code === "custom" ? issue.message : `${plainMessage(issue.message)}${quote}`;
-    return [{ where, path: path.join("."), message }];
-  });
+  }
+  return list.problems;
 }
 
 function unknownKeyMessage(key: string, known: ReadonlySet<string>): string {

@@ -1,13 +1,15 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLMap } from "yaml";
+import { type CollectionTag, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLMap } from "yaml";
 import type { ConfigProblem } from "../errors.ts";
-import { type Assignment, canonicalHostIfValid, type PolicyLayer } from "./layer.ts";
+import { type Assignment, canonicalKey, MAX_DEPTH, type PolicyLayer } from "./layer.ts";
+import { ProblemList } from "./problem-list.ts";
 
 const MAX_CHARACTERS = 1_000_000;
 /** An alias counts each time it is used, so that a few lines cannot expand to millions of values. */
 const MAX_NODES = 250_000;
-const MAX_DEPTH = 12;
 /** One syntax error usually causes many others after it. */
 const MAX_SYNTAX_PROBLEMS = 5;
+/** `members: !replace [...]` replaces the members of the shipped service; without the tag they are added. */
+const REPLACE_TAG: CollectionTag = { tag: "!replace", collection: "seq", resolve: list => list };
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 /** Reads the text of a policy file: every value with its line, and every problem of the YAML. */
@@ -17,8 +19,14 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
     return { assignments: [], problems: [{ where: file, path: "", message }] };
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: false });
-  const reader = new YamlReader(offset => `${file}:${lines.linePos(offset).line}`);
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: false,
+    merge: false,
+    customTags: [REPLACE_TAG],
+  });
+  const reader = new YamlReader(file, offset => `${file}:${lines.linePos(offset).line}`);
   const syntaxProblems = [...document.errors, ...document.warnings];
   for (const { pos, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS)) reader.addProblem(pos[0], [], message);
   const [next] = syntaxProblems.slice(MAX_SYNTAX_PROBLEMS);
@@ -34,21 +42,26 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
 
 class YamlReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
-  readonly problems: ConfigProblem[] = [];
+  readonly #problems: ProblemList;
   readonly #sourceAt: (offset: number) => string;
   readonly #anchors = new Map<string, unknown>();
   #nodes = 0;
   #isOverLimit = false;
 
-  constructor(sourceAt: (offset: number) => string) {
+  constructor(file: string, sourceAt: (offset: number) => string) {
+    this.#problems = new ProblemList(file);
     this.#sourceAt = sourceAt;
   }
 
-  addProblem(offset: number, path: readonly string[], message: string): void {
-    this.problems.push({ where: this.#sourceAt(offset), path: path.join("."), message });
+  get problems(): readonly ConfigProblem[] {
+    return this.#problems.problems;
   }
 
-  read(node: unknown, path: readonly string[], offset = 0): void {
+  addProblem(offset: number, path: readonly string[], message: string): void {
+    this.#problems.add(() => ({ where: this.#sourceAt(offset), path: path.join("."), message }));
+  }
+
+  read(node: unknown, path: readonly string[], offset = 0, outerNote?: string): void {
     const at = offsetOf(node) ?? offset;
     if (!this.#count(at, path)) return;
     const held = this.#resolveAlias(node, path, at);
@@ -57,14 +70,18 @@ class YamlReader implements PolicyLayer {
       if (held !== null) this.addProblem(at, path, "expected a map with keys such as hosts and defaults");
       return;
     }
+    const note = noteOf(node) ?? outerNote;
     // A map is recorded too, so that a problem of the map itself has a line.
     const where = this.#sourceAt(isMap(held) ? offset : at);
-    if (path.length > 0)
-      this.assignments.push({ path, value: isMap(held) ? {} : this.#valueOf(held, path, at), where });
-    if (isMap(held)) this.#readMap(held, path, at);
+    if (path.length > 0) {
+      const value = isMap(held) ? {} : this.#valueOf(held, path, at);
+      const isReplacing = isSeq(held) && held.tag === REPLACE_TAG.tag;
+      this.assignments.push({ path: isReplacing ? [...path, "replace"] : path, value, where, note });
+    }
+    if (isMap(held)) this.#readMap(held, path, at, note);
   }
 
-  #readMap(map: YAMLMap, path: readonly string[], at: number): void {
+  #readMap(map: YAMLMap, path: readonly string[], at: number, note: string | undefined): void {
     const seen = new Set<string>();
     for (const { key, value } of map.items) {
       const keyOffset = offsetOf(key) ?? at;
@@ -77,10 +94,10 @@ class YamlReader implements PolicyLayer {
         );
         continue;
       }
-      const canonical = path.length === 1 && path[0] === "hosts" ? canonicalHostIfValid(name) : name;
+      const canonical = canonicalKey(path, name);
       if (seen.has(canonical)) this.addProblem(keyOffset, [...path, name], `duplicate entry ${canonical}`);
       seen.add(canonical);
-      this.read(value, [...path, canonical], keyOffset);
+      this.read(value, [...path, canonical], keyOffset, note);
     }
   }
 
@@ -119,6 +136,13 @@ class YamlReader implements PolicyLayer {
     this.#nodes = MAX_NODES + 1;
     return false;
   }
+}
+
+/** The comment on the line of a value. It also holds for the values of a map that is written in that line. */
+function noteOf(node: unknown): string | undefined {
+  const { comment } = (node ?? {}) as { readonly comment?: string | null };
+  const [line = ""] = (comment ?? "").split("\n");
+  return line.trim() || undefined;
 }
 
 function offsetOf(node: unknown): number | undefined {

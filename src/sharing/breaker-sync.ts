@@ -74,7 +74,7 @@ export class BreakerSync implements ProbePermissions {
   }
 
   isFresh(call: EntryRequest): boolean {
-    return this.#isInRetryPause || recordNamesOf(call).every(name => this.#records.isFresh(name));
+    return this.#isInRetryPause || this.#recordNamesOf(call).every(name => this.#records.isFresh(name));
   }
 
   /** Whether the records for this role budget are being read. */
@@ -241,7 +241,17 @@ export class BreakerSync implements ProbePermissions {
   }
 
   async #refresh(call: EntryRequest): Promise<void> {
-    await Promise.all(recordNamesOf(call).map(name => this.#read(name)));
+    await Promise.all(this.#recordNamesOf(call).map(name => this.#read(name)));
+  }
+
+  /** The records of everything that may deny the call: its host, its service, its resolver. */
+  #recordNamesOf({ host: text, path, resolver }: EntryRequest): readonly BreakerRecordName[] {
+    const { host, circuit, cooldown } = this.#breakers.table.policies.route(text, path);
+    const names = [hostRecordName(host)];
+    if (circuit !== host) names.push(hostRecordName(circuit));
+    if (cooldown !== host && cooldown !== circuit) names.push(hostRecordName(cooldown));
+    if (resolver !== undefined) names.push(resolverRecordName(resolver));
+    return names;
   }
 
   #read(name: BreakerRecordName): Promise<void> {
@@ -299,10 +309,6 @@ export class BreakerSync implements ProbePermissions {
     this.#changes.push(change);
     this.#wake();
   }
-}
-
-function recordNamesOf({ host, resolver }: EntryRequest): readonly BreakerRecordName[] {
-  return resolver === undefined ? [hostRecordName(host)] : [hostRecordName(host), resolverRecordName(resolver)];
 }
 
 function recordNameOf(blocker: Blocker): BreakerRecordName {

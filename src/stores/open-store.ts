@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { ConfigError, type ConfigProblem, messageOf, StoreError } from "../errors.ts";
-import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
 import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
 
 /**
- * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes of this user on
- * this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use the server.
+ * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes
+ * of this user on this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use
+ * the server.
  */
 export type StoreName = "memory" | "multiprocess" | `sqlite:${string}` | `redis://${string}` | `rediss://${string}`;
 
@@ -96,12 +96,6 @@ export function storeNamesOf(
   };
   const breakers = breakerStoreName(policy);
   return { limits: sameName(name ?? backendName(policy)), breakers: breakers && sameName(breakers) };
-}
-
-/** The options without their store: the hub opens it, and `BreakerRegistry` refuses it. */
-export function withoutStore({ advanced, ...options }: BreakersOptions): BreakersOptions {
-  const { cooldown_store: _, ...rest } = advanced ?? {};
-  return { ...options, advanced: rest };
 }
 
 /** Splits an address into the server and our own parameters: `?cluster=true&prefix=mine`. */

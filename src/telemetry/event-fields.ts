@@ -34,7 +34,7 @@ type SpecOf<Type extends EventType> = {
 };
 
 const host = ["text", "canonical host"] as const;
-const key = ["text", "the host, or the group whose limits apply"] as const;
+const key = ["text", "the host, or the service whose limits apply"] as const;
 const role = ["text", "`metadata`, `landing` or `artifact`"] as const;
 const adjusted = {
   host: key,
@@ -57,6 +57,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       host,
       role,
       resolver: ["text?", "resolver that made the call"],
+      partition: ["text?", "hash of the partition of the call"],
       method: ["text", "HTTP method"],
       status: ["number?", "status of the response; absent when there was none"],
       error: ["text?", "code of the error that ended the call"],

@@ -33,6 +33,8 @@ test("no secret of a URL or a header reaches a sink", () => {
     "https://s3.example.org/x?X-Amz-Credential=hunter2&X-Amz-Signature=hunter2",
     "jwt=hunter2 JSESSIONID=hunter2 ticket=hunter2 insttoken=hunter2 wskey=hunter2",
     "invalid API key: hunter2",
+    "write to hunter2@example.org, <hunter2.x+y@mail.example.org>",
+    "config.api_key=hunter2 headers.authorization: hunter2 https://a.example.org/?auth.token=hunter2",
     "redirect to https://a.example.org/?next=https%3A%2F%2Fb.example.org%2F%3Fq%3D1%26api_key%3Dhunter2",
   ];
   for (const message of messages) listener({ event_type: "cache_trouble", message });
@@ -55,6 +57,8 @@ test("text without secrets is not changed", () => {
     "author=Smith&keywords=x&country_code=de&resumptionToken=a",
     "connect redis://auth-store:6379/0 failed",
     "session: closed",
+    "undici@8.12.4 and @redis/client@1.2.3 failed",
+    "connect token.example.org:443 and auth.example.org:6379",
   ]) {
     assert.equal(redactedText(text), text);
   }

@@ -9,9 +9,11 @@ import type { EventType } from "./events.ts";
 /** A quick test. It matches every text that one of the expressions below matches. */
 const SUSPICIOUS = /[=@:]|%3D|bearer\s|basic\s/i;
 const USER_INFO = /\/\/[^\s/?#]*@/g;
+/** The local part of an email address. A version such as `undici@8.1.0` is no address. */
+const MAIL_NAME = /(?<![\w.+-])[\w.+-]+@(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/gi;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
 /** A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. */
-const NAMED = /(?<![\w.-]|\/\/|@)((?:api |access )?[\w-]+)(["']?\s*[:=]\s*|%3D)/gi;
+const NAMED = /(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)(["']?\s*[:=]\s*|%3D)/gi;
 const VALUE = /"[^"]*"?|'[^']*'?|[^\s&;,"'#)]+/y;
 const LINE = /[^\r\n]+/y;
 /** Their values may have several parameters, so the rest of the line is removed. */
@@ -21,10 +23,10 @@ const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
   "assertion auth code cookies credential credentials key mail pass session sid sig ticket verifier".split(" "),
 );
 
-/** The text without user names and passwords in URLs, and without the values of names that `isPrivateName` accepts. */
+/** The text without user names and passwords in URLs, email addresses, and values of names that `isPrivateName` accepts. */
 export function redactedText(text: string): string {
   if (!SUSPICIOUS.test(text)) return text;
-  return withoutNamedSecrets(text.replace(USER_INFO, "//…@")).replace(SCHEME, "$1 …");
+  return withoutNamedSecrets(text.replace(USER_INFO, "//…@")).replace(SCHEME, "$1 …").replace(MAIL_NAME, "…@");
 }
 
 function withoutNamedSecrets(text: string): string {

@@ -35,6 +35,7 @@ CREATE TABLE run_summary (run_id TEXT PRIMARY KEY, config_hash TEXT NOT NULL, pr
   rate_delay_p50_ms REAL NOT NULL, rate_delay_p95_ms REAL NOT NULL, acquired INTEGER NOT NULL, blocked INTEGER NOT NULL,
   breaker_opens INTEGER NOT NULL, breaker_denied INTEGER NOT NULL, time_saved_ms REAL NOT NULL, summary TEXT NOT NULL);
 `,
+    'ALTER TABLE http_events ADD COLUMN "partition" TEXT',
   ],
 };
 

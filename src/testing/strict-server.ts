@@ -56,7 +56,7 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
     rejected += 1;
     response.writeHead(429, { "content-type": "text/plain" }).end("too many requests\n");
   });
-  // A client that stands still for seconds must not find its connections closed.
+  // A client that is blocked for seconds must not find its connections closed.
   server.keepAliveTimeout = 0;
   server.listen(port, "127.0.0.1");
   await once(server, "listening");

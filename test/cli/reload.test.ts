@@ -116,7 +116,7 @@ test("ontofetch pull reloads the limits of sources.yaml at SIGHUP, and finishes 
   child.kill("SIGHUP");
   await readTo(/^policy reloaded \(SIGHUP\): \d+ values changed$/);
   await readTo(
-    /^ {2}ratelimits\.groups\.direct\.metadata\.rates: 8\/SECOND\+300\/MINUTE -> 4\/SECOND \(.*sources\.yaml\)$/,
+    /^ {2}ratelimits\.services\.direct\.metadata\.rates: 8\/SECOND\+300\/MINUTE -> 4\/SECOND \(.*sources\.yaml\)$/,
   );
   write("4/second", `, shared_dir: ${join(folder, "shared")}`);
   child.kill("SIGHUP");

@@ -34,7 +34,7 @@ export async function serve(t: TestContext, handler: Handler): Promise<TestServe
     seen.arrivalsMs.push(performance.now());
     handler(request, response, seen.requests.length);
   });
-  // A client that stands still for seconds must not find its connections closed.
+  // A client that is blocked for seconds must not find its connections closed.
   server.keepAliveTimeout = 0;
   server.on("connection", () => {
     seen.connections += 1;

@@ -1,6 +1,6 @@
 /**
  * One of several processes that share breakers through a store, on a clock that the test steps:
- * `node shared-breaker-process.ts <store>`. Each message is an order, and each order gets one reply.
+ * `node shared-breaker-process.ts <store>`. Each message is a command, and each command gets one reply.
  */
 
 import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";

@@ -28,9 +28,9 @@ export function recordWrites(): WriteStamps {
     const stampUs = systemTime.machineUs();
     const origin = String((message as SendHeaders).request.origin ?? "");
     allUs.push(stampUs);
-    const known = byOriginUs.get(origin) ?? [];
-    known.push(stampUs);
-    byOriginUs.set(origin, known);
+    const originStampsUs = byOriginUs.get(origin) ?? [];
+    originStampsUs.push(stampUs);
+    byOriginUs.set(origin, originStampsUs);
   };
   subscribe(CHANNEL, record);
   return { byOriginUs, allUs, stop: () => unsubscribe(CHANNEL, record) };

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { NetworkOptions } from "../../src/http/hub-options.ts";
-import { Ontofetch, type OntofetchOptions, type PullOptions, type PullResult } from "../../src/ontology/ontofetch.ts";
+import { Ontofetch, type OntofetchOptions } from "../../src/ontology/ontofetch.ts";
 import { loadOntofetchSettings } from "../../src/ontology/ontofetch-settings.ts";
 import type { PlanItem } from "../../src/ontology/planner.ts";
+import type { PullOptions, PullResult } from "../../src/ontology/pull-result.ts";
 import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
 import { serve } from "../http/kit.ts";
 

@@ -1,4 +1,4 @@
-import type { PullResult } from "../../src/ontology/ontofetch.ts";
+import type { PullResult } from "../../src/ontology/pull-result.ts";
 
 /** The outcome of each id, or the message of its failure. */
 export function outcomes(results: readonly PullResult[]): Record<string, string> {

@@ -15,7 +15,10 @@ const [folder = "", network = "{}"] = process.argv.slice(2);
 const writes = recordWrites();
 let outages = 0;
 let liveBytes = 0;
-/** Memory that is still in use after a collection: unlike the size of the process, it does not depend on when it is collected. */
+/**
+ * Memory that is still in use after a collection: unlike the size of the process, it does not depend on when it is
+ * collected.
+ */
 const sample = () => {
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

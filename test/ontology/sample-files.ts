@@ -6,9 +6,11 @@ export const RDF = `<?xml version="1.0"?>
   <owl:Class rdf:about="http://a/X_1"/>
 </rdf:RDF>
 `;
-const OWX = `<?xml version="1.0"?>
+export const OWX = `<?xml version="1.0"?>
 <Ontology xmlns="http://www.w3.org/2002/07/owl#" ontologyIRI="http://a/x" versionIRI="http://a/x/2.0">
-  <Declaration><Class IRI="#a"/></Declaration>
+  <Prefix name="x" IRI="http://a/x#"/>
+  <Declaration><Class IRI="http://a/X_1"/></Declaration>
+  <SubClassOf><Class IRI="http://a/X_1"/><Class abbreviatedIRI="owl:Thing"/></SubClassOf>
 </Ontology>
 `;
 export const OBO = `format-version: 1.2
@@ -35,6 +37,25 @@ Declaration(Class(:a))
 AnnotationAssertion(rdfs:label :a "a \\" ( quote")
 )
 `;
+export const JSON_LD = `{"@context": {"owl": "http://www.w3.org/2002/07/owl#"},
+ "@graph": [{"@id": "http://a/x", "@type": "owl:Ontology", "owl:versionInfo": "4.5"}, {"@id": "http://a/X_1", "@type": "owl:Class"}]}
+`;
+export const OMN = `Prefix: : <http://a/x#>
+Ontology: <http://a/x> <http://a/x/2026-03-04>
+Annotations: rdfs:label "x"@en
+Class: :a
+    Annotations: rdfs:label "a, b"
+    SubClassOf: :b, :p some (:c and not :d)
+Class: :b
+`;
+const NT = `<http://a/x> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://www.w3.org/2002/07/owl#Ontology> .
+<http://a/x> <http://www.w3.org/2002/07/owl#versionInfo> "7" .
+`;
+const NQ = NT.replaceAll(" .\n", " <http://a/g> .\n");
+const TRIG = `@prefix owl: <http://www.w3.org/2002/07/owl#> .
+<http://a/g> { <http://a/x> a owl:Ontology ; owl:versionInfo "8" . }
+`;
+/** Formats, each with a complete file and the label of its version. */
 export const SAMPLES: readonly (readonly [OntologyFileFormat, string, label: string])[] = [
   ["rdf-xml", RDF, "2026-11-01"],
   ["owl-xml", OWX, "2.0"],
@@ -42,4 +63,9 @@ export const SAMPLES: readonly (readonly [OntologyFileFormat, string, label: str
   ["obographs", GRAPHS, "2026-02-03"],
   ["turtle", TTL, "v3.93.0"],
   ["functional", OFN, "1.4"],
+  ["json-ld", JSON_LD, "4.5"],
+  ["manchester", OMN, "2026-03-04"],
+  ["n-triples", NT, "7"],
+  ["n-quads", NQ, "7"],
+  ["trig", TRIG, "8"],
 ];

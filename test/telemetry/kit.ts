@@ -39,6 +39,7 @@ export function call(ms: number, host: string, fields: Partial<Request> = {}): E
     host,
     role: "metadata",
     resolver: undefined,
+    partition: undefined,
     method: "GET",
     status: 200,
     error: undefined,

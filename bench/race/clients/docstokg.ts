@@ -11,8 +11,8 @@ export function open(setup: ClientSetup): Promise<Client> {
 }
 
 /**
- * The policy has the limits of the server and the shipped values for the rest. The times of the breakers are a sixtieth of
- * the shipped ones, because the outages of the race last seconds instead of minutes.
+ * The policy has the limits of the server and the shipped values for the rest. The times of the breakers are a sixtieth
+ * of the shipped ones, because the outages of the race last seconds instead of minutes.
  */
 export async function openHub({ limits, random, store, wire, time }: ClientSetup, shape: Shape): Promise<Client> {
   const role = (windows: readonly RaceWindow[]): RoleLimits => ({ rates: windows.map(rateOf), shape });

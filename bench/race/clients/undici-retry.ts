@@ -3,7 +3,9 @@ import type { Client, ClientSetup } from "../client.ts";
 import { RETRIED_STATUSES, RETRY } from "../retry.ts";
 import { sendOver } from "../send.ts";
 
-/** Its own retries, with the same numbers as the other clients. It has no jitter, and shortens a Retry-After to its cap. */
+/**
+ * Its own retries, with the same numbers as the other clients. It has no jitter, and shortens a Retry-After to its cap.
+ */
 export async function open({ wire }: ClientSetup): Promise<Client> {
   const dispatcher = (wire ?? new Agent()).compose(
     interceptors.retry({

@@ -29,9 +29,9 @@ export function breakerRows(
   { wallMs, windowUs }: { readonly wallMs: number; readonly windowUs: number },
 ): readonly CircuitRow[] {
   const failures = windowFailures(processes.filter(({ writtenMs }) => wallMs - writtenMs < windowUs / 1000));
-  const known = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
+  const listedHosts = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
   // Failures that have not opened a circuit yet are in the status of a process, but not in a shared record.
-  const failingHosts = [...failures.keys()].filter(name => !known.has(name)).map(closedStatus);
+  const failingHosts = [...failures.keys()].filter(name => !listedHosts.has(name)).map(closedStatus);
   return [...statuses, ...failingHosts]
     .map(status => rowOf(status, status.kind === "host" ? (failures.get(status.name) ?? 0) : 0, wallMs))
     .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || (a.name < b.name ? -1 : 1));
@@ -59,10 +59,10 @@ function closedStatus(name: string): SharedBreakerStatus {
 }
 
 function windowFailures(processes: readonly RunningProcess[]): ReadonlyMap<string, number> {
-  const most = new Map<string, number>();
+  const highest = new Map<string, number>();
   for (const { snapshot } of processes) {
     for (const { host, windowFailures: count } of snapshot.hosts)
-      if (count > 0) most.set(host, Math.max(most.get(host) ?? 0, count));
+      if (count > 0) highest.set(host, Math.max(highest.get(host) ?? 0, count));
   }
-  return most;
+  return highest;
 }

@@ -220,8 +220,8 @@ test("an invalid argument is named, with the values that are valid", async t => 
     );
   }
   assert.match(await wrong("open", "a.example", "--seconds", "9", "--reason", "a\nb"), /--reason: expected one line/);
-  assert.match(await wrong("close", "not a host"), /<host\|url>: "not a host" is not a host/);
-  assert.match(await wrong("close", "ftp://a.example"), /<host\|url>: unsupported URL scheme "ftp:"/);
+  assert.match(await wrong("close", "not a host"), /<target>: "not a host" is neither a host nor a URL/);
+  assert.match(await wrong("close", "ftp://a.example"), /<target>: unsupported URL scheme "ftp:"/);
   const { stderr } = await runCli(["breaker", "show", "--store", "mysql://me:secret@x"]);
   assert.match(stderr, /--store: unknown store "mysql:\/\/…@x"; expected multiprocess/);
 });

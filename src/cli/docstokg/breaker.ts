@@ -1,7 +1,8 @@
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import { canonicalHost } from "../../core/text/host.ts";
-import { HostNames } from "../../http/host-names.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
+import { unknownServiceMessage } from "../../policy/overrides.ts";
+import { isServiceName, serviceName } from "../../policy/service-name.ts";
+import { policyTarget } from "../../policy/target.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Colour, painter } from "../output/colour.ts";
@@ -15,6 +16,7 @@ import { breakerRows, type CircuitRow } from "./breaker-rows.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const COLOURS = { open: "red", half_open: "yellow", closed: "green" } as const satisfies Record<string, Colour>;
+const SERVICE_PREFIX = "service:";
 const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
 
@@ -43,7 +45,7 @@ const open: Subcommand = {
   summary: 'force a host\'s circuit open in all processes, until the time is over or "breaker close"',
   configure: command => {
     command
-      .argument("<host|url>")
+      .argument("<target>", "a host, a URL, or service:<name>")
       .requiredOption("--seconds <number>", "how long the circuit stays open")
       .option("--reason <text>", 'reason, shown in errors and in "breaker show"', "operator")
       .option("--json", "print JSON");
@@ -54,10 +56,12 @@ const open: Subcommand = {
     const reason = reasonOf(flags["reason"]);
     await using connection = await openStoreConnection(flags, io);
     const { policy, storeName, operator } = connection;
-    const status = await operator.open(hostOf(policy, target), seconds, reason);
+    const [unit = ""] = unitsOf(policy, target);
+    const status = await operator.open(unit, seconds, reason);
     if (!flags["json"] && status.remainingMs > seconds * 1000)
       io.stdout.write("The circuit was already open for longer; the later end applies.\n");
-    const effect = `Processes that share ${storeName} refuse requests to this host from now on.`;
+    const what = isServiceName(unit) ? "this service" : "this host";
+    const effect = `Processes that share ${storeName} refuse requests to ${what} from now on.`;
     return printStatus(status, flags, io, effect);
   },
 };
@@ -66,14 +70,19 @@ const close: Subcommand = {
   name: "close",
   summary: "close a host's circuits in all processes; cooldowns and failure counts are cleared",
   configure: command => {
-    command.argument("<host|url>").option("--json", "print JSON");
+    command.argument("<target>", "a host, a URL, or service:<name>").option("--json", "print JSON");
     addStoreFlag(command);
   },
   run: async ([target = ""], flags, io) => {
     await using connection = await openStoreConnection(flags, io);
     const { policy, storeName, operator } = connection;
-    const status = await operator.close(hostOf(policy, target));
-    return printStatus(status, flags, io, `Processes that share ${storeName} send requests to this host again.`);
+    const [unit = "", ...others] = unitsOf(policy, target);
+    // A circuit of its service would still refuse the requests to a host.
+    for (const other of others) await operator.close(other);
+    const status = await operator.close(unit);
+    const what = isServiceName(unit) ? "this service" : "this host";
+    const also = others.length === 0 ? "" : ` Closed too: ${others.join(", ")}.`;
+    return printStatus(status, flags, io, `Processes that share ${storeName} send requests to ${what} again.${also}`);
   },
 };
 
@@ -128,17 +137,30 @@ function printStatus(status: SharedBreakerStatus, flags: Flags, io: Io, effect: 
   return ExitCode.ok;
 }
 
-/** The host that requests are charged to: with a port only if the policy lists the host with that port. */
-function hostOf(policy: LoadedPolicy, target: string): string {
+/**
+ * What a target means: the host or service itself, then the owners of other circuits and cooldowns that decide about its
+ * requests.
+ */
+function unitsOf(policy: LoadedPolicy, target: string): readonly string[] {
   try {
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) return new HostNames(policy).of(target);
-    const host = canonicalHost(target);
-    // Any scheme will do here: it only decides the default port, and the port is given.
-    return /:\d+$/.test(host) ? new HostNames(policy).of(`http://${host}`) : host;
+    if (target.startsWith(SERVICE_PREFIX))
+      return [serviceName(knownService(policy, target.slice(SERVICE_PREFIX.length)))];
+    const { host, path } = policyTarget(policy, target);
+    const { circuit, cooldown } = policy.breakers.resolved.route(host, path);
+    // A path that belongs to a service has no circuit of its host.
+    const isPart = path !== undefined && policy.ratelimits.resolved.routing.find(host, path).memberPath !== "";
+    return [...new Set(isPart ? [circuit, cooldown] : [host, circuit, cooldown])];
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw usageError("<host|url>", error.message);
+    throw usageError("<target>", error.message);
   }
+}
+
+function knownService({ ratelimits: { options } }: LoadedPolicy, name: string): string {
+  const services = Object.keys(options.services ?? {});
+  const found = services.find(service => service.toLowerCase() === name.toLowerCase());
+  if (found === undefined) throw new RangeError(unknownServiceMessage(name, services));
+  return found;
 }
 
 function secondsOf(value: unknown): number {

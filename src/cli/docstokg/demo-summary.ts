@@ -87,7 +87,7 @@ function rejections({ rejected, hosts }: Ledger): string {
   return names.length === 0 ? String(rejected) : `${rejected} (${names.join(", ")})`;
 }
 
-/** The 429 responses that the scenario asked for. */
+/** The 429 responses that the scenario causes. */
 function throttledByScript({ rejected, hosts }: Ledger): number {
   const all429 = Object.values(hosts).reduce((total, { statuses }) => total + (statuses["429"] ?? 0), 0);
   return all429 - rejected;

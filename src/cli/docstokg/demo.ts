@@ -6,6 +6,7 @@ import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { BreakersOptions } from "../../policy/breaker-schema.ts";
 import { loadPolicy } from "../../policy/load.ts";
+import { memberList } from "../../policy/member.ts";
 import type { RatelimitsOptions } from "../../policy/ratelimit-schema.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { reportOn } from "../../telemetry/report/run-report.ts";
@@ -134,8 +135,8 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
   return isSuccess ? ExitCode.ok : ExitCode.partial;
 }
 
-/** Overrides that widen the guard of every host and group whose requests a simulated server counts. */
-function withWiderGuard({ hosts = {}, groups = {} }: RatelimitsOptions): RatelimitsOptions {
+/** Overrides that widen the guard of every host and service whose requests a simulated server counts. */
+function withWiderGuard({ hosts = {}, services = {} }: RatelimitsOptions): RatelimitsOptions {
   const counted = new Set(LIMITS.flatMap(({ at }) => at.map(hostIn)));
   const wider = { total: { guard_ms: GUARD_MS } };
   const isWide = (guardMs: number | undefined) => (guardMs ?? 0) >= GUARD_MS;
@@ -145,9 +146,11 @@ function withWiderGuard({ hosts = {}, groups = {} }: RatelimitsOptions): Ratelim
         total === undefined || isWide(total.guard_ms) || !counted.has(name) ? [] : [[name, wider]],
       ),
     ),
-    groups: Object.fromEntries(
-      Object.entries(groups).flatMap(([name, { total, members = [] }]) =>
-        total === undefined || isWide(total.guard_ms) || !members.some(member => counted.has(hostIn(member)))
+    services: Object.fromEntries(
+      Object.entries(services).flatMap(([name, { total, members }]) =>
+        total === undefined ||
+        isWide(total.guard_ms) ||
+        !memberList(members).some(member => counted.has(hostIn(member)))
           ? []
           : [[name, wider]],
       ),

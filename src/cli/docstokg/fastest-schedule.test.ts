@@ -38,12 +38,12 @@ test("the budget that needs longest is the bound, and a shared budget counts all
       outcome,
     } as HubEvent);
   for (let count = 0; count < 4; count += 1) granted("a.example", "metadata");
-  granted("group g", "metadata");
-  granted("group g", "artifact");
-  granted("group g", "artifact", "refused");
+  granted("service g", "metadata");
+  granted("service g", "artifact");
+  granted("service g", "artifact", "refused");
   await time.advance(2500);
-  granted("group g", "artifact");
+  granted("service g", "artifact");
   const bound = fastest.bound();
-  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["group g total", 3, "1/SECOND"]);
+  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["service g total", 3, "1/SECOND"]);
   assert.deepEqual([bound?.fastestMs, bound?.tookMs, bound?.runMs], [2000, 2500, 2500]);
 });

@@ -1,5 +1,5 @@
 /**
- * The shortest time that a run could have taken. The windows of a budget (of a host, or shared by a group) need a certain
+ * The shortest time that a run could have taken. The windows of a budget (of a host, or shared by a service) need a certain
  * time for the number of requests that they have granted. The longest such time over all budgets is a lower bound for
  * the run.
  */
@@ -75,13 +75,13 @@ export class FastestSchedule {
     requests: number,
     nowUs: number,
   ): void {
-    const known = this.#traffic.get(name);
-    if (known === undefined) {
+    const existing = this.#traffic.get(name);
+    if (existing === undefined) {
       this.#traffic.set(name, { name, rates, labels, firstUs: nowUs, lastUs: nowUs, requests });
       return;
     }
-    known.requests += requests;
-    known.lastUs = nowUs;
+    existing.requests += requests;
+    existing.lastUs = nowUs;
   }
 }
 

@@ -2,6 +2,7 @@ import { urlHost } from "../../core/text/host.ts";
 import { describeConstraint } from "../../errors.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
+import { serviceName } from "../../policy/service-name.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { type Colour, painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
@@ -15,7 +16,7 @@ const show: Subcommand = {
   name: "show",
   summary: "print the rate limits of running processes: used, queue, next free slot, limiting window",
   configure: command => {
-    command.option("--host <name>", "only this host (or URL) or group");
+    command.option("--host <name>", "only this host (or URL) or service");
     addWatchFlags(command);
     addStoreFlag(command);
   },
@@ -46,11 +47,11 @@ async function readProcesses(
     .sort((a, b) => a.pid - b.pid);
 }
 
-/** The keys that a user may mean by a host, a URL or the name of a group. */
+/** The keys that a user may mean by a host, a URL or the name of a service. */
 function keysNamed(name: string): ReadonlySet<string> {
   const url = /^https?:/i.test(name) ? URL.parse(name) : null;
   const host = url === null ? canonicalHostIfValid(name) : urlHost(url).host;
-  return new Set([name, host, `group ${name}`, `group ${name.toLowerCase()}`]);
+  return new Set([name, host, serviceName(name), serviceName(name.toLowerCase())]);
 }
 
 function tables(

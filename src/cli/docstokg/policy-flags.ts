@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { PolicyOverrides } from "../../policy/flag-layer.ts";
+import { pickOverrides } from "../../policy/check-sources.ts";
 import type { PolicySources } from "../../policy/load.ts";
 import type { Io } from "../program.ts";
 
@@ -9,7 +9,7 @@ export function addPolicyFlags(command: Command): void {
   command
     .option(
       "--rate <host:role=fields>",
-      "rate limits of a host (or group, or defaults) and role, e.g. api.example.org:metadata=rates:3/SECOND",
+      "rate limits of a host (or service:<name>, or defaults) and role, e.g. api.example.org:metadata=rates:3/SECOND",
       collect,
     )
     .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite or redis")
@@ -18,7 +18,7 @@ export function addPolicyFlags(command: Command): void {
     .option("--aimd <fields>", "adaptive rate (AIMD), e.g. enabled:true,decrease:20")
     .option(
       "--breaker <host=fields>",
-      "breaker settings of a host (or defaults), e.g. api.example.org=fail_max:3,reset:60",
+      "breaker settings of a host (or service:<name>, or defaults), e.g. api.example.org=fail_max:3,reset:60",
       collect,
     )
     .option(
@@ -32,5 +32,5 @@ export function addPolicyFlags(command: Command): void {
 
 /** The sources of a command: the environment of the process (which names the files), and the flags. */
 export function policySources(options: Readonly<Record<string, unknown>>, { env }: Io): PolicySources {
-  return { env, overrides: options as PolicyOverrides };
+  return { env, overrides: pickOverrides(options) };
 }

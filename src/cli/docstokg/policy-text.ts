@@ -1,7 +1,7 @@
 import { withoutCredentials } from "../../core/text/passwords.ts";
 import type { ExplainedValue } from "../../policy/explanation.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
-import type { BreakerRow, GroupRow, PolicyRow } from "../../policy/policy-row.ts";
+import type { BreakerRow, PolicyRow, ServiceRow } from "../../policy/policy-row.ts";
 import { formatPairs, formatTable } from "../output/table.ts";
 
 /** Width of the terminal; undefined in a pipe or a file. */
@@ -97,9 +97,9 @@ export function breakersTable(rows: readonly BreakerRow[], columns: Columns): st
   return sectionedTable(header, cells, columns);
 }
 
-export function groupsTable(groups: readonly GroupRow[], columns: Columns): string {
-  const cells = groups.map(({ name, members }) => [name, members.join(", ") || "each host separately (per_host)"]);
-  return formatTable(["group", "members"], cells, { columns });
+export function servicesTable(services: readonly ServiceRow[], columns: Columns): string {
+  const cells = services.map(({ name, members }) => [name, members.join(", ") || "each host separately (per_host)"]);
+  return formatTable(["service", "members"], cells, { columns });
 }
 
 /** Every source of every value, weakest first; the effective one is marked. */

@@ -31,7 +31,7 @@ async function file(name: string, text: string): Promise<string> {
   return path;
 }
 
-test("policy show prints settings, limits, breakers and groups", async () => {
+test("policy show prints settings, limits, breakers and services", async () => {
   const { exitCode, stdout } = await run(["policy", "show"]);
   assert.equal(exitCode, 0);
   assert.match(stdout, /^backend +memory\nin flight +at most 500 requests over all hosts\nAIMD +off\n/);
@@ -43,7 +43,8 @@ test("policy show prints settings, limits, breakers and groups", async () => {
   assert.match(stdout, /^api\.crossref\.org +metadata +5 \/ 60 s +900 s +1 +enforce$/m);
   assert.match(stdout, /^resolver landing_page +4 \/ 45 s +1$/m);
   assert.match(stdout, /^arxiv +export\.arxiv\.org, /m);
-  assert.equal(stdout.match(/^group arxiv /gm)?.length, 1);
+  assert.equal(stdout.match(/^service arxiv +metadata +1\/3SECOND /gm)?.length, 1);
+  assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
 });
 
 test("policy show prints one host with --host, and JSON with --json", async () => {
@@ -56,7 +57,7 @@ test("policy show prints one host with --host, and JSON with --json", async () =
     "--rate",
     "api.crossref.org:metadata=rates:1/s",
   ]);
-  const { settings, rows, breakers, groups } = JSON.parse(stdout);
+  const { settings, rows, breakers, services } = JSON.parse(stdout);
   assert.deepEqual(rows.map(({ role, rates }: { role: string; rates: string }) => [role, rates]).slice(0, 1), [
     ["metadata", "1/SECOND"],
   ]);
@@ -66,7 +67,7 @@ test("policy show prints one host with --host, and JSON with --json", async () =
     ["metadata", "landing", "artifact"],
   );
   assert.equal(settings.backend, "memory");
-  assert.deepEqual(groups, []);
+  assert.deepEqual(services, []);
 });
 
 test("policy explain prints every source of a value, and marks the effective one", async () => {
@@ -98,21 +99,24 @@ test("a port counts only where the policy names it", async () => {
   );
 });
 
-test("policy explain finds the group of a host, and of a path in a URL", async () => {
+test("policy explain finds the service of a host, and of a path in a URL", async () => {
   assert.match(
     (await run(["policy", "explain", "arxiv.org", "artifact"])).stdout,
-    /^arxiv\.org \(artifact\), member of group arxiv\n/,
+    /^arxiv\.org \(artifact\), member of service arxiv\n/,
   );
   const { stdout } = await run(["policy", "explain", "https://www.ebi.ac.uk/ols4/api", "--json"]);
   assert.equal(JSON.parse(stdout).host, "www.ebi.ac.uk");
-  assert.match(stdout, /groups\.ols4/);
+  assert.match(stdout, /services\.ols4/);
 });
 
-test("policy explain explains a group, the defaults and a resolver", async () => {
+test("policy explain explains a service, the defaults and a resolver", async () => {
   const explained = async (target: string) => JSON.parse((await run(["policy", "explain", target, "--json"])).stdout);
-  const group = await explained("arxiv");
-  assert.deepEqual([group.group, group.role, group.host], ["arxiv", "metadata", undefined]);
-  assert.equal(group.values.at(-1).sources.at(-1).path, "groups.arxiv.total.guard_ms");
+  for (const target of ["arxiv", "service:arxiv"]) {
+    const { service, role, host, values } = await explained(target);
+    assert.deepEqual([service, role, host], ["arxiv", "metadata", undefined]);
+    const total = values.find(({ field }: { field: string }) => field === "service arxiv total.guard_ms");
+    assert.equal(total.sources.at(-1).path, "services.arxiv.total.guard_ms");
+  }
   const { values } = await explained("defaults");
   const rates = values.find(({ field }: { field: string }) => field === "rates");
   assert.equal(rates.sources.at(-1).path, "defaults.metadata.rates");
@@ -146,12 +150,18 @@ test("policy show and policy explain fit 80 and 40 columns, and lose no value", 
   const { stdout: explained } = await run(["policy", "explain", "export.arxiv.org"], {}, 80);
   assert.match(
     explained,
-    /^= 1\/3SECOND \+ 1000\/DAY\n {4}ratelimits\.yaml \(shipped\):\d+ {2}groups\.arxiv\.metadata\.rates$/m,
+    /^= 1\/3SECOND \+ 1000\/DAY\n {4}ratelimits\.yaml \(shipped\):\d+ {2}services\.arxiv\.metadata\.rates$/m,
   );
 });
 
 test("policy check has no problems and no warnings for the shipped policy", async () => {
-  assert.deepEqual(await run(["policy", "check"]), { exitCode: 0, stdout: "0 problems, 0 warnings\n", stderr: "" });
+  const { exitCode, stdout, stderr } = await run(["policy", "check", "--strict"]);
+  assert.deepEqual([exitCode, stderr], [0, ""]);
+  assert.match(stdout, /^0 problems, 0 warnings, \d+ notices\n$/m);
+  assert.match(
+    stdout,
+    /^notice: service ncbi: NCBI_API_KEY is not set; with it total 10\/SECOND instead of 3\/SECOND, .* \[key-gain\]$/m,
+  );
 });
 
 test("policy check lists every problem of a file and exits with 2", async () => {
@@ -161,7 +171,10 @@ test("policy check lists every problem of a file and exits with 2", async () => 
   );
   const { exitCode, stdout, stderr } = await run(["policy", "check", bad]);
   assert.equal(exitCode, 2);
-  assert.equal(stdout.replace(folder, ""), "/bad-ratelimits.yaml: ratelimits, 2 problems\n2 problems, 0 warnings\n");
+  assert.equal(
+    stdout.replace(folder, ""),
+    "/bad-ratelimits.yaml: ratelimits, 2 problems\n2 problems, 0 warnings, 0 notices\n",
+  );
   assert.match(
     stderr,
     /bad-ratelimits\.yaml:3: hosts\.b\.example\.artifact\.rates: expected a rate such as 10\/SECOND, or a list of rates, found 5/,
@@ -179,7 +192,7 @@ test("policy check warns of settings that probably do not do what their author w
     },
   );
   assert.equal(exitCode, 0);
-  assert.equal(stdout, "0 problems, 2 warnings\n");
+  assert.match(stdout, /^0 problems, 2 warnings, \d+ notices\n$/m);
   assert.match(stderr, /warning: a\.example metadata: max_delay_ms 150 is less than the 3000 ms between calls/);
   assert.match(stderr, /warning: unknown environment variable DOCSTOKG_RLIMTS; did you mean DOCSTOKG_RLIMITS\?/);
 });
@@ -194,8 +207,21 @@ test("policy check gives a file the same warnings as without a file, and checks 
   assert.equal(named.stdout, `${path}: ratelimits, ok\n${effective.stdout}`);
   const { exitCode, stdout, stderr } = await run(["policy", "check", path, "--rate", "nonsense"]);
   assert.equal(exitCode, 2);
-  assert.equal(stdout, `${path}: ratelimits, ok\n1 problem, 0 warnings\n`);
+  assert.equal(stdout, `${path}: ratelimits, ok\n1 problem, 0 warnings, 0 notices\n`);
   assert.match(stderr, /^--rate: "nonsense" has no "="/);
+});
+
+test("policy check --strict fails on warnings, and --json names the rule of each", async () => {
+  const shadow = ["--rate", "a.example:metadata=mode:shadow"];
+  assert.equal((await run(["policy", "check", ...shadow])).exitCode, 0);
+  const { exitCode, stdout } = await run(["policy", "check", "--strict", "--json", ...shadow]);
+  assert.equal(exitCode, 2);
+  const { problems, warnings } = JSON.parse(stdout);
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    warnings.map(({ rule, severity }: { rule: string; severity: string }) => [rule, severity]),
+    [["shadow-mode", "warning"]],
+  );
 });
 
 test("policy check warns of a raised rate that a lower total makes ineffective", async () => {

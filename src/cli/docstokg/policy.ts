@@ -1,7 +1,5 @@
-import { urlHost } from "../../core/text/host.ts";
-import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { checkFile, checkPolicy } from "../../policy/check-file.ts";
+import { checkFile, checkPolicy, type PolicyCheck } from "../../policy/check-file.ts";
 import {
   type ExplainedValue,
   explainCircuit,
@@ -10,10 +8,15 @@ import {
   explainResolver,
   explainSettings,
 } from "../../policy/explanation.ts";
+import type { PolicyFinding } from "../../policy/finding.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
-import { breakerRows, groupRows, hostBreakerRows, hostPolicyRows, policyRows } from "../../policy/policy-row.ts";
+import { memberList } from "../../policy/member.ts";
+import { unknownServiceMessage } from "../../policy/overrides.ts";
+import { breakerRows, hostBreakerRows, hostPolicyRows, policyRows, serviceRows } from "../../policy/policy-row.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../../policy/roles.ts";
+import { type PolicyTarget, policyTarget } from "../../policy/target.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
@@ -23,37 +26,38 @@ import { usageError } from "../usage-error.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 import {
   breakersTable,
-  groupsTable,
   limitsTable,
   policySettings,
+  servicesTable,
   settingsText,
   sourcesTable,
   textLines,
 } from "./policy-text.ts";
 
 const RESOLVER_PREFIX = "resolver:";
+const SERVICE_PREFIX = "service:";
 
 const show: Subcommand = {
   name: "show",
   summary: "print the effective rate limits and breaker settings",
   configure: command => {
-    command.option("--host <host>", "only this host, all its roles").option("--json", "print JSON");
+    command.option("--host <host>", "only this host or URL, all its roles").option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (_, options, io) => {
     const loaded = await loadPolicy(policySources(options, io));
-    const target = typeof options["host"] === "string" ? listedTarget(loaded, options["host"]) : undefined;
+    const target = typeof options["host"] === "string" ? targetOf(loaded, options["host"]) : undefined;
     const settings = policySettings(loaded);
     const rows = target === undefined ? policyRows(loaded) : hostPolicyRows(loaded, target);
-    const breakers = target === undefined ? breakerRows(loaded) : hostBreakerRows(loaded, target.host);
-    const groups = target === undefined ? groupRows(loaded) : [];
+    const breakers = target === undefined ? breakerRows(loaded) : hostBreakerRows(loaded, target);
+    const services = target === undefined ? serviceRows(loaded) : [];
     if (options["json"]) {
-      printJson(io, { settings, rows, breakers, groups });
+      printJson(io, { settings, rows, breakers, services });
       return ExitCode.ok;
     }
     const columns = terminalWidth(io.stdout);
     const parts = [settingsText(settings, columns), limitsTable(rows, columns), breakersTable(breakers, columns)];
-    if (groups.length > 0) parts.push(groupsTable(groups, columns));
+    if (services.length > 0) parts.push(servicesTable(services, columns));
     io.stdout.write(parts.join("\n"));
     return ExitCode.ok;
   },
@@ -64,7 +68,7 @@ const explain: Subcommand = {
   summary: "print where each value for a host comes from",
   configure: command => {
     command
-      .argument("<target>", "a host, a URL, a group, defaults, or resolver:<name>")
+      .argument("<target>", "a host, a URL, service:<name>, defaults, or resolver:<name>")
       .argument("[role]", `one of ${ROLES.join(", ")} (default: metadata)`)
       .option("--json", "print JSON");
     addPolicyFlags(command);
@@ -90,37 +94,50 @@ const explain: Subcommand = {
 
 const check: Subcommand = {
   name: "check",
-  summary: "validate the effective policy, or the policy with these files in it",
+  summary: "validate the effective policy, or the policy with these files in it, and point out doubtful settings",
   configure: command => {
-    command.argument("[file...]").option("--json", "print JSON");
+    command
+      .argument("[file...]")
+      .option("--strict", "fail on warnings too (exit code 2)")
+      .option("--json", "print JSON");
     addPolicyFlags(command);
   },
   run: async (files, options, io) => {
     const sources = policySources(options, io);
+    const nowMs = (io.time ?? systemTime).wallMs();
     const problems = new Map<string, ConfigProblem>();
-    const warnings = new Set<string>();
+    const findings = new Map<string, PolicyFinding>();
     const lines: string[] = [];
-    const add = (found: Awaited<ReturnType<typeof checkPolicy>>) => {
+    const add = (found: PolicyCheck) => {
       for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
-      for (const warning of found.warnings) warnings.add(warning);
+      for (const finding of found.findings) findings.set(finding.message, finding);
     };
-    if (files.length === 0) add(await checkPolicy(sources));
+    if (files.length === 0) add(await checkPolicy(sources, nowMs));
     for (const file of files) {
-      const found = await checkFile(file, sources);
+      const found = await checkFile(file, sources, nowMs);
       const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
       lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
       add(found);
     }
     const all = [...problems.values()];
+    const warnings = [...findings.values()].filter(({ severity }) => severity === "warning");
+    const notices = [...findings.values()].filter(({ severity }) => severity === "notice");
     if (options["json"]) {
-      printJson(io, { problems: all, warnings: [...warnings] });
+      printJson(io, { problems: all, warnings, notices });
     } else {
       if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
-      for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`);
-      lines.push(`${formatCount(all.length, "problem")}, ${formatCount(warnings.size, "warning")}`);
+      for (const { message, rule } of warnings) io.stderr.write(`warning: ${message} [${rule}]\n`);
+      for (const { message, rule } of notices) lines.push(`notice: ${message} [${rule}]`);
+      const counts = [
+        formatCount(all.length, "problem"),
+        formatCount(warnings.length, "warning"),
+        formatCount(notices.length, "notice"),
+      ];
+      lines.push(counts.join(", "));
       io.stdout.write(lines.map(line => `${line}\n`).join(""));
     }
-    return all.length > 0 ? ExitCode.usage : ExitCode.ok;
+    const isFailed = all.length > 0 || (options["strict"] === true && warnings.length > 0);
+    return isFailed ? ExitCode.usage : ExitCode.ok;
   },
 };
 
@@ -135,9 +152,9 @@ interface PolicyExplanation {
   readonly values: readonly ExplainedValue[];
 }
 
-/** The target is read as `--rate` reads it: a listed host, then a group, then a host that is not listed. */
+/** The target is read as `--rate` reads it: a listed host, then a service, then a host that is not listed. */
 function explanationOf(loaded: LoadedPolicy, target: string, role: Role): PolicyExplanation {
-  const { options, resolved } = loaded.ratelimits;
+  const { options } = loaded.ratelimits;
   if (target.startsWith(RESOLVER_PREFIX)) {
     const resolver = target.slice(RESOLVER_PREFIX.length);
     const isListed = Object.hasOwn(loaded.breakers.options.resolvers ?? {}, resolver);
@@ -145,49 +162,57 @@ function explanationOf(loaded: LoadedPolicy, target: string, role: Role): Policy
     return { names: { resolver }, listing, values: explainResolver(loaded, resolver) };
   }
   if (target.toLowerCase() === "defaults") {
-    const values = [...explainLimits(loaded, {}, role), ...explainCircuit(loaded, undefined, role)];
+    const values = [...explainLimits(loaded, {}, role), ...explainCircuit(loaded, {}, role)];
     return {
       names: { target: "defaults", role },
       listing: `defaults (${role}), for hosts that are not listed`,
       values,
     };
   }
-  const group = Object.keys(options.groups ?? {}).find(name => name.toLowerCase() === target.toLowerCase());
-  if (group !== undefined && !Object.hasOwn(options.hosts ?? {}, canonicalHostIfValid(target))) {
-    const members = options.groups?.[group]?.members?.join(", ") ?? "each host separately";
-    const values = explainLimits(loaded, { group }, role);
-    return { names: { group, role }, listing: `group ${group} (${role}): ${members}`, values };
+  const service = serviceIn(loaded, target);
+  if (service !== undefined) {
+    const { members } = options.services?.[service] ?? {};
+    const listing = `service ${service} (${role}): ${memberList(members).join(", ") || "each host separately"}`;
+    const values = [...explainLimits(loaded, { service }, role), ...explainCircuit(loaded, { service }, role)];
+    return { names: { service, role }, listing, values };
   }
-  const { host, path } = listedTarget(loaded, target);
-  const isListedHost = Object.hasOwn(options.hosts ?? {}, host);
-  const { name } = resolved.route(host, role, path);
-  const listing = `${host} (${role}), ${name === host ? listedText(isListedHost) : `member of ${name}`}`;
-  return { names: { host, role }, listing, values: explainPolicy(loaded, host, role, path) };
+  const { host, path } = targetOf(loaded, target);
+  return explanationOfHost(loaded, host, path, role);
+}
+
+function explanationOfHost(
+  loaded: LoadedPolicy,
+  host: string,
+  path: string | undefined,
+  role: Role,
+): PolicyExplanation {
+  const { service, listed = [], tiers = [] } = loaded.ratelimits.resolved.scopeOf(host, path);
+  const { name } = loaded.ratelimits.resolved.route(host, role, path);
+  const { circuit, cooldown } = loaded.breakers.resolved.route(host, path);
+  const place = service === undefined ? listedText(listed.length > 0) : `member of service ${service}`;
+  const listing = `${host} (${role}), ${place}${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}`;
+  const names = { host, role, ...(service === undefined ? {} : { service }), key: name, circuit, cooldown };
+  return { names, listing, values: explainPolicy(loaded, host, role, path) };
+}
+
+/** The service that a target names: `service:<name>`, or the name alone when no host of that name is listed. */
+function serviceIn({ ratelimits: { options } }: LoadedPolicy, target: string): string | undefined {
+  const services = Object.keys(options.services ?? {});
+  const isPrefixed = target.startsWith(SERVICE_PREFIX);
+  const name = isPrefixed ? target.slice(SERVICE_PREFIX.length) : target;
+  const found = services.find(service => service.toLowerCase() === name.toLowerCase());
+  if (isPrefixed && found === undefined) throw usageError("<target>", unknownServiceMessage(name, services));
+  return isPrefixed || !Object.hasOwn(options.hosts ?? {}, canonicalHostIfValid(target)) ? found : undefined;
 }
 
 function listedText(isListed: boolean): string {
   return isListed ? "listed in the policy" : "not listed: the defaults apply";
 }
 
-/** The host as the policy lists it: with the port only if the policy lists that port. */
-function listedTarget(
-  policy: LoadedPolicy,
-  text: string,
-): { readonly host: string; readonly path: string | undefined } {
-  const { host, port, path } = targetOf(text);
-  const hosts = [policy.ratelimits.options.hosts ?? {}, policy.breakers.options.hosts ?? {}];
-  const withPort = `${host}:${port}`;
-  return { host: hosts.some(listed => Object.hasOwn(listed, withPort)) ? withPort : host, path };
-}
-
-/** A host, with or without a path, or a complete URL. */
-function targetOf(text: string): { readonly host: string; readonly port: string; readonly path: string | undefined } {
-  const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+function targetOf(policy: LoadedPolicy, text: string): PolicyTarget {
   try {
-    const url = new URL(hasScheme ? text : `https://${text}`);
-    return { host: urlHost(url).host, port: url.port, path: url.pathname === "/" ? undefined : url.pathname };
+    return policyTarget(policy, text);
   } catch (error) {
-    if (error instanceof TypeError) throw usageError("<target>", `${quote(text)} is neither a host nor a URL`);
     if (error instanceof RangeError) throw usageError("<target>", error.message);
     throw error;
   }

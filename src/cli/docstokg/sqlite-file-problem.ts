@@ -10,9 +10,9 @@ const FORMATS = {
 } as const;
 
 /**
- * Why `sqlite:<file>` cannot be read as a shared store or cache; undefined if it can, or if `name` is not a SQLite file. A program that opens a
- * store creates a missing file and moves a damaged one aside. A command that only reads must do neither: the name may
- * be mistyped.
+ * Why `sqlite:<file>` cannot be read as a shared store or cache; undefined if it can, or if `name` is not a SQLite
+ * file. A program that opens a store creates a missing file and moves a damaged one aside. A command that only reads
+ * must do neither: the name may be mistyped.
  */
 export async function sqliteFileProblem(name: string, kind: keyof typeof FORMATS): Promise<string | undefined> {
   const [, path] = /^sqlite:(.+)$/s.exec(name) ?? [];

@@ -3,6 +3,7 @@ import { type Constraint, isDocstokgError } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
+import type { BreakerRoute } from "../../policy/breaker-policy.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
 import type { Route } from "../../policy/limits.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
@@ -17,7 +18,9 @@ import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 export interface PolicyFacts {
   readonly host: string;
   readonly route: Route;
-  /** The policy lists the host or a group that contains it. */
+  /** The owners of the circuits and cooldowns: the host, its service, or both. */
+  readonly breakers: BreakerRoute;
+  /** The policy lists the host or a service that contains it. */
   readonly isListed: boolean;
   readonly trialCalls: number;
   /** The breaker of the host has `mode: shadow`; that of the limits is in `route`. */
@@ -58,30 +61,33 @@ export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyF
   const host = new HostNames(policy).of(url.origin);
   const path = `${url.pathname}${url.search}`;
   const route = ratelimits.resolved.route(host, role, path);
+  const units = breakers.resolved.route(host, path);
   return {
     host,
     route,
+    breakers: units,
     isListed: route.name !== host || ratelimits.options.hosts?.[host] !== undefined,
-    trialCalls: breakers.resolved.circuit(host, role).trialCalls,
-    isBreakerShadow: breakers.resolved.isShadow(host),
+    trialCalls: breakers.resolved.circuit(units.circuit, role).trialCalls,
+    isBreakerShadow: breakers.resolved.isShadow(units.circuit),
     values: explainPolicy(policy, host, role, path),
   };
 }
 
 export async function sharedFacts(
   connection: StoreConnection | NoStoreConnection,
-  { host, route }: PolicyFacts,
+  { route, breakers }: PolicyFacts,
   role: Role,
   wallMs: number,
 ): Promise<SharedFacts> {
   if ("problem" in connection) return { kind: "unknown", reason: connection.problem };
   const { operator, storeName } = connection;
   try {
-    const [report, running] = await Promise.all([operator.host(host), operator.processes()]);
+    const [report, running] = await Promise.all([sharedReport(operator, breakers), operator.processes()]);
     const processes = running.flatMap(process => {
       const { pid, program, ageMs, keys } = processRow(process, wallMs);
       const key = keys.find(candidate => candidate.key === route.name && candidate.role === role);
-      const windowFailures = process.snapshot.hosts.find(status => status.host === host)?.windowFailures ?? 0;
+      const windowFailures =
+        process.snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
       if (key === undefined) return [];
       const { estimatedWaitMs, constraint, waiting, inFlight } = key;
       const readyMs = Math.max(0, estimatedWaitMs - ageMs);
@@ -93,6 +99,23 @@ export async function sharedFacts(
     if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
     return { kind: "unknown", reason: error.message };
   }
+}
+
+/** The circuits of the request, and the cooldown that ends last. Its name is that of what blocks longer. */
+async function sharedReport(
+  operator: StoreConnection["operator"],
+  { host, circuit, cooldown }: BreakerRoute,
+): Promise<SharedBreakerStatus> {
+  const owner = await operator.host(circuit);
+  const others = await Promise.all([host, cooldown].filter(name => name !== circuit).map(name => operator.host(name)));
+  const [longest = owner] = others
+    .filter(({ cooldownMs }) => cooldownMs > owner.cooldownMs)
+    .toSorted((a, b) => b.cooldownMs - a.cooldownMs);
+  if (longest === owner) return owner;
+  const { cooldownMs, reason, name } = longest;
+  const isLonger = cooldownMs >= owner.remainingMs;
+  const remainingMs = Math.max(cooldownMs, owner.remainingMs);
+  return { ...owner, cooldownMs, remainingMs, state: "open", ...(isLonger && { name, reason }) };
 }
 
 /** `name` is the value of `--cache`. */

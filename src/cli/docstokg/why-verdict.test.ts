@@ -13,6 +13,7 @@ const roleBudget = roleBudgetPolicy({ rates: parseRates("4/SECOND+7200/HOUR"), m
 const policy: PolicyFacts = {
   host,
   route: { name: host, roleBudget, above: [] },
+  breakers: { host, circuit: host, cooldown: host },
   isListed: true,
   trialCalls: 1,
   isBreakerShadow: false,

@@ -6,7 +6,7 @@ import { formatWait } from "../output/duration.ts";
 import { breakerReasonText } from "./breaker-reason.ts";
 import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
 
-/** What would happen to a request now, and which limit decides. */
+/** The result that a request would have now, and the limit that decides. */
 export interface WhyVerdict {
   readonly kind: "cached" | "send" | "probe" | "wait" | "refuse";
   /** From now; null if the request is not sent, or if the wait cannot be estimated. */
@@ -52,7 +52,7 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
   } as const;
 }
 
-/** Without what shadow mode only reports; the text names what it would have done. */
+/** The verdict without the limits that are in shadow mode; the text names what they would have done. */
 function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyVerdict {
   const enforced = enforcedVerdict(role, policy, shared);
   const { constraint, kind } = enforced;
@@ -67,8 +67,9 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
   return { ...verdict, text: `${verdict.text} Shadow mode only reports: ${enforced.text}` };
 }
 
-function enforcedVerdict(role: Role, { host, route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
+function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
   if (shared.kind === "unknown") return newProcessVerdict(route);
+  const { name: host } = shared.report;
   const { maxDelayMs } = route.roleBudget;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
   const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);

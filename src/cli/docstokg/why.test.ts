@@ -14,7 +14,7 @@ test("why prints host, group, breaker, cache, and each setting with its source",
     stdout,
     /^A new process sends this request at once, then one request every .* The state of running processes is unknown\.$/m,
   );
-  assert.match(stdout, /^host +arxiv\.org, member of group arxiv$/m);
+  assert.match(stdout, /^host +arxiv\.org, member of service arxiv$/m);
   assert.match(stdout, /^breaker +unknown: the shared store was not read$/m);
   assert.match(
     stdout,
@@ -23,7 +23,7 @@ test("why prints host, group, breaker, cache, and each setting with its source",
   assert.match(stdout, /^cache +not read: name the cache with --cache sqlite:<file>$/m);
   assert.match(
     stdout,
-    /^group arxiv total\.rates +\S+ .*ratelimits\.yaml \(shipped\):\d+ +groups\.arxiv\.total\.rates$/m,
+    /^service arxiv total\.rates +\S+ .*ratelimits\.yaml \(shipped\):\d+ +services\.arxiv\.total\.rates$/m,
   );
   assert.match(stdout, /^breaker\.fail_max +\d+ .*breakers\.yaml \(shipped\):\d+/m);
   assert.doesNotMatch(stdout, /secret/);

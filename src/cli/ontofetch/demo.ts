@@ -1,8 +1,9 @@
 import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Ontofetch, type OntofetchOptions, type PullResult } from "../../ontology/ontofetch.ts";
+import { Ontofetch, type OntofetchOptions } from "../../ontology/ontofetch.ts";
 import { loadOntofetchSettings } from "../../ontology/ontofetch-settings.ts";
+import type { PullResult } from "../../ontology/pull-result.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";

@@ -1,9 +1,11 @@
+import type { Dispatcher } from "undici";
 import { formatRates } from "../../core/limits/rate.ts";
 import { Ontofetch, type OntofetchOptions } from "../../ontology/ontofetch.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { ontologyLimits } from "../../ontology/ontology-hub.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
+import { serviceName } from "../../policy/service-name.ts";
 import { printDebugPolicy } from "../docstokg/debug-policy.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
@@ -20,12 +22,28 @@ export async function openOntofetch(
     env,
   }));
   if (policy !== undefined) stderr.write(`${serviceTable(policy, terminalWidth(stderr))}\n`);
-  return Ontofetch.open(settings, { env, ...options });
+  return Ontofetch.open(settings, { env, ...(await proxyOf(env)), ...options });
+}
+
+/** Requests go through a proxy if the environment names one, as with curl. */
+async function proxyOf(env: Io["env"]): Promise<{ readonly dispatcher?: Dispatcher }> {
+  const variable = (name: string) => env[name.toLowerCase()] || env[name] || undefined;
+  const [httpProxy, httpsProxy, noProxy] = [variable("HTTP_PROXY"), variable("HTTPS_PROXY"), variable("NO_PROXY")];
+  if (httpProxy === undefined && httpsProxy === undefined) return {};
+  const { EnvHttpProxyAgent } = await import("undici");
+  return {
+    dispatcher: new EnvHttpProxyAgent({
+      ...(httpProxy === undefined ? {} : { httpProxy }),
+      ...(httpsProxy === undefined ? {} : { httpsProxy }),
+      ...(noProxy === undefined ? {} : { noProxy }),
+    }),
+  };
 }
 
 function serviceTable({ ratelimits }: LoadedPolicy, columns: number | undefined): string {
   const rows = SERVICES.map(service => {
-    const route = ratelimits.resolved.routeByName(`group ${service}:default`, "metadata");
+    const entry = ratelimits.resolved.entries.find(({ name }) => name === serviceName(service));
+    const route = entry && ratelimits.resolved.routeOf(entry, "metadata");
     return [service, formatRates(route?.roleBudget.rates ?? []) || "unlimited"];
   });
   return formatTable(["service", "rates per host"], rows, { columns });

@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import { hashFile } from "../../files/file-hash.ts";
 import { FileLock } from "../../files/file-lock.ts";
 import { readLock } from "../../ontology/lockfile.ts";
 import { nameHint } from "../../ontology/name-hint.ts";
@@ -30,15 +31,19 @@ export const prune: CommandModule = {
     const removedVersions: StoredVersion[] = [];
     const stored = await store.ids();
     const unknown = ids.find(id => !stored.includes(id));
-    if (unknown !== undefined)
-      throw usageError("<id>", `no version of ${JSON.stringify(unknown)} in the store; ${nameHint(unknown, stored)}`);
+    if (unknown !== undefined) {
+      const hint = stored.length === 0 ? "the store is empty" : nameHint(unknown, stored);
+      throw usageError("<id>", `no version of ${JSON.stringify(unknown)} in the store; ${hint}`);
+    }
     for (const id of stored) {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // A pull that runs now must not report a version as current while it is removed.
       await using _lock = await FileLock.acquire(store.lockPath(id), { time: systemTime });
       if (!isDryRun) await store.removeDraft(id);
-      const old = (await store.versions(id)).slice(keep);
-      for (const version of old.filter(({ manifest }) => lock.get(id)?.sha256 !== manifest.sha256)) {
+      const versions = await store.versions(id);
+      const good = await firstGood(versions);
+      const isKept = (version: StoredVersion) => version === good || lock.get(id)?.sha256 === version.manifest.sha256;
+      for (const version of versions.slice(keep).filter(candidate => !isKept(candidate))) {
         if (!isDryRun) await store.remove(version);
         removedVersions.push(version);
       }
@@ -65,3 +70,11 @@ export const prune: CommandModule = {
     return ExitCode.ok;
   },
 };
+
+/** The newest version whose file is as its manifest says. It stays even if damaged versions are newer. */
+async function firstGood(versions: readonly StoredVersion[]): Promise<StoredVersion | undefined> {
+  for (const version of versions) {
+    if ((await hashFile(version.path)) === version.manifest.sha256) return version;
+  }
+  return undefined;
+}

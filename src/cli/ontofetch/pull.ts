@@ -1,7 +1,8 @@
-import type { PullResult } from "../../ontology/ontofetch.ts";
 import { sourcesFile } from "../../ontology/ontofetch-settings.ts";
+import type { PullResult } from "../../ontology/pull-result.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
+import { formatDuration } from "../output/duration.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import { PolicyReloader, WATCH_POLICY_FLAG } from "../policy-reloader.ts";
@@ -16,6 +17,7 @@ export const pull: CommandModule = {
     command
       .argument("[id...]")
       .option("--frozen", "fetch exactly the locked versions, or fail")
+      .option("--accept", "store changed bytes of a known version, and releases that lost terms")
       .option(...WATCH_POLICY_FLAG)
       .option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile", "check", ...RATE_FLAGS]);
@@ -34,6 +36,10 @@ export const pull: CommandModule = {
           progress.clear();
           io.stderr.write(`${resumeLine(id, bytes, totalBytes)}\n`);
         },
+        onLimitWait: ({ key, limit, waitMs, waiting }) => {
+          progress.clear();
+          io.stderr.write(`waiting for ${key}: ${limit}, ${formatDuration(waitMs)}, ${waiting} left\n`);
+        },
         onWait: id => {
           progress.clear();
           io.stderr.write(`${id}: another process is fetching it; waiting\n`);
@@ -49,13 +55,16 @@ export const pull: CommandModule = {
       try {
         const results = await ontofetch.pull(sources, {
           isFrozen: flags["frozen"] === true,
+          isAccepted: flags["accept"] === true,
           isAll: ids.length === 0,
           onResult: result => {
             progress.done(result.id);
             if (!flags["json"]) (result.outcome === "failed" ? io.stderr : io.stdout).write(`${resultLine(result)}\n`);
           },
         });
+        progress.clear();
         if (flags["json"]) printJson(io, { results: results.map(resultJson) });
+        else if (results.length > 1) io.stderr.write(`${closingLine(results)}\n`);
         return results.some(({ outcome }) => outcome === "failed") ? ExitCode.partial : ExitCode.ok;
       } finally {
         progress.clear();
@@ -75,13 +84,28 @@ export function resumeLine(id: string, bytes: number, totalBytes: number | undef
   return `${id}: connection lost after ${formatBytes(bytes)} of ${formatBytes(totalBytes)}; resuming`;
 }
 
+/** How many sources had each outcome: `12 fetched, 3 unchanged, 1 failed`. */
+function closingLine(results: readonly PullResult[]): string {
+  const counts = new Map<string, number>();
+  for (const { outcome } of results) {
+    const text = outcome === "failed" ? "failed" : OUTCOME_TEXTS[outcome];
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  const parts = [...Object.values(OUTCOME_TEXTS), "failed"].flatMap(text => {
+    const count = counts.get(text);
+    return count === undefined ? [] : [`${count} ${text}`];
+  });
+  return parts.join("; ");
+}
+
 export function resultLine(result: PullResult): string {
-  if (result.outcome === "failed") return `${result.id}: ${result.message}`;
+  const by = result.importedBy.length === 0 ? "" : ` (imported by ${result.importedBy.join(", ")})`;
+  if (result.outcome === "failed") return `${result.id}${by}: ${result.message}`;
   const { id, outcome, stored, requests, resumedBytes } = result;
   const { version, bytes, format } = stored.manifest;
   const tries = requests > 1 ? `, ${requests} requests` : "";
   const resumed = resumedBytes > 0 ? `, resumed after ${formatBytes(resumedBytes)}` : "";
-  return `${id}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${format}, ${formatBytes(bytes)}${tries}${resumed}`;
+  return `${id}${by}: ${OUTCOME_TEXTS[outcome]}, version ${version}, ${format}, ${formatBytes(bytes)}${tries}${resumed}`;
 }
 
 function resultJson(result: PullResult) {

@@ -4,7 +4,9 @@ import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { ontologyLimits } from "../../ontology/ontology-hub.ts";
 import { type KeyUsage, readRateUsage } from "../../ontology/rate-usage.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
+import type { ConfiguredLimits, Route } from "../../policy/limits.ts";
 import { loadPolicy } from "../../policy/load.ts";
+import { serviceName } from "../../policy/service-name.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
@@ -43,7 +45,7 @@ const doctor: Subcommand = {
     }
     io.stdout.write(
       sharedDir === null
-        ? "rate limits are not shared between processes: shared_dir is not set\n"
+        ? `rate limits are shared by processes with the store ${settings.store}; shared_dir is not set\n`
         : `rate limits are shared in ${sharedDir}\n`,
     );
     io.stdout.write(`${formatCount(runs.length, "recent run")}\n\n`);
@@ -95,12 +97,20 @@ async function keyReports(
   return [...sums.values()]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(usage => {
-      const route = ratelimits.resolved.routeByName(`group ${usage.key}`, "metadata");
-      const above = (route?.above ?? []).filter(({ name }) => name !== `group ${usage.key}`);
+      const route = keyRoute(ratelimits.resolved, usage.key);
+      const above = (route?.above ?? []).filter(({ name }) => name !== route?.name);
       return {
         ...usage,
         windows: route === undefined ? "(not in the policy)" : formatRates(route.roleBudget.rates) || "unlimited",
         hostTotal: above.map(({ policy }) => formatRates(policy.rates)).join(", "),
       };
     });
+}
+
+/** The limits of a key `service:host`; for `service:default`, those that the service has at every host. */
+function keyRoute(limits: ConfiguredLimits, key: string): Route | undefined {
+  const [service = "", host] = key.split(":", 2);
+  if (host !== "default") return limits.routeByName(serviceName(key), "metadata");
+  const entry = limits.entries.find(({ name }) => name === serviceName(service));
+  return entry && limits.routeOf(entry, "metadata");
 }

@@ -1,11 +1,13 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
+import { readLock } from "../../ontology/lockfile.ts";
 import { nameHint } from "../../ontology/name-hint.ts";
 import {
   loadOntofetchSettings,
   type OntofetchFlags,
   type OntofetchSettings,
 } from "../../ontology/ontofetch-settings.ts";
+import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
 import type { Source } from "../../ontology/resolver.ts";
 import type { Flags, Io } from "../program.ts";
 
@@ -39,17 +41,55 @@ export function ontofetchSettingsOf(flags: Flags, { env }: Io): Promise<Ontofetc
   return loadOntofetchSettings(flags as OntofetchFlags, env, process.cwd());
 }
 
-/** The sources with these ids, in the order of sources.yaml; all if `ids` is empty. Throws a ConfigError for an unknown id. */
-export function chosenSources({ sources, file }: OntofetchSettings, ids: readonly string[]): readonly Source[] {
+/**
+ * The named sources, in the order of sources.yaml; all of them without a name. `hp@2025-01-16` pins a version. Throws a
+ * ConfigError for an unknown id.
+ */
+export function chosenSources({ sources, file }: OntofetchSettings, names: readonly string[]): readonly Source[] {
   if (sources.length === 0) throw new ConfigError([{ where: file, path: "sources", message: "no sources defined" }]);
-  const known = sources.map(({ id }) => id);
-  const problems = ids
-    .filter(id => !known.includes(id))
-    .map(id => ({
+  const validIds = sources.map(({ id }) => id);
+  const wanted = new Map(names.map(idAndVersion));
+  const problems = [...wanted]
+    .filter(([id]) => !validIds.includes(id))
+    .map(([id]) => ({
       where: "<id>",
       path: "",
-      message: `unknown source ${JSON.stringify(id)}; ${nameHint(id, known)}`,
+      message: `unknown source ${JSON.stringify(id)}; ${nameHint(id, validIds)}`,
     }));
   if (problems.length > 0) throw new ConfigError(problems);
-  return ids.length === 0 ? sources : sources.filter(({ id }) => ids.includes(id));
+  if (names.length === 0) return sources;
+  return sources
+    .filter(({ id }) => wanted.has(id))
+    .map(source => ({ ...source, version: wanted.get(source.id) ?? source.version }));
+}
+
+/** The parts of `id@version`. */
+function idAndVersion(name: string): readonly [id: string, version: string | undefined] {
+  const at = name.indexOf("@");
+  if (at < 0) return [name, undefined];
+  const version = name.slice(at + 1);
+  if (version !== "") return [name.slice(0, at), version];
+  throw new ConfigError([{ where: "<id>", path: "", message: `no version after "@" in ${JSON.stringify(name)}` }]);
+}
+
+/**
+ * The stored version that a name means: the named version, else the locked one, else the newest. Throws a ConfigError
+ * that lists the stored versions.
+ */
+export async function storedVersion(
+  { store: root, lockfile }: OntofetchSettings,
+  name: string,
+): Promise<StoredVersion> {
+  const [id, wanted] = idAndVersion(name);
+  const versions = await new OntologyStore(root).versions(id);
+  const locked = (await readLock(lockfile)).get(id)?.sha256;
+  const found =
+    wanted === undefined
+      ? (versions.find(({ manifest }) => manifest.sha256 === locked) ?? versions[0])
+      : versions.find(({ manifest, folder }) => [manifest.version, folder].includes(wanted));
+  if (found !== undefined) return found;
+  const list = versions.map(({ manifest }) => manifest.version).join(", ") || "none";
+  throw new ConfigError([
+    { where: "<id>", path: "", message: `${name} is not in the store; stored versions: ${list}` },
+  ]);
 }

@@ -37,12 +37,13 @@ export const show: CommandModule = {
         isLocked(manifest.id, manifest.sha256) ? "locked" : "",
         manifest.format,
         formatBytes(manifest.bytes),
+        manifest.facts === null ? "?" : String(manifest.facts.terms),
         manifest.fetched_at.slice(0, 16).replace("T", " "),
         manifest.licence ?? "?",
         path,
       ]);
       io.stdout.write(
-        formatTable(["id", "version", "lock", "format", "size", "fetched (UTC)", "licence", "file"], rows, {
+        formatTable(["id", "version", "lock", "format", "size", "terms", "fetched (UTC)", "licence", "file"], rows, {
           columns: terminalWidth(io.stdout),
         }),
       );

@@ -14,7 +14,10 @@ interface VersionCheck {
   readonly problems: readonly string[];
 }
 
-/** `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them as far as --check says. */
+/**
+ * `ontofetch validate`: compares stored files with their manifests and the lockfile, and parses them as far as --check
+ * says.
+ */
 export const validate = {
   configure: command => {
     command.argument("[id...]").option("--json", "print JSON");
@@ -25,8 +28,8 @@ export const validate = {
       const settings = await ontofetchSettingsOf(flags, io);
       const store = new OntologyStore(settings.store);
       const lock = await readLock(settings.lockfile);
-      const known = new Set([...(await store.ids()), ...lock.keys()]);
-      const wanted = ids.length === 0 ? [...known].sort() : ids;
+      const allIds = new Set([...(await store.ids()), ...lock.keys()]);
+      const wanted = ids.length === 0 ? [...allIds].sort() : ids;
       const checks: VersionCheck[] = [];
       const report = (check: VersionCheck) => {
         checks.push(check);
@@ -63,9 +66,10 @@ async function problemsOf(
   const sha256 = await hashFile(path, signal);
   if (sha256 === undefined) return ["file missing"];
   if (sha256 !== manifest.sha256) return [`content changed: sha256 is ${sha256}, the manifest has ${manifest.sha256}`];
-  const found = await inspectFile(path, depth, signal);
+  const { format, url } = manifest;
+  const found = await inspectFile(path, depth, { claim: format, signal, base: url });
   if (found.kind !== "valid") return [found.problem];
-  return found.format === manifest.format ? [] : [`format is ${found.format}, the manifest has ${manifest.format}`];
+  return found.format === format ? [] : [`format is ${found.format}, the manifest has ${format}`];
 }
 
 /** The problem of a locked version that is not in the store, or of an id that is neither in the store nor locked. */

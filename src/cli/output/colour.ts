@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Io } from "../program.ts";
 
-/** Red: refused or slowed down. Yellow: waiting or on trial. Green: nothing in the way. */
+/** Red: refused or slowed down. Yellow: waiting or on trial. Green: not limited. */
 export type Colour = "red" | "yellow" | "green";
 
 /** Colours text on a terminal, unless NO_COLOR or TERM=dumb is set (https://no-color.org). */

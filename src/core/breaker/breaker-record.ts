@@ -65,9 +65,9 @@ export function setCooldown(
   { untilUs, reason }: { readonly untilUs: number; readonly reason: string },
   nowUs: number,
 ): BreakerRecord {
-  const known = host[part];
-  if (known.untilUs >= untilUs) return host;
-  return { ...host, [part]: { serial: nextSerial(known.serial, nowUs), untilUs, reason } };
+  const current = host[part];
+  if (current.untilUs >= untilUs) return host;
+  return { ...host, [part]: { serial: nextSerial(current.serial, nowUs), untilUs, reason } };
 }
 
 /** A success ends the server's cooldown if `serial` is still the current one; never the operator's. */
@@ -84,17 +84,17 @@ export function openCircuit(
   { untilUs, reopened }: { readonly untilUs: number; readonly reopened: number },
   nowUs: number,
 ): BreakerRecord {
-  const known = circuitRecordOf(host, name);
-  if (!known.isClosed && known.untilUs >= untilUs) return host;
-  const most = known.isClosed ? reopened : Math.max(reopened, known.reopened);
-  return withCircuit(host, name, { ...known, isClosed: false, untilUs, reopened: most, probes: [] }, nowUs);
+  const current = circuitRecordOf(host, name);
+  if (!current.isClosed && current.untilUs >= untilUs) return host;
+  const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
+  return withCircuit(host, name, { ...current, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
 }
 
 /** A probe succeeded. No effect when the circuit was opened again after the probe was sent. */
 export function closeCircuit(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
-  const known = circuitRecordOf(host, name);
-  if (known.isClosed || known.probes.every(probe => probe.id !== id)) return host;
-  return withCircuit(host, name, { ...NO_CIRCUIT, serial: known.serial }, nowUs);
+  const current = circuitRecordOf(host, name);
+  if (current.isClosed || current.probes.every(probe => probe.id !== id)) return host;
+  return withCircuit(host, name, { ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
 
 /**
@@ -109,19 +109,19 @@ export function leaseProbe(
   trialCalls: number,
   nowUs: number,
 ): BreakerRecord {
-  const known = circuitRecordOf(host, name);
-  const isLost = known.serial === 0;
-  if ((known.isClosed && !isLost) || known.untilUs > nowUs) return host;
-  const running = known.probes.filter(({ expiresUs }) => expiresUs > nowUs);
+  const current = circuitRecordOf(host, name);
+  const isLost = current.serial === 0;
+  if ((current.isClosed && !isLost) || current.untilUs > nowUs) return host;
+  const running = current.probes.filter(({ expiresUs }) => expiresUs > nowUs);
   if (running.length >= trialCalls) return host;
-  return withCircuit(host, name, { ...known, isClosed: false, probes: [...running, probe] }, nowUs);
+  return withCircuit(host, name, { ...current, isClosed: false, probes: [...running, probe] }, nowUs);
 }
 
 /** Removes a probe, so that any process can send another one before its lease ends. */
 export function returnProbeLease(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
-  const known = circuitRecordOf(host, name);
-  const probes = known.probes.filter(probe => probe.id !== id);
-  return probes.length === known.probes.length ? host : withCircuit(host, name, { ...known, probes }, nowUs);
+  const current = circuitRecordOf(host, name);
+  const probes = current.probes.filter(probe => probe.id !== id);
+  return probes.length === current.probes.length ? host : withCircuit(host, name, { ...current, probes }, nowUs);
 }
 
 /** An operator closed the circuits: ends all cooldowns and closes every circuit. */

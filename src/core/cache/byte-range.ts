@@ -2,7 +2,7 @@
 import { parseHttpDate } from "../text/http-date.ts";
 import { firstValue, type HeaderFields } from "./stored-fields.ts";
 
-/** `bytes=0-499`, `bytes=500-` or `bytes=-500`, as asked for. */
+/** `bytes=0-499`, `bytes=500-` or `bytes=-500`, as requested. */
 export type RequestedRange =
   | { readonly kind: "from"; readonly first: number; readonly last: number | undefined }
   | { readonly kind: "suffix"; readonly count: number };
@@ -13,12 +13,12 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** A part and the length of the whole representation. */
+/** A part and the length of the complete representation. */
 export interface ContentRange extends ByteRange {
   readonly length: number;
 }
 
-/** Undefined for several ranges, another unit and invalid text. A server ignores an invalid range, and so it decides. */
+/** Undefined for several ranges, another unit and invalid text. The server decides about such a request. */
 export function parseRange(value: string | undefined): RequestedRange | undefined {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(value?.trim() ?? "") ?? [];
   if (first === "") return last === "" ? undefined : { kind: "suffix", count: Number(last) };

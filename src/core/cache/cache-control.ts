@@ -71,6 +71,21 @@ export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): R
  */
 export function responseControl(cacheControl: FieldValue): ResponseControl {
   if (cacheControl === undefined) return NO_RESPONSE_DIRECTIVES;
+  if (typeof cacheControl !== "string") return parsedResponse(cacheControl);
+  const known = KNOWN_RESPONSE_DIRECTIVES.get(cacheControl);
+  if (known !== undefined) return known;
+  const control = parsedResponse(cacheControl);
+  if (KNOWN_RESPONSE_DIRECTIVES.size >= KNOWN_MAX) KNOWN_RESPONSE_DIRECTIVES.clear();
+  if (cacheControl.length <= KNOWN_LENGTH_MAX) KNOWN_RESPONSE_DIRECTIVES.set(cacheControl, control);
+  return control;
+}
+
+/** Servers send few different values, and each response is parsed. */
+const KNOWN_RESPONSE_DIRECTIVES = new Map<string, ResponseControl>();
+const KNOWN_MAX = 500;
+const KNOWN_LENGTH_MAX = 200;
+
+function parsedResponse(cacheControl: FieldValue): ResponseControl {
   const parsed = directives(cacheControl);
   return Object.freeze({
     noStore: parsed.has("no-store"),

@@ -22,9 +22,13 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["age", "date"]);
 /** Methods without effect on the server. Any other method, known or not, may change the resource. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
+const ALL = () => true;
+
 /** The fields that may be stored: all but those of the connection and those that `Connection` names. */
 export function storedHeaders(headers: HeaderFields): StoredFields {
-  const named = new Set(namesIn(headers["connection"]));
+  const connection = headers["connection"];
+  if (connection === undefined || connection === "keep-alive") return storableFields(headers, ALL);
+  const named = new Set(namesIn(connection));
   return storableFields(headers, name => !named.has(name));
 }
 
@@ -78,15 +82,18 @@ export function firstValue(value: string | readonly string[] | undefined): strin
   return (typeof value === "string" ? value : value?.[0])?.trim() || undefined;
 }
 
+/** A loop, because it runs for every stored response: `Object.entries` would make an array for each field. */
 function storableFields(headers: HeaderFields, isKept: (name: string) => boolean): StoredFields {
-  // From entries, because a field may be named `__proto__`.
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined || HOP_BY_HOP.has(name) || name.startsWith("proxy-") || !isKept(name)
-        ? []
-        : [[name, value] as const],
-    ),
-  );
+  const kept: Record<string, string | string[]> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || HOP_BY_HOP.has(name) || name.startsWith("proxy-") || !isKept(name)) continue;
+    // A server may send a field of this name, and an assignment would set the prototype.
+    if (name === "__proto__")
+      Object.defineProperty(kept, name, { value, enumerable: true, configurable: true, writable: true });
+    else kept[name] = value;
+  }
+  return kept;
 }
 
 /** The names in a comma-separated list, in lower case. */

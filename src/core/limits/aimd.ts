@@ -29,7 +29,10 @@ export interface AimdWindow {
 /** With fewer calls the share of throttled responses is not meaningful. */
 const MIN_CALLS = 10;
 
-/** Whether too few calls were counted to judge their throttled responses. A slow key is then counted over further windows. */
+/**
+ * Whether too few calls were counted to judge their throttled responses. A slow key is then counted over further
+ * windows.
+ */
 export function isUndecided({ calls, throttled }: AimdWindow): boolean {
   return throttled > 0 && calls < MIN_CALLS;
 }

@@ -81,9 +81,9 @@ export class SharedBudget {
 
   /** Adds a process or updates its claim and lease. Removes processes whose lease has ended. */
   join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
-    const known = this.#members.get(processId);
-    if (known === undefined) this.#members.set(processId, { claim, pending: 0, leaseUs, usage: 0 });
-    else Object.assign(known, { claim, leaseUs });
+    const existing = this.#members.get(processId);
+    if (existing === undefined) this.#members.set(processId, { claim, pending: 0, leaseUs, usage: 0 });
+    else Object.assign(existing, { claim, leaseUs });
     for (const [name, member] of this.#members) {
       if (member.leaseUs > nowUs) continue;
       // A process sends nothing after its lease ends, so that is the latest possible write; stamps never decrease.
@@ -198,9 +198,13 @@ export class SharedBudget {
     const strictest = new Map<number, { limit: number; spanUs: number }>();
     for (const { claim } of this.#members.values()) {
       for (const { limit, windowUs, spanUs } of claim.windows) {
-        const known = strictest.get(windowUs);
-        if (known === undefined) strictest.set(windowUs, { limit, spanUs });
-        else strictest.set(windowUs, { limit: Math.min(known.limit, limit), spanUs: Math.max(known.spanUs, spanUs) });
+        const existing = strictest.get(windowUs);
+        if (existing === undefined) strictest.set(windowUs, { limit, spanUs });
+        else
+          strictest.set(windowUs, {
+            limit: Math.min(existing.limit, limit),
+            spanUs: Math.max(existing.spanUs, spanUs),
+          });
       }
     }
     const isSame =

@@ -11,7 +11,9 @@ export type SharedSlots = Readonly<Record<string, SlotHolder>>;
 /** The slots of one process. */
 export interface SlotHolder {
   readonly held: number;
-  /** Total number of slots in the policy of this process. The smallest limit of all processes with a live lease applies. */
+  /**
+   * Total number of slots in the policy of this process. The smallest limit of all processes with a live lease applies.
+   */
   readonly limit: number;
   /** Since when it has been waiting for more slots; undefined when it is not. */
   readonly waitingSinceUs?: number | undefined;

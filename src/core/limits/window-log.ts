@@ -1,9 +1,9 @@
 /**
  * A sliding log for several windows: computes when the next request may be written.
  *
- * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since
- * unit n - N was written. If this holds for every n, no interval as long as the span contains more than N units (law L1).
- * The check needs no scan, only one look-up by number for each window.
+ * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since unit n
+ * - N was written. If this holds for every n, no interval as long as the span contains more than N units (law L1). The
+ * check needs no scan, only one look-up by number for each window.
  *
  * Units that are granted but not yet written (`pending`) get the next numbers and count as written now.
  *
@@ -93,7 +93,10 @@ export class WindowLog {
     return mark > newest - ring.length ? (ring[mark % ring.length] as number) : Number.NEGATIVE_INFINITY;
   }
 
-  /** Units in the window now: at most `limit` written ones, and all pending ones. A binary search, too slow for each request. */
+  /**
+   * Units in the window now: at most `limit` written ones, and all pending ones. A binary search, too slow for each
+   * request.
+   */
   usedUnits(index: number, window: Window, nowUs: number): number {
     let low = Math.max(1, this.written - window.limit + 1);
     let high = this.written + 1;
@@ -136,12 +139,12 @@ export class WindowLog {
   }
 
   /**
-   * Continues with other windows. Every unit still counts. If the old windows have several stamps of a unit, the earliest
-   * is the most exact and is kept. A unit without a stored stamp gets the oldest stored one.
+   * Continues with other windows. Every unit still counts. If the old windows have several stamps of a unit, the
+   * earliest is the most exact and is kept. A unit without a stored stamp gets the oldest stored one.
    */
   replaceWindows(from: readonly Window[], to: readonly Window[]): void {
     if (this.#rings === undefined) return;
-    const known = (unit: number) =>
+    const exactStampUs = (unit: number) =>
       Math.min(
         ...from
           .map((window, index) => this.stampUs(index, window, unit, this.lastUs))
@@ -152,7 +155,7 @@ export class WindowLog {
       const ring = new Float64Array(Math.min(capacity, Math.max(INITIAL_CAPACITY, newest)));
       let oldestUs = this.lastUs;
       for (let mark = newest; mark > Math.max(0, newest - ring.length); mark -= 1) {
-        const stampUs = known(mark * grain);
+        const stampUs = exactStampUs(mark * grain);
         if (stampUs < oldestUs) oldestUs = stampUs;
         ring[mark % ring.length] = oldestUs;
       }

@@ -1,14 +1,14 @@
 /** The candidate closest to a mistyped word, for "did you mean"; undefined when none is close enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   // At most a third of the letters may differ; a looser bound would suggest unrelated words.
-  let least = Math.min(4, Math.floor(word.length / 3) + 1);
+  let bound = Math.min(4, Math.floor(word.length / 3) + 1);
   let best: string | undefined;
   if (word.length > MAX_LENGTH) return undefined;
   for (const candidate of candidates) {
-    if (Math.abs(candidate.length - word.length) >= least) continue;
+    if (Math.abs(candidate.length - word.length) >= bound) continue;
     const edits = distance(word.toLowerCase(), candidate.toLowerCase());
-    if (edits >= least) continue;
-    least = edits;
+    if (edits >= bound) continue;
+    bound = edits;
     best = candidate;
   }
   return best;

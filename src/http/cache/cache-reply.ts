@@ -23,6 +23,11 @@ const STATUS: Readonly<Record<CacheStatus, string>> = {
   disconnected: "docstokg; fwd=stale; detail=disconnected",
 };
 
+const RAW_NAME = Buffer.from("cache-status");
+const RAW_STATUS = Object.fromEntries(
+  Object.entries(STATUS).map(([cacheStatus, value]) => [cacheStatus, Buffer.from(value)]),
+) as Record<CacheStatus, Buffer>;
+
 /** Appends to the `Cache-Status` of caches between the server and the hub, as RFC 9211 asks. */
 function withCacheStatus(headers: HeaderFields, cacheStatus: CacheStatus): HeaderFields {
   const before = fieldLine(headers["cache-status"]);
@@ -31,8 +36,11 @@ function withCacheStatus(headers: HeaderFields, cacheStatus: CacheStatus): Heade
 }
 
 export function headWithCacheStatus(head: ResponseHead, cacheStatus: CacheStatus): ResponseHead {
+  const { status, statusText, rawHeaders } = head;
   const headers = withCacheStatus(head.headers, cacheStatus);
-  return { ...head, headers, rawHeaders: headers };
+  // Another field line has the same meaning as one more element. Raw headers made from `headers` would cost more.
+  const raw = Array.isArray(rawHeaders) ? [...rawHeaders, RAW_NAME, RAW_STATUS[cacheStatus]] : headers;
+  return { status, statusText, headers, rawHeaders: raw };
 }
 
 /** Delivers a response that needs no request to the sink, after this function has returned. */
@@ -56,7 +64,7 @@ export function deliverCacheReply(
     if (!isAborted) sink.ended({}, []);
   });
   return {
-    // The whole body is in memory: pausing would save nothing.
+    // The complete body is in memory: pausing would save nothing.
     pause: () => undefined,
     resume: () => undefined,
     abort: () => {

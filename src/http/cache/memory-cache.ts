@@ -53,12 +53,12 @@ export class MemoryCache implements CacheStore {
     return variants;
   }
 
-  put(url: string, response: StoredResponse, body: readonly Buffer[]): boolean {
-    const bodyBytes = body.reduce((sum, { length }) => sum + length, 0);
+  put(url: string, response: StoredResponse, chunks: readonly Buffer[]): boolean {
+    const bodyBytes = chunks.reduce((sum, { length }) => sum + length, 0);
     const bytes = bodyBytes + headBytes(url, response);
     if (this.#isClosed || bodyBytes > this.maxEntryBytes || bytes > this.#maxBytes || this.#maxEntries < 1)
       return false;
-    this.#store(url, new MemoryEntry(response, copied(body, bodyBytes), bytes));
+    this.#store(url, new MemoryEntry(response, storedBody(chunks, bodyBytes), bodyBytes, bytes));
     return true;
   }
 
@@ -67,7 +67,8 @@ export class MemoryCache implements CacheStore {
     const entry = this.#byUrl.get(url)?.find(variant => variant.id === id);
     if (entry === undefined || !isUnchanged(entry, old)) return;
     this.#drop(url, entry);
-    this.#store(url, new MemoryEntry(fresh, entry.body(), entry.bodyBytes + headBytes(url, fresh)));
+    const { storedBody, bodyBytes } = entry;
+    this.#store(url, new MemoryEntry(fresh, storedBody, bodyBytes, bodyBytes + headBytes(url, fresh)));
   }
 
   remove(url: string): void {
@@ -82,12 +83,15 @@ export class MemoryCache implements CacheStore {
   }
 
   #store(url: string, entry: MemoryEntry): void {
-    const same = this.#byUrl.get(url)?.find(variant => variant.id === entry.id);
-    if (same !== undefined) this.#drop(url, same);
-    const variants = this.#byUrl.get(url) ?? NONE;
-    const surplus = variants.length < VARIANTS_MAX ? undefined : variants.at(-1);
-    if (surplus !== undefined) this.#drop(url, surplus);
-    this.#set(url, [entry, ...(this.#byUrl.get(url) ?? NONE)]);
+    const variants = this.#byUrl.get(url);
+    if (variants === undefined) {
+      this.#byUrl.set(url, [entry]);
+      this.#latestUrl = url;
+    } else {
+      const replaced = variants.find(variant => variant.id === entry.id) ?? variants[VARIANTS_MAX - 1];
+      if (replaced !== undefined) this.#drop(url, replaced);
+      this.#set(url, [entry, ...(this.#byUrl.get(url) ?? NONE)]);
+    }
     this.#entries += 1;
     this.#bytes += entry.bytes;
     if (this.#bytes > this.#maxBytes || this.#entries > this.#maxEntries) this.#evict();
@@ -136,9 +140,9 @@ class MemoryEntry implements FoundResponse {
   /** Body and an estimate for the head. */
   readonly bytes: number;
   readonly id: string;
-  readonly #body: Buffer;
+  readonly storedBody: StoredBody;
 
-  constructor(response: StoredResponse, body: Buffer, bytes: number) {
+  constructor(response: StoredResponse, storedBody: StoredBody, bodyBytes: number, bytes: number) {
     this.status = response.status;
     this.statusText = response.statusText;
     this.headers = response.headers;
@@ -146,19 +150,29 @@ class MemoryEntry implements FoundResponse {
     this.receivedMs = response.receivedMs;
     this.varyNames = response.varyNames;
     this.varyKey = response.varyKey;
-    this.bodyBytes = body.length;
+    this.bodyBytes = bodyBytes;
     this.bytes = bytes;
     this.id = variantId(response);
-    this.#body = body;
+    this.storedBody = storedBody;
   }
 
   body(): Buffer {
-    return this.#body;
+    return typeof this.storedBody === "string" ? Buffer.from(this.storedBody, "latin1") : this.storedBody;
   }
 }
 
+/** A short body is a string with one character for each byte: a buffer of its own costs six times as much to make. */
+type StoredBody = Buffer | string;
+const STRING_BODY_BYTES_MAX = 4096;
+
 /** Copies the chunks: one from the network may be a small view of a large buffer, which it would keep in memory. */
-function copied(chunks: readonly Buffer[], bytes: number): Buffer {
+function storedBody(chunks: readonly Buffer[], bytes: number): StoredBody {
+  const [first] = chunks;
+  if (bytes <= STRING_BODY_BYTES_MAX) {
+    return chunks.length === 1 && first !== undefined
+      ? first.toString("latin1")
+      : Buffer.concat(chunks, bytes).toString("latin1");
+  }
   const body = Buffer.allocUnsafeSlow(bytes);
   let at = 0;
   for (const chunk of chunks) at += chunk.copy(body, at);

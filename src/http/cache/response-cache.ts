@@ -188,7 +188,8 @@ export class ResponseCache {
 
 const NOTHING: Known = Object.freeze({});
 
-/** Requests are identical when URL, headers and role are: the role decides which limits apply. */
-function coalescingKey({ role, origin, path, headers }: OutgoingRequest): string {
-  return `${role} ${origin}${path}\n${headers.join("\n")}`;
+/** Requests are identical when URL, headers, partition and role are: the role decides which limits apply. */
+function coalescingKey({ role, origin, path, headers, call: { partition } }: OutgoingRequest): string {
+  const key = `${role} ${origin}${path}\n${headers.join("\n")}`;
+  return partition === undefined ? key : `${key}\n\n${partition}`;
 }

@@ -23,17 +23,16 @@ export class StoredResponses {
   }
 
   /**
-   * The stored variant that this request selects. Responses to different credentials are kept apart, also when the
-   * server sends no `Vary` (law L13): the credentials of the request must be among the headers that select the variant.
+   * The stored variant that this request selects. Responses to different credentials and partitions are kept apart, also
+   * when the server sends no `Vary` (law L13): those of the request must be among the names that select the variant.
    */
   find(request: OutgoingRequest): FoundResponse | undefined {
     const stored = this.#store.find(urlOf(request));
     if (stored.length === 0) return undefined;
-    const credentials = credentialNames(request);
+    const separating = separatingNames(request);
     return stored.find(
       found =>
-        credentials.every(name => found.varyNames.includes(name)) &&
-        isVariant(found, varyKey(request, found.varyNames)),
+        separating.every(name => found.varyNames.includes(name)) && isVariant(found, varyKey(request, found.varyNames)),
     );
   }
 
@@ -83,7 +82,9 @@ export class StoredResponses {
 
   #storedOf(request: OutgoingRequest, head: StoredHead, requestedMs: number): StoredResponse {
     const { status, statusText, headers } = head;
-    const names = [...new Set([...varyNames(headers["vary"]), ...credentialNames(request)])].sort();
+    const separating = separatingNames(request);
+    const varied = varyNames(headers["vary"]);
+    const names = separating.length === 0 ? varied : [...new Set([...varied, ...separating])].sort();
     return {
       status,
       statusText,
@@ -100,11 +101,30 @@ export function urlOf({ origin, path }: OutgoingRequest): string {
   return `${origin}${path}`;
 }
 
-/** The names of the request's headers that carry credentials. */
-function credentialNames({ headers }: OutgoingRequest): readonly string[] {
-  return headers.filter((name, at) => at % 2 === 0 && isCredentialName(name));
+/** Stands for the partition among the names that select a variant. No header can have this name. */
+const PARTITION = "(partition)";
+
+/** The names of the request's headers that carry credentials, and `PARTITION` for a call with a partition. */
+function separatingNames({ headers, call }: OutgoingRequest): readonly string[] {
+  let names: string[] | undefined = call.partition === undefined ? undefined : [PARTITION];
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] as string;
+    if (ORDINARY_NAMES.has(name) || !isCredentialName(name)) continue;
+    names ??= [];
+    names.push(name);
+  }
+  return names ?? NO_NAMES;
 }
 
-function varyKey({ headers }: OutgoingRequest, names: readonly string[]): string {
-  return varyKeyOf(names, name => joinedHeader(headers, name));
+const NO_NAMES: readonly string[] = Object.freeze([]);
+/** Headers of most requests, whose names need no closer look: this runs for every request. */
+const ORDINARY_NAMES: ReadonlySet<string> = new Set(
+  "host connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
+);
+
+function varyKey({ headers, call: { partition } }: OutgoingRequest, names: readonly string[]): string {
+  // As JSON it is a quoted string, which is compared exactly.
+  return varyKeyOf(names, name =>
+    name === PARTITION ? partition && JSON.stringify(partition) : joinedHeader(headers, name),
+  );
 }

@@ -1,7 +1,7 @@
 import { budgetPolicy } from "../../policy/budget-policy.ts";
-import { isGroupName } from "../../policy/group-name.ts";
 import type { LimitPolicies, Route, TotalBudget } from "../../policy/limits.ts";
 import type { Role } from "../../policy/roles.ts";
+import { isServiceName } from "../../policy/service-name.ts";
 
 /** A longer delay would take a host out of a run; such numbers are mistakes, or mean "do not come". */
 const CRAWL_DELAY_S_MAX = 60;
@@ -31,13 +31,14 @@ export class CrawlDelays {
   /** The limits of a policy, with the delays above them. Delays that are set later apply after the next reload. */
   applyTo(limits: LimitPolicies): LimitPolicies {
     const delayed = (route: Route, role: Role): Route => {
-      const total = role === "metadata" || isGroupName(route.name) ? undefined : this.#totals.get(route.name);
+      const total = role === "metadata" || isServiceName(route.name) ? undefined : this.#totals.get(route.name);
       return total === undefined || route.above.length > 0 ? route : { ...route, above: [total] };
     };
     return {
       aimd: limits.aimd,
       maxInFlight: limits.maxInFlight,
       route: (host, role, path) => delayed(limits.route(host, role, path), role),
+      serviceRoute: (...request) => limits.serviceRoute(...request),
       hasPaths: host => limits.hasPaths(host),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);

@@ -274,7 +274,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
 
   /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */
   #afterJitter(): void {
-    const { reason } = this.#deps.breakers.state(this.#request.host);
+    const { host, path } = this.#request;
+    const { reason } = this.#deps.breakers.state(host, path);
     if (reason === undefined || reason === "failures") {
       this.#dispatch();
       return;

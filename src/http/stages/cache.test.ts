@@ -284,6 +284,35 @@ test("responses to different credentials in any header are never shared", async 
   assert.notEqual(await as({ "x-api-key": "one", "x-token": "one" }), withKey);
 });
 
+test("partitions never share a cached response, and neither do calls with and without one", async t => {
+  const { server, get, hub } = await world(t, fresh);
+  const as = async (partition?: string) => (await get("/", { partition })).text;
+  const partitions = [undefined, "a", "b", "a, b", "a,b", '"a"', "a\nb"];
+  const first = [];
+  for (const partition of partitions) first.push(await as(partition));
+  assert.equal(new Set(first).size, partitions.length);
+  const again = [];
+  for (const partition of partitions) again.push(await as(partition));
+  assert.deepEqual(again, first);
+  assert.equal(server.requests.length, partitions.length);
+  assert.equal(await hub.with({ partition: "b" }, () => as()), first[2]);
+});
+
+test("requests in flight of different partitions are not coalesced", async t => {
+  const { server, get, verdicts } = await world(t, fresh);
+  await Promise.all([get("/", { partition: "a" }), get("/", { partition: "b" }), get("/", { partition: "a" })]);
+  assert.equal(server.requests.length, 2);
+  assert.equal(verdicts().filter(verdict => verdict === "coalesced").length, 1);
+});
+
+test("events have a hash of the partition, and errors do not quote it", async t => {
+  const { get, events } = await world(t, fresh);
+  await get("/", { partition: "secret-key" });
+  assert.match(only(events, "http_request")[0]?.partition ?? "", /^[0-9a-f]{16}$/);
+  assert.ok(!JSON.stringify(events).includes("secret-key"));
+  await assert.rejects(get("/", { partition: "" }), /partition must be a text that is not empty/);
+});
+
 test("a HEAD is served from a stored GET", async t => {
   const { server, get } = await world(t, fresh);
   await get();

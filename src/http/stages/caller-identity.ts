@@ -1,7 +1,7 @@
 import { urlHost } from "../../core/text/host.ts";
 import { quote } from "../../core/text/quote.ts";
 import { RedirectError } from "../../errors.ts";
-import type { Identities, IdentityField } from "../../policy/identity.ts";
+import { type Identities, type IdentityField, isBelowPath } from "../../policy/identity.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
@@ -98,18 +98,20 @@ export class CallerIdentity {
   }
 
   #originIdentityFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): OriginIdentity {
-    let known = this.#byOrigin.get(origin);
-    if (known === undefined) {
-      known = this.#createOriginIdentity(origin);
+    let originIdentity = this.#byOrigin.get(origin);
+    if (originIdentity === undefined) {
+      originIdentity = this.#createOriginIdentity(origin);
       if (this.#byOrigin.size >= ORIGINS_MAX) {
         for (const oldest of this.#byOrigin.keys()) {
           this.#byOrigin.delete(oldest);
           break;
         }
       }
-      this.#byOrigin.set(origin, known);
+      this.#byOrigin.set(origin, originIdentity);
     }
-    return known === this.#defaultIdentity || isBelow(path, known.path) ? known : this.#defaultIdentity;
+    return originIdentity === this.#defaultIdentity || isBelowPath(path, originIdentity.path)
+      ? originIdentity
+      : this.#defaultIdentity;
   }
 
   #createOriginIdentity(origin: string): OriginIdentity {
@@ -150,18 +152,6 @@ function hostOf(origin: string): { readonly host: string; readonly port: number;
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-/**
- * Whether a path is the prefix or below it. False for a path that is a complete URL: it goes to a proxy, which may pass it
- * to any host. A path with dots or escaped slashes is only below the root, because servers resolve it differently.
- */
-function isBelow(path: string, prefix: string): boolean {
-  if (!path.startsWith("/")) return false;
-  if (prefix === "/") return true;
-  const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
-  const [plain = ""] = path.split(/[?#]/, 1);
-  return (plain === base || plain.startsWith(`${base}/`)) && !/\/\.|%2e|%2f|\\/i.test(plain);
 }
 
 /** Returns the same array when nothing is missing, because this runs for every request. */

@@ -1,5 +1,5 @@
 /**
- * Decides where a redirect leads and what goes along. The hub, ontofetch and the harvester send the hops themselves.
+ * Decides the target of a redirect and the headers that it gets. The hub, ontofetch and the harvester send the hops.
  */
 import { isCredentialName } from "../../core/text/credentials.ts";
 

@@ -2,7 +2,7 @@ import { EvictingMap } from "../../core/evicting-map.ts";
 
 /** Tokens of a new host, and the most that it can have. One retry costs one token. */
 const BUCKET_TOKENS_MAX = 3;
-/** Five calls pay for one retry. */
+/** Five calls allow one retry. */
 const TOKENS_PER_CALL = 0.2;
 
 interface RetryBucket {
@@ -12,7 +12,7 @@ interface RetryBucket {
 /**
  * Limits the attempts at a host to 1.2 times its calls plus 3, in any period (law B7). In an outage most calls fail, and
  * retrying all of them would multiply the load on an overloaded host. The tokens are capped, so that a long time without
- * failures does not pay for many retries at once.
+ * failures does not allow many retries at once.
  */
 export class RetryBudget {
   readonly #buckets = new EvictingMap<RetryBucket>(({ tokens }) => tokens >= BUCKET_TOKENS_MAX);

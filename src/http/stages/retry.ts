@@ -70,12 +70,12 @@ class RetryingRequest extends ResendingRequest {
     const { outcome, retryAfterMs } = this.#request.record;
     if (outcome?.kind !== "failure" || this.isOver) return false;
     const { policy, budget, breakers, time, random } = this.#deps;
-    const { host, role, call } = this.#request;
+    const { host, path, role, call } = this.#request;
     this.#failures += 1;
     if (this.#failures >= policy.attempts) return false;
     const nowUs = time.monotonicUs();
     let delayMs = backoffMs(policy, this.#failures, random(), retryAfterMs);
-    const denial = breakers.check({ host, role, resolver: call.resolver });
+    const denial = breakers.check({ host, path, role, resolver: call.resolver });
     if (denial !== undefined) {
       // Wait for the end of a cooldown, but not for a circuit that failures opened: the caller gets the failed response.
       if (!outcome.throttled || denial.reason === "failures") return false;
@@ -101,8 +101,8 @@ class RetryingRequest extends ResendingRequest {
   /** Checks the breakers again: since the timer was set, a cooldown may have been extended or a circuit opened. */
   #wake(): void {
     this.#timer = undefined;
-    const { host, role, call, deadlineUs } = this.#request;
-    const denial = breakersOf(this.#deps.breakers).check({ host, role, resolver: call.resolver });
+    const { host, path, role, call, deadlineUs } = this.#request;
+    const denial = breakersOf(this.#deps.breakers).check({ host, path, role, resolver: call.resolver });
     if (denial?.reason === "retry-after" && denial.untilUs <= deadlineUs) {
       this.#arm(denial.untilUs);
       return;

@@ -13,7 +13,9 @@ import { isPrivateAddress } from "./private-addresses.ts";
 import { type ProxySettings, ProxyWire } from "./proxy-wire.ts";
 
 export interface WireOptions {
-  /** False refuses private addresses with a PrivateAddressError. Required, so that no caller allows them by omission. */
+  /**
+   * False refuses private addresses with a PrivateAddressError. Required, so that no caller allows them by omission.
+   */
   readonly allowPrivate: boolean;
   /** `host:port:address:port`, as for curl. An address that an entry names may be private. @default none */
   readonly connectTo?: readonly string[] | undefined;
@@ -30,9 +32,9 @@ export interface WireOptions {
 }
 
 /**
- * The agent has no limit on connections: the gate limits the requests in flight, and with HTTP/2 they share connections.
- * It has no limit on origins: it drops an origin when its last connection is closed. An idle connection is closed after four
- * seconds, or at the time in the Keep-Alive field of the server.
+ * The agent has no limit on connections: the gate limits the requests in flight, and with HTTP/2 they share
+ * connections. It has no limit on origins: it drops an origin when its last connection is closed. An idle connection is
+ * closed after four seconds, or at the time in the Keep-Alive field of the server.
  * @throws RangeError for an entry of `connectTo` that is not a mapping.
  */
 export function makeWire(options: WireOptions): Agent {
@@ -66,7 +68,9 @@ function agentOptions(options: WireOptions): Agent.Options {
 
 type Connector = buildConnector.connector;
 type Dial = Parameters<Connector>[0] & {
-  /** Missing in undici's types. False when the caller of the agent, such as Node's own fetch, supports only HTTP/1.1. */
+  /**
+   * Missing in undici's types. False when the caller of the agent, such as Node's own fetch, supports only HTTP/1.1.
+   */
   readonly allowH2?: boolean;
 };
 
@@ -115,9 +119,9 @@ function sharingTimeouts(connector: Connector): Connector {
         if (isFirst) timedOut.delete(key);
       }
     };
-    const known = timedOut.get(key);
-    if (known === undefined) connector(dial, settle);
-    else settle(known, null);
+    const timeOut = timedOut.get(key);
+    if (timeOut === undefined) connector(dial, settle);
+    else settle(timeOut, null);
   };
 }
 
@@ -142,9 +146,9 @@ function refusingLiterals(connector: Connector): Connector {
 }
 
 /**
- * Checks the addresses that are connected to; a second lookup could return others (DNS rebinding). It always requests all
- * addresses, and one private address refuses the name: a public host has no reason to list one, and the address that
- * gets connected is not predictable.
+ * Checks the addresses that are connected to; a second lookup could return others (DNS rebinding). It always requests
+ * all addresses, and one private address refuses the name: a public host has no reason to list one, and the address
+ * that gets connected is not predictable.
  */
 export function guardedLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {

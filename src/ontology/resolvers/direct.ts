@@ -9,7 +9,10 @@ const RDF_FIRST = "text/turtle, application/rdf+xml;q=0.9, application/ld+json;q
 export const direct: OntologyResolver = {
   name: "direct",
   service: "direct",
-  extras: { url: "URL of the file", version: "version label, if the file has none" },
+  extras: {
+    url: "URL of the file",
+    version: "version label, if the file has none",
+  },
   requires: ["url"],
   requestFor: () => undefined,
   read: fromUrl,
@@ -18,8 +21,17 @@ export const direct: OntologyResolver = {
 /** The same for vocabularies whose namespace URL negotiates the format. */
 export const skos: OntologyResolver = { ...direct, name: "skos", accept: RDF_FIRST };
 
-function fromUrl({ extras }: Source): OntologyFinding {
-  const url = webUrlWithoutCredentials(extras["url"]);
+function fromUrl({ extras, version }: Source): OntologyFinding {
+  const template = extras["url"] ?? "";
+  const isTemplate = template.includes("{version}");
+  if (isTemplate && version === undefined) {
+    return refused("no-file", "extras.url contains {version}, so the source needs a version");
+  }
+  const url = webUrlWithoutCredentials(template.replaceAll("{version}", encodeURIComponent(version ?? "")));
   if (url === undefined) return refused("not-public", "extras.url is not an http or https URL");
-  return found({ url, format: formatOfName(new URL(url).pathname), version: extras["version"] });
+  return found({
+    url,
+    format: formatOfName(new URL(url).pathname),
+    version: extras["version"] ?? (isTemplate ? version : undefined),
+  });
 }

@@ -1,8 +1,14 @@
 import { formatOfName } from "../format.ts";
 import { listAt, readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
-import { found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
+import { found, JSON_ONLY, type OntologyResolver, refused, type Source } from "../resolver.ts";
 
 const API = "https://lov.linkeddata.es/dataset/lov/api/v2/vocabulary/info";
+
+interface LovVersion {
+  readonly url: string;
+  readonly name: string | undefined;
+  readonly issued: string | undefined;
+}
 
 /** Linked Open Vocabularies lists versions of a vocabulary, newest first; not every version has a file. */
 export const lov: OntologyResolver = {
@@ -10,23 +16,45 @@ export const lov: OntologyResolver = {
   service: "lov",
   extras: { vocab: "prefix at LOV, if it differs from the id" },
   requires: [],
-  requestFor: ({ id, extras }) => ({
-    url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`,
-    accept: JSON_ONLY,
-  }),
-  read({ id }, response) {
+  requestFor: request,
+  versions: {
+    requestFor: request,
+    read(response) {
+      const json = readJson("LOV", response);
+      if (!("value" in json)) return json;
+      return versionsIn(json.value).map(version => ({ version: labelOfVersion(version) ?? "?", url: version.url }));
+    },
+  },
+  read({ id, version }, response) {
     const json = readJson("LOV", response);
     if (!("value" in json)) return json;
-    const versions = listAt(json.value, "versions").flatMap(version => {
-      const url = webUrlWithoutCredentials(valueAt(version, "fileURL"));
-      return url === undefined ? [] : [{ url, name: textAt(version, "name"), issued: textAt(version, "issued") }];
-    });
+    const versions = versionsIn(json.value);
     const [newest] = versions;
     if (newest === undefined) return refused("no-file", `no file of ${id} at LOV`);
+    const chosen =
+      version === undefined
+        ? newest
+        : versions.find(({ name, issued }) => [name, issued?.slice(0, 10)].includes(version));
+    if (chosen === undefined) return refused("no-file", `no version ${version} of ${id} at LOV`);
     return found({
-      url: newest.url,
-      format: formatOfName(new URL(newest.url).pathname),
-      version: newest.name ?? newest.issued?.slice(0, 10),
+      url: chosen.url,
+      format: formatOfName(new URL(chosen.url).pathname),
+      version: labelOfVersion(chosen),
     });
   },
 };
+
+function request({ id, extras }: Source) {
+  return { url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`, accept: JSON_ONLY };
+}
+
+function versionsIn(value: unknown): readonly LovVersion[] {
+  return listAt(value, "versions").flatMap(version => {
+    const url = webUrlWithoutCredentials(valueAt(version, "fileURL"));
+    return url === undefined ? [] : [{ url, name: textAt(version, "name"), issued: textAt(version, "issued") }];
+  });
+}
+
+function labelOfVersion({ name, issued }: LovVersion): string | undefined {
+  return name ?? issued?.slice(0, 10);
+}

@@ -44,7 +44,7 @@ export const obo: OntologyResolver = {
     }
     const status = textAt(entry, "activity_status");
     return found({
-      url: offer.url,
+      url: source.version === undefined ? offer.url : releaseUrl(source.id, source.version, offer.url),
       format: offer.format,
       licence: textAt(entry, "license", "label") ?? textAt(entry, "license", "url"),
       notes: status === undefined || status === "active" ? [] : [`status in the OBO registry: ${status}`],
@@ -52,8 +52,19 @@ export const obo: OntologyResolver = {
   },
 };
 
-function byPurl({ id, targetFormats, extras }: Source, note: string) {
+function byPurl({ id, targetFormats, extras, version }: Source, note: string) {
   const [format = "owl"] = targetFormats;
   const name = extras["product"] ?? `${id.toLowerCase()}.${format}`;
-  return found({ url: `${PURL}${encodeURIComponent(name)}`, format: formatOfName(name), notes: [note] });
+  const url = `${PURL}${encodeURIComponent(name)}`;
+  return found({
+    url: version === undefined ? url : releaseUrl(id, version, url),
+    format: formatOfName(name),
+    notes: [note],
+  });
+}
+
+/** The permanent URL of one release: `obo/hp/releases/2025-01-16/hp.owl`. */
+function releaseUrl(id: string, version: string, url: string): string {
+  const name = new URL(url).pathname.split("/").at(-1) ?? "";
+  return `${PURL}${id.toLowerCase()}/releases/${encodeURIComponent(version)}/${name}`;
 }

@@ -1,17 +1,20 @@
 import { formatOfName } from "../format.ts";
-import { readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
+import { baseOf, readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
 import { found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
 
-const API = "https://www.ebi.ac.uk/ols4/api/ontologies/";
+const BASE = "https://www.ebi.ac.uk/ols4";
 
 /** The Ontology Lookup Service returns the URL of an ontology; it does not serve the file. */
 export const ols: OntologyResolver = {
   name: "ols",
   service: "ols",
-  extras: { ontology: "name at OLS, if it differs from the id" },
+  extras: {
+    ontology: "name at OLS, if it differs from the id",
+    base: "URL of another OLS, such as https://service.tib.eu/ts4tib",
+  },
   requires: [],
   requestFor: ({ id, extras }) => ({
-    url: `${API}${encodeURIComponent((extras["ontology"] ?? id).toLowerCase())}`,
+    url: `${baseOf(extras, BASE)}/api/ontologies/${encodeURIComponent((extras["ontology"] ?? id).toLowerCase())}`,
     accept: JSON_ONLY,
   }),
   read({ id, targetFormats }, response) {

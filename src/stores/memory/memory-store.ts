@@ -35,8 +35,8 @@ export class MemoryStore implements Budgets {
   }
 
   open(key: string): SharedBudget {
-    const known = this.#budgets.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#budgets.get(key);
+    if (existing !== undefined) return existing;
     const budget = new SharedBudget();
     this.#budgets.set(key, budget);
     return budget;

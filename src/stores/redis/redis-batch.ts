@@ -42,9 +42,9 @@ export class RedisBatch {
   }
 
   request(requestKey: string, request: LeaseRequest, onReply: (reply: LeaseReply) => void): void {
-    const known = this.pending.get(requestKey);
-    if (known !== undefined) {
-      known.onReply.push(onReply);
+    const existing = this.pending.get(requestKey);
+    if (existing !== undefined) {
+      existing.onReply.push(onReply);
       return;
     }
     this.#size += 1;

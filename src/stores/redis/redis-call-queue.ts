@@ -42,7 +42,7 @@ export class RedisCallQueue {
     await this.#idle.promise;
   }
 
-  /** Sets the server's clock from a reply. The time of the way back is ignored, so the estimate is a little early. */
+  /** Sets the server's clock from a reply. The time that the reply took is ignored, so the estimate is a little early. */
   syncClock(serverUs: number, nowUs: number): void {
     this.#clockOffsetUs = serverUs - nowUs;
   }

@@ -62,19 +62,19 @@ export class RedisRecords {
     name: string,
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result> {
-    let known = await this.#call(name, "read");
+    let stored = await this.#call(name, "read");
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
-      const { record: update, result } = step(recordOf(name, known));
+      const { record: update, result } = step(recordOf(name, stored));
       if (update === undefined) return result;
-      const keepMs = Math.ceil((update.keepUntilUs - known.nowUs) / 1000);
+      const keepMs = Math.ceil((update.keepUntilUs - stored.nowUs) / 1000);
       if (keepMs <= 0) return result;
       const next = JSON.stringify({ record: update.next, keepUntilUs: update.keepUntilUs } satisfies StoredRecord);
-      const reply = await this.#call(name, "swap", known.text, next, String(keepMs));
+      const reply = await this.#call(name, "swap", stored.text, next, String(keepMs));
       if (reply.isSwapped) {
         await this.#publish(name, update.next, keepMs, reply.nowUs);
         return result;
       }
-      known = reply;
+      stored = reply;
     }
     throw new StoreError(`redis: update of "${name}" failed after ${TRIES} conflicting writes by other processes`);
   }

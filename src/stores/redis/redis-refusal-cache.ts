@@ -29,9 +29,9 @@ export class RedisRefusalCache {
 
   /** The reply that the server would give; undefined if it must be asked. */
   reply(requestKey: string, nowUs: number): WaitReply | undefined {
-    const known = this.#refusals.get(requestKey);
-    if (known === undefined) return undefined;
-    const { refusal, repliedUs } = known;
+    const entry = this.#refusals.get(requestKey);
+    if (entry === undefined) return undefined;
+    const { refusal, repliedUs } = entry;
     const sinceUs = nowUs - repliedUs;
     const leftMs = refusal.waitMs - sinceUs / 1000;
     if (sinceUs < this.#trustedUs && leftMs > 0) return { ...refusal, waitMs: leftMs };

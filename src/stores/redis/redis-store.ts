@@ -137,9 +137,9 @@ export class RedisStore implements Store {
     const nowUs = this.#time.monotonicUs();
     for (const [index, request] of requests.entries()) {
       const requestKey = requestKeyOf(request);
-      const known = request.claims.length === 0 ? unlimited(request) : this.#refusals.reply(requestKey, nowUs);
-      if (known !== undefined) {
-        replies[index] = known;
+      const localReply = request.claims.length === 0 ? unlimited(request) : this.#refusals.reply(requestKey, nowUs);
+      if (localReply !== undefined) {
+        replies[index] = localReply;
         continue;
       }
       const batch = this.#queueOf(request.claims.map(({ key }) => key)).open();
@@ -211,8 +211,8 @@ export class RedisStore implements Store {
 
   #queueOf(budgetKeys: readonly string[]): RedisCallQueue {
     const slot = this.#keys.slotOf(budgetKeys);
-    const known = this.#queues.get(slot);
-    if (known !== undefined) return known;
+    const existing = this.#queues.get(slot);
+    if (existing !== undefined) return existing;
     const queue: RedisCallQueue = new RedisCallQueue({
       run: batch => this.#run(batch, slot, queue),
       isUncertain: () => this.#ledger.isUncertain,

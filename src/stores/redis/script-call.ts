@@ -27,8 +27,8 @@ export function scriptCallOf(
 ): ScriptCall {
   const positions = new Map<string, string>();
   const position = (key: string) => {
-    const known = positions.get(key);
-    if (known !== undefined) return known;
+    const existing = positions.get(key);
+    if (existing !== undefined) return existing;
     const next = String(positions.size + 1);
     positions.set(key, next);
     return next;

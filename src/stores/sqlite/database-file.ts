@@ -62,7 +62,7 @@ export function openFile(
     if (identityOf(path) !== identity) throw busyError("the file was replaced while it was opened");
     for (const suffix of SIDE_FILES) restrictAccess(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
-    // The data is worth nothing after a power cut, so no write waits for the disk.
+    // The data has no value after a power failure, so no write waits for the disk.
     db.exec("PRAGMA synchronous = OFF");
     db.exec("PRAGMA wal_autocheckpoint = 256");
     if (version < format.migrations.length) migrate(db, format);

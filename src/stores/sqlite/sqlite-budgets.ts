@@ -51,8 +51,8 @@ export class SqliteBudgets implements Budgets {
   }
 
   find(key: string): SharedBudget | undefined {
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#open.get(key);
+    if (existing !== undefined) return existing;
     const row = this.#select.get(key) as BudgetRow | undefined;
     if (row === undefined) return undefined;
     const budget = budgetOf(row, this.#now);
@@ -61,8 +61,8 @@ export class SqliteBudgets implements Budgets {
   }
 
   open(key: string): SharedBudget {
-    const known = this.find(key);
-    if (known !== undefined) return known;
+    const existing = this.find(key);
+    if (existing !== undefined) return existing;
     const budget = new SharedBudget();
     this.#open.set(key, budget);
     return budget;

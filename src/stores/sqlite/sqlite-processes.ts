@@ -17,7 +17,7 @@ const RECORD_EVERY_US = 1_000_000;
 /** The table of the processes that use the store, so that each knows how many share it. */
 export class SqliteProcesses {
   readonly #upsert: StatementSync;
-  readonly #forget: StatementSync;
+  readonly #deleteExpired: StatementSync;
   readonly #count: StatementSync;
   readonly #delete: StatementSync;
   readonly #name: string;
@@ -31,7 +31,7 @@ export class SqliteProcesses {
       "INSERT OR REPLACE INTO processes (name, pid, boot, seen_us, seen_ms) VALUES (?, ?, ?, ?, ?)",
     );
     // A row ahead of the clock is from an earlier start of the machine.
-    this.#forget = db.prepare("DELETE FROM processes WHERE boot <> ? OR seen_us <= ? OR seen_us > ?");
+    this.#deleteExpired = db.prepare("DELETE FROM processes WHERE boot <> ? OR seen_us <= ? OR seen_us > ?");
     this.#count = db.prepare("SELECT count(*) AS seen FROM processes");
     this.#delete = db.prepare("DELETE FROM processes WHERE name = ?");
   }
@@ -40,7 +40,7 @@ export class SqliteProcesses {
   record({ boot, machineUs, wallMs }: MachineInstant): number {
     if (machineUs - this.#recordedUs >= Math.min(RECORD_EVERY_US, this.#leaseUs / 4)) {
       this.#upsert.run(this.#name, process.pid, boot, machineUs, wallMs);
-      this.#forget.run(boot, machineUs - this.#leaseUs, machineUs);
+      this.#deleteExpired.run(boot, machineUs - this.#leaseUs, machineUs);
       this.#recordedUs = machineUs;
     }
     return Number(this.#count.get()?.["seen"] ?? 1);

@@ -1,4 +1,4 @@
-/** The look of the page, in light and in dark. No file, no font and no script comes from elsewhere. */
+/** The style of the page, light and dark. It loads no other file, font or script. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

@@ -42,7 +42,7 @@ export function keysTable(rows: readonly KeySummary[]): Markup {
     multiplier.toFixed(2),
     leastMultiplier.toFixed(2),
   ]);
-  return table("Requests granted and refused by the limiter, by host or group", head, cells);
+  return table("Requests granted and refused by the limiter, by host or service", head, cells);
 }
 
 /** The steps of the chart; several steps per row when there are many. */

@@ -1,7 +1,7 @@
 import type { EventOf } from "../events.ts";
 import type { KeySummary } from "./run-summary.ts";
 
-/** Counts the grants and refusals of one role of a host or group. */
+/** Counts the grants and refusals of one role of a host or service. */
 export class KeyRow {
   readonly key: string;
   readonly role: string;

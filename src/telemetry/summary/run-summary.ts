@@ -40,9 +40,9 @@ export interface HostSummary {
   readonly slotWaitMs: number;
 }
 
-/** The rate limits of one role of a host or group. */
+/** The rate limits of one role of a host or service. */
 export interface KeySummary {
-  /** The host or group. */
+  /** The host or service. */
   readonly key: string;
   /** `metadata`, `landing` or `artifact`. */
   readonly role: string;
@@ -62,7 +62,7 @@ export interface KeySummary {
 
 /** A host and the number that it is ranked by. */
 export interface Ranked {
-  /** The host or group. */
+  /** The host or service. */
   readonly host: string;
   /** Total wait in ms, or refused requests. */
   readonly value: number;
@@ -137,10 +137,10 @@ export interface RunSummary {
   };
   /** Calls by host and role, most calls first. */
   readonly hosts: readonly HostSummary[];
-  /** Rate limits by host or group and role, most requests first. */
+  /** Rate limits by host or service and role, most requests first. */
   readonly keys: readonly KeySummary[];
   /** The ten hosts with the longest total wait. */
   readonly topByDelay: readonly Ranked[];
-  /** The ten hosts or groups with the most requests refused by the limiter. */
+  /** The ten hosts or services with the most requests refused by the limiter. */
   readonly topByBlocks: readonly Ranked[];
 }

@@ -48,8 +48,8 @@ test("acquired and blocked requests, skipped HEADs, AIMD multipliers, and the ke
     acquire(3, "a.example", "aborted"),
     acquire(4, "a.example", "granted", 0),
     at(4, "rate_head_skipped", { host: "a.example", role: "metadata" }),
-    acquire(5, "group arxiv", "refused"),
-    acquire(6, "group arxiv", "refused"),
+    acquire(5, "service arxiv", "refused"),
+    acquire(6, "service arxiv", "refused"),
     at(7, "aimd_adjust", { host: "a.example", role: "metadata", old: 1, new: 0.8, reason: "429" }),
     at(8, "aimd_adjust", { host: "a.example", role: "metadata", old: 0.8, new: 0.64, reason: "429" }),
     at(9, "aimd_adjust", { host: "a.example", role: "metadata", old: 0.64, new: 0.69, reason: "calm" }),
@@ -67,11 +67,11 @@ test("acquired and blocked requests, skipped HEADs, AIMD multipliers, and the ke
       multiplier: 0.69,
       leastMultiplier: 0.64,
     },
-    { ...own, key: "group arxiv", acquired: 0, blocked: 2 },
+    { ...own, key: "service arxiv", acquired: 0, blocked: 2 },
   ]);
   assert.deepEqual(limiter, { acquired: 2, blocked: 3, headSkipped: 1 });
   assert.deepEqual(topByBlocks, [
-    { host: "group arxiv", value: 2 },
+    { host: "service arxiv", value: 2 },
     { host: "a.example", value: 1 },
   ]);
 });

@@ -65,7 +65,7 @@ function makeWork(
   const title = titleOf(random);
   const year = random.between(2004, 2026);
   const authors = random.shuffled(AUTHORS).slice(0, random.between(1, 4));
-  const { ids, pages: described, ...rest } = workScenario.build({ random, number, year });
+  const { ids, pages: scenarioPages, ...rest } = workScenario.build({ random, number, year });
   const plan: ArticlePlan = {
     seed: `${seed}/${index}`,
     title,
@@ -75,7 +75,7 @@ function makeWork(
   };
   const file = articleFile(plan);
   const digests = { md5: digest("md5", file), sha1: digest("sha1", file), sha256: digest("sha256", file) };
-  for (const [url, page] of described) pages.set(pageKeyOf(url), { page, article: { ...plan, md5: digests.md5 } });
+  for (const [url, page] of scenarioPages) pages.set(pageKeyOf(url), { page, article: { ...plan, md5: digests.md5 } });
   return {
     ids: { ...ids, openalex: `W${4_000_000_000 + number}` },
     title,

@@ -67,9 +67,9 @@ function requestedRange(
 }
 
 function isUnchanged({ headers }: SimulatedRequest, etag: string | undefined, modifiedMs: number | undefined): boolean {
-  const known = headers["if-none-match"];
-  if (known !== undefined) {
-    return etag !== undefined && known.split(",").some(tag => ["*", etag, `W/${etag}`].includes(tag.trim()));
+  const wantedTags = headers["if-none-match"];
+  if (wantedTags !== undefined) {
+    return etag !== undefined && wantedTags.split(",").some(tag => ["*", etag, `W/${etag}`].includes(tag.trim()));
   }
   const since = Date.parse(headers["if-modified-since"] ?? "");
   return modifiedMs !== undefined && Math.floor(modifiedMs / 1000) * 1000 <= since;

@@ -49,12 +49,12 @@ export function makeHostDirectory({ seed, works, bigOntologyBytes }: HostDirecto
     ([one], [other]) => other.length - one.length,
   );
   const hosts = [...new Set(services.map(([pattern]) => pattern.split("/")[0] ?? pattern))].sort();
-  const known = new Set(hosts);
+  const hostNames = new Set(hosts);
   return {
     hosts,
     works: catalogue.works,
     ontologies: ontologyCatalogue.ontologies,
-    knows: host => known.has(host),
+    knows: host => hostNames.has(host),
     answer: request => {
       const [, service] = services.find(([pattern]) => matchesHostPath(pattern, request)) ?? [];
       return service === undefined ? text("no such service\n", 404) : service(request);

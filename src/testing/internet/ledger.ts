@@ -97,8 +97,8 @@ export class LedgerRecorder {
   }
 
   #countsOf(host: string): HostCounts {
-    const known = this.#counts.get(host);
-    if (known !== undefined) return known;
+    const existing = this.#counts.get(host);
+    if (existing !== undefined) return existing;
     const hostCounts = { requests: 0, served: 0, rejected: 0, blocked: 0, statuses: {}, lastMs: 0, arrivalsMs: [] };
     this.#counts.set(host, hostCounts);
     return hostCounts;

@@ -75,7 +75,10 @@ export function redirectChain(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
-/** The copy that all services name is not the file. If `hasAnother`, a repository has a good copy; otherwise there is none. */
+/**
+ * The copy that all services name is not the file. If `hasAnother`, a repository has a good copy; otherwise there is
+ * none.
+ */
 export function wrongFirstCopy(draft: ScenarioDraft, page: Page, hasAnother: boolean): ScenarioWork {
   const { doi, landing, pdf } = publisherOf(draft);
   const other = `https://${draft.random.pick(REPOSITORIES)}/bitstream/${draft.number}/paper.pdf`;

@@ -11,7 +11,10 @@ import { LIMITS } from "./limits.ts";
 import { bodyOf, disconnect, type NodeRequest, type NodeResponse, send, simulatedRequestOf } from "./node-http.ts";
 import { type ScriptedReply, ScriptRunner } from "./script-runner.ts";
 
-/** How many URLs have a count of earlier requests. Beyond that the oldest count is dropped, and its URL may fail once more. */
+/**
+ * How many URLs have a count of earlier requests. Beyond that the oldest count is dropped, and its URL may fail once
+ * more.
+ */
 const COUNTED_URLS_MAX = 100_000;
 
 export class RequestHandler {

@@ -9,7 +9,10 @@ interface PendingCommand {
 // In the sources the file is worker.ts, in the built package worker.js.
 const FILE = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
-/** Sends commands to the thread that runs the simulated servers. When the thread ends, all pending commands are rejected. */
+/**
+ * Sends commands to the thread that runs the simulated servers. When the thread ends, all pending commands are
+ * rejected.
+ */
 export class ServersThread {
   readonly ready: Promise<ServersReady>;
   readonly #worker: Worker;

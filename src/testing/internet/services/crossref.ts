@@ -37,12 +37,12 @@ function list(catalogue: CatalogueIndex, { query }: SimulatedRequest): Simulated
   if (unknown !== undefined) return failed("filter-not-available", unknown);
   const rows = Number(query.get("rows") ?? 20);
   if (!(rows >= 0 && rows <= 1000)) return failed("integer-not-valid", query.get("rows") ?? "");
-  const asked = filters.filter(filter => filter.startsWith("doi:")).map(filter => filter.slice(4).toLowerCase());
+  const dois = filters.filter(filter => filter.startsWith("doi:")).map(filter => filter.slice(4).toLowerCase());
   const words = (query.get("query") ?? query.get("query.bibliographic") ?? "").toLowerCase().split(/\s+/);
   const found = catalogue.works.filter(
     ({ registrar, ids, title }) =>
       registrar === "crossref" &&
-      (asked.length === 0 || asked.includes(ids.doi ?? "")) &&
+      (dois.length === 0 || dois.includes(ids.doi ?? "")) &&
       words.every(word => title.toLowerCase().includes(word)),
   );
   const cursor = query.get("cursor");

@@ -9,16 +9,16 @@ import { decoded, html, json, type SimulatedService } from "../exchange.ts";
 export function doaj(catalogue: CatalogueIndex): SimulatedService {
   return ({ path, query, headers }) => {
     if (/bot|spider/i.test(headers["user-agent"] ?? "")) return html("403 Forbidden", "<h1>403 Forbidden</h1>", 403);
-    const [, asked = ""] = /^\/api(?:\/v\d)?\/search\/articles\/(.+)$/.exec(path) ?? [];
-    const [, doi = ""] = /^(?:doi|bibjson\.identifier\.id(?:\.exact)?):"?([^"]+)"?$/.exec(decoded(asked) ?? "") ?? [];
-    if (asked === "") return json({ status: "not_found", error: "no such resource" }, 404);
+    const [, search = ""] = /^\/api(?:\/v\d)?\/search\/articles\/(.+)$/.exec(path) ?? [];
+    const [, doi = ""] = /^(?:doi|bibjson\.identifier\.id(?:\.exact)?):"?([^"]+)"?$/.exec(decoded(search) ?? "") ?? [];
+    if (search === "") return json({ status: "not_found", error: "no such resource" }, 404);
     const work = catalogue.byDoi(doi);
     const results = work !== undefined && isKnownTo(work, "doaj") ? [record(work)] : [];
     const pageSize = Number(query.get("pageSize") ?? 10);
     if (!(pageSize >= 1 && pageSize <= 100))
       return json({ status: "bad_request", error: "pageSize: at most 100" }, 400);
     return json(
-      { total: results.length, page: 1, pageSize, timestamp: "2026-11-16T00:00:00Z", query: decoded(asked), results },
+      { total: results.length, page: 1, pageSize, timestamp: "2026-11-16T00:00:00Z", query: decoded(search), results },
       200,
       { "x-total-count": String(results.length) },
     );

@@ -28,16 +28,16 @@ function errorBean(status: number, message: string): SimulatedReply {
 }
 
 function search(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
-  const asked = query.get("query");
-  if (asked === null || asked === "") return errorBean(400, "The query parameter is missing");
-  const [, name = ""] = /^(?:DOI|EXT_ID|PMCID|PMC_ID)\s*:\s*"?([^"\s]+)"?/i.exec(asked) ?? [];
+  const search = query.get("query");
+  if (search === null || search === "") return errorBean(400, "The query parameter is missing");
+  const [, name = ""] = /^(?:DOI|EXT_ID|PMCID|PMC_ID)\s*:\s*"?([^"\s]+)"?/i.exec(search) ?? [];
   const work = catalogue.byDoi(name) ?? catalogue.by("pmid", name) ?? catalogue.by("pmcid", name.toUpperCase());
   const result = work?.ids.pmid === undefined ? [] : [record(work, query.get("resultType") === "core")];
   return json({
     version: "6.9",
     hitCount: result.length,
     request: {
-      queryString: asked,
+      queryString: search,
       resultType: query.get("resultType") ?? "lite",
       cursorMark: "*",
       pageSize: Number(query.get("pageSize") ?? 25),

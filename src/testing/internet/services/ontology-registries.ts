@@ -49,11 +49,11 @@ function oboEntry({ id, prefix, title, iri, copies, noFileReason }: SimulatedOnt
 
 /** www.ebi.ac.uk/ols4: one ontology, or a paged list. It returns URLs of files but serves no file. */
 export function ols(catalogue: OntologyCatalogue): SimulatedService {
-  const known = knownTo(catalogue, "ols");
+  const listed = knownTo(catalogue, "ols");
   return ({ path, query }) => {
     const [, id] = /^\/ols4\/api\/ontologies\/([^/]+)\/?$/.exec(path) ?? [];
     if (id !== undefined) {
-      const found = known.find(each => each.id === id.toLowerCase());
+      const found = listed.find(each => each.id === id.toLowerCase());
       return found === undefined ? springError(path) : json(olsEntry(found));
     }
     if (path.replace(/\/$/, "") !== "/ols4/api/ontologies") return springError(path);
@@ -61,9 +61,9 @@ export function ols(catalogue: OntologyCatalogue): SimulatedService {
     const number = Number(query.get("page") ?? 0);
     const self = `http://www.ebi.ac.uk/ols4/api/ontologies?page=${number}&size=${size}`;
     return json({
-      _embedded: { ontologies: known.slice(number * size, (number + 1) * size).map(olsEntry) },
+      _embedded: { ontologies: listed.slice(number * size, (number + 1) * size).map(olsEntry) },
       _links: { self: { href: self } },
-      page: { size, totalElements: known.length, totalPages: Math.ceil(known.length / size), number },
+      page: { size, totalElements: listed.length, totalPages: Math.ceil(listed.length / size), number },
     });
   };
 }

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { outcomeOfResponse } from "../core/breaker/classify.ts";
+import { BreakerOpenError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import { loadPolicy, type PolicySources } from "../policy/load.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
+import { breakersOf } from "./registry-breakers.ts";
+
+async function setUp(sources: PolicySources = {}) {
+  const policy = await loadPolicy(sources);
+  const time = new FakeTime();
+  const registry = new BreakerRegistry({}, { time, random: () => 0 });
+  breakersOf(registry).reload(policy.breakers.resolved);
+  const gate = new Gate(policy.ratelimits.resolved, time, { breakers: registry });
+  const entryOf = (url: string) => {
+    const { host, pathname: path } = new URL(`https://${url}`);
+    return { host, path, role: "metadata", maxWaitMs: 0 } as const;
+  };
+  /** Sends a request and reports its status. */
+  const send = async (url: string, status: number, retryAfterS?: number) => {
+    const grant = await gate.enter({ ...entryOf(url), maxWaitMs: Number.POSITIVE_INFINITY });
+    const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1000;
+    grant.report({ outcome: outcomeOfResponse({ status, retryAfterMs }), status, retryAfterMs });
+    grant.release();
+  };
+  const isDenied = (url: string) => registry.check(entryOf(url)) !== undefined;
+  return { registry, gate, time, send, isDenied, entryOf };
+}
+
+describe("a Retry-After holds what the service shares, and nothing else on the host", () => {
+  test("export.arxiv.org holds arxiv.org", async () => {
+    const { send, isDenied, registry } = await setUp();
+    await send("export.arxiv.org/api/query", 429, 120);
+    assert.ok(isDenied("arxiv.org/pdf/2104.1"));
+    assert.ok(isDenied("export.arxiv.org/oai"));
+    assert.equal(isDenied("zenodo.org/api"), false);
+    assert.deepEqual([registry.state("arxiv.org").host, registry.remainingMs("arxiv.org")], ["service arxiv", 120_000]);
+  });
+
+  test("Europe PMC does not hold OLS, nor the rest of www.ebi.ac.uk", async () => {
+    const { send, isDenied } = await setUp();
+    await send("www.ebi.ac.uk/europepmc/webservices/rest/search", 429, 120);
+    assert.ok(isDenied("www.europepmc.org/article/1"));
+    assert.equal(isDenied("www.ebi.ac.uk/ols4/api"), false);
+    assert.equal(isDenied("www.ebi.ac.uk/chebi"), false);
+  });
+
+  test("CDX holds the availability API of archive.org, in every spelling of the path", async () => {
+    const { send, isDenied } = await setUp();
+    await send("web.archive.org/CDX/search/cdx", 429, 60);
+    assert.ok(isDenied("archive.org/wayback/available"));
+    assert.ok(isDenied("web.archive.org//cdx/search"));
+    assert.equal(isDenied("archive.org/details/x"), false);
+    assert.equal(isDenied("web.archive.org/web/2020/https://x.example/"), false);
+  });
+
+  test("of a host that only breakers name with a port holds the host on every port", async () => {
+    const { send, isDenied } = await setUp({ env: { DOCSTOKG_BREAKERS: "zenodo.org:80=fail_max:3" } });
+    await send("zenodo.org:80/api", 429, 60);
+    assert.ok(isDenied("zenodo.org/api"));
+  });
+});
+
+test("failures at one member open the circuit of the service, and a success at another member closes it", async () => {
+  const { send, isDenied, time, registry } = await setUp();
+  for (let call = 0; call < 3; call += 1) {
+    const sent = send("export.arxiv.org/api/query", 500);
+    await time.advance(4000);
+    await sent;
+  }
+  assert.ok(isDenied("arxiv.org/pdf/1"));
+  await time.advance(180_000);
+  await send("arxiv.org/pdf/1", 200);
+  assert.equal(registry.state("export.arxiv.org").state, "closed");
+});
+
+test("a member that breakers list has circuits of its own, and shares the cooldown", async () => {
+  const breakers = { hosts: { "export.arxiv.org": { fail_max: 1 } } };
+  const { send, isDenied } = await setUp({ breakers });
+  await send("export.arxiv.org/api", 500);
+  assert.ok(isDenied("export.arxiv.org/api"));
+  assert.equal(isDenied("arxiv.org/pdf/1"), false);
+  const other = await setUp({ breakers });
+  await other.send("export.arxiv.org/api", 429, 60);
+  assert.ok(other.isDenied("arxiv.org/pdf/1"));
+});
+
+test("an operator can open one host of a service, or the service; closing a host closes its service too", async () => {
+  const { registry, isDenied, gate, entryOf } = await setUp();
+  registry.open("export.arxiv.org", 60);
+  assert.ok(isDenied("export.arxiv.org/api"));
+  assert.equal(isDenied("arxiv.org/pdf/1"), false);
+  registry.close("export.arxiv.org");
+  registry.open("service arxiv", 60, "maintenance");
+  assert.ok(isDenied("arxiv.org/pdf/1"));
+  assert.throws(
+    () => gate.enter(entryOf("arxiv.org/pdf/1")),
+    (error: unknown) =>
+      error instanceof BreakerOpenError &&
+      error.message.includes("forced open for service arxiv") &&
+      error.message.includes('"docstokg breaker close service:arxiv"'),
+  );
+  registry.close("arxiv.org");
+  assert.equal(isDenied("export.arxiv.org/api"), false);
+});
+
+test("a Retry-After is capped by the documented penalty of the service", async () => {
+  for (const [url, capS] of [
+    ["api.osf.io/v2/nodes", 3600],
+    ["api.openaire.eu/graph", 3600],
+    ["api.openalex.org/works", 86_400],
+    ["raw.githubusercontent.com/x", 3600],
+    ["web.archive.org/cdx/search", 3600],
+    ["api.crossref.org/works", 900],
+  ] as const) {
+    const { send, registry, entryOf } = await setUp();
+    await send(url, 429, 1_000_000);
+    const { host, path } = entryOf(url);
+    assert.equal(registry.remainingMs(host, path), capS * 1000, url);
+  }
+});

@@ -1,0 +1,80 @@
+import { DownloadError } from "../../errors.ts";
+import { readLock } from "../../ontology/lockfile.ts";
+import type { ListedVersion } from "../../ontology/resolver.ts";
+import { labelOf } from "../../ontology/version-label.ts";
+import { ExitCode } from "../exit-code.ts";
+import { interruptible } from "../interrupts.ts";
+import { printJson } from "../output/json.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
+import type { CommandModule } from "../program.ts";
+import { openOntofetch } from "./open-ontofetch.ts";
+import { addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
+
+interface VersionRow {
+  readonly version: string;
+  readonly isStored: boolean;
+  readonly isLocked: boolean;
+  readonly isListed: boolean;
+}
+
+/** `ontofetch versions hp`: versions in the store, in the lockfile and at the service, if it lists them. */
+export const versions: CommandModule = {
+  configure: command => {
+    command.argument("<id>").option("--json", "print JSON");
+    addSettingsFlags(command, ["sources", "store", "lockfile", ...RATE_FLAGS]);
+  },
+  run: ([id = ""], flags, io) =>
+    interruptible(io, async signal => {
+      const settings = await ontofetchSettingsOf(flags, io);
+      const [source] = chosenSources(settings, [id]);
+      if (source === undefined) return ExitCode.usage;
+      const ontofetch = await openOntofetch(settings, io, { signal });
+      let listed: readonly ListedVersion[] = [];
+      let message: string | undefined;
+      try {
+        listed = await ontofetch.versions(source);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof DownloadError)) throw error;
+        message = error.message;
+      } finally {
+        await ontofetch.close("versions");
+      }
+      const stored = await ontofetch.store.versions(source.id);
+      const locked = (await readLock(settings.lockfile)).get(source.id)?.version;
+      const rows = rowsOf(
+        listed.map(({ version }) => labelOf(version)),
+        stored.map(({ manifest }) => manifest.version),
+        locked,
+      );
+      if (flags["json"])
+        printJson(io, { id: source.id, versions: rows, ...(message === undefined ? {} : { message }) });
+      else {
+        const cells = rows.map(row => [
+          row.version,
+          row.isStored ? "stored" : "",
+          row.isLocked ? "locked" : "",
+          row.isListed ? "listed" : "",
+        ]);
+        io.stdout.write(
+          formatTable(["version", "store", "lock", "service"], cells, { columns: terminalWidth(io.stdout) }),
+        );
+        if (message !== undefined) io.stderr.write(`${source.id}: ${message}\n`);
+      }
+      return ExitCode.ok;
+    }),
+};
+
+function rowsOf(
+  listed: readonly string[],
+  stored: readonly string[],
+  locked: string | undefined,
+): readonly VersionRow[] {
+  const all = new Set([...listed, ...stored, ...(locked === undefined ? [] : [locked])]);
+  return [...all].map(version => ({
+    version,
+    isStored: stored.includes(version),
+    isLocked: version === locked,
+    isListed: listed.includes(version),
+  }));
+}

@@ -1,0 +1,189 @@
+/** The bound of a wait (law L4): judged again whenever news makes a waiting request later. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gateOf, host, roleLimits } from "../../test/limiter/kit.ts";
+import { RateLimitExceeded } from "../errors.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Grant } from "../limiter/grant.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { Gate } from "./gate.ts";
+
+interface Ended {
+  /** When the request was granted or refused, in ms. */
+  readonly atMs: number;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** Enters the gate and records when and how it ends. Grants are stamped and released at once. */
+function recorderOf(time: FakeTime) {
+  const nowMs = () => time.monotonicUs() / 1000;
+  return (gate: Gate, request: Partial<EntryRequest> = {}): Ended[] => {
+    const ended: Ended[] = [];
+    const enter = async (): Promise<Grant> => gate.enter({ host, role: "metadata", ...request });
+    enter().then(
+      grant => {
+        grant.release();
+        ended.push({ atMs: nowMs() });
+      },
+      error => {
+        assert.ok(error instanceof RateLimitExceeded, String(error));
+        ended.push({ atMs: nowMs(), retryAfterMs: error.retryAfterMs });
+      },
+    );
+    return ended;
+  };
+}
+
+/** Gates that share a store, as in separate processes. */
+function sharedGates(count: number, limits: RatelimitsOptions) {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const policies = limitPoliciesFrom(limits, "test");
+  const gates = Array.from({ length: count }, (_, n) => new Gate(policies, time, { store: store.member(`p${n}`) }));
+  return { time, gates, enter: recorderOf(time) };
+}
+
+test("a call that the limit of all processes delays beyond max_delay_ms is refused when the store says so", async () => {
+  for (const [max_delay_ms, rates, retryAfterMs] of [
+    [0, "4/6SECOND", 6000],
+    [200, "4/HOUR", 3_600_000],
+  ] as const) {
+    const { time, gates, enter } = sharedGates(2, roleLimits({ rates, max_delay_ms }));
+    const [first, second] = gates as [Gate, Gate];
+    const granted = [first, second, first, second].map(gate => enter(gate));
+    await time.advance(0);
+    assert.deepEqual(granted, Array(4).fill([{ atMs: 0 }]));
+    const fifth = enter(first);
+    await time.advance(0);
+    assert.deepEqual(fifth, [{ atMs: 0, retryAfterMs }]);
+  }
+});
+
+test("maxWaitMs that is shorter than the wait for other processes fails at once, not after it", async () => {
+  const { time, gates, enter } = sharedGates(2, roleLimits({ rates: "1/6SECOND" }));
+  const [first, second] = gates as [Gate, Gate];
+  enter(first);
+  await time.advance(1000);
+  const late = enter(second, { maxWaitMs: 200 });
+  await time.advance(0);
+  assert.deepEqual(late, [{ atMs: 1000, retryAfterMs: 5000 }]);
+});
+
+test("a waiting call is refused when another role takes the last unit of their total", async () => {
+  const { gate, time } = gateOf({
+    defaults: {
+      metadata: { rates: "99/s", guard_ms: 0 },
+      landing: { rates: "1/50ms", guard_ms: 0, max_delay_ms: 150 },
+    },
+    hosts: { [host]: { total: { rates: "2/DAY", guard_ms: 0 } } },
+  });
+  const enter = recorderOf(time);
+  enter(gate, { role: "landing" });
+  const waiting = enter(gate, { role: "landing" });
+  await time.advance(10);
+  assert.deepEqual(waiting, []);
+  enter(gate, { role: "metadata" });
+  await time.advance(0);
+  assert.deepEqual(waiting, [{ atMs: 10, retryAfterMs: 86_400_000 - 10 }]);
+});
+
+test("a waiting call is refused when the server announces that its quota is used up for longer", async () => {
+  const { gate, time, enterNow } = gateOf(roleLimits({ rates: "1/s", max_delay_ms: 1100 }));
+  const grant = enterNow();
+  grant.written();
+  const waiting = recorderOf(time)(gate);
+  await time.advance(100);
+  grant.recordResponse({ isThrottled: false, announced: [{ source: "x-ratelimit", remaining: 0, resetMs: 12_000 }] });
+  await time.advance(0);
+  assert.deepEqual(waiting, [{ atMs: 100, retryAfterMs: 12_000 }]);
+});
+
+test("a waiting call is refused when its key is held, slowed down or reloaded beyond its bound", async () => {
+  const held = gateOf(roleLimits({ rates: "1/s", max_delay_ms: 1100 }));
+  held.enterNow().release();
+  const waiting = recorderOf(held.time)(held.gate);
+  held.gate.hold(host, "metadata", 5000);
+  await held.time.advance(0);
+  assert.deepEqual(waiting, [{ atMs: 0, retryAfterMs: 5000 }]);
+
+  const reloaded = gateOf(roleLimits({ rates: "1/s", max_delay_ms: 1100 }));
+  reloaded.enterNow().release();
+  const queued = recorderOf(reloaded.time)(reloaded.gate);
+  await reloaded.time.advance(100);
+  reloaded.gate.reload(limitPoliciesFrom(roleLimits({ rates: "1/5s", max_delay_ms: 1100 }), "test"));
+  await reloaded.time.advance(0);
+  assert.deepEqual(queued, [{ atMs: 100, retryAfterMs: 4900 }]);
+});
+
+test("of calls in several roles under one total, those that cannot start within maxWaitMs fail on arrival", async () => {
+  const { gate, time } = gateOf({
+    defaults: Object.fromEntries(
+      ["metadata", "landing", "artifact"].map(role => [role, { rates: "10/s", guard_ms: 0 }]),
+    ),
+    hosts: { [host]: { total: { rates: "10/s", guard_ms: 0 } } },
+  });
+  const enter = recorderOf(time);
+  const calls = (["metadata", "landing", "artifact"] as const).flatMap(role =>
+    Array.from({ length: 20 }, () => enter(gate, { role, maxWaitMs: 5000 })),
+  );
+  await time.advance(60_000);
+  const ends = calls.map(([end]) => end);
+  const refused = ends.filter(end => end?.retryAfterMs !== undefined);
+  assert.deepEqual(
+    refused.map(end => end?.atMs),
+    refused.map(() => 0),
+  );
+  assert.equal(ends.filter(end => end !== undefined && end.retryAfterMs === undefined && end.atMs <= 5000).length, 60);
+});
+
+test("a call that waits for a slot may wait longer than max_delay_ms, which bounds only its wait for rates", async () => {
+  const { gate, time, enterNow } = gateOf(roleLimits({ rates: "2/s", max_concurrent: 1, max_delay_ms: 200 }));
+  const grant = enterNow();
+  grant.written();
+  const waiting = recorderOf(time)(gate);
+  await time.advance(5000);
+  assert.deepEqual(waiting, []);
+  grant.release();
+  await time.advance(0);
+  assert.deepEqual(waiting, [{ atMs: 5000 }]);
+});
+
+test("a newcomer is told how long it would wait behind callers without a bound", async () => {
+  const { gate, pass, refusal, time } = gateOf(roleLimits({ rates: "3/s" }));
+  for (let call = 0; call < 15; call += 1) pass();
+  assert.equal(refusal().retryAfterMs, 5000);
+  const [key] = gate.keySnapshots();
+  assert.equal(key?.estimatedWaitMs, 5000);
+  await time.advance(5000);
+});
+
+test("a neighbour that waits for its own spacing or a slot does not make a call be refused that can go in time", async () => {
+  const { gate, time, enterNow } = gateOf({
+    defaults: {
+      metadata: { rates: "1/s", shape: "smooth", guard_ms: 0 },
+      landing: { rates: "99/s", guard_ms: 0, max_delay_ms: 1000 },
+    },
+    hosts: { [host]: { total: { rates: "2/s", guard_ms: 0 } } },
+  });
+  enterNow().release();
+  const enter = recorderOf(time);
+  for (let call = 0; call < 5; call += 1) enter(gate, { maxWaitMs: Number.POSITIVE_INFINITY });
+  const [now, later] = [enter(gate, { role: "landing" }), enter(gate, { role: "landing" })];
+  await time.advance(1000);
+  assert.deepEqual(now, [{ atMs: 0 }]);
+  assert.deepEqual(later, [{ atMs: 1000 }]);
+});
+
+test("a call behind a request that is not written is refused when it can no longer start in time", async () => {
+  const { gate, time, enterNow } = gateOf(roleLimits({ rates: "1/s" }));
+  const grant = enterNow();
+  const waiting = recorderOf(time)(gate, { maxWaitMs: 5000 });
+  await time.advance(4000);
+  assert.deepEqual(waiting, [], "written now, the first would leave room in time");
+  await time.advance(1);
+  assert.deepEqual(waiting, [{ atMs: 4001, retryAfterMs: 1000 }]);
+  grant.release();
+});

@@ -1,0 +1,297 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect, verdict } from "../../test/ontology/inspect-text.ts";
+import { GRAPHS, JSON_LD, OBO, OFN, OMN, OWX, RDF, SAMPLES, TTL } from "../../test/ontology/sample-files.ts";
+
+const OWL = "http://www.w3.org/2002/07/owl#";
+
+for (const [format, text, label] of SAMPLES) {
+  // Only the name of a file distinguishes N-Triples from Turtle.
+  const options = format === "n-triples" ? { claim: format } : {};
+
+  test(`${format}: a complete file is valid, with its format, version and facts`, async () => {
+    const found = await inspect(text, options);
+    assert.ok(found.kind === "valid", JSON.stringify(found));
+    assert.deepEqual([found.format, found.version?.label, found.checks.depth], [format, label, "full"]);
+    assert.ok((found.checks.statements ?? 0) > 0);
+    assert.ok(found.facts !== null);
+  });
+
+  test(`${format}: with check none and end, the beginning decides the format and the version`, async () => {
+    for (const depth of ["none", "end"] as const) {
+      const found = await inspect(text, { ...options, depth });
+      assert.ok(found.kind === "valid", JSON.stringify(found));
+      assert.deepEqual([found.format, found.version?.label, found.facts], [format, label, null]);
+    }
+  });
+}
+
+test("valid files that begin in an unusual way are accepted", async () => {
+  const cases: readonly (readonly [string, string | Uint8Array])[] = [
+    ["manchester", OMN],
+    ["manchester", `# comment\n\n${OMN}`],
+    [
+      "owl-xml",
+      `<?xml version="1.0"?>\n<!DOCTYPE Ontology [\n <!ENTITY owl "${OWL}" >\n <!ENTITY x 'http://a/x#'>\n]>\n<Ontology xmlns="${OWL}" ontologyIRI="http://a/x"><Declaration><Class IRI="&x;A"/></Declaration></Ontology>`,
+    ],
+    [
+      "rdf-xml",
+      RDF.replace(
+        "<rdf:RDF",
+        `<!DOCTYPE rdf:RDF [<!ENTITY a "http://a/"> <!-- <!ENTITY b "no"> -->]>\n<rdf:RDF`,
+      ).replace("http://a/X_1", "&a;X_1"),
+    ],
+    ["obo", OBO.trimEnd()],
+    ["obo", "[Term]\nid: X:1\nname: one"],
+    ["obo", "date: 21:12:2015 10:30\n[Term]\nid: X:1\n"],
+    ["obo", "remark: a remark\n[Term]\nid: X:1\n"],
+    ["obo", "default-namespace: x\r\n\r\n[Term]\r\nid: X:1\r\n"],
+    ["obo", "format-version: 1.4\n[Term]\nid: X:1 ! one\nname: a very\\\n long name\n"],
+    ["turtle", "[] a <http://a/C> .\n"],
+    ["turtle", "[ a <http://a/C> ] .\n"],
+    ["turtle", "(1 2) <http://a/p> 3 ."],
+    ["turtle", `${TTL.trimEnd()} without a line break`],
+    ["turtle", "@base <http://a/> .\n<#x> <p> 'y' . # c#d"],
+    ["turtle", "<http://a/x> <http://a/p> <http://a/y> ."],
+    ["turtle", "prefix : <http://a/>\n:a :b :c ."],
+    ["trig", "{ <http://a/x> <http://a/p> 1 } <http://a/g> { <http://a/x> <http://a/p> 2 }"],
+    ["n-quads", '_:a <http://a/p> "x"@en <http://a/g> .\n'],
+    ["rdf-xml", Buffer.from(`\ufeff${RDF.replace('version="1.0"', 'version="1.0" encoding="UTF-16"')}`, "utf16le")],
+    [
+      "rdf-xml",
+      Buffer.from(
+        RDF.replace('version="1.0"', 'version="1.0" encoding="ISO-8859-1"').replace("X_1", "X_\u00e9"),
+        "latin1",
+      ),
+    ],
+    ["rdf-xml", RDF.replace("<rdf:RDF", `<!-- ${"a long comment ".repeat(20_000)}-->\n<rdf:RDF`)],
+    ["rdf-xml", `${RDF}<!-- ${"a long comment ".repeat(20_000)}-->\n`],
+    ["rdf-xml", `\ufeff${RDF}`],
+    ["functional", `# ${"comment ".repeat(20_000)}\n${OFN}`],
+    ["json-ld", `[{"@id":"http://a/x","@type":["${OWL}Class"]}]`],
+    ["json-ld", JSON_LD.replace(/^\{("@context": \{[^}]*\}),\n ("@graph".*)\}\n$/s, "{$2,$1}")],
+    ["obographs", GRAPHS.replace('{"graphs"', '{"meta":{},"graphs"')],
+  ];
+  for (const [format, content] of cases) {
+    assert.equal(await verdict(content), format, String(content).slice(0, 200));
+  }
+});
+
+test("names of a prototype in a file are ordinary names", async () => {
+  for (const name of ["constructor", "__proto__", "toString"]) {
+    const found = await inspect(
+      `{"graphs":[{"id":"x","nodes":[{"id":"a","type":"${name}"}],"edges":[{"sub":"a","pred":"${name}","obj":"b"}]}]}`,
+    );
+    assert.ok(found.kind === "valid", JSON.stringify(found));
+    assert.equal(found.facts?.classes, 1);
+    assert.equal(await verdict(RDF.replace("<rdf:RDF", `<!DOCTYPE r [<!ENTITY a "&${name};">]><rdf:RDF`)), "rdf-xml");
+    assert.equal(await verdict(`{"@context":{"${name}":"urn:x"},"@id":"urn:a","${name}":1}`), "json-ld");
+  }
+});
+
+test("the expressions and rules of Manchester syntax are accepted", async () => {
+  const text = `Prefix: : <http://a/>
+Prefix: xsd: <http://www.w3.org/2001/XMLSchema#>
+Ontology: <http://a/x>
+Import: <http://a/y>
+Class: A
+  EquivalentTo: B and (p some C) or not {i, j}, p min 2 C, p exactly 1, q value "x"^^xsd:string, p Self
+  SubClassOf: Annotations: rdfs:comment "why" B
+  HasKey: p, q
+  DisjointUnionOf: B, C
+ObjectProperty: p
+  Characteristics: Functional, Transitive
+  InverseOf: inverse (r)
+  SubPropertyChain: p o r
+DataProperty: q
+  Range: integer[>= 5, < 10]
+Individual: i
+  Types: A
+  Facts: p j, not q 3.5f, q "y"@en-GB
+DisjointClasses: A, B, C
+DifferentIndividuals: i, j
+Rule: A(?x), p(?x, ?y) -> B(?y)
+`;
+  assert.equal(await verdict(text), "manchester");
+});
+
+test("damaged files are refused, and the message names the line", async () => {
+  const invalidUtf8 = (text: string, mark: string) => {
+    const at = text.indexOf(mark);
+    return Buffer.concat([Buffer.from(text.slice(0, at)), Buffer.from([0xff, 0xfe]), Buffer.from(text.slice(at))]);
+  };
+  const cases: readonly (readonly [string, string | Uint8Array, RegExp])[] = [
+    ["bytes that are not UTF-8 in RDF/XML", invalidUtf8(RDF, "X_1"), /not UTF-8 after line 1$/],
+    ["bytes that are not UTF-8 in Turtle", invalidUtf8(TTL, "v3"), /not UTF-8/],
+    ["zero bytes in RDF/XML", RDF.replace("X_1", "\0".repeat(512)), /zero bytes/],
+    ["zero bytes in Turtle", TTL.replace("# the end", `# ${"\0".repeat(512)}`), /zero bytes/],
+    ["zero bytes in OBO", OBO.replace("PMID", "\0".repeat(512)), /zero bytes/],
+    ["no graphs", '{"graphs":[]}', /contains no nodes/],
+    ["graphs without nodes", '{"graphs":[{"id":"x","nodes":[]}]}', /contains no nodes/],
+    ["a node without an id", '{"graphs":[{"nodes":[{"lbl":"x"}]}]}', /a node has no id/],
+    ["a JSON error as JSON-LD", '{"@context":"https://schema.org/errors","error":"x"}', /a JSON error message/],
+    ["a JSON error", '{"error":{"message":"not found"},"status":404}', /a JSON error message/],
+    ["JSON-LD without statements", '{"@context":{},"message":"not found"}', /contains no triples/],
+    ["JSON after the end", `${GRAPHS}{}`, /line 2: text after the end of JSON/],
+    ["an unclosed quotation mark in OBO", OBO.replace('def: "x"', 'def: "x'), /line 8: def with an unclosed/],
+    ["an empty id in OBO", OBO.replace("id: HP:1", "id:"), /line 6: empty id/],
+    ["an id that is a comment", OBO.replace("id: HP:1", "id: ! HP:1"), /line 6: empty id/],
+    ["a stanza without id", OBO.replace("id: HP:1\n", ""), /line 6: stanza \[Term\] does not begin with an id/],
+    ["an unknown stanza in OBO", OBO.replace("[Typedef]", "[Tpedef]"), /line 10: unknown stanza \[Tpedef\]/],
+    [
+      "an HTML line in OBO",
+      OBO.replace("[Typedef]", "<p>502 Bad Gateway</p>\n[Typedef]"),
+      /line 10: expected "tag: value"/,
+    ],
+    ["OWL/XML in a wrong namespace", OWX.replace("2002/07/owl#", "2003/07/owl#"), /neither rdf:RDF nor Ontology/],
+    ["an unknown axiom in OWL/XML", OWX.replaceAll("SubClassOf", "SubKlassOf"), /line 5: unknown axiom SubKlassOf/],
+    [
+      "an axiom without operands",
+      OWX.replace(/<Class abbr[^>]*>/, ""),
+      /SubClassOf has 1 operands, expected at least 2/,
+    ],
+    ["an undeclared prefix in OWL/XML", OWX.replace("owl:Thing", "ovl:Thing"), /undeclared prefix/],
+    ["a wrong closing tag", RDF.replace("</owl:Ontology>", "</owl:Ontolog>"), /line 3: /],
+    ["text between elements", RDF.replace("<owl:Class", "lost<owl:Class"), /line 4: text between elements/],
+    ["an undeclared namespace", RDF.replace("<owl:Class", "<ovl:Class"), /line 4: undeclared namespace prefix "ovl"/],
+    ["a superfluous parenthesis", OFN.replace("(:a))", "(:a)))"), /line 5: /],
+    ["an unknown axiom", OFN.replace("AnnotationAssertion", "AnnotationAsertion"), /line 5: unknown axiom/],
+    ["an undeclared prefix", OFN.replace(":a ", "b:a "), /line 5: undeclared prefix in "b:a"/],
+    ["two names in Manchester syntax", OMN.replace(":b, :p", ":b :p"), /line 6: unexpected .* after a name/],
+    ["an unclosed bracket in Manchester syntax", OMN.replace(":d)", ":d"), /line 7: unclosed "\("/],
+    ["two predicates in Turtle", TTL.replace("a owl:Ontology", "a owl:Ontology owl:Class"), /line 2: /],
+    ["a missing value in JSON", GRAPHS.replace('"nodes":[', '"nodes":[,'), /line 1: unexpected ","|invalid JSON/],
+  ];
+  for (const [name, content, problem] of cases) {
+    const found = await inspect(content);
+    assert.notEqual(found.kind, "valid", name);
+    assert.match("problem" in found ? found.problem : "", problem, name);
+  }
+});
+
+test("a file whose name claims N-Triples or N-Quads must be that, not only Turtle", async () => {
+  assert.match(await verdict(TTL, { claim: "n-triples" }), /^broken: line 1: /);
+  assert.match(await verdict("<http://a/x> <http://a/p> 1 .\n", { claim: "n-quads" }), /^broken: line 1: /);
+  assert.match(await verdict("<http://a/g> { <http://a/x> <http://a/p> 1 }", { claim: "turtle" }), /^broken: line 1: /);
+  // The claim says nothing about other families of formats.
+  assert.equal(await verdict(RDF, { claim: "turtle" }), "rdf-xml");
+});
+
+test("content that is not an ontology is named, and is not fetched again", async () => {
+  const cases: readonly (readonly [string, string | Uint8Array])[] = [
+    ["file is an HTML page", "<!doctype html><title>Sign in</title>"],
+    [
+      "file is an HTML page",
+      '<?xml version="1.0"?>\n<!-- x -->\n<html xmlns="http://www.w3.org/1999/xhtml"><body/></html>',
+    ],
+    [
+      "file is an XML listing or error of a file server",
+      '<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/"/>',
+    ],
+    ["file is empty", " \n"],
+    ["file is binary data of unknown format", Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 13])],
+    ["file contains no stanzas", "format-version: 1.2\n"],
+    ["file contains no triples", "# nothing\n@prefix : <http://a/> .\n"],
+  ];
+  for (const [problem, content] of cases) assert.equal(await verdict(content), `wrong-content: ${problem}`);
+  assert.match(await verdict("404: Not Found"), /^wrong-content: file is text of unknown format \(/);
+});
+
+test("a version comes from the ontology, not from comments or from terms", async () => {
+  const version = async (text: string) => {
+    const found = await inspect(text);
+    return found.kind === "valid" ? found.version?.raw : found.problem;
+  };
+  const rdf = (inside: string) =>
+    `<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:o='${OWL}' xmlns:d="http://purl.org/dc/terms/">${inside}</r:RDF>`;
+  assert.equal(
+    await version(
+      rdf(
+        "<!-- <o:versionInfo>no</o:versionInfo> --><o:Ontology r:about='x'><o:versionInfo>yes</o:versionInfo></o:Ontology>",
+      ),
+    ),
+    "yes",
+  );
+  assert.equal(
+    await version(
+      rdf(
+        "<o:Class r:about='http://a/c'><o:versionInfo>no</o:versionInfo></o:Class><o:Ontology r:about='x' o:versionInfo='yes'/>",
+      ),
+    ),
+    "yes",
+  );
+  assert.equal(
+    await version(
+      rdf("<o:Ontology r:about='x'><d:created>2020-01-02</d:created><d:modified>2021-03-04</d:modified></o:Ontology>"),
+    ),
+    "2021-03-04",
+  );
+  assert.equal(await version("data-version:\nontology: x\n[Term]\nid: X:1\n"), undefined);
+  assert.equal(await version("date: 21:12:2015 10:30\n[Term]\nid: X:1\n"), "2015-12-21");
+  assert.equal(
+    await version(
+      `<http://a/c> <${OWL}versionInfo> "no" . <http://a/x> <${OWL}versionInfo> 'yes' ; a <${OWL}Ontology> .`,
+    ),
+    "yes",
+  );
+});
+
+test("facts count distinct terms, deprecated terms, languages and imports", async () => {
+  const found = await inspect(`@prefix owl: <${OWL}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix : <http://a/> . @prefix dct: <http://purl.org/dc/terms/> .
+    <http://a/x> a owl:Ontology ; owl:imports <http://b/y>, <http://b/z> ; dct:license <http://l/> ; dct:title "X"@en .
+    :A a owl:Class ; rdfs:label "a"@en, "ah"@de-AT . :A a rdfs:Class .
+    :B owl:deprecated true . :B a owl:Class . :p a owl:ObjectProperty, owl:FunctionalProperty .
+    :i a :A . :C a skos:Concept . [] a owl:Class . _:r a owl:Restriction .`);
+  assert.ok(found.kind === "valid", JSON.stringify(found));
+  assert.deepEqual(found.facts, {
+    ontology_iri: "http://a/x",
+    version_iri: null,
+    version_info: null,
+    date: null,
+    title: "X",
+    licence: "http://l/",
+    imports: ["http://b/y", "http://b/z"],
+    classes: 2,
+    properties: 1,
+    individuals: 1,
+    concepts: 1,
+    terms: 5,
+    deprecated_terms: 1,
+    languages: { "de-at": 1, en: 2 },
+  });
+});
+
+test("a JSON-LD file with an unknown context is valid, but has no facts", async () => {
+  const found = await inspect('{"@context":"https://a.example/context.jsonld","name":"x"}');
+  assert.ok(found.kind === "valid");
+  assert.equal(found.checks.note, "not expanded: context https://a.example/context.jsonld is not available offline");
+  assert.equal(found.facts, null);
+  assert.equal(await verdict('{"@context":"https://a.example/c","name":"x"'), "broken: line 1: unexpected end of JSON");
+});
+
+test("nesting deeper than 2000 is refused before the parser reads on", async () => {
+  const deep = (opening: string, closing: string, depth: number) => opening.repeat(depth) + closing.repeat(depth);
+  const rdf = (depth: number) =>
+    `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e:">${deep("<e:A><e:p>", "</e:p></e:A>", depth)}</rdf:RDF>`;
+  const cases: readonly (readonly [(depth: number) => string, string])[] = [
+    [depth => `{"graphs":[{"nodes":[{"id":"a","meta":${deep("[", "]", depth)}}]}]}`, "values"],
+    [rdf, "elements"],
+    [
+      depth =>
+        `<Ontology xmlns="${OWL}"><SubClassOf><Class IRI="a"/>${deep("<ObjectComplementOf>", "</ObjectComplementOf>", depth)}</SubClassOf></Ontology>`,
+      "elements",
+    ],
+    [depth => `<http://a/x> <http://a/p> ${deep("[ <http://a/p> ", "]", depth)} .`.replace("> ]", "> 1 ]"), "brackets"],
+    [depth => `Ontology(SubClassOf(<a> ${deep("ObjectComplementOf(", ")", depth)}))`, "parentheses"],
+    [depth => `Class: <a> SubClassOf: ${deep("(", ")", depth)}`, "brackets"],
+  ];
+  for (const [text, of] of cases) {
+    assert.doesNotMatch(await verdict(text(100)), /deeper/, text(1));
+    assert.match(await verdict(text(2001)), new RegExp(`${of} nested deeper than 2000`));
+  }
+});
+
+test("an aborted check rejects with the signal's reason", async () => {
+  await assert.rejects(inspect(OBO, { signal: AbortSignal.abort(new Error("enough")) }), { message: "enough" });
+});

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { webUrlWithoutCredentials } from "./registry-json.ts";
+import type { Source } from "./resolver.ts";
+
+/** More imports than any real closure has. */
+const IMPORTS_MAX = 1000;
+
+/** The files that ontologies import, each once, with the ids that import it. */
+export class ImportClosure {
+  /** By IRI: the id of the source that provides it. */
+  readonly #ids = new Map<string, string>();
+  readonly #importers = new Map<string, Set<string>>();
+
+  /** Records a file that was pulled, under every IRI by which it may be imported. */
+  provide(id: string, iris: readonly (string | null)[]): void {
+    for (const iri of iris) if (iri !== null && !this.#ids.has(iri)) this.#ids.set(iri, id);
+  }
+
+  /** The sources for imports that are not known yet. Imports of known files only record the importer. */
+  require(importer: string, iris: readonly string[]): readonly Source[] {
+    return iris.flatMap(iri => {
+      const known = this.#ids.get(iri);
+      const id = known ?? importId(iri);
+      const importers = this.#importers.get(id) ?? new Set();
+      this.#importers.set(id, importers.add(importer));
+      if (known !== undefined || this.#importers.size > IMPORTS_MAX) return [];
+      this.#ids.set(iri, id);
+      const url = webUrlWithoutCredentials(iri);
+      return [{ id, resolver: "direct", targetFormats: [], extras: { url: url ?? iri }, imports: true }];
+    });
+  }
+
+  importersOf(id: string): readonly string[] {
+    return [...(this.#importers.get(id) ?? [])].sort();
+  }
+}
+
+/** A valid id for an imported file: its name and a part of the hash of its IRI. */
+function importId(iri: string): string {
+  const [path = ""] = iri.split(/[?#]/, 1);
+  const name = path.split("/").findLast(part => part !== "") ?? "";
+  const plain = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const stem = plain.startsWith("-") ? plain.slice(1) : plain;
+  return `${stem.slice(0, 40)}${stem === "" || stem.endsWith("-") ? "" : "-"}${createHash("sha256").update(iri).digest("hex").slice(0, 8)}`;
+}

@@ -1,0 +1,52 @@
+import { FileLock } from "../files/file-lock.ts";
+import type { Time } from "../time/time.ts";
+import { idsWithoutSource } from "./frozen-plan.ts";
+import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
+import type { OntologyManifest } from "./ontology-manifest.ts";
+import type { OntologyStore } from "./ontology-store.ts";
+import type { Source } from "./resolver.ts";
+
+/** An id cannot contain "+", so this name cannot be the lock of an ontology. */
+const LOCKFILE_LOCK = "+lockfile";
+
+/** Writes the lockfile after each file, so that an interrupted pull has locked what it stored. */
+export class LockWriter {
+  readonly #file: string;
+  readonly #store: OntologyStore;
+  readonly #time: Time;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(file: string, store: OntologyStore, time: Time) {
+    this.#file = file;
+    this.#store = store;
+    this.#time = time;
+  }
+
+  add(source: Source, manifest: OntologyManifest, importedBy: readonly string[]): Promise<void> {
+    return this.#change(lock => lock.set(source.id, lockEntry(source, manifest, importedBy)));
+  }
+
+  /** Removes the entries of ids that are no longer wanted: of no source, and imported by none. */
+  keepOnly(sources: readonly Source[], imported: ReadonlySet<string>): Promise<void> {
+    return this.#change(lock => {
+      for (const id of idsWithoutSource(lock, sources)) lock.delete(id);
+      for (const [id, { imported_by }] of [...lock]) {
+        if (imported_by.length > 0 && !imported.has(id)) lock.delete(id);
+      }
+    });
+  }
+
+  /** Changes run one after the other. Each reads the file again, because another process may have written it. */
+  #change(change: (lock: Map<string, LockEntry>) => void): Promise<void> {
+    const next = this.#last.then(async () => {
+      await using _lock = await FileLock.acquire(this.#store.lockPath(LOCKFILE_LOCK), { time: this.#time });
+      const before = await readLock(this.#file);
+      const lock = new Map(before);
+      change(lock);
+      if (lock.size > 0 || before.size > 0) await writeLock(this.#file, lock);
+    });
+    // A failed write does not prevent the next one. Its caller sees the error.
+    this.#last = next.catch(() => undefined);
+    return next;
+  }
+}

@@ -1,0 +1,158 @@
+import { DownloadError } from "../errors.ts";
+import { inspectFile } from "./file-inspection.ts";
+import type { StoredVersion } from "./ontology-store.ts";
+import {
+  ANNOTATION_PROPERTY,
+  DEFINITION,
+  NAMED_INDIVIDUAL,
+  OBJECT_PROPERTY,
+  OBO_IN_OWL,
+  OWL,
+  OWL_CLASS,
+  OWL_DEPRECATED,
+  RDF_TYPE,
+  RDFS,
+  RDFS_LABEL,
+  REPLACED_BY,
+  SKOS,
+  SUB_CLASS_OF,
+  SUB_PROPERTY_OF,
+} from "./parsing/rdf-vocabulary.ts";
+import type { OnStatement } from "./parsing/statement.ts";
+
+/** A class, property, individual or concept that has an IRI. */
+export interface OntologyTerm {
+  readonly iri: string;
+  readonly type: "class" | "property" | "individual" | "concept";
+  /** The label without a language or in English, else the first one. */
+  readonly label: string | undefined;
+  readonly definition: string | undefined;
+  readonly synonyms: readonly string[];
+  readonly isDeprecated: boolean;
+  readonly replacedBy: string | undefined;
+}
+
+/** A relation between two terms. */
+export interface OntologyEdge {
+  readonly subject: string;
+  /** An IRI: `rdfs:subClassOf`, or the property of an existential restriction. */
+  readonly predicate: string;
+  readonly object: string;
+}
+
+const TYPES: ReadonlyMap<string, OntologyTerm["type"]> = new Map([
+  [OWL_CLASS, "class"],
+  [`${RDFS}Class`, "class"],
+  [OBJECT_PROPERTY, "property"],
+  [ANNOTATION_PROPERTY, "property"],
+  [`${OWL}DatatypeProperty`, "property"],
+  ["http://www.w3.org/1999/02/22-rdf-syntax-ns#Property", "property"],
+  [NAMED_INDIVIDUAL, "individual"],
+  [`${SKOS}Concept`, "concept"],
+]);
+const LABELS = new Set([RDFS_LABEL, `${SKOS}prefLabel`]);
+const DEFINITIONS = new Set([DEFINITION, `${SKOS}definition`]);
+const SYNONYMS = new Set([
+  ...["hasExactSynonym", "hasRelatedSynonym", "hasNarrowSynonym", "hasBroadSynonym"].map(name => OBO_IN_OWL + name),
+  `${SKOS}altLabel`,
+]);
+const EDGES = new Set([SUB_CLASS_OF, SUB_PROPERTY_OF, `${SKOS}broader`, `${SKOS}related`]);
+
+interface Draft {
+  iri: string;
+  type: OntologyTerm["type"] | undefined;
+  label: string | undefined;
+  labelRank: number;
+  definition: string | undefined;
+  synonyms: string[];
+  isDeprecated: boolean;
+  replacedBy: string | undefined;
+}
+
+/** Parses a stored file and collects its terms and edges. They are held in memory, unlike the facts. */
+export async function readTerms(
+  { path, manifest }: StoredVersion,
+  signal?: AbortSignal,
+): Promise<{ readonly terms: ReadonlyMap<string, OntologyTerm>; readonly edges: readonly OntologyEdge[] }> {
+  const collector = new TermCollector();
+  await parseStored({ path, manifest }, collector.collect, signal);
+  return collector.result();
+}
+
+/** Passes every statement of a stored file. @throws DownloadError if the file is damaged. */
+export async function parseStored(
+  { path, manifest }: Pick<StoredVersion, "path" | "manifest">,
+  onStatement: OnStatement,
+  signal?: AbortSignal,
+  onChunk?: () => Promise<void>,
+): Promise<void> {
+  const { format: claim, url: base } = manifest;
+  const found = await inspectFile(path, "full", { claim, base, signal, onStatement, onChunk });
+  if (found.kind === "valid") return;
+  throw new DownloadError(`${manifest.id} ${manifest.version} in the store is damaged: ${found.problem}`);
+}
+
+class TermCollector {
+  readonly #drafts = new Map<string, Draft>();
+  readonly #edges: OntologyEdge[] = [];
+  /** Existential restrictions by their blank node, until their class and both parts are known. */
+  readonly #restrictions = new Map<string, { subject?: string; property?: string; filler?: string }>();
+
+  readonly collect: OnStatement = (subject, predicate, object, kind, language) => {
+    if (subject.startsWith("_:")) {
+      if (predicate === `${OWL}onProperty` && kind === "iri") this.#restriction(subject, { property: object });
+      else if (predicate === `${OWL}someValuesFrom` && kind === "iri") this.#restriction(subject, { filler: object });
+      return;
+    }
+    if (predicate === RDF_TYPE) {
+      const type = TYPES.get(object);
+      if (type !== undefined) this.#draft(subject).type ??= type;
+    } else if (EDGES.has(predicate)) {
+      if (kind === "iri") this.#edges.push({ subject, predicate, object });
+      else if (kind === "blank" && predicate === SUB_CLASS_OF) this.#restriction(object, { subject });
+    } else if (predicate === OWL_DEPRECATED) {
+      if (object === "true" || object === "1") this.#draft(subject).isDeprecated = true;
+    } else if (predicate === REPLACED_BY) this.#draft(subject).replacedBy ??= object;
+    else if (kind === "literal") this.#text(subject, predicate, object, language);
+  };
+
+  result() {
+    const terms = new Map<string, OntologyTerm>();
+    for (const { labelRank, type, ...term } of this.#drafts.values()) {
+      if (type !== undefined) terms.set(term.iri, { ...term, type });
+    }
+    return { terms, edges: this.#edges };
+  }
+
+  #text(subject: string, predicate: string, text: string, language: string): void {
+    if (LABELS.has(predicate)) {
+      const draft = this.#draft(subject);
+      const rank = language === "" || language === "en" ? 2 : 1;
+      if (rank <= draft.labelRank) return;
+      draft.label = text;
+      draft.labelRank = rank;
+    } else if (DEFINITIONS.has(predicate)) this.#draft(subject).definition ??= text;
+    else if (SYNONYMS.has(predicate)) this.#draft(subject).synonyms.push(text);
+  }
+
+  #restriction(node: string, part: { subject?: string; property?: string; filler?: string }): void {
+    const known = { ...this.#restrictions.get(node), ...part };
+    const { subject, property, filler } = known;
+    if (subject === undefined || property === undefined || filler === undefined) this.#restrictions.set(node, known);
+    else {
+      this.#restrictions.delete(node);
+      this.#edges.push({ subject, predicate: property, object: filler });
+    }
+  }
+
+  #draft(iri: string): Draft {
+    const known = this.#drafts.get(iri);
+    if (known !== undefined) return known;
+    const draft: Draft = {
+      ...{ iri, type: undefined, label: undefined, labelRank: 0, definition: undefined },
+      ...{ synonyms: [], isDeprecated: false, replacedBy: undefined },
+    };
+    this.#drafts.set(iri, draft);
+    return draft;
+  }
+}

@@ -1,0 +1,225 @@
+import type { FileParser } from "./file-parser.ts";
+import { checkDepth } from "./limits.ts";
+import { AXIOMS, ENTITY_TYPES, emitAxiom, emitValue, iriOf, type Operand } from "./owl-axiom.ts";
+import { OwlPrefixes } from "./owl-prefixes.ts";
+import { OwlTokenizer, type OwlTokenType } from "./owl-tokenizer.ts";
+import { OWL_IMPORTS, OWL_ONTOLOGY, OWL_VERSION_IRI, RDF_TYPE } from "./rdf-vocabulary.ts";
+import type { OnStatement } from "./statement.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+const OPERANDS_MAX = 4;
+const EXPRESSIONS = new Set([
+  ...["Annotation", "ObjectInverseOf", "ObjectPropertyChain", "DataIntersectionOf", "DataUnionOf"],
+  ...["DataComplementOf", "DataOneOf", "DatatypeRestriction", "ObjectIntersectionOf", "ObjectUnionOf"],
+  ...["ObjectComplementOf", "ObjectOneOf", "ObjectSomeValuesFrom", "ObjectAllValuesFrom", "ObjectHasValue"],
+  ...["ObjectHasSelf", "ObjectMinCardinality", "ObjectMaxCardinality", "ObjectExactCardinality"],
+  ...["DataSomeValuesFrom", "DataAllValuesFrom", "DataHasValue", "DataMinCardinality", "DataMaxCardinality"],
+  ...["DataExactCardinality", "Body", "Head", "ClassAtom", "DataRangeAtom", "ObjectPropertyAtom"],
+  ...["DataPropertyAtom", "BuiltInAtom", "SameIndividualAtom", "DifferentIndividualsAtom", "Variable"],
+  ...["Nodes", "NodeAssertion", "Edges", "EdgeAssertion", "MainClasses"],
+]);
+
+interface Call {
+  readonly name: string;
+  /** The first operands. The others are only counted. */
+  readonly operands: Operand[];
+  count: number;
+}
+
+/** OWL functional syntax (https://www.w3.org/TR/owl2-syntax/). Axioms on names are emitted, the others counted. */
+export class FunctionalParser implements FileParser {
+  readonly format = "functional";
+  readonly of = "axioms";
+  statements = 0;
+  readonly #onStatement: OnStatement;
+  readonly #tokens = new OwlTokenizer((type, value) => this.#read(type, value));
+  readonly #prefixes: OwlPrefixes;
+  readonly #calls: Call[] = [];
+  #word: string | undefined;
+  /** The parts of `Prefix(name=<iri>)`. */
+  #prefix: string[] = [];
+  #hasOntology = false;
+  #ontology = "";
+  #headerIris: string[] = [];
+  /** Whether the value of `^^` comes next. */
+  #wantsDatatype = false;
+  #blanks = 0;
+
+  constructor(onStatement: OnStatement, base: string) {
+    this.#onStatement = onStatement;
+    this.#prefixes = new OwlPrefixes(base);
+  }
+
+  write(text: string): void {
+    this.#attempt(() => this.#tokens.write(text));
+  }
+
+  end(): void {
+    this.#attempt(() => {
+      this.#tokens.end();
+      if (this.#calls.length > 0) throw new SyntaxProblem(`${this.#calls.length} unclosed parentheses`);
+      if (this.#word !== undefined) throw new SyntaxProblem("text after the ontology");
+      if (!this.#hasOntology) throw new SyntaxProblem("no Ontology(...) found");
+    });
+  }
+
+  #attempt(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
+      throw this.#tokens.problem(error.message);
+    }
+  }
+
+  #read(type: OwlTokenType, value: string): void {
+    if (type === "mark" && value === "(") {
+      this.#open();
+      return;
+    }
+    this.#endWord();
+    const call = this.#calls.at(-1);
+    if (call === undefined) {
+      if (type !== "word") throw new SyntaxProblem(`unexpected ${describe(type, value)} outside Ontology(...)`);
+      this.#word = value;
+    } else if (call.name === "Prefix") this.#prefix.push(value);
+    else if (type === "mark") this.#mark(value);
+    else if (type === "word") this.#word = value;
+    else if (type === "iri") this.#name(call, this.#prefixes.full(value));
+    else if (type === "string") this.#operand(call, { kind: "literal", text: value, language: "", datatype: "" });
+    else this.#qualify(call, { language: value });
+    if (call?.name === "Prefix" && type === "mark" && value === ")") this.#close();
+  }
+
+  #mark(value: string): void {
+    if (value === ")") this.#close();
+    else if (value === "^^") this.#wantsDatatype = true;
+    else if (value !== "=") throw new SyntaxProblem(`unexpected ${JSON.stringify(value)}`);
+  }
+
+  /** A word that no parenthesis follows is a name or a number. */
+  #endWord(): void {
+    const word = this.#word;
+    if (word === undefined) return;
+    this.#word = undefined;
+    const call = this.#calls.at(-1);
+    if (call === undefined)
+      throw new SyntaxProblem(`unexpected ${JSON.stringify(word.slice(0, 80))} outside Ontology(...)`);
+    if (/^\d{1,10}$/.test(word)) this.#operand(call, { kind: "other" });
+    else if (!word.includes(":")) throw new SyntaxProblem(`unexpected ${JSON.stringify(word.slice(0, 80))}`);
+    else this.#name(call, this.#prefixes.expand(word));
+  }
+
+  #name(call: Call, iri: string): void {
+    if (this.#wantsDatatype) {
+      this.#wantsDatatype = false;
+      this.#qualify(call, { datatype: iri });
+    } else if (call.name === "Ontology") {
+      if (call.count > 0 || this.#headerIris.length === 2) throw new SyntaxProblem("unexpected IRI between axioms");
+      this.#headerIris.push(iri);
+    } else this.#operand(call, { kind: "iri", iri });
+  }
+
+  #qualify({ operands, count }: Call, change: { readonly language?: string; readonly datatype?: string }): void {
+    const last = operands.at(-1);
+    if (count > operands.length) return;
+    if (last?.kind !== "literal") throw new SyntaxProblem("language or datatype without a text");
+    operands[operands.length - 1] = { ...last, ...change };
+  }
+
+  #open(): void {
+    const name = this.#word;
+    this.#word = undefined;
+    const parent = this.#calls.at(-1);
+    if (name === undefined) {
+      // SubClassOf(...) never needs bare parentheses, but HasKey and DLSafeRule group with them.
+      if (parent === undefined) throw new SyntaxProblem('unexpected "("');
+    } else if (parent === undefined) {
+      if (name !== "Prefix" && name !== "Ontology") throw new SyntaxProblem(`unknown ${name.slice(0, 80)}(...)`);
+      if (this.#hasOntology) throw new SyntaxProblem(`${name}(...) after the ontology`);
+      this.#hasOntology = name === "Ontology";
+    } else if (parent.name === "Ontology") this.#openInOntology(name);
+    else if (!EXPRESSIONS.has(name) && !ENTITY_TYPES.has(name)) {
+      throw new SyntaxProblem(`unknown expression ${name.slice(0, 80)}(...)`);
+    }
+    this.#prefix = [];
+    this.#calls.push({ name: name ?? "", operands: [], count: 0 });
+    checkDepth(this.#calls.length, "parentheses", this.#tokens.line);
+  }
+
+  #openInOntology(name: string): void {
+    this.#startOntology();
+    if (name === "Import" || name === "Annotation") return;
+    if (!AXIOMS.has(name)) throw new SyntaxProblem(`unknown axiom ${name.slice(0, 80)}(...)`);
+    this.statements += 1;
+  }
+
+  /** The IRIs of the ontology are complete when its first part begins. */
+  #startOntology(): void {
+    if (this.#ontology !== "") return;
+    const [iri = "_:ontology", versionIri] = this.#headerIris;
+    this.#ontology = iri;
+    this.#onStatement(iri, RDF_TYPE, OWL_ONTOLOGY, "iri", "", "");
+    if (versionIri !== undefined) this.#onStatement(iri, OWL_VERSION_IRI, versionIri, "iri", "", "");
+  }
+
+  #close(): void {
+    const call = this.#calls.pop();
+    const parent = this.#calls.at(-1);
+    if (call === undefined) throw new SyntaxProblem('unexpected ")"');
+    if (this.#wantsDatatype) throw new SyntaxProblem("missing datatype");
+    if (call.name === "Prefix" && parent === undefined) this.#endPrefix();
+    else if (call.name === "Ontology") this.#startOntology();
+    else if (parent?.name === "Ontology") {
+      parent.count += 1;
+      this.#endPart(call);
+    } else if (parent !== undefined && call.name !== "Annotation") this.#operand(parent, operandOf(call));
+  }
+
+  #endPart({ name, operands, count }: Call): void {
+    const [first, second] = operands;
+    const least = name === "Import" ? 1 : name === "Annotation" ? 2 : (AXIOMS.get(name) ?? 0);
+    if (count < least) throw new SyntaxProblem(`${name} has ${count} operands, expected at least ${least}`);
+    const iri = iriOf(first);
+    if (name === "Import") {
+      if (iri !== undefined) this.#onStatement(this.#ontology, OWL_IMPORTS, iri, "iri", "", "");
+    } else if (name === "Annotation") {
+      if (iri !== undefined && second !== undefined) emitValue(this.#ontology, iri, second, this.#onStatement);
+    } else {
+      emitAxiom(name, count > operands.length ? [] : operands, this.#onStatement, () => {
+        this.#blanks += 1;
+        return `_:b${this.#blanks}`;
+      });
+    }
+  }
+
+  #endPrefix(): void {
+    const [name = "", equals, iri, end] = this.#prefix;
+    if (!name.endsWith(":") || equals !== "=" || iri === undefined || end !== ")") {
+      throw new SyntaxProblem("invalid prefix; expected Prefix(name:=<iri>)");
+    }
+    this.#prefixes.declare(name, iri);
+  }
+
+  #operand(call: Call, operand: Operand): void {
+    call.count += 1;
+    if (call.operands.length < OPERANDS_MAX) call.operands.push(operand);
+  }
+}
+
+function operandOf({ name, operands, count }: Call): Operand {
+  const [first, second] = operands;
+  const type = ENTITY_TYPES.get(name);
+  const iri = iriOf(first);
+  if (type !== undefined && iri !== undefined && count === 1) return { kind: "entity", type, iri };
+  if (type !== undefined) throw new SyntaxProblem(`${name}(...) without one IRI`);
+  const filler = iriOf(second);
+  if (name === "ObjectSomeValuesFrom" && count === 2 && iri !== undefined && filler !== undefined) {
+    return { kind: "some", property: iri, filler };
+  }
+  return { kind: "other" };
+}
+
+function describe(type: OwlTokenType, value: string): string {
+  return `${type === "mark" ? "" : `${type} `}${JSON.stringify(value.slice(0, 80))}`;
+}

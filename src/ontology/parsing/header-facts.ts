@@ -1,0 +1,108 @@
+import type { OntologyFacts } from "./ontology-facts.ts";
+import { OWL_IMPORTS, OWL_VERSION_INFO, OWL_VERSION_IRI, RDFS_LABEL } from "./rdf-vocabulary.ts";
+
+const DCTERMS = "http://purl.org/dc/terms/";
+const DC = "http://purl.org/dc/elements/1.1/";
+const PAV = "http://purl.org/pav/";
+const SCHEMA = ["http://schema.org/", "https://schema.org/"];
+const both = (name: string) => SCHEMA.map(base => base + name);
+
+type Field = "versionIri" | "versionInfo" | "version" | "date" | "licence" | "rights" | "title" | "label" | "import";
+
+const FIELDS: ReadonlyMap<string, Field> = new Map([
+  [OWL_VERSION_IRI, "versionIri"],
+  [OWL_VERSION_INFO, "versionInfo"],
+  [OWL_IMPORTS, "import"],
+  ...[`${PAV}version`, ...both("version"), ...both("softwareVersion"), `${DCTERMS}hasVersion`].map(of("version")),
+  ...["modified", "issued", "date", "created"].map(name => DCTERMS + name).map(of("date")),
+  ...["lastUpdateOn", "createdOn", "authoredOn"].map(name => PAV + name).map(of("date")),
+  ...[...both("dateModified"), ...both("datePublished"), ...both("dateCreated"), `${DC}date`].map(of("date")),
+  ...[`${DCTERMS}license`, "http://creativecommons.org/ns#license", ...both("license")].map(of("licence")),
+  ...["http://www.w3.org/1999/xhtml/vocab#license", `${DC}license`].map(of("licence")),
+  ...[`${DCTERMS}rights`, `${DC}rights`].map(of("rights")),
+  ...[`${DCTERMS}title`, `${DC}title`].map(of("title")),
+  [RDFS_LABEL, "label"],
+]);
+
+interface Header {
+  readonly values: Map<Field, string>;
+  readonly imports: Set<string>;
+}
+
+/** The last subjects are kept until it is known whether one of them is the ontology: its type may come late. */
+const RECENT_MAX = 256;
+const NAMED_MAX = 1000;
+const IMPORTS_MAX = 10_000;
+const TEXT_MAX = 512;
+
+/** What the file says about the ontology itself. */
+export class HeaderFacts {
+  readonly #recent = new Map<string, Header>();
+  readonly #ontologies = new Map<string, Header>();
+  readonly #schemes = new Map<string, Header>();
+  #lastSubject = "";
+  #last: Header | undefined;
+
+  collect(subject: string, predicate: string, object: string): void {
+    const field = FIELDS.get(predicate);
+    if (field === undefined || (field === "label" && !this.#isNamed(subject))) return;
+    const header = this.#headerOf(subject);
+    if (field === "import") {
+      if (header.imports.size < IMPORTS_MAX) header.imports.add(object);
+      return;
+    }
+    const text = object.trim().slice(0, TEXT_MAX);
+    if (text === "") return;
+    const known = header.values.get(field);
+    if (known === undefined || (field === "date" && text > known)) header.values.set(field, text);
+  }
+
+  /** The subject is an ontology, or a concept scheme. */
+  name(subject: string, isOntology: boolean): void {
+    const named = isOntology ? this.#ontologies : this.#schemes;
+    if (named.size >= NAMED_MAX) return;
+    named.set(subject, this.#headerOf(subject));
+    this.#recent.delete(subject);
+  }
+
+  facts(): Pick<
+    OntologyFacts,
+    "ontology_iri" | "version_iri" | "version_info" | "date" | "title" | "licence" | "imports"
+  > {
+    const named = this.#ontologies.size > 0 ? [...this.#ontologies] : [...this.#schemes];
+    const [iri = "", header] =
+      named.find(([, { values }]) => values.has("versionIri") || values.has("versionInfo")) ?? named[0] ?? [];
+    const at = (...fields: readonly Field[]) => fields.map(field => header?.values.get(field)).find(Boolean) ?? null;
+    return {
+      ontology_iri: iri === "" || iri.startsWith("_:") ? null : iri,
+      version_iri: at("versionIri"),
+      version_info: at("versionInfo", "version"),
+      date: at("date"),
+      title: at("title", "label"),
+      licence: at("licence", "rights"),
+      imports: [...new Set(named.flatMap(([, { imports }]) => [...imports]))].sort(),
+    };
+  }
+
+  #isNamed(subject: string): boolean {
+    return this.#ontologies.has(subject) || this.#schemes.has(subject);
+  }
+
+  #headerOf(subject: string): Header {
+    if (this.#last !== undefined && subject === this.#lastSubject) return this.#last;
+    const known = this.#ontologies.get(subject) ?? this.#schemes.get(subject) ?? this.#recent.get(subject);
+    const header = known ?? { values: new Map<Field, string>(), imports: new Set<string>() };
+    if (known === undefined) {
+      this.#recent.set(subject, header);
+      const [oldest] = this.#recent.keys();
+      if (this.#recent.size > RECENT_MAX && oldest !== undefined) this.#recent.delete(oldest);
+    }
+    this.#lastSubject = subject;
+    this.#last = header;
+    return header;
+  }
+}
+
+function of(field: Field): (predicate: string) => readonly [string, Field] {
+  return predicate => [predicate, field];
+}

@@ -1,0 +1,88 @@
+import type { OntologyFileFormat } from "../format.ts";
+import type { FileParser, StatementUnit } from "./file-parser.ts";
+import { JsonLdParser } from "./json-ld-parser.ts";
+import { JsonSplitter } from "./json-splitter.ts";
+import { ObographsParser } from "./obographs-parser.ts";
+import type { OnStatement } from "./statement.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+/** A JSON file. Its keys decide whether it is an obographs document (`graphs`) or JSON-LD (`@context`, `@graph`). */
+export class JsonFileParser implements FileParser {
+  readonly #splitter: JsonSplitter;
+  readonly #graphs: ObographsParser;
+  readonly #linked: JsonLdParser;
+  #triples = 0;
+  format: OntologyFileFormat | undefined;
+
+  constructor(onStatement: OnStatement, base: string) {
+    const count: OnStatement = (...statement) => {
+      this.#triples += 1;
+      onStatement(...statement);
+    };
+    this.#graphs = new ObographsParser(count);
+    this.#linked = new JsonLdParser(count, base);
+    this.#splitter = new JsonSplitter({
+      descends: (path, container) => this.#descends(path, container),
+      value: (path, value) => this.#value(path, value),
+    });
+  }
+
+  get statements(): number {
+    return this.format === "obographs" ? this.#graphs.nodes : this.#triples;
+  }
+
+  get of(): StatementUnit {
+    return this.format === "obographs" ? "nodes" : "triples";
+  }
+
+  get note(): string | undefined {
+    return this.#linked.note;
+  }
+
+  write(text: string): void {
+    this.#attempt(() => this.#splitter.write(text));
+  }
+
+  end(): void {
+    this.#attempt(() => {
+      this.#splitter.end();
+      if (this.format === "json-ld") this.#linked.end();
+      if (this.format === undefined) throw new SyntaxProblem('JSON without "graphs", "@context", "@graph" or "@id"');
+    });
+  }
+
+  #attempt(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
+      throw this.#splitter.problem(error.message);
+    }
+  }
+
+  #descends(path: readonly string[], container: "object" | "list"): boolean {
+    const [key] = path;
+    if (key === undefined) return true;
+    if (this.#formatAt(key) === "obographs" && key === "graphs") return ObographsParser.descends(path, container);
+    return path.length === 1 && key === "@graph" && container === "list";
+  }
+
+  #value(path: readonly string[], value: unknown): void {
+    const [key] = path;
+    if (key === undefined) throw new SyntaxProblem("JSON is not an object or a list");
+    const format = this.#formatAt(key);
+    if (format === "obographs") {
+      if (key === "graphs") this.#graphs.value(path, value);
+    } else if (key === "*" || (key === "@graph" && path.length === 2)) this.#linked.node(value, key === "*");
+    else this.#linked.member(key, value);
+  }
+
+  /** The first decisive key decides. Until then, members are kept as JSON-LD could need them. */
+  #formatAt(key: string): OntologyFileFormat | undefined {
+    if (this.format === undefined) {
+      if (key === "graphs") this.format = "obographs";
+      else if (key === "*" || key.startsWith("@")) this.format = "json-ld";
+    }
+    return this.format;
+  }
+}

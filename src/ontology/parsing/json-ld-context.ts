@@ -1,0 +1,207 @@
+/**
+ * Contexts of JSON-LD 1.1 (https://www.w3.org/TR/json-ld11-api/#context-processing-algorithm): which IRI a term stands
+ * for, and how its values are read.
+ */
+import { IriBase, isAbsoluteIri } from "./iri-base.ts";
+import { isObject, type JsonObject, listOf, memberOf, textOf } from "./json-values.ts";
+import { checkBase, checkNamespace } from "./limits.ts";
+import { pinnedContext } from "./pinned-contexts.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+/** How one term is read. */
+export interface TermDefinition {
+  /** An IRI or a keyword; undefined if the term is excluded. */
+  readonly iri: string | undefined;
+  readonly type: string | undefined;
+  /** Undefined: the language of the context. Empty: none. */
+  readonly language: string | undefined;
+  readonly containers: ReadonlySet<string>;
+  readonly isReverse: boolean;
+  readonly isPrefix: boolean;
+  /** A context for the values of the term, or for nodes of this type. */
+  readonly context: unknown;
+}
+
+const KEYWORDS = new Set([
+  ...["@base", "@container", "@context", "@direction", "@graph", "@id", "@import", "@included", "@index", "@json"],
+  ...["@language", "@list", "@nest", "@none", "@prefix", "@propagate", "@protected", "@reverse", "@set", "@type"],
+  ...["@value", "@version", "@vocab", "@annotation"],
+]);
+const NO_CONTAINERS: ReadonlySet<string> = new Set();
+/** Contexts that import each other end here. */
+const CONTEXTS_MAX = 32;
+
+export function isKeyword(text: string): boolean {
+  return KEYWORDS.has(text);
+}
+
+/** A context in force. It is not modified after it was built. */
+export class JsonLdContext {
+  readonly base: IriBase;
+  readonly vocab: string | undefined;
+  readonly language: string;
+  readonly #terms: ReadonlyMap<string, TermDefinition>;
+  readonly #inherited: JsonLdContext | undefined;
+  /** How many contexts a look-up may visit. */
+  readonly length: number;
+  /** The contexts that scoped contexts make of this one, so that a large one is processed once. */
+  readonly derived = new WeakMap<object, JsonLdContext>();
+
+  constructor(
+    base: IriBase,
+    vocab: string | undefined,
+    language: string,
+    terms: ReadonlyMap<string, TermDefinition>,
+    inherited: JsonLdContext | undefined,
+  ) {
+    this.base = base;
+    this.vocab = vocab;
+    this.language = language;
+    this.#terms = terms;
+    this.#inherited = inherited;
+    this.length = 1 + (inherited?.length ?? 0);
+  }
+
+  term(name: string): TermDefinition | undefined {
+    return this.#terms.get(name) ?? this.#inherited?.term(name);
+  }
+
+  /** The IRI or keyword that a key or a type stands for; undefined if none. */
+  vocabIri(value: string): string | undefined {
+    return expand(value, this, name => this.term(name), true);
+  }
+
+  /** The IRI of a value of `@id`, relative to the document. */
+  documentIri(value: string): string {
+    if (value.startsWith("_:")) return value;
+    return this.base.resolve(expand(value, this, name => this.term(name), false) ?? value);
+  }
+}
+
+/** The context that `local` makes of `active`. @throws SyntaxProblem for an invalid or unavailable context. */
+export function contextOf(active: JsonLdContext, local: unknown, initial: JsonLdContext, used = 0): JsonLdContext {
+  if (used > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} contexts import each other`);
+  let context = active;
+  for (const entry of Array.isArray(local) ? local : [local]) {
+    if (entry === null) context = initial;
+    else if (typeof entry === "string") {
+      context = contextOf(context, pinnedContext(context.base.resolve(entry)), initial, used + 1);
+    } else if (isObject(entry)) {
+      const known = context.derived.get(entry);
+      const built = known ?? new ContextBuilder(context, imported(entry)).build();
+      context.derived.set(entry, built);
+      context = built;
+    } else throw new SyntaxProblem("@context is not an object, a list or an IRI");
+  }
+  if (context.length > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} nested contexts`);
+  return context;
+}
+
+function imported(entry: JsonObject): JsonObject {
+  const source = textOf(memberOf(entry, "@import"), "@import");
+  if (source === undefined) return entry;
+  const other = pinnedContext(source);
+  return isObject(other) ? { ...other, ...entry } : entry;
+}
+
+class ContextBuilder {
+  readonly #active: JsonLdContext;
+  readonly #local: JsonObject;
+  readonly #terms = new Map<string, TermDefinition>();
+  readonly #started = new Set<string>();
+  readonly #result: JsonLdContext;
+
+  constructor(active: JsonLdContext, local: JsonObject) {
+    this.#active = active;
+    this.#local = local;
+    const base = textOf(memberOf(local, "@base"), "@base");
+    if (base !== undefined) checkBase(base);
+    const language = memberOf(local, "@language");
+    const vocab = memberOf(local, "@vocab");
+    const around = new JsonLdContext(
+      base === undefined ? active.base : new IriBase(active.base.resolve(base)),
+      vocab === undefined ? active.vocab : undefined,
+      language === undefined ? active.language : (textOf(language, "@language") ?? ""),
+      this.#terms,
+      active,
+    );
+    const vocabText = textOf(vocab, "@vocab");
+    if (vocabText === undefined) this.#result = around;
+    else {
+      const full = vocabText === "" ? around.base.resolve("") : (this.#expand(vocabText, true) ?? vocabText);
+      checkNamespace(full);
+      this.#result = new JsonLdContext(around.base, full, around.language, this.#terms, active);
+    }
+  }
+
+  build(): JsonLdContext {
+    for (const name of Object.keys(this.#local)) if (!isKeyword(name)) this.#define(name, 0);
+    return this.#result;
+  }
+
+  #define(name: string, depth: number): TermDefinition | undefined {
+    const known = this.#terms.get(name);
+    if (known !== undefined || !Object.hasOwn(this.#local, name)) return known ?? this.#active.term(name);
+    if (this.#started.has(name) || depth > CONTEXTS_MAX) {
+      throw new SyntaxProblem(`term ${JSON.stringify(name.slice(0, 80))} is defined by itself`);
+    }
+    this.#started.add(name);
+    const definition = this.#read(name, this.#local[name], depth);
+    this.#terms.set(name, definition);
+    return definition;
+  }
+
+  #read(name: string, value: unknown, depth: number): TermDefinition {
+    const simple = typeof value === "string" || value === null;
+    const entry: JsonObject = simple ? { "@id": value } : isObject(value) ? value : {};
+    if (!simple && !isObject(value))
+      throw new SyntaxProblem(`term ${JSON.stringify(name.slice(0, 80))} is not an object`);
+    const reverse = textOf(memberOf(entry, "@reverse"), "@reverse");
+    const id = reverse ?? (Object.hasOwn(entry, "@id") ? entry["@id"] : name);
+    const type = textOf(memberOf(entry, "@type"), "@type");
+    const language = memberOf(entry, "@language");
+    const text = textOf(id, "@id");
+    const iri = text === undefined ? undefined : this.#expand(text, true, text === name ? undefined : depth, name);
+    if (iri !== undefined) checkNamespace(iri);
+    return {
+      iri,
+      type: type === undefined ? undefined : (this.#expand(type, true, depth, name) ?? type),
+      language: language === undefined ? undefined : (textOf(language, "@language") ?? ""),
+      containers: Object.hasOwn(entry, "@container") ? new Set(listOf(entry["@container"]).map(String)) : NO_CONTAINERS,
+      isReverse: reverse !== undefined,
+      isPrefix: memberOf(entry, "@prefix") === true || (simple && /[:/?#[\]@]$/.test(iri ?? "")),
+      context: memberOf(entry, "@context"),
+    };
+  }
+
+  /** @param depth undefined for a term that names itself, which is not looked up. */
+  #expand(value: string, vocab: boolean, depth: number | undefined = 0, self = ""): string | undefined {
+    const around = this.#result ?? this.#active;
+    const term = (name: string) => (name === self ? undefined : this.#define(name, (depth ?? 0) + 1));
+    return expand(value, around, depth === undefined ? name => (name === value ? undefined : term(name)) : term, vocab);
+  }
+}
+
+/** IRI expansion. Undefined: the value stands for nothing. */
+function expand(
+  value: string,
+  context: JsonLdContext,
+  termOf: (name: string) => TermDefinition | undefined,
+  vocab: boolean,
+): string | undefined {
+  if (isKeyword(value)) return value;
+  if (vocab) {
+    const term = termOf(value);
+    if (term !== undefined) return term.iri;
+  }
+  const colon = value.indexOf(":", 1);
+  if (colon > 0) {
+    const prefix = value.slice(0, colon);
+    if (prefix === "_" || value.startsWith("//", colon + 1)) return value;
+    const term = termOf(prefix);
+    if (term?.iri !== undefined && (term.isPrefix || !vocab)) return term.iri + value.slice(colon + 1);
+    if (isAbsoluteIri(value)) return value;
+  }
+  if (vocab) return context.vocab === undefined ? undefined : context.vocab + value;
+  return value;
+}

@@ -1,0 +1,182 @@
+import { checkDepth, checkPending } from "./limits.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+export interface JsonSplitterHandler {
+  /** Whether the values inside the container at this path are passed one by one. `*` stands for items of a list. */
+  descends(path: readonly string[], container: "object" | "list"): boolean;
+  /** A complete value. `path` is valid only during the call. */
+  value(path: readonly string[], value: unknown): void;
+}
+
+interface Container {
+  readonly isObject: boolean;
+  /** What must come next. `first`: a key or value, or the end. */
+  next: "first" | "key" | "colon" | "value" | "comma";
+}
+
+/**
+ * Splits a JSON text into values, each parsed on its own, so that a large list is never held. Each character is looked
+ * at once.
+ */
+export class JsonSplitter {
+  readonly #handler: JsonSplitterHandler;
+  readonly #containers: Container[] = [];
+  readonly #path: string[] = [];
+  /** The pieces of the value that is being read; undefined between values. */
+  #parts: string[] | undefined;
+  #pending = 0;
+  #depth = 0;
+  #isString = false;
+  #isEscape = false;
+  #isEnded = false;
+  #line = 1;
+
+  constructor(handler: JsonSplitterHandler) {
+    this.#handler = handler;
+  }
+
+  write(text: string): void {
+    let at = 0;
+    while (at < text.length) at = this.#parts === undefined ? this.#structure(text, at) : this.#read(text, at);
+    checkPending(this.#pending, this.#line);
+  }
+
+  end(): void {
+    if (this.#parts !== undefined && this.#depth === 0 && !this.#isString) this.#finish();
+    if (!this.#isEnded) throw this.problem("unexpected end of JSON");
+  }
+
+  problem(message: string): SyntaxProblem {
+    return new SyntaxProblem(message, this.#line);
+  }
+
+  /** Reads one character between values. */
+  #structure(text: string, at: number): number {
+    const code = text.charCodeAt(at);
+    if (code === NEWLINE) this.#line += 1;
+    if (code === NEWLINE || code === SPACE || code === TAB || code === RETURN) return at + 1;
+    const top = this.#containers.at(-1);
+    if (top === undefined) {
+      if (this.#isEnded) throw this.problem("text after the end of JSON");
+      return this.#startValue(code, at);
+    }
+    const isEnd = code === (top.isObject ? CLOSE_BRACE : CLOSE_BRACKET);
+    if (isEnd && (top.next === "first" || top.next === "comma")) {
+      this.#containers.pop();
+      this.#endValue();
+      return at + 1;
+    }
+    if (top.next === "comma" && code === COMMA) {
+      top.next = top.isObject ? "key" : "value";
+      return at + 1;
+    }
+    if (top.next === "colon" && code === COLON) {
+      top.next = "value";
+      return at + 1;
+    }
+    if (top.isObject && (top.next === "first" || top.next === "key") && code === QUOTE) {
+      top.next = "key";
+      return this.#startScalar(at);
+    }
+    if (top.next === "value" || (top.next === "first" && !top.isObject)) {
+      if (!top.isObject) this.#path.push("*");
+      top.next = "value";
+      return this.#startValue(code, at);
+    }
+    throw this.problem(`unexpected ${JSON.stringify(text.charAt(at))} in JSON`);
+  }
+
+  #startValue(code: number, at: number): number {
+    const isObject = code === OPEN_BRACE;
+    if ((isObject || code === OPEN_BRACKET) && this.#handler.descends(this.#path, isObject ? "object" : "list")) {
+      this.#containers.push({ isObject, next: "first" });
+      return at + 1;
+    }
+    return this.#startScalar(at);
+  }
+
+  #startScalar(at: number): number {
+    this.#parts = [];
+    return at;
+  }
+
+  /** Reads a value up to its end or to the end of the chunk. */
+  #read(text: string, start: number): number {
+    for (let at = start; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === NEWLINE) this.#line += 1;
+      if (this.#isString) {
+        if (this.#isEscape) this.#isEscape = false;
+        else if (code === BACKSLASH) this.#isEscape = true;
+        else if (code === QUOTE) {
+          this.#isString = false;
+          if (this.#depth === 0) return this.#complete(text, start, at + 1);
+        }
+      } else if (code === QUOTE) this.#isString = true;
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        this.#depth += 1;
+        checkDepth(this.#depth, "values", this.#line);
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+        if (this.#depth === 0) return this.#complete(text, start, at);
+        this.#depth -= 1;
+        if (this.#depth === 0) return this.#complete(text, start, at + 1);
+      } else if (this.#depth === 0 && (code === COMMA || code <= SPACE)) {
+        if (code === NEWLINE) this.#line -= 1;
+        return this.#complete(text, start, at);
+      }
+    }
+    this.#parts?.push(text.slice(start));
+    this.#pending += text.length - start;
+    return text.length;
+  }
+
+  #complete(text: string, start: number, end: number): number {
+    this.#parts?.push(text.slice(start, end));
+    this.#finish();
+    return end;
+  }
+
+  #finish(): void {
+    const text = this.#parts?.join("") ?? "";
+    this.#parts = undefined;
+    this.#pending = 0;
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw this.problem("invalid JSON");
+    }
+    const top = this.#containers.at(-1);
+    if (top?.isObject && top.next === "key") {
+      this.#path.push(String(value));
+      top.next = "colon";
+      return;
+    }
+    this.#handler.value(this.#path, value);
+    this.#endValue();
+  }
+
+  #endValue(): void {
+    const top = this.#containers.at(-1);
+    if (top === undefined) {
+      this.#isEnded = true;
+      return;
+    }
+    this.#path.pop();
+    top.next = "comma";
+  }
+}
+
+const TAB = 9;
+const NEWLINE = 10;
+const RETURN = 13;
+const SPACE = 32;
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_BRACKET = 91;
+const BACKSLASH = 92;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;

@@ -1,0 +1,32 @@
+/** Limits that keep the work and the memory of every parser proportional to the size of the file. */
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+/** Some programs write lists as nested elements. A file that nests deeper was made to exhaust a parser. */
+const DEPTH_MAX = 2000;
+/**
+ * A prefix or namespace is repeated in every name that uses it, so a long one multiplies the size of the file. Real
+ * ones have fewer than 200 characters.
+ */
+const NAMESPACE_MAX = 1024;
+/** Each relative IRI costs as much as its base is long. */
+const BASE_MAX = 512;
+/** Text that a parser must hold at once: one literal, one line, one comment. Real ones have at most some megabytes. */
+const PENDING_MAX = 64_000_000;
+
+export function checkDepth(depth: number, of: string, line?: number): void {
+  if (depth > DEPTH_MAX) throw new SyntaxProblem(`${of} nested deeper than ${DEPTH_MAX}`, line);
+}
+
+export function checkNamespace(iri: string, line?: number): void {
+  if (iri.length > NAMESPACE_MAX) throw new SyntaxProblem(`namespace longer than ${NAMESPACE_MAX} characters`, line);
+}
+
+export function checkBase(iri: string, line?: number): void {
+  if (iri.length > BASE_MAX) throw new SyntaxProblem(`base IRI longer than ${BASE_MAX} characters`, line);
+}
+
+export function checkPending(characters: number, line?: number): void {
+  if (characters > PENDING_MAX) {
+    throw new SyntaxProblem(`literal, line or comment longer than ${PENDING_MAX} characters`, line);
+  }
+}

@@ -1,0 +1,208 @@
+import { emitRestriction } from "./owl-axiom.ts";
+import {
+  ANNOTATION_PROPERTY,
+  NAMED_INDIVIDUAL,
+  OBJECT_PROPERTY,
+  OWL,
+  OWL_CLASS,
+  OWL_IMPORTS,
+  OWL_ONTOLOGY,
+  OWL_VERSION_IRI,
+  RDF_TYPE,
+  RDFS,
+  SUB_CLASS_OF,
+  SUB_PROPERTY_OF,
+  XSD,
+} from "./rdf-vocabulary.ts";
+import type { OnStatement } from "./statement.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+export interface ManchesterItem {
+  readonly type: "name" | "string" | "language" | "word" | "mark";
+  readonly value: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  Class: OWL_CLASS,
+  ObjectProperty: OBJECT_PROPERTY,
+  DataProperty: `${OWL}DatatypeProperty`,
+  AnnotationProperty: ANNOTATION_PROPERTY,
+  Datatype: `${RDFS}Datatype`,
+  Individual: NAMED_INDIVIDUAL,
+};
+const PREDICATES: Readonly<Record<string, string>> = {
+  SubClassOf: SUB_CLASS_OF,
+  SubPropertyOf: SUB_PROPERTY_OF,
+  Types: RDF_TYPE,
+  Domain: `${RDFS}domain`,
+  Range: `${RDFS}range`,
+};
+/** Sections and frames whose items are pairs of a property and a value, or atoms of a rule. */
+const PAIRED = new Set(["Annotations", "Facts", "Rule", "HasKey"]);
+/** The longest item that gives a statement: property, text, `^^`, datatype. */
+const ITEM_MAX = 5;
+
+/** Collects the items of a section up to each comma, and emits the statements of those that relate names. */
+export class ManchesterFrames {
+  readonly #onStatement: OnStatement;
+  #frame = "";
+  #section = "";
+  #subject = "";
+  #names: string[] = [];
+  #item: ManchesterItem[] = [];
+  #count = 0;
+  #depth = 0;
+  #previous: ManchesterItem | undefined;
+  #blanks = 0;
+  axioms = 0;
+
+  constructor(onStatement: OnStatement) {
+    this.#onStatement = onStatement;
+  }
+
+  /** A keyword begins a frame, or a section of the frame. */
+  keyword(name: string, isFrame: boolean): void {
+    // Annotations of an item stand before it: "SubClassOf: Annotations: p v  A". The item after them is not separated.
+    if (!isFrame && name === "Annotations" && this.#count === 0 && this.#section !== "") {
+      this.#start("Annotations of an item");
+      return;
+    }
+    if (this.#depth > 0) throw new SyntaxProblem(`unexpected ${name}: inside brackets`);
+    this.end();
+    if (isFrame) {
+      this.#frame = name;
+      this.#names = [];
+      this.#start("");
+    } else {
+      if (this.#subject === "" && this.#frame !== "Rule" && TYPES[this.#frame] !== undefined) {
+        throw new SyntaxProblem(`${this.#frame}: without a name`);
+      }
+      this.#start(name);
+    }
+  }
+
+  item(item: ManchesterItem): void {
+    const { type, value } = item;
+    if (type === "mark" && value === "," && this.#depth === 0) {
+      this.#endItem();
+      this.#previous = undefined;
+      return;
+    }
+    if (type === "mark" && (value === "(" || value === "[" || value === "{")) this.#depth += 1;
+    if (type === "mark" && PAIRS_END.has(value)) this.#depth -= 1;
+    this.#checkOrder(item);
+    this.#previous = item;
+    if (this.#section === "" && this.#frame !== "Rule") this.#frameName(item);
+    this.#count += 1;
+    if (this.#item.length < ITEM_MAX) this.#item.push(item);
+  }
+
+  end(): void {
+    if (this.#section !== "" && this.#count === 0) throw new SyntaxProblem(`${this.#section}: without a value`);
+    if (this.#frame !== "" && this.#section === "" && this.#count === 0 && this.#frame !== "Ontology") {
+      throw new SyntaxProblem(`${this.#frame}: without a name`);
+    }
+    if (this.#count > 0) this.#endItem();
+  }
+
+  #start(section: string): void {
+    this.#section = section;
+    this.#item = [];
+    this.#count = 0;
+    this.#previous = undefined;
+    if (section === "" && this.#frame !== "Import") this.#subject = this.#frame === "Ontology" ? "_:ontology" : "";
+  }
+
+  /** Two names or texts without an operator between them occur only in pairs. */
+  #checkOrder({ type, value }: ManchesterItem): void {
+    const before = this.#previous;
+    const isOperand = type === "name" || type === "string";
+    const isAfterOperand = before?.type === "name" || before?.type === "string";
+    const isPaired = PAIRED.has(this.#section) || this.#section.startsWith("Annotations") || this.#frame === "Rule";
+    const isHeader = this.#section === "" && this.#frame === "Ontology";
+    if (isOperand && isAfterOperand && !isPaired && !isHeader && this.#section !== "") {
+      throw new SyntaxProblem(`unexpected ${JSON.stringify(value.slice(0, 80))} after a name`);
+    }
+    if (type === "language" && before?.type !== "string") throw new SyntaxProblem("language without a text");
+    if (value === "^^" && type === "mark" && before?.type !== "string")
+      throw new SyntaxProblem("datatype without a text");
+  }
+
+  #frameName({ type, value }: ManchesterItem): void {
+    if (type !== "name") return;
+    this.#names.push(value);
+    if (this.#names.length > 2) return;
+    if (this.#frame === "Import") {
+      this.#emitIri(this.#ontology(), OWL_IMPORTS, value);
+    } else if (this.#frame === "Ontology") {
+      if (this.#names.length === 1) {
+        this.#subject = value;
+        this.#ontologyIri = value;
+        this.#emitIri(value, RDF_TYPE, OWL_ONTOLOGY);
+      } else this.#emitIri(this.#ontology(), OWL_VERSION_IRI, value);
+    } else {
+      this.#subject = value;
+      const declared = TYPES[this.#frame];
+      if (declared !== undefined) {
+        this.axioms += 1;
+        this.#emitIri(value, RDF_TYPE, declared);
+      }
+    }
+  }
+
+  #ontologyIri = "_:ontology";
+
+  #ontology(): string {
+    return this.#ontologyIri;
+  }
+
+  #endItem(): void {
+    const item = this.#item;
+    const count = this.#count;
+    if (count === 0) throw new SyntaxProblem("empty item in a list");
+    this.#item = [];
+    this.#count = 0;
+    const section = this.#section;
+    if (section === "" || section === "Annotations of an item") return;
+    this.axioms += 1;
+    if (count > item.length) return;
+    if (section === "Annotations" || section === "Facts") this.#emitPair(item);
+    const predicate = PREDICATES[section];
+    if (predicate === undefined || this.#subject === "") return;
+    const [first, operator, filler] = item;
+    if (count === 1 && first?.type === "name") this.#emitIri(this.#subject, predicate, first.value);
+    const isSome = count === 3 && operator?.value === "some" && operator.type === "word" && section === "SubClassOf";
+    if (isSome && first?.type === "name" && filler?.type === "name") {
+      this.#blanks += 1;
+      emitRestriction(this.#subject, first.value, filler.value, this.#onStatement, `_:b${this.#blanks}`);
+    }
+  }
+
+  #emitPair(item: readonly ManchesterItem[]): void {
+    const [property, value, qualifier, datatype] = item;
+    const subject = this.#frame === "Import" ? this.#ontology() : this.#subject;
+    if (property?.type !== "name" || value === undefined || subject === "") return;
+    if (value.type === "name") this.#emitIri(subject, property.value, value.value);
+    else if (value.type === "string") {
+      const language = qualifier?.type === "language" ? qualifier.value : "";
+      const type = qualifier?.value === "^^" && datatype !== undefined ? datatypeOf(datatype) : "";
+      this.#onStatement(subject, property.value, value.value, "literal", language, type);
+    } else if (value.type === "word") {
+      this.#onStatement(subject, property.value, value.value, "literal", "", wordType(value.value));
+    }
+  }
+
+  #emitIri(subject: string, predicate: string, iri: string): void {
+    this.#onStatement(subject, predicate, iri, iri.startsWith("_:") ? "blank" : "iri", "", "");
+  }
+}
+
+const PAIRS_END = new Set([")", "]", "}"]);
+
+function datatypeOf({ type, value }: ManchesterItem): string {
+  return type === "name" ? value : `${XSD}${value}`;
+}
+
+function wordType(word: string): string {
+  return `${XSD}${word === "true" || word === "false" ? "boolean" : /^[+-]?\d+$/.test(word) ? "integer" : "decimal"}`;
+}

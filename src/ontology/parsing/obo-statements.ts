@@ -1,0 +1,224 @@
+import { checkNamespace } from "./limits.ts";
+import { plainValue, quotedText, unescaped, wordsOf } from "./obo-value.ts";
+import { emitRestriction } from "./owl-axiom.ts";
+import {
+  DEFINITION,
+  NAMED_INDIVIDUAL,
+  OBJECT_PROPERTY,
+  OBO,
+  OBO_IN_OWL,
+  OWL,
+  OWL_CLASS,
+  OWL_DEPRECATED,
+  OWL_IMPORTS,
+  OWL_ONTOLOGY,
+  OWL_VERSION_INFO,
+  RDF_TYPE,
+  RDFS,
+  RDFS_LABEL,
+  REPLACED_BY,
+  SUB_CLASS_OF,
+  SUB_PROPERTY_OF,
+  XSD_BOOLEAN,
+} from "./rdf-vocabulary.ts";
+import type { OnStatement } from "./statement.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+const DCTERMS = "http://purl.org/dc/terms/";
+const TYPES: Readonly<Record<string, string>> = {
+  Term: OWL_CLASS,
+  Typedef: OBJECT_PROPERTY,
+  Instance: NAMED_INDIVIDUAL,
+};
+/** Prefixes that files use without declaring them with `idspace`. */
+const KNOWN_PREFIXES: readonly (readonly [string, string])[] = [
+  ["dc", "http://purl.org/dc/elements/1.1/"],
+  ["dcterms", DCTERMS],
+  ["terms", DCTERMS],
+  ["owl", OWL],
+  ["rdfs", RDFS],
+  ["oboInOwl", OBO_IN_OWL],
+];
+const QUOTED_TAGS = new Set(["def", "synonym", "exact_synonym", "broad_synonym", "narrow_synonym", "related_synonym"]);
+const HEADER_CLAUSES_MAX = 10_000;
+
+/** The statements of OBO clauses: names, definitions, synonyms, hierarchy, relationships, obsolescence and the header. */
+export class OboStatements {
+  readonly #onStatement: OnStatement;
+  readonly #prefixes = new Map(KNOWN_PREFIXES);
+  /** The ontology is named by one of the header tags, so the others wait for the end of the header. */
+  #header: (readonly [tag: string, value: string])[] | undefined = [];
+  #ontology = "";
+  #stanza = "";
+  #blanks = 0;
+
+  constructor(onStatement: OnStatement) {
+    this.#onStatement = onStatement;
+  }
+
+  /** Returns the id of the stanza, without comment; empty if there is none. */
+  openStanza(stanza: string, value: string): string {
+    this.#endHeader();
+    const id = plainValue(value);
+    this.#stanza = stanza;
+    if (id !== "") this.#emitIri(this.#iri(id), RDF_TYPE, TYPES[stanza] ?? OWL_CLASS);
+    return id;
+  }
+
+  /** @param id the id of the stanza; undefined in the header. */
+  clause(id: string | undefined, tag: string, value: string): void {
+    if (id === undefined) {
+      if (this.#header !== undefined && this.#header.length < HEADER_CLAUSES_MAX) this.#header.push([tag, value]);
+      return;
+    }
+    const subject = this.#iri(id);
+    if (QUOTED_TAGS.has(tag)) {
+      this.#quotedClause(subject, tag, value);
+      return;
+    }
+    const text = plainValue(value);
+    switch (tag) {
+      case "name":
+        this.#emitText(subject, RDFS_LABEL, unescaped(text));
+        return;
+      case "is_a":
+        this.#require(tag, text);
+        this.#emitIri(subject, this.#stanza === "Typedef" ? SUB_PROPERTY_OF : SUB_CLASS_OF, this.#iri(firstWord(text)));
+        return;
+      case "instance_of":
+        this.#emitIri(subject, RDF_TYPE, this.#iri(firstWord(text)));
+        return;
+      case "is_obsolete":
+        if (text !== "true" && text !== "false") throw new SyntaxProblem(`is_obsolete is ${text.slice(0, 40)}`);
+        if (text === "true") this.#onStatement(subject, OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
+        return;
+      case "replaced_by":
+        this.#emitIri(subject, REPLACED_BY, this.#iri(firstWord(text)));
+        return;
+      case "relationship":
+        this.#relationship(subject, text);
+        return;
+      case "namespace":
+        this.#emitText(subject, `${OBO_IN_OWL}hasOBONamespace`, text);
+        return;
+      case "xref":
+      case "alt_id":
+        this.#emitText(subject, `${OBO_IN_OWL}${tag === "xref" ? "hasDbXref" : "hasAlternativeId"}`, firstWord(text));
+        return;
+      case "property_value":
+        this.#propertyValue(subject, text);
+    }
+  }
+
+  end(): void {
+    this.#endHeader();
+  }
+
+  #endHeader(): void {
+    const header = this.#header;
+    if (header === undefined) return;
+    this.#header = undefined;
+    for (const [tag, value] of header) {
+      if (tag === "ontology") {
+        this.#ontology = plainValue(value);
+        checkNamespace(this.#ontology);
+      }
+      const [prefix, iri] = tag === "idspace" ? wordsOf(value) : [];
+      if (prefix !== undefined && iri !== undefined) {
+        checkNamespace(iri);
+        this.#prefixes.set(prefix, iri);
+      }
+    }
+    const subject = this.#ontologyIri();
+    this.#emitIri(subject, RDF_TYPE, OWL_ONTOLOGY);
+    for (const [tag, value] of header) {
+      const text = plainValue(value);
+      if (text === "") continue;
+      if (tag === "data-version") this.#emitText(subject, OWL_VERSION_INFO, text);
+      else if (tag === "import") this.#emitIri(subject, OWL_IMPORTS, this.#importIri(text));
+      else if (tag === "date") this.#emitText(subject, `${DCTERMS}date`, isoDate(text));
+      else if (tag === "property_value") this.#propertyValue(subject, text);
+    }
+  }
+
+  #quotedClause(subject: string, tag: string, value: string): void {
+    const { text, rest } = quotedText(tag, value);
+    const after = plainValue(rest);
+    if (after.includes("[") !== after.includes("]")) throw new SyntaxProblem(`${tag} with an unclosed bracket`);
+    if (tag === "def") this.#emitText(subject, DEFINITION, text);
+    else {
+      const [scope = ""] = tag === "synonym" ? wordsOf(after) : [tag.slice(0, tag.indexOf("_"))];
+      const name = /^(?:exact|broad|narrow|related)$/i.test(scope) ? scope : "related";
+      const capital = name.charAt(0).toUpperCase() + name.slice(1).toLowerCase();
+      this.#emitText(subject, `${OBO_IN_OWL}has${capital}Synonym`, text);
+    }
+  }
+
+  #relationship(subject: string, text: string): void {
+    const [relation, target] = wordsOf(text);
+    if (relation === undefined || target === undefined) throw new SyntaxProblem("relationship without a target");
+    this.#blanks += 1;
+    emitRestriction(subject, this.#iri(relation), this.#iri(target), this.#onStatement, `_:b${this.#blanks}`);
+  }
+
+  #propertyValue(subject: string, text: string): void {
+    const [property, value, type = ""] = wordsOf(text);
+    if (property === undefined || value === undefined) throw new SyntaxProblem("property_value without a value");
+    const predicate = this.#iri(property);
+    if (value.startsWith('"')) {
+      const literal = quotedText("property_value", value).text;
+      const datatype =
+        type.startsWith("xsd:") && type !== "xsd:string" ? `http://www.w3.org/2001/XMLSchema#${type.slice(4)}` : "";
+      this.#onStatement(subject, predicate, literal, "literal", "", datatype);
+    } else if (type !== "") this.#onStatement(subject, predicate, unescaped(value), "literal", "", "");
+    else this.#emitIri(subject, predicate, this.#iri(value));
+  }
+
+  #require(tag: string, text: string): void {
+    if (text === "") throw new SyntaxProblem(`empty ${tag}`);
+  }
+
+  #ontologyIri(): string {
+    if (this.#ontology === "") return "_:ontology";
+    return isUrl(this.#ontology) ? this.#ontology : `${OBO}${this.#ontology}.owl`;
+  }
+
+  #importIri(text: string): string {
+    return isUrl(text) ? text : `${OBO}${text.endsWith(".owl") ? text : `${text}.owl`}`;
+  }
+
+  /** `HP:1` is `obo/HP_1`; a name without a prefix belongs to the ontology. */
+  #iri(id: string): string {
+    const plain = unescaped(id);
+    if (isUrl(plain)) return plain;
+    const colon = plain.indexOf(":");
+    if (colon < 0) return `${OBO}${this.#ontology === "" ? "" : `${this.#ontology}#`}${plain}`;
+    const namespace = this.#prefixes.get(plain.slice(0, colon));
+    return namespace === undefined
+      ? `${OBO}${plain.slice(0, colon)}_${plain.slice(colon + 1)}`
+      : namespace + plain.slice(colon + 1);
+  }
+
+  #emitIri(subject: string, predicate: string, iri: string): void {
+    this.#onStatement(subject, predicate, iri, "iri", "", "");
+  }
+
+  #emitText(subject: string, predicate: string, text: string): void {
+    this.#onStatement(subject, predicate, text, "literal", "", "");
+  }
+}
+
+function isUrl(text: string): boolean {
+  return /^(?:https?|urn|ftp):/.test(text);
+}
+
+function firstWord(text: string): string {
+  const at = text.search(/[ \t]/);
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/** `21:12:2015 10:30` as `2015-12-21`. */
+function isoDate(text: string): string {
+  const [, day, month, year] = /^(\d{2}):(\d{2}):(\d{4})\b/.exec(text) ?? [];
+  return year === undefined ? text : `${year}-${month}-${day}`;
+}

@@ -1,0 +1,137 @@
+import { HashTable } from "./hash-table.ts";
+import { HeaderFacts } from "./header-facts.ts";
+import {
+  ANNOTATION_PROPERTY,
+  NAMED_INDIVIDUAL,
+  OBJECT_PROPERTY,
+  OWL,
+  OWL_CLASS,
+  OWL_DEPRECATED,
+  OWL_ONTOLOGY,
+  RDF,
+  RDF_TYPE,
+  RDFS,
+  SKOS,
+} from "./rdf-vocabulary.ts";
+import type { OnStatement } from "./statement.ts";
+
+/** What a file says about itself, and what it contains. Null or empty where it says nothing. */
+export interface OntologyFacts {
+  /** The IRI of the ontology or concept scheme. */
+  readonly ontology_iri: string | null;
+  /** `owl:versionIRI`. */
+  readonly version_iri: string | null;
+  /** `owl:versionInfo`, `data-version`, or the version of another vocabulary. */
+  readonly version_info: string | null;
+  /** The latest of the dates in Dublin Core, PAV or schema.org. */
+  readonly date: string | null;
+  /** The title in Dublin Core, else the label of the ontology. */
+  readonly title: string | null;
+  /** The licence that the file states: an IRI or a text. */
+  readonly licence: string | null;
+  /** The IRIs of `owl:imports`, sorted. */
+  readonly imports: readonly string[];
+  /** Distinct classes that have an IRI: `owl:Class`, `rdfs:Class`. */
+  readonly classes: number;
+  /** Distinct object, data, annotation and RDF properties. */
+  readonly properties: number;
+  /** Distinct individuals: `owl:NamedIndividual`, or typed by a class of the file. */
+  readonly individuals: number;
+  /** `skos:Concept`. */
+  readonly concepts: number;
+  /** Distinct classes, properties, individuals and concepts that have an IRI. */
+  readonly terms: number;
+  /** Terms with `owl:deprecated true` or a deprecated type. */
+  readonly deprecated_terms: number;
+  /** How many texts there are in each language. */
+  readonly languages: Readonly<Record<string, number>>;
+}
+
+const CLASS = 1;
+const PROPERTY = 2;
+const INDIVIDUAL = 4;
+const CONCEPT = 8;
+const DEPRECATED = 16;
+const TERM = CLASS | PROPERTY | INDIVIDUAL | CONCEPT;
+
+const FLAGS: ReadonlyMap<string, number> = new Map([
+  ...[OWL_CLASS, `${RDFS}Class`].map(type => [type, CLASS] as const),
+  ...[OBJECT_PROPERTY, ANNOTATION_PROPERTY, `${OWL}DatatypeProperty`, `${RDF}Property`].map(
+    type => [type, PROPERTY] as const,
+  ),
+  ...["Functional", "InverseFunctional", "Transitive", "Symmetric", "Asymmetric", "Reflexive", "Irreflexive"].map(
+    kind => [`${OWL}${kind}Property`, PROPERTY] as const,
+  ),
+  [NAMED_INDIVIDUAL, INDIVIDUAL],
+  [`${SKOS}Concept`, CONCEPT],
+  [`${OWL}DeprecatedClass`, CLASS | DEPRECATED],
+  [`${OWL}DeprecatedProperty`, PROPERTY | DEPRECATED],
+]);
+const VOCABULARIES = [OWL, RDF, RDFS, SKOS, "http://www.w3.org/2003/11/swrl#"];
+const LANGUAGES_MAX = 500;
+
+/** Collects the facts of a file from its statements. Memory grows by 9 to 24 bytes for each term. */
+export class FactCollector {
+  readonly #terms = new HashTable();
+  readonly #header = new HeaderFacts();
+  readonly #languages = new Map<string, number>();
+  #classes = 0;
+  #properties = 0;
+  #individuals = 0;
+  #concepts = 0;
+  #all = 0;
+  #deprecated = 0;
+
+  readonly collect: OnStatement = (subject, predicate, object, kind, language) => {
+    if (language !== "") this.#countLanguage(language);
+    if (predicate === RDF_TYPE) {
+      if (kind === "iri") this.#type(subject, object);
+    } else if (predicate === OWL_DEPRECATED) {
+      if (object === "true" || object === "1") this.#flag(subject, DEPRECATED);
+    } else this.#header.collect(subject, predicate, object);
+  };
+
+  facts(): OntologyFacts {
+    const languages = [...this.#languages].sort(([a], [b]) => (a < b ? -1 : 1));
+    return {
+      ...this.#header.facts(),
+      classes: this.#classes,
+      properties: this.#properties,
+      individuals: this.#individuals,
+      concepts: this.#concepts,
+      terms: this.#all,
+      deprecated_terms: this.#deprecated,
+      languages: Object.fromEntries(languages),
+    };
+  }
+
+  #type(subject: string, type: string): void {
+    const flags = FLAGS.get(type);
+    if (flags !== undefined) this.#flag(subject, flags);
+    else if (type === OWL_ONTOLOGY || type === `${SKOS}ConceptScheme`)
+      this.#header.name(subject, type === OWL_ONTOLOGY);
+    else if (!VOCABULARIES.some(vocabulary => type.startsWith(vocabulary))) this.#flag(subject, INDIVIDUAL);
+  }
+
+  #flag(subject: string, flags: number): void {
+    if (subject.startsWith("_:")) return;
+    const added = this.#terms.add(subject, flags);
+    if (added === 0) return;
+    if (added & CLASS) this.#classes += 1;
+    if (added & PROPERTY) this.#properties += 1;
+    if (added & INDIVIDUAL) this.#individuals += 1;
+    if (added & CONCEPT) this.#concepts += 1;
+    const now = this.#terms.flagsOf(subject) | flags;
+    const before = now & ~added;
+    const isNewTerm = (now & TERM) !== 0 && (before & TERM) === 0;
+    if (isNewTerm) this.#all += 1;
+    if (now & DEPRECATED && now & TERM && (isNewTerm || (before & DEPRECATED) === 0)) this.#deprecated += 1;
+  }
+
+  #countLanguage(language: string): void {
+    const name = language.toLowerCase();
+    const count = this.#languages.get(name);
+    if (count === undefined && this.#languages.size >= LANGUAGES_MAX) return;
+    this.#languages.set(name, (count ?? 0) + 1);
+  }
+}

@@ -1,0 +1,362 @@
+/**
+ * RDF/XML (https://www.w3.org/TR/rdf-syntax-grammar/, with the additions of RDF 1.2) on the events of an XML reader. The
+ * frames of open elements are all it keeps.
+ */
+import { HashTable } from "./hash-table.ts";
+import { IriBase } from "./iri-base.ts";
+import { checkBase } from "./limits.ts";
+import { formatTerm } from "./n-triples-text.ts";
+import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
+import type { ObjectKind, OnStatement } from "./statement.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
+import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
+
+const ITS = "http://www.w3.org/2005/11/its";
+const REIFIES = `${RDF}reifies`;
+const OLD_TERMS = ["aboutEach", "aboutEachPrefix", "bagID"];
+const CORE_TERMS = ["RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype"];
+const NOT_NODES = new Set([...CORE_TERMS, ...OLD_TERMS, "li"]);
+const NOT_PROPERTIES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description"]);
+const NOT_ATTRIBUTES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description", "li"]);
+const NAME_START =
+  "A-Z_a-z\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0370-\\u037d\\u037f-\\u1fff\\u200c\\u200d\\u2070-\\u218f" +
+  "\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd\\u{10000}-\\u{effff}";
+/** An XML name without a colon. */
+const NC_NAME = new RegExp(`^[${NAME_START}][${NAME_START}.\\d\\u00b7\\u0300-\\u036f\\u203f\\u2040-]*$`, "u");
+
+/**
+ * - `document`: expects the root. `rdf`: inside `rdf:RDF`. Both contain node elements.
+ * - `node`: a node element, or a property with `parseType="Resource"`. It contains property elements.
+ * - `property`: a property element that contains text or one node element. `empty`: one that contains neither.
+ * - `collection`, `literal`, `triple`: property elements with that `parseType`.
+ */
+type FrameKind = "document" | "rdf" | "node" | "property" | "empty" | "collection" | "literal" | "triple";
+
+interface Frame {
+  readonly kind: FrameKind;
+  base: IriBase;
+  language: string;
+  direction: string;
+  version: string;
+  /** The subject of the statements of this element. */
+  subject: string;
+  predicate: string;
+  text: string;
+  datatype: string;
+  hasChild: boolean;
+  /** The number of the next `rdf:li`. */
+  item: number;
+  /** The IRI of the reified statement (`rdf:ID`), and its reifier (`rdf:annotation`). */
+  statementId: string;
+  reifier: string;
+  /** The last cell of a collection. */
+  cell: string;
+  /** Statements of a triple term. */
+  terms: string[] | undefined;
+}
+
+export class RdfXmlParser implements XmlHandler {
+  readonly #onStatement: OnStatement;
+  readonly #frames: Frame[];
+  readonly #ids = new HashTable();
+  #blanks = 0;
+  /** The innermost list that collects the statements of a triple term. */
+  #terms: string[] | undefined;
+  /** Open elements inside a literal. */
+  #literalDepth = 0;
+
+  constructor(onStatement: OnStatement, base: string) {
+    this.#onStatement = onStatement;
+    const root: Frame = {
+      ...{ kind: "document" as const, base: new IriBase(base), language: "", direction: "", version: "" },
+      ...{ subject: "", predicate: "", text: "", datatype: "", hasChild: false, item: 1 },
+      ...{ statementId: "", reifier: "", cell: "", terms: undefined },
+    };
+    this.#frames = [root];
+  }
+
+  open(name: XmlName, attributes: readonly XmlAttribute[]): void {
+    const parent = this.#top();
+    switch (parent.kind) {
+      case "document":
+        if (name.namespace === RDF && name.local === "RDF") this.#openRoot(parent, attributes);
+        else this.#openNode(parent, name, attributes);
+        return;
+      case "literal":
+        this.#literalDepth += 1;
+        parent.text += `<${name.raw}${attributes.map(markup).join("")}>`;
+        return;
+      case "node":
+        this.#openProperty(parent, name, attributes);
+        return;
+      case "empty":
+        throw new SyntaxProblem("a property with rdf:resource, rdf:nodeID or attributes has content");
+      case "property":
+        if (parent.hasChild) throw new SyntaxProblem(`property ${parent.predicate} contains two elements`);
+        if (!isBlank(parent.text)) throw new SyntaxProblem(`property ${parent.predicate} contains text and an element`);
+        parent.hasChild = true;
+        this.#openNode(parent, name, attributes);
+        return;
+      default:
+        this.#openNode(parent, name, attributes);
+    }
+  }
+
+  text(text: string): void {
+    const frame = this.#top();
+    if (frame.kind === "literal") frame.text += escaped(text);
+    else if (frame.kind === "property") {
+      frame.text += text;
+      if (frame.hasChild && !isBlank(text)) {
+        throw new SyntaxProblem(`property ${frame.predicate} contains text and an element`);
+      }
+    } else if (!isBlank(text)) throw new SyntaxProblem("text between elements");
+  }
+
+  close(name: string): void {
+    const frame = this.#top();
+    if (frame.kind === "literal" && this.#literalDepth > 0) {
+      this.#literalDepth -= 1;
+      frame.text += `</${name}>`;
+      return;
+    }
+    this.#frames.pop();
+    if (frame.kind === "property" && !frame.hasChild) this.#emitLiteral(frame, frame.text, frame.datatype);
+    else if (frame.kind === "literal") this.#emitLiteral(frame, frame.text, `${RDF}XMLLiteral`);
+    else if (frame.kind === "collection") this.#endCollection(frame);
+    else if (frame.kind === "triple") this.#endTriple(frame);
+  }
+
+  #openRoot(parent: Frame, attributes: readonly XmlAttribute[]): void {
+    const frame = this.#push("rdf", parent);
+    for (const attribute of attributes) this.#readContext(frame, attribute);
+  }
+
+  #openNode(parent: Frame, name: XmlName, attributes: readonly XmlAttribute[]): void {
+    if (name.namespace === "") throw new SyntaxProblem(`element ${name.raw} has no namespace`);
+    if (name.namespace === RDF && NOT_NODES.has(name.local)) throw new SyntaxProblem(`${name.raw} is not a node`);
+    const frame = this.#push("node", parent);
+    const properties = attributes.filter(attribute => !this.#readContext(frame, attribute));
+    let subject: string | undefined;
+    const identify = (value: string) => {
+      if (subject !== undefined) throw new SyntaxProblem("only one of rdf:about, rdf:ID and rdf:nodeID is permitted");
+      subject = value;
+    };
+    for (const { name: attribute, value } of properties) {
+      if (attribute.namespace !== RDF) continue;
+      if (attribute.local === "about") identify(frame.base.resolve(value));
+      else if (attribute.local === "ID") identify(this.#claimId(frame, value));
+      else if (attribute.local === "nodeID") identify(this.#nodeId(value));
+      else if (NOT_ATTRIBUTES.has(attribute.local)) throw new SyntaxProblem(`${attribute.raw} on a node`);
+    }
+    frame.subject = subject ?? this.#blank();
+    if (parent.kind !== "document" && parent.kind !== "rdf") this.#link(parent, frame.subject);
+    if (name.namespace !== RDF || name.local !== "Description") {
+      this.#emit(frame.subject, RDF_TYPE, name.iri, "iri");
+    }
+    this.#emitAttributes(frame, properties, frame.subject);
+  }
+
+  /** The statement whose object is a node element. */
+  #link(parent: Frame, node: string): void {
+    if (parent.kind === "collection") {
+      const cell = this.#blank();
+      if (parent.cell === "") this.#emitReified(parent, cell, "blank");
+      else this.#emit(parent.cell, `${RDF}rest`, cell, "blank");
+      this.#emit(cell, `${RDF}first`, node, kindOf(node));
+      parent.cell = cell;
+    } else if (parent.kind === "property") this.#emitReified(parent, node, kindOf(node));
+  }
+
+  #openProperty(parent: Frame, name: XmlName, attributes: readonly XmlAttribute[]): void {
+    if (name.namespace === "") throw new SyntaxProblem(`element ${name.raw} has no namespace`);
+    if (name.namespace === RDF && NOT_PROPERTIES.has(name.local)) {
+      throw new SyntaxProblem(`${name.raw} is not a property`);
+    }
+    const isItem = name.namespace === RDF && name.local === "li";
+    const predicate = isItem ? `${RDF}_${parent.item++}` : name.iri;
+    let parseType: string | undefined;
+    let object: string | undefined;
+    // The base and the language of the element apply to all its attributes, so they are read first.
+    const context: Frame = { ...parent };
+    const others = attributes.filter(attribute => !this.#readContext(context, attribute));
+    let statementId = "";
+    let datatype = "";
+    let reifier = "";
+    const properties: XmlAttribute[] = [];
+    for (const attribute of others) {
+      const { name: key, value } = attribute;
+      if (key.namespace !== RDF) properties.push(attribute);
+      else if (key.local === "parseType") parseType = value;
+      else if (key.local === "ID") statementId = this.#claimId(context, value);
+      else if (key.local === "datatype") datatype = context.base.resolve(value);
+      else if (key.local === "annotation") reifier = context.base.resolve(value);
+      else if (key.local === "annotationNodeID") reifier = this.#nodeId(value);
+      else if (key.local === "resource" || key.local === "nodeID") {
+        if (object !== undefined) throw new SyntaxProblem("rdf:resource and rdf:nodeID on one property");
+        object = key.local === "resource" ? context.base.resolve(value) : this.#nodeId(value);
+      } else if (NOT_ATTRIBUTES.has(key.local)) throw new SyntaxProblem(`${key.raw} on a property`);
+      else properties.push(attribute);
+    }
+    const described = properties.filter(({ name: key }) => key.namespace !== "");
+    const isEmpty = object !== undefined || described.length > 0;
+    if (parseType !== undefined && (isEmpty || datatype !== "")) {
+      throw new SyntaxProblem("rdf:parseType together with rdf:resource, rdf:nodeID, rdf:datatype or other attributes");
+    }
+    if (isEmpty && datatype !== "") throw new SyntaxProblem("rdf:datatype on a property without text");
+    const frame = this.#push(kindOfProperty(parseType, isEmpty, context.version), context);
+    Object.assign(frame, { subject: parent.subject, predicate, statementId, datatype, reifier });
+    if (parseType === "Resource") {
+      const node = this.#blank();
+      this.#emitReified(frame, node, "blank");
+      frame.subject = node;
+    } else if (frame.kind === "triple") {
+      frame.terms = this.#terms;
+      this.#terms = [];
+    } else if (isEmpty) {
+      const node = object ?? this.#blank();
+      this.#emitReified(frame, node, kindOf(node));
+      this.#emitAttributes(frame, described, node);
+    }
+  }
+
+  /** Whether an attribute sets base, language, direction or version, for this element and those inside. */
+  #readContext(frame: Frame, { name: { namespace, local, raw }, value }: XmlAttribute): boolean {
+    if (namespace === XML_NAMESPACE) {
+      if (local === "lang") frame.language = value;
+      if (local === "base") {
+        const base = frame.base.resolve(value);
+        checkBase(base);
+        frame.base = new IriBase(base);
+      }
+      return true;
+    }
+    if (namespace === ITS) {
+      if (local === "dir" && value !== "ltr" && value !== "rtl" && value !== "") {
+        throw new SyntaxProblem(`${raw} is ${JSON.stringify(value.slice(0, 80))}, expected ltr or rtl`);
+      }
+      if (local === "dir") frame.direction = value;
+      return true;
+    }
+    if (namespace !== RDF || local !== "version") return false;
+    frame.version = value;
+    return true;
+  }
+
+  #emitAttributes(frame: Frame, attributes: readonly XmlAttribute[], subject: string): void {
+    for (const { name, value } of attributes) {
+      if (name.namespace === "" || name.namespace === RDF) {
+        if (name.namespace === "" || name.local !== "type") {
+          if (name.namespace === "" || ["about", "ID", "nodeID"].includes(name.local)) continue;
+          this.#emit(subject, name.iri, value, "literal", languageOf(frame));
+        } else this.#emit(subject, RDF_TYPE, frame.base.resolve(value), "iri");
+      } else this.#emit(subject, name.iri, value, "literal", languageOf(frame));
+    }
+  }
+
+  #emitLiteral(frame: Frame, text: string, datatype: string): void {
+    this.#emitReified(frame, text, "literal", datatype === "" ? languageOf(frame) : "", datatype);
+  }
+
+  #endCollection(frame: Frame): void {
+    const nil = `${RDF}nil`;
+    if (frame.cell === "") this.#emitReified(frame, nil, "iri");
+    else this.#emit(frame.cell, `${RDF}rest`, nil, "iri");
+  }
+
+  #endTriple(frame: Frame): void {
+    const terms = this.#terms ?? [];
+    this.#terms = frame.terms;
+    if (terms.length !== 1) {
+      throw new SyntaxProblem(`rdf:parseType="Triple" contains ${terms.length} statements, expected 1`);
+    }
+    this.#emitReified(frame, terms[0] ?? "", "triple");
+  }
+
+  /** The statement of a property element, with its reification. */
+  #emitReified(frame: Frame, object: string, kind: ObjectKind, language = "", datatype = ""): void {
+    const { subject, predicate, statementId, reifier } = frame;
+    this.#emit(subject, predicate, object, kind, language, datatype);
+    if (reifier !== "")
+      this.#emit(reifier, REIFIES, term(subject, predicate, object, kind, language, datatype), "triple");
+    if (statementId === "") return;
+    this.#emit(statementId, RDF_TYPE, `${RDF}Statement`, "iri");
+    this.#emit(statementId, `${RDF}subject`, subject, kindOf(subject));
+    this.#emit(statementId, `${RDF}predicate`, predicate, "iri");
+    this.#emit(statementId, `${RDF}object`, object, kind, language, datatype);
+  }
+
+  #emit(subject: string, predicate: string, object: string, kind: ObjectKind, language = "", datatype = ""): void {
+    if (this.#terms === undefined) this.#onStatement(subject, predicate, object, kind, language, datatype);
+    else this.#terms.push(term(subject, predicate, object, kind, language, datatype));
+  }
+
+  #push(kind: FrameKind, { base, language, direction, version }: Frame): Frame {
+    const frame: Frame = {
+      ...{ kind, base, language, direction, version, subject: "", predicate: "", text: "", datatype: "" },
+      ...{ hasChild: false, item: 1, statementId: "", reifier: "", cell: "", terms: undefined },
+    };
+    this.#frames.push(frame);
+    return frame;
+  }
+
+  #top(): Frame {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) throw new SyntaxProblem("element after the end of the document");
+    return frame;
+  }
+
+  #claimId({ base }: Frame, id: string): string {
+    if (!NC_NAME.test(id)) throw new SyntaxProblem(`invalid rdf:ID ${JSON.stringify(id.slice(0, 80))}`);
+    const iri = base.resolve(`#${id}`);
+    if (this.#ids.add(iri, 1)) return iri;
+    throw new SyntaxProblem(`rdf:ID ${JSON.stringify(id.slice(0, 80))} occurs twice`);
+  }
+
+  #nodeId(id: string): string {
+    if (!NC_NAME.test(id)) throw new SyntaxProblem(`invalid rdf:nodeID ${JSON.stringify(id.slice(0, 80))}`);
+    return `_:n${id}`;
+  }
+
+  #blank(): string {
+    this.#blanks += 1;
+    return `_:b${this.#blanks}`;
+  }
+}
+
+function kindOfProperty(parseType: string | undefined, isEmpty: boolean, version: string): FrameKind {
+  if (parseType === undefined) return isEmpty ? "empty" : "property";
+  if (parseType === "Resource") return "node";
+  if (parseType === "Collection") return "collection";
+  // Every other value means Literal.
+  return parseType === "Triple" && version !== "" ? "triple" : "literal";
+}
+
+function kindOf(node: string): ObjectKind {
+  return node.startsWith("_:") ? "blank" : "iri";
+}
+
+function languageOf({ language, direction, version }: Frame): string {
+  return direction === "" || version === "" || language === "" ? language : `${language}--${direction}`;
+}
+
+function term(s: string, p: string, o: string, kind: ObjectKind, language: string, datatype: string): string {
+  return `<<( ${formatTerm(s, kindOf(s))} <${p}> ${formatTerm(o, kind, language, datatype)} )>>`;
+}
+
+function markup({ name, value }: XmlAttribute): string {
+  return ` ${name.raw}="${escaped(value).replaceAll('"', "&quot;")}"`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+function isBlank(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return false;
+  }
+  return true;
+}

@@ -1,0 +1,169 @@
+import { Parser } from "n3";
+import type { OntologyFileFormat } from "../format.ts";
+import type { FileParser } from "./file-parser.ts";
+import { checkBase, checkDepth, checkNamespace, checkPending } from "./limits.ts";
+import { formatTerm } from "./n-triples-text.ts";
+import type { ObjectKind, OnStatement } from "./statement.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+
+/** The formats that n3 parses. */
+export type TurtleFormat = "turtle" | "trig" | "n-triples" | "n-quads";
+
+const MEDIA_TYPES: Readonly<Record<TurtleFormat, string>> = {
+  turtle: "text/turtle",
+  trig: "application/trig",
+  "n-triples": "application/n-triples",
+  "n-quads": "application/n-quads",
+};
+const OPENING = new Set(["[", "(", "{", "<<", "<<("]);
+const CLOSING = new Set(["]", ")", "}", ">>", ")>>"]);
+const XSD_STRING = "http://www.w3.org/2001/XMLSchema#string";
+const LANGUAGE_STRINGS = ["langString", "dirLangString"].map(
+  name => `http://www.w3.org/1999/02/22-rdf-syntax-ns#${name}`,
+);
+
+interface Term {
+  readonly termType: string;
+  readonly value: string;
+  readonly language?: string;
+  readonly direction?: string | null;
+  readonly datatype?: { readonly value: string };
+  readonly subject?: Term;
+  readonly predicate?: Term;
+  readonly object?: Term;
+}
+
+interface Token {
+  readonly type: string;
+  readonly value?: string;
+  readonly line: number;
+}
+
+/** The callbacks of n3 2.13; its type declarations lack some. */
+interface Callbacks {
+  onQuad(error: Error | null, quad: (Term & { readonly graph: Term }) | null): void;
+  onPrefix(prefix: string, iri: { readonly value: string }): void;
+  onToken(token: Token): void;
+}
+
+/** Turtle, TriG, N-Triples or N-Quads, parsed by n3 with limits on nesting and on the length of prefixes. */
+export class TurtleParser implements FileParser {
+  readonly of = "triples";
+  statements = 0;
+  readonly #format: TurtleFormat;
+  readonly #onStatement: OnStatement;
+  #write: (text: string) => void = () => undefined;
+  #finish: () => void = () => undefined;
+  #problem: Error | undefined;
+  #hasGraphs = false;
+  #depth = 0;
+  #line = 1;
+  #previous = "";
+  #pending = 0;
+
+  constructor(format: TurtleFormat, onStatement: OnStatement, base: string) {
+    this.#format = format;
+    this.#onStatement = onStatement;
+    const isLineFormat = format === "n-triples" || format === "n-quads";
+    const parser = new Parser({ format: MEDIA_TYPES[format], ...(isLineFormat ? {} : { baseIRI: base }) });
+    const input = {
+      on: (event: string, callback: (text?: string) => void) => {
+        if (event === "data") this.#write = callback;
+        if (event === "end") this.#finish = callback;
+      },
+    };
+    const callbacks: Callbacks = {
+      onQuad: (error, quad) => {
+        if (error !== null) this.#problem ??= error;
+        else if (quad !== null) this.#emit(quad);
+      },
+      onPrefix: (_prefix, iri) => checkNamespace(iri?.value ?? ""),
+      onToken: token => this.#check(token),
+    };
+    Reflect.apply(parser.parse, parser, [input, callbacks]);
+  }
+
+  /** A file without a graph is also Turtle, whose tools are more common. */
+  get format(): OntologyFileFormat {
+    return this.#format === "trig" && !this.#hasGraphs ? "turtle" : this.#format;
+  }
+
+  write(text: string): void {
+    this.#pending += text.length;
+    this.#run(() => this.#write(text));
+    checkPending(this.#pending, this.#line);
+  }
+
+  end(): void {
+    this.#run(() => this.#finish());
+  }
+
+  #run(work: () => void): void {
+    work();
+    if (this.#problem !== undefined) throw problemOf(this.#problem);
+  }
+
+  #check({ type, value = "", line }: Token): void {
+    this.#line = line;
+    this.#pending = 0;
+    if (OPENING.has(type)) {
+      this.#depth += 1;
+      checkDepth(this.#depth, "brackets", line);
+    } else if (CLOSING.has(type)) this.#depth -= 1;
+    else if (type === "IRI" && /^@?base$/i.test(this.#previous)) checkBase(value, line);
+    this.#previous = type;
+  }
+
+  #emit(quad: Term & { readonly graph: Term }): void {
+    const { subject, predicate, object, graph } = quad;
+    this.statements += 1;
+    if (graph.termType !== "DefaultGraph") this.#hasGraphs = true;
+    if (subject === undefined || predicate === undefined || object === undefined) return;
+    const language = languageOf(object);
+    this.#onStatement(
+      textOf(subject),
+      textOf(predicate),
+      textOf(object),
+      kindOf(object),
+      language,
+      datatypeOf(object, language),
+    );
+  }
+}
+
+function problemOf(error: Error): SyntaxProblem {
+  if (error instanceof SyntaxProblem) return error;
+  const { line } = (error as { context?: { line?: number } }).context ?? {};
+  // n3 ends its messages with "on line 12.".
+  return new SyntaxProblem(error.message.slice(0, 300).replace(/ on line \d{1,12}\.$/, ""), line);
+}
+
+function textOf(term: Term): string {
+  if (term.termType === "BlankNode") return `_:${term.value}`;
+  if (term.termType !== "Quad") return term.value;
+  const { subject, predicate, object } = term;
+  if (subject === undefined || predicate === undefined || object === undefined) return "";
+  return `<<( ${formatted(subject)} ${formatted(predicate)} ${formatted(object)} )>>`;
+}
+
+function formatted(term: Term): string {
+  const language = languageOf(term);
+  return formatTerm(textOf(term), kindOf(term), language, datatypeOf(term, language));
+}
+
+function kindOf({ termType }: Term): ObjectKind {
+  if (termType === "Literal") return "literal";
+  if (termType === "BlankNode") return "blank";
+  return termType === "Quad" ? "triple" : "iri";
+}
+
+function languageOf({ termType, language = "", direction }: Term): string {
+  if (termType !== "Literal") return "";
+  return direction ? `${language}--${direction}` : language;
+}
+
+function datatypeOf({ termType, datatype }: Term, language: string): string {
+  if (termType !== "Literal" || datatype === undefined || language !== "") return "";
+  const { value } = datatype;
+  return value === XSD_STRING || LANGUAGE_STRINGS.includes(value) ? "" : value;
+}

@@ -1,0 +1,118 @@
+import { SaxesParser } from "@rubensworks/saxes";
+import { checkDepth, checkPending } from "./limits.ts";
+import { SyntaxProblem } from "./syntax-problem.ts";
+import { declaredEntities } from "./xml-entities.ts";
+import { type XmlName, XmlNamespaces } from "./xml-namespaces.ts";
+
+export interface XmlAttribute {
+  readonly name: XmlName;
+  readonly value: string;
+}
+
+/** Receives the elements and the text of a document. */
+export interface XmlHandler {
+  open(name: XmlName, attributes: readonly XmlAttribute[]): void;
+  text(text: string): void;
+  close(name: string): void;
+}
+
+/** Entities may expand to 20 times the text that was read, and to a megabyte more. Real files reach about 6 times. */
+const EXPANSION_RATIO = 20;
+const EXPANSION_FREE = 1_000_000;
+
+/**
+ * Reads XML with namespaces and declared entities. saxes can resolve namespaces itself, but it walks up all open
+ * elements for each name, so a deeply nested file would occupy it for minutes.
+ */
+export class XmlReader {
+  readonly #sax = new SaxesParser({ xmlns: false, position: true });
+  readonly namespaces = new XmlNamespaces();
+  #depth = 0;
+  #read = 0;
+  #expanded = 0;
+  /** Where the last event was, to limit the text that saxes holds. */
+  #eventAt = 0;
+
+  constructor(handler: XmlHandler) {
+    const sax = this.#sax;
+    sax.on("error", error => {
+      // saxes writes "line:column: message".
+      throw new SyntaxProblem(error.message.replace(/^\d{1,12}:\d{1,12}: /, ""), sax.line);
+    });
+    sax.on("doctype", doctype => this.#declare(doctype));
+    sax.on("opentag", tag => {
+      this.#eventAt = this.#read;
+      this.#depth += 1;
+      checkDepth(this.#depth, "elements");
+      // Without `xmlns` every attribute is a string.
+      const values = tag.attributes as Readonly<Record<string, string>>;
+      this.namespaces.open(values);
+      const attributes: XmlAttribute[] = [];
+      for (const raw in values) {
+        if (raw.startsWith("xmlns") && (raw.length === 5 || raw[5] === ":")) continue;
+        attributes.push({ name: this.namespaces.attribute(raw), value: values[raw] ?? "" });
+      }
+      if (attributes.length > 1) checkDistinct(attributes);
+      handler.open(this.namespaces.element(tag.name), attributes);
+    });
+    sax.on("text", text => {
+      this.#eventAt = this.#read;
+      if (this.#depth > 0) handler.text(text);
+    });
+    sax.on("cdata", text => handler.text(text));
+    sax.on("comment", () => {
+      this.#eventAt = this.#read;
+    });
+    sax.on("closetag", tag => {
+      this.#eventAt = this.#read;
+      this.#depth -= 1;
+      handler.close(tag.name);
+      this.namespaces.close();
+    });
+  }
+
+  get line(): number {
+    return this.#sax.line;
+  }
+
+  write(text: string): void {
+    this.#read += text.length;
+    this.#run(() => this.#sax.write(text));
+    checkPending(this.#read - this.#eventAt, this.#sax.line);
+  }
+
+  end(): void {
+    this.#run(() => this.#sax.close());
+  }
+
+  /** Adds the line to problems that the handler reports. */
+  #run(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
+      throw new SyntaxProblem(error.message, this.#sax.line);
+    }
+  }
+
+  #declare(doctype: string): void {
+    for (const [name, value] of declaredEntities(doctype)) {
+      const use = () => {
+        this.#expanded += value.length;
+        if (this.#expanded > EXPANSION_FREE + EXPANSION_RATIO * this.#read) {
+          throw new SyntaxProblem("entities expand the file to more than 20 times its size");
+        }
+        return value;
+      };
+      Object.defineProperty(this.#sax.ENTITIES, name, { get: use, configurable: true });
+    }
+  }
+}
+
+/** saxes has compared the names as written. Two prefixes can still have the same namespace. */
+function checkDistinct(attributes: readonly XmlAttribute[]): void {
+  const prefixed = attributes.filter(({ name }) => name.namespace !== "");
+  if (prefixed.length < 2) return;
+  const names = new Set(prefixed.map(({ name }) => name.iri));
+  if (names.size < prefixed.length) throw new SyntaxProblem("an element has the same attribute twice");
+}

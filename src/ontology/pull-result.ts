@@ -1,0 +1,51 @@
+import type { StoredVersion } from "./ontology-store.ts";
+
+/** Options of `Ontofetch.pull`. */
+export interface PullOptions {
+  /** Accepts only the files whose hashes are in the lockfile; every other source fails. @default false */
+  readonly isFrozen?: boolean | undefined;
+  /**
+   * Says that `sources` are all sources of `sources.yaml`. Entries of other ids then leave the lockfile, or fail with
+   * `isFrozen`.
+   * @default false
+   */
+  readonly isAll?: boolean | undefined;
+  /**
+   * Stores a file whose bytes have changed under the same version, and a release that has lost more than a tenth of its
+   * terms. Without it, both fail.
+   * @default false
+   */
+  readonly isAccepted?: boolean | undefined;
+  /** Called once for each source and each imported file, as soon as its result is known. */
+  readonly onResult?: ((result: PullResult) => void) | undefined;
+}
+
+/** The result of one source. */
+export type PullResult =
+  | {
+      /** The id in `sources.yaml`. */
+      readonly id: string;
+      /**
+       * `fetched`: downloaded and stored. `unchanged`: the server says the stored version is current. `shared`: another
+       * process has just fetched or checked it. `kept`: the store already has the locked file (`isFrozen`) or the
+       * pinned version, and no request was sent.
+       */
+      readonly outcome: "fetched" | "unchanged" | "shared" | "kept";
+      /** The version that is now in the store. */
+      readonly stored: StoredVersion;
+      /** How many requests were sent for the file, redirects not counted. */
+      readonly requests: number;
+      /** Bytes of an earlier, interrupted download that were not sent again. */
+      readonly resumedBytes: number;
+      /** The ids of the ontologies that import the file; empty for a source. */
+      readonly importedBy: readonly string[];
+    }
+  | {
+      /** The id in `sources.yaml`, or in the lockfile. */
+      readonly id: string;
+      readonly outcome: "failed";
+      /** Why, in one line. */
+      readonly message: string;
+      /** The ids of the ontologies that import the file; empty for a source. */
+      readonly importedBy: readonly string[];
+    };

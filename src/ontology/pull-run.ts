@@ -1,0 +1,149 @@
+import { dirname } from "node:path";
+import { DownloadError } from "../errors.ts";
+import { hashFile } from "../files/file-hash.ts";
+import { FILE_FORMATS } from "./format.ts";
+import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
+import { writeCatalog } from "./import-catalog.ts";
+import { ImportClosure } from "./import-closure.ts";
+import type { LockWriter } from "./lock-writer.ts";
+import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
+import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
+import type { OntofetchSettings } from "./ontofetch-settings.ts";
+import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
+import { describeFailure, type PlanEntry, type PlanItem } from "./planner.ts";
+import { runPool } from "./pull-pool.ts";
+import type { PullOptions, PullResult } from "./pull-result.ts";
+import type { Puller } from "./puller.ts";
+import type { Source } from "./resolver.ts";
+import { labelOf } from "./version-label.ts";
+
+export interface PullRunDeps {
+  readonly settings: OntofetchSettings;
+  readonly store: OntologyStore;
+  readonly puller: Puller;
+  readonly lockWriter: LockWriter;
+  readonly plan: (sources: readonly Source[]) => Promise<readonly PlanItem[]>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One pull: the sources, then what they import, then what that imports. */
+export class PullRun {
+  readonly #deps: PullRunDeps;
+  readonly #options: PullOptions;
+  readonly #imports = new ImportClosure();
+  #lock: Lockfile = new Map();
+
+  constructor(deps: PullRunDeps, options: PullOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  async run(sources: readonly Source[]): Promise<readonly PullResult[]> {
+    const { isFrozen = false, isAll = false, onResult } = this.#options;
+    this.#lock = await readLock(this.#deps.settings.lockfile);
+    const results: PullResult[] = [];
+    let round: readonly Source[] = sources;
+    while (round.length > 0) {
+      const items = isFrozen ? planFromLock(round, this.#lock) : await this.#deps.plan(round);
+      const pulled = await this.#pullAll(items);
+      results.push(...pulled);
+      round = isFrozen
+        ? round === sources
+          ? importedSources(this.#lock, sources)
+          : []
+        : this.#nextImports(round, pulled);
+    }
+    if (isFrozen) {
+      const unknown = isAll ? idsWithoutSource(this.#lock, sources) : [];
+      const message = "in the lockfile, but no longer in sources.yaml";
+      const refusals = unknown.map((id): PullResult => ({ id, outcome: "failed", message, importedBy: [] }));
+      for (const result of refusals) onResult?.(result);
+      results.push(...refusals);
+    } else if (isAll) {
+      const imported = results.filter(({ importedBy }) => importedBy.length > 0).map(({ id }) => id);
+      await this.#deps.lockWriter.keepOnly(sources, new Set(imported));
+    }
+    if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
+    return results;
+  }
+
+  #pullAll(items: readonly PlanItem[]): Promise<readonly PullResult[]> {
+    const { settings, lockWriter } = this.#deps;
+    const { isFrozen = false, onResult } = this.#options;
+    return runPool(items, settings.parallel, async (item): Promise<PullResult> => {
+      const { source } = item;
+      const importedBy = isFrozen
+        ? (this.#lock.get(source.id)?.imported_by ?? [])
+        : this.#imports.importersOf(source.id);
+      const result = await this.#pullOne(item, importedBy);
+      if (!isFrozen && result.outcome !== "failed") await lockWriter.add(source, result.stored.manifest, importedBy);
+      onResult?.(result);
+      return result;
+    });
+  }
+
+  async #pullOne(item: PlanItem, importedBy: readonly string[]): Promise<PullResult> {
+    const { id } = item.source;
+    if (item.kind === "refused") return { id, outcome: "failed", message: item.message, importedBy };
+    const locked = this.#lock.get(id);
+    const expected = this.#options.isFrozen ? locked?.sha256 : undefined;
+    try {
+      const kept = await this.#kept(item, expected);
+      if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0, importedBy };
+      const copies = this.#copiesOf(item, locked);
+      return { id, ...(await this.#deps.puller.pull(item, expected, copies)), importedBy };
+    } catch (error) {
+      this.#deps.signal?.throwIfAborted();
+      const message = error instanceof DownloadError ? error.message : describeFailure(error);
+      return { id, outcome: "failed", message, importedBy };
+    }
+  }
+
+  /**
+   * The stored file, if it is exactly what is wanted: the locked one, or the pinned version. Its hash is computed again,
+   * because the manifest does not notice damage on disk.
+   */
+  async #kept({ source }: PlanEntry, expected: string | undefined): Promise<StoredVersion | undefined> {
+    const { store, signal } = this.#deps;
+    const { id, version } = source;
+    const sha256 = expected ?? source.sha256;
+    const isWanted = ({ manifest }: StoredVersion) =>
+      (sha256 === undefined || manifest.sha256 === sha256) &&
+      (version === undefined || manifest.version === labelOf(version));
+    if (sha256 === undefined && version === undefined) return undefined;
+    for (const stored of (await store.versions(id)).filter(isWanted)) {
+      if ((await hashFile(stored.path, signal)) === stored.manifest.sha256) return stored;
+    }
+    return undefined;
+  }
+
+  /** With a known version: its own address first, then the URL of the source, then mirrors. */
+  #copiesOf({ source, url }: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
+    const isFrozen = this.#options.isFrozen === true;
+    const version = isFrozen ? locked?.version : source.version;
+    const format = FILE_FORMATS.find(name => name === locked?.format);
+    if (version === undefined) return undefined;
+    const own = isFrozen && locked?.versioned_url ? [locked.versioned_url] : [];
+    const urls = [...new Set([...own, url])].map((address): MirrorCopy => ({ kind: "url", url: address }));
+    if (format === undefined) return urls;
+    return [...urls, ...mirrorCopies(source, { version, format }, dirname(this.#deps.settings.file))];
+  }
+
+  #nextImports(sources: readonly Source[], results: readonly PullResult[]): readonly Source[] {
+    for (const result of results) {
+      if (result.outcome === "failed") continue;
+      const { facts, url } = result.stored.manifest;
+      this.#imports.provide(result.id, [facts?.ontology_iri ?? null, facts?.version_iri ?? null, url]);
+    }
+    return results.flatMap(result => {
+      const source = sources.find(({ id }) => id === result.id);
+      if (result.outcome === "failed" || !source?.imports) return [];
+      return this.#imports.require(result.id, result.stored.manifest.facts?.imports ?? []);
+    });
+  }
+
+  async #writeCatalog(results: readonly PullResult[]): Promise<void> {
+    const stored = results.flatMap(result => (result.outcome === "failed" ? [] : [result.stored]));
+    if (stored.length > 0) await writeCatalog(this.#deps.store, stored);
+  }
+}

@@ -1,0 +1,77 @@
+import { open } from "node:fs/promises";
+import { DownloadError } from "../errors.ts";
+import { isOntologyMember, memberProblem } from "./archive-member.ts";
+
+const BLOCK = 512;
+const MAX_ENTRIES = 10_000;
+const CHUNK = 65_536;
+
+interface TarEntry {
+  readonly name: string;
+  readonly start: number;
+  readonly bytes: number;
+}
+
+/** The content of the only ontology in a tar file, or of the entry that the user names. Names never become paths. */
+export async function* untar(path: string, member: string | undefined): AsyncGenerator<Uint8Array> {
+  const file = await open(path);
+  try {
+    const found = (await entriesOf(file)).filter(({ name }) => isOntologyMember(name, member));
+    const [only] = found;
+    if (only === undefined || found.length > 1) {
+      throw new DownloadError(
+        memberProblem(
+          "tar",
+          found.map(({ name }) => name),
+          member,
+        ),
+      );
+    }
+    for (let at = 0; at < only.bytes; ) {
+      const buffer = Buffer.alloc(Math.min(CHUNK, only.bytes - at));
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, only.start + at);
+      if (bytesRead === 0) throw new DownloadError("the tar file is damaged: it ends inside a file");
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The regular files of the archive. Two empty blocks end it. */
+async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readonly TarEntry[]> {
+  const entries: TarEntry[] = [];
+  const header = Buffer.alloc(BLOCK);
+  for (let at = 0, count = 0; ; count += 1) {
+    const { bytesRead } = await file.read(header, 0, BLOCK, at);
+    if (bytesRead === 0 || header.every(byte => byte === 0)) return entries;
+    if (bytesRead < BLOCK || !hasChecksum(header)) throw new DownloadError("the tar file is damaged: invalid header");
+    if (count >= MAX_ENTRIES) throw new DownloadError(`the tar file has more than ${MAX_ENTRIES} entries`);
+    const bytes = octal(header.subarray(124, 136));
+    const type = header[156];
+    // "0" or zero: a regular file. Long names and links of other types are skipped.
+    if (type === 0x30 || type === 0) {
+      const prefix = textOf(header.subarray(345, 500));
+      const name = textOf(header.subarray(0, 100));
+      entries.push({ name: prefix === "" ? name : `${prefix}/${name}`, start: at + BLOCK, bytes });
+    }
+    at += BLOCK + Math.ceil(bytes / BLOCK) * BLOCK;
+  }
+}
+
+function hasChecksum(header: Uint8Array): boolean {
+  const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 32 : byte), 0);
+  return sum === octal(header.subarray(148, 156));
+}
+
+function octal(field: Uint8Array): number {
+  const value = Number.parseInt(textOf(field).trim() || "0", 8);
+  if (!Number.isSafeInteger(value) || value < 0) throw new DownloadError("the tar file is damaged: invalid size");
+  return value;
+}
+
+function textOf(field: Uint8Array): string {
+  const end = field.indexOf(0);
+  return Buffer.from(end < 0 ? field : field.subarray(0, end)).toString("utf8");
+}

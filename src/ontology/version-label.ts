@@ -1,0 +1,34 @@
+const LABEL_MAX = 64;
+const FILE_EXTENSION = /\.(?:owl|obo|json|ttl|rdf|ofn|xml|omn|nt|jsonld)$/i;
+
+/** The version that a file states. */
+export interface FileVersion {
+  /** As written in the file: an IRI, `releases/2026-11-01`, `v3.93.0`. */
+  readonly raw: string;
+  /** The short form, see `labelOf`. */
+  readonly label: string;
+}
+
+/** The date in the text; without a date the last path segment of an IRI that is not a file name, or the text itself. */
+export function labelOf(raw: string): string {
+  const [date] = /\d{4}-\d{2}-\d{2}/.exec(raw) ?? [];
+  if (date !== undefined) return date;
+  if (!/^https?:\/\//.test(raw) && !raw.includes("/")) return raw.slice(0, LABEL_MAX);
+  const [path = ""] = raw.split(/[?#]/, 1);
+  const parts = path.split("/").filter(part => part !== "");
+  if (FILE_EXTENSION.test(parts.at(-1) ?? "")) parts.pop();
+  return (parts.at(-1) ?? raw).slice(0, LABEL_MAX);
+}
+
+/**
+ * A safe folder name. The label comes from the network, so every character except letters, digits and `._+-` is
+ * replaced, and the name does not begin or end with a dot.
+ */
+export function folderOf(label: string): string {
+  const plain = label.replace(/[^A-Za-z0-9._+-]+/g, "_").slice(0, LABEL_MAX);
+  let start = 0;
+  let end = plain.length;
+  while (start < end && /[._]/.test(plain.charAt(start))) start += 1;
+  while (end > start && /[._]/.test(plain.charAt(end - 1))) end -= 1;
+  return end === start ? "unnamed" : plain.slice(start, end);
+}

@@ -1,0 +1,89 @@
+import { nearest } from "../core/text/nearest.ts";
+import type { ConfigProblem } from "../errors.ts";
+import type { PolicyOverrides } from "./flag-layer.ts";
+import type { PolicySources } from "./load.ts";
+
+type ValueKind = "text" | "texts" | "number";
+
+/** The type makes a new option that is missing here a compile error. */
+const SOURCES: Record<keyof PolicySources, 0> = {
+  ratelimits: 0,
+  breakers: 0,
+  identities: 0,
+  mailto: 0,
+  env: 0,
+  overrides: 0,
+};
+const OVERRIDES: Record<keyof PolicyOverrides, ValueKind> = {
+  rate: "texts",
+  rateBackend: "text",
+  rateDsn: "text",
+  maxInflight: "number",
+  aimd: "text",
+  breaker: "texts",
+  breakerRole: "texts",
+  breakerResolver: "texts",
+  breakerRolling: "text",
+};
+const EXPECTED: Readonly<Record<ValueKind, string>> = {
+  text: "a text",
+  texts: "a list of texts",
+  number: "a whole number, or a text with one",
+};
+
+/** The overrides among the options of a command, which has other options too. */
+export function pickOverrides(options: Readonly<Record<string, unknown>>): PolicyOverrides {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(OVERRIDES, key)));
+}
+
+/**
+ * The problems of what a program passes to `loadPolicy` or `createHub`: unknown options and values of the wrong type. A
+ * mistyped option must not be ignored, because its limits would not apply.
+ */
+export function checkSources(sources: PolicySources): ConfigProblem[] {
+  if (!isObject(sources))
+    return [{ where: "loadPolicy", path: "", message: `expected an object, found ${shown(sources)}` }];
+  const problems = unknownOptions(sources, SOURCES, "");
+  const { env, overrides } = sources;
+  if (env !== undefined && !isObject(env))
+    problems.push({ where: "env", path: "", message: `expected an object such as process.env, found ${shown(env)}` });
+  return [...problems, ...(overrides === undefined ? [] : checkOverrides(overrides))];
+}
+
+function checkOverrides(overrides: PolicyOverrides): ConfigProblem[] {
+  if (!isObject(overrides))
+    return [{ where: "overrides", path: "", message: `expected an object, found ${shown(overrides)}` }];
+  const problems = unknownOptions(overrides, OVERRIDES, "overrides");
+  for (const [key, kind] of Object.entries(OVERRIDES)) {
+    const value: unknown = overrides[key as keyof PolicyOverrides];
+    if (value === undefined || isOf(kind, value)) continue;
+    problems.push({ where: "overrides", path: key, message: `expected ${EXPECTED[kind]}, found ${shown(value)}` });
+  }
+  return problems;
+}
+
+function unknownOptions(given: object, known: Readonly<Record<string, unknown>>, where: string): ConfigProblem[] {
+  const names = Object.keys(known);
+  return Object.keys(given)
+    .filter(key => !Object.hasOwn(known, key) && (given as Record<string, unknown>)[key] !== undefined)
+    .map(key => {
+      const meant = nearest(key, names);
+      const hint = meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${meant}?`;
+      return { where: where || "loadPolicy", path: key, message: `unknown option: ${hint}` };
+    });
+}
+
+function isOf(kind: ValueKind, value: unknown): boolean {
+  if (kind === "texts") return Array.isArray(value) && value.every(item => typeof item === "string");
+  return typeof value === "string" || (kind === "number" && typeof value === "number");
+}
+
+/** The kind of a value and not the value itself, which may be a secret. */
+function shown(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,106 @@
+import { isShippedSource } from "./file-layer.ts";
+import { notice, type PolicyFinding, warning } from "./finding.ts";
+import type { Assignment } from "./layer.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { memberText } from "./member.ts";
+
+/** Entries and overrides that have no effect, or another one than their author may expect. */
+export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
+  return [
+    ...standAlone(policy),
+    ...shadowModes(policy),
+    ...orphanedMembers(policy),
+    ...similarNames(policy),
+    ...partialOverrides(policy),
+    ...unusedBreakers(policy),
+    ...repeatedValues(policy),
+  ];
+}
+
+function standAlone({ shipped }: LoadedPolicy): readonly PolicyFinding[] {
+  if (shipped !== undefined) return [];
+  return [notice("extends-none", "extends: none: the shipped limits of hosts and services do not apply")];
+}
+
+function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+  const found = (section: string, assignments: readonly Assignment[], what: string) =>
+    assignments
+      .filter(({ path, value }) => path.at(-1) === "mode" && value === "shadow")
+      .map(({ where, path }) => {
+        const scope = path.slice(0, -1).join(".") || "everything";
+        return warning("shadow-mode", `${where}: ${section}: ${what} of ${scope} only report, and are not enforced`);
+      });
+  return [
+    ...found("ratelimits", ratelimits.assignments, "limits"),
+    ...found("breakers", breakers.assignments, "breakers"),
+  ];
+}
+
+/** Hosts and paths of a shipped service that do not belong to it any more. */
+function orphanedMembers({ shipped, ratelimits: { resolved } }: LoadedPolicy): readonly PolicyFinding[] {
+  return (shipped?.entries ?? []).flatMap(({ scope: { service, tiers = [] }, members }) =>
+    members.flatMap(member => {
+      if (tiers.length > 0 || member.isSuffix) return [];
+      const now = resolved.routing.find(member.host, member.path);
+      if (now.service === service) return [];
+      const { name } = resolved.route(member.host, "metadata", member.path);
+      const place = now.service === undefined && now.listed.length === 0 ? "the defaults" : name;
+      return [
+        warning(
+          "orphaned-member",
+          `${memberText(member)} is no longer a member of service ${service}: the limits of ${place} apply to it`,
+        ),
+      ];
+    }),
+  );
+}
+
+function similarNames({ ratelimits: { options } }: LoadedPolicy): readonly PolicyFinding[] {
+  const byName = Map.groupBy(Object.keys(options.services ?? {}), name => name.toLowerCase());
+  return [...byName.values()]
+    .filter(names => names.length > 1)
+    .map(names => warning("duplicate-service", `services ${names.join(" and ")} differ only in case: is one meant?`));
+}
+
+/** A user's entry of a host whose paths belong to services: they do not follow it. */
+function partialOverrides({ ratelimits: { assignments, resolved } }: LoadedPolicy): readonly PolicyFinding[] {
+  const sources = new Map<string, string>();
+  for (const { path, where } of assignments)
+    if (path.length === 4 && path[0] === "hosts" && !isShippedSource(where)) sources.set(path[1] ?? "", where);
+  return [...sources].flatMap(([host, where]) => {
+    if (!resolved.routing.hasPaths(host)) return [];
+    const parts = resolved.entries.flatMap(({ scope: { service, tiers = [] }, members }) => {
+      const paths = members.filter(member => member.host === host && member.path !== "");
+      return tiers.length > 0 || paths.length === 0 ? [] : [`${paths.map(memberText).join(", ")} (service:${service})`];
+    });
+    return [warning("partial-override", `${where}: hosts.${host} does not change ${parts.join(", ")}`)];
+  });
+}
+
+function unusedBreakers({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+  const known = ratelimits.options.services ?? {};
+  return Object.keys(breakers.options.services ?? {})
+    .filter(service => !Object.hasOwn(known, service))
+    .map(service =>
+      warning(
+        "unused-breaker",
+        `${breakers.index.whereOf(["services", service])}: services.${service} has no effect: ratelimits.yaml has no service of that name`,
+      ),
+    );
+}
+
+/** A user's value that a weaker layer has set already. */
+function repeatedValues({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+  return [ratelimits, breakers].flatMap(({ assignments, index }) =>
+    assignments.flatMap(assignment => {
+      const { path, value, where } = assignment;
+      if (isShippedSource(where) || typeof value === "object") return [];
+      const all = index.at(path);
+      const before = all[all.indexOf(assignment) - 1];
+      if (before === undefined || before.value !== value || all.at(-1) !== assignment) return [];
+      return [
+        warning("dead-override", `${where}: ${path.join(".")} has no effect: ${before.where} sets the same value`),
+      ];
+    }),
+  );
+}

@@ -1,0 +1,118 @@
+import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
+import { winningSource } from "./explanation.ts";
+import { isShippedSource } from "./file-layer.ts";
+import { type PolicyFinding, warning } from "./finding.ts";
+import type { ScopeEntry } from "./limits.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
+import { implies } from "./rate-order.ts";
+import { ROLES, type Role } from "./roles.ts";
+import { serviceOfName, withoutTier } from "./service-name.ts";
+
+/** Assumed duration of a call, to judge whether max_concurrent can reach the rate. */
+const TYPICAL_LATENCY_MS = 300;
+const MINUTE_US = 60_000_000;
+
+/** Limits that are valid, and probably do not do what their author wants. */
+export function limitFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
+  const { resolved } = policy.ratelimits;
+  const found = resolved.entries.flatMap(entry =>
+    ROLES.flatMap(role => {
+      const { roleBudget, above } = resolved.routeOf(entry, role);
+      const totals = above.map(budget => budget.policy);
+      return [
+        ...roleFindings(`${entry.name ?? "defaults"} ${role}`, roleBudget, totals),
+        ...ineffectiveRates(policy, entry, role),
+      ];
+    }),
+  );
+  return [...new Map(found.map(finding => [finding.message, finding])).values()];
+}
+
+function roleFindings(
+  name: string,
+  roleBudget: RoleBudgetPolicy,
+  above: readonly BudgetPolicy[],
+): readonly PolicyFinding[] {
+  const warnings: PolicyFinding[] = [];
+  const budgets = [roleBudget, ...above];
+  for (const budget of budgets) {
+    for (const [index, rate] of budget.rates.entries()) {
+      const spacingMs = rate.windowUs / rate.limit / 1000;
+      if (rate.windowUs <= MINUTE_US && spacingMs > roleBudget.maxDelayMs) {
+        warnings.push(
+          warning(
+            "bound-below-spacing",
+            `${name}: max_delay_ms ${roleBudget.maxDelayMs} is less than the ${Math.ceil(spacingMs)} ms between calls at ${budget.labels[index]}: when the window is full, calls are refused instead of queued; raise max_delay_ms`,
+          ),
+        );
+      }
+      const implying = budget.rates.findIndex(
+        (other, at) => at !== index && implies(other, rate) && (at < index || !implies(rate, other)),
+      );
+      if (implying >= 0)
+        warnings.push(
+          warning(
+            "redundant-window",
+            `${name}: ${budget.labels[index]} has no effect: ${budget.labels[implying]} is stricter`,
+          ),
+        );
+    }
+  }
+  const cap = Math.min(...budgets.map(budget => budget.maxConcurrent));
+  const perSecond = Math.min(
+    ...budgets.flatMap(budget => budget.rates.map(({ limit, windowUs }) => (limit * 1e6) / windowUs)),
+  );
+  const reachable = (cap * 1000) / TYPICAL_LATENCY_MS;
+  if (reachable < perSecond) {
+    warnings.push(
+      warning(
+        "slots-below-rate",
+        `${name}: max_concurrent ${cap} limits this to about ${reachable.toFixed(1)} calls/s (at ${TYPICAL_LATENCY_MS} ms per call), below its rate of ${perSecond.toFixed(1)}/s`,
+      ),
+    );
+  }
+  return warnings;
+}
+
+/**
+ * Rates that the user set, and that a lower total above them makes ineffective. Inherited and shipped rates are left
+ * out: a host with a total usually keeps the rates of the defaults.
+ */
+function ineffectiveRates(policy: LoadedPolicy, entry: ScopeEntry, role: Role): readonly PolicyFinding[] {
+  const { scope, name = "defaults" } = entry;
+  const { roleBudget, above } = policy.ratelimits.resolved.routeOf(entry, role);
+  const budgets = [
+    {
+      shown: `${name} ${role}`,
+      budget: roleBudget as BudgetPolicy,
+      paths: roleLimitPaths("rates", role, scope).filter(([first]) => first !== "defaults"),
+    },
+    ...above.map(total => ({
+      shown: `${total.name} total`,
+      budget: total.policy,
+      paths: totalPlaces(scope)
+        .filter(place => place.name === withoutTier(total.name))
+        .flatMap(place => totalPaths("rates", place, scope)),
+    })),
+  ];
+  return budgets.flatMap(({ shown, budget, paths }, index) => {
+    const source = winningSource(policy, "ratelimits", paths);
+    if (source === undefined || isShippedSource(source)) return [];
+    return budget.rates.flatMap((rate, at) =>
+      above.slice(index).flatMap(total => {
+        const stricter = total.policy.rates.findIndex(other => implies(other, rate) && !implies(rate, other));
+        if (stricter < 0) return [];
+        const label = budget.labels[at];
+        const service = serviceOfName(withoutTier(total.name));
+        const target = service === undefined ? withoutTier(total.name) : `service:${service}`;
+        return [
+          warning(
+            "role-above-total",
+            `${shown}: ${label} (${source}) has no effect: the total of ${total.name} is ${total.policy.labels[stricter]}; raise it too, for example with --rate ${target}:total=rates:${label}`,
+          ),
+        ];
+      }),
+    );
+  });
+}

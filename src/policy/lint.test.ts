@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { lintPolicy } from "./lint.ts";
+import { loadPolicy, type PolicySources } from "./load.ts";
+
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "docstokg-lint-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+const NOW_MS = Date.UTC(2026, 10, 16);
+
+async function found(sources: PolicySources, rule: string): Promise<readonly string[]> {
+  return lintPolicy(await loadPolicy(sources), NOW_MS)
+    .filter(finding => finding.rule === rule)
+    .map(({ message }) => message);
+}
+
+async function yaml(text: string): Promise<string> {
+  const file = join(folder, "mine.yaml");
+  await writeFile(file, text);
+  return file;
+}
+
+describe("limits that are looser than shipped are reported with the documented number", () => {
+  test("a raised role and total", async () => {
+    const overrides = { rate: ["api.crossref.org:metadata=rates:50/SECOND", "api.crossref.org:total=rates:50/SECOND"] };
+    const [first = ""] = await found({ overrides }, "looser-than-shipped");
+    assert.match(
+      first,
+      /^api\.crossref\.org \(metadata\): the shipped limit 4\/SECOND \(a fifth below the public 5\/s; .*\) of api\.crossref\.org metadata does not hold; limits now, as api\.crossref\.org: 50\/SECOND/,
+    );
+  });
+
+  test("a path that is taken out of a shipped service", async () => {
+    const services = { mine: { members: ["web.archive.org/cdx/search"] } };
+    const [first = ""] = await found({ ratelimits: { services } }, "looser-than-shipped");
+    assert.match(first, /^web\.archive\.org\/cdx\/search \(metadata\): the shipped limit 1\/3SECOND /);
+  });
+
+  test("a lower guard, a higher cap, looser defaults", async () => {
+    for (const rate of [
+      "service:arxiv:total=guard_ms:0",
+      "service:doi:total=max_concurrent:9",
+      "defaults:metadata=rates:11/SECOND",
+    ])
+      assert.ok((await found({ overrides: { rate: [rate] } }, "looser-than-shipped")).length > 0, rate);
+  });
+
+  test("a member or a port that gets a budget of its own is counted apart", async () => {
+    const hosts = { "europepmc.org": { metadata: { max_delay_ms: 5000 } } };
+    const [apart = ""] = await found({ ratelimits: { hosts } }, "counted-apart");
+    assert.match(apart, /^service europepmc metadata: requests that share the shipped 5\/SECOND .* counted apart: /);
+    assert.equal(
+      (await found({ overrides: { rate: ["zenodo.org:80:metadata=rates:2/5SECOND"] } }, "counted-apart")).length,
+      1,
+    );
+  });
+
+  test("but not stricter limits, new hosts and members, or a host that nothing is shipped for", async () => {
+    const ratelimits = {
+      hosts: { "mine.example": { metadata: { rates: "500/s" } } },
+      services: { arxiv: { members: ["mirror.example"], total: { rates: "1/9SECOND+1000/DAY" } } },
+    };
+    for (const rule of ["looser-than-shipped", "counted-apart", "orphaned-member"])
+      assert.deepEqual(await found({ ratelimits }, rule), []);
+  });
+});
+
+test("members that lose their service by !replace are reported, each with the limits that it has now", async () => {
+  const ratelimits = await yaml("services:\n  doi: { members: !replace [doi.org] }\n");
+  assert.deepEqual(await found({ ratelimits }, "orphaned-member"), [
+    "dx.doi.org is no longer a member of service doi: the limits of the defaults apply to it",
+    "www.doi.org is no longer a member of service doi: the limits of the defaults apply to it",
+  ]);
+});
+
+test("overrides without effect are reported: repeated values, paths that a host's entry does not reach, unused breakers", async () => {
+  const rate = ["web.archive.org:metadata=rates:1/9SECOND", "api.crossref.org:metadata=max_delay_ms:1000"];
+  const [dead = "", ...others] = await found({ overrides: { rate } }, "dead-override");
+  assert.match(
+    dead,
+    /^--rate: hosts\.api\.crossref\.org\.metadata\.max_delay_ms has no effect: ratelimits\.yaml \(shipped\):\d+ sets the same value$/,
+  );
+  assert.deepEqual(others, []);
+  assert.deepEqual(await found({ overrides: { rate } }, "partial-override"), [
+    "--rate: hosts.web.archive.org does not change web.archive.org/cdx, web.archive.org/web/timemap (service:wayback-cdx)",
+  ]);
+  const breakers = { services: { nothing: { fail_max: 3 } } };
+  assert.deepEqual(await found({ breakers }, "unused-breaker"), [
+    "policy.breakers: services.nothing has no effect: ratelimits.yaml has no service of that name",
+  ]);
+});
+
+test("services that differ only in case, shadow mode, a file that stands alone and tiers that nothing sends are reported", async () => {
+  const services = { Arxiv: { members: ["a.example"] } };
+  assert.deepEqual(await found({ ratelimits: { services } }, "duplicate-service"), [
+    "services arxiv and Arxiv differ only in case: is one meant?",
+  ]);
+  assert.deepEqual(await found({ breakers: { mode: "shadow" } }, "shadow-mode"), [
+    "policy.breakers: breakers: breakers of everything only report, and are not enforced",
+  ]);
+  assert.equal((await found({ ratelimits: { extends: "none" } }, "extends-none")).length, 1);
+  const hosts = { "a.example": { with: { MY_KEY: { metadata: { rates: "9/s" } } } } };
+  assert.equal((await found({ ratelimits: { hosts } }, "unused-tier")).length, 1);
+  const identities = { hosts: { "a.example": { headers: { "x-key": "{MY_KEY}" } } } };
+  assert.deepEqual(await found({ ratelimits: { hosts }, identities }, "unused-tier"), []);
+});
+
+test("a number whose comment is older than 180 days is reported, with its line", async () => {
+  const ratelimits = await yaml(
+    "hosts:\n  a.example:\n    metadata: { rates: 1/s } # their page, 2026-05-01\n    landing: { rates: 1/s } # read 2026-06\n",
+  );
+  assert.deepEqual(
+    (await found({ ratelimits }, "stale-number")).filter(message => message.includes("a.example")),
+    [
+      `${ratelimits}:3: hosts.a.example.metadata.rates: the source of this number is older than 180 days (their page, 2026-05-01)`,
+    ],
+  );
+});
+
+test("a key that is set selects its tier, and is no longer offered", async () => {
+  const gains = await found({}, "key-gain");
+  assert.ok(
+    gains.some(message => message.startsWith("service ncbi: NCBI_API_KEY is not set; with it total 10/SECOND")),
+  );
+  const env = { NCBI_API_KEY: "0123456789", DOCSTOKG_MAILTO: "me@example.org" };
+  const left = await found({ env }, "key-gain");
+  assert.deepEqual(
+    left.filter(message => /ncbi|MAILTO/.test(message)),
+    [],
+  );
+  const { ratelimits } = await loadPolicy({ env });
+  const keyOf = (host: string, path?: string) => ratelimits.resolved.route(host, "metadata", path).name;
+  assert.equal(keyOf("eutils.ncbi.nlm.nih.gov"), "service ncbi with NCBI_API_KEY");
+  assert.equal(keyOf("pubmed.ncbi.nlm.nih.gov"), "service ncbi");
+  assert.equal(keyOf("pmc.ncbi.nlm.nih.gov", "/tools/idconv/x"), "service ncbi");
+  assert.equal(keyOf("api.crossref.org"), "api.crossref.org with mailto");
+});

@@ -1,0 +1,22 @@
+import { entryFindings } from "./entry-findings.ts";
+import type { PolicyFinding } from "./finding.ts";
+import { keyFindings } from "./key-findings.ts";
+import { limitFindings } from "./limit-findings.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { looserFindings } from "./looser-findings.ts";
+import { staleFindings } from "./stale-findings.ts";
+
+/**
+ * Settings that are valid, and probably do not do what their author wants, and hints: what `policy check` reports beside
+ * errors.
+ * @param nowMs the time, to judge the age of the numbers; without it their age is not judged
+ */
+export function lintPolicy(policy: LoadedPolicy, nowMs?: number): readonly PolicyFinding[] {
+  return [
+    ...limitFindings(policy),
+    ...entryFindings(policy),
+    ...looserFindings(policy),
+    ...keyFindings(policy),
+    ...(nowMs === undefined ? [] : staleFindings(policy, nowMs)),
+  ];
+}

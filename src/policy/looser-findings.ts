@@ -1,0 +1,179 @@
+import type { BudgetPolicy } from "./budget-policy.ts";
+import { isShippedSource } from "./file-layer.ts";
+import { type PolicyFinding, warning } from "./finding.ts";
+import type { ConfiguredLimits, Route } from "./limits.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
+import { ROLES, type Role } from "./roles.ts";
+import { withoutTier } from "./service-name.ts";
+
+/** A request that stands for all requests of one host, suffix or path. */
+interface Probe {
+  readonly host: string;
+  readonly path: string;
+}
+
+/** One budget of a policy, and the requests that are charged to it. */
+interface ProbedBudget {
+  readonly name: string;
+  /** Undefined for a total. */
+  readonly role: Role | undefined;
+  readonly policy: BudgetPolicy;
+  readonly charged: { readonly probe: Probe; readonly role: Role }[];
+}
+
+/** A name that no policy lists. */
+const UNLISTED: Probe = { host: "unlisted.invalid", path: "" };
+/** A host below a suffix that no policy lists. */
+const BELOW_SUFFIX = "any-portal";
+
+/**
+ * Limits that are looser than the shipped ones: a window or a cap that no longer holds for some request, and requests
+ * that shared a window and are now counted apart. A shipped budget is kept if one budget of the policy has the same
+ * limit, or a lower one, for all its requests.
+ */
+export function looserFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
+  const { shipped, ratelimits } = policy;
+  if (shipped === undefined) return [];
+  const limits = ratelimits.resolved;
+  const probes = probesOf(shipped, limits);
+  return budgetsOf(shipped, probes).flatMap(budget => {
+    const routes = budget.charged.map(({ probe, role }) => ({ role, route: routeAt(limits, probe, role) }));
+    const lost = lostLimits(budget.policy, routes);
+    return lost === undefined ? [] : [finding(policy, budget, lost)];
+  });
+}
+
+interface LostLimit {
+  /** The shipped limit that no longer holds: `5/SECOND`, or `max_concurrent 1`. */
+  readonly limit: string;
+  /** The index of the first request for which it does not hold; undefined if it holds for each one, but not for all. */
+  readonly at: number | undefined;
+}
+
+function lostLimits(
+  budget: BudgetPolicy,
+  routes: readonly { readonly role: Role; readonly route: Route }[],
+): LostLimit | undefined {
+  const limits = [
+    ...budget.windows.map((window, index) => ({
+      limit: budget.labels[index] ?? "",
+      isKept: (other: BudgetPolicy) =>
+        other.windows.some(({ limit, spanUs }) => limit * Math.ceil(window.spanUs / spanUs) <= window.limit),
+    })),
+    ...(Number.isFinite(budget.maxConcurrent)
+      ? [
+          {
+            limit: `max_concurrent ${budget.maxConcurrent}`,
+            isKept: (other: BudgetPolicy) => other.maxConcurrent <= budget.maxConcurrent,
+          },
+        ]
+      : []),
+  ];
+  for (const { limit, isKept } of limits) {
+    const keeping = routes.map(
+      ({ role, route }) =>
+        new Set(
+          chargedBudgets(route, role)
+            .filter(b => isKept(b.policy))
+            .map(b => b.key),
+        ),
+    );
+    const at = keeping.findIndex(names => names.size === 0);
+    if (at >= 0) return { limit, at };
+    const [first = new Set<string>(), ...others] = keeping;
+    if (![...first].some(name => others.every(names => names.has(name)))) return { limit, at: undefined };
+  }
+  return undefined;
+}
+
+function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: LostLimit): PolicyFinding {
+  const shown = `${budget.name} ${budget.role ?? "total"}`;
+  const note = noteOf(policy, budget);
+  const documented = `${limit}${note === undefined ? "" : ` (${note})`}`;
+  if (at === undefined && budget.role === undefined)
+    return warning(
+      "looser-than-shipped",
+      `${shown}: the shipped limit ${documented} does not hold for all its requests together`,
+    );
+  if (at === undefined) {
+    const names = [
+      ...new Set(budget.charged.map(({ probe, role }) => routeAt(policy.ratelimits.resolved, probe, role).name)),
+    ];
+    return warning(
+      "counted-apart",
+      `${shown}: requests that share the shipped ${documented} are counted apart: ${names.slice(0, 5).join(", ")}`,
+    );
+  }
+  const { probe = UNLISTED, role = "metadata" } = budget.charged[at] ?? {};
+  const { name, roleBudget, above } = routeAt(policy.ratelimits.resolved, probe, role);
+  const now = [roleBudget, ...above.map(total => total.policy)].map(({ labels, maxConcurrent }) =>
+    [...labels, ...(Number.isFinite(maxConcurrent) ? [`max_concurrent ${maxConcurrent}`] : [])].join(" + "),
+  );
+  return warning(
+    "looser-than-shipped",
+    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; limits now, as ${name}: ${now.filter(text => text !== "").join("; ")}`,
+  );
+}
+
+/** The comment beside the shipped number, which has its source and date. */
+function noteOf({ shipped, ratelimits }: LoadedPolicy, { name, role, charged }: ProbedBudget): string | undefined {
+  const [first] = charged;
+  if (first === undefined || shipped === undefined) return undefined;
+  const scope = shipped.scopeOf(first.probe.host, first.probe.path);
+  const paths =
+    role === undefined
+      ? totalPlaces(scope)
+          .filter(place => place.name === withoutTier(name))
+          .flatMap(place => totalPaths("rates", place, scope))
+      : roleLimitPaths("rates", role, scope);
+  const set = paths.flatMap(path => ratelimits.index.at(path)).filter(({ where }) => isShippedSource(where));
+  return set.at(-1)?.note;
+}
+
+function budgetsOf(limits: ConfiguredLimits, probes: readonly Probe[]): readonly ProbedBudget[] {
+  const budgets = new Map<string, ProbedBudget>();
+  for (const probe of probes) {
+    for (const role of ROLES) {
+      for (const { key, name, policy, isTotal } of chargedBudgets(routeAt(limits, probe, role), role)) {
+        const known = budgets.get(key) ?? { name, role: isTotal ? undefined : role, policy, charged: [] };
+        known.charged.push({ probe, role });
+        budgets.set(key, known);
+      }
+    }
+  }
+  return [...budgets.values()];
+}
+
+function chargedBudgets({ name, roleBudget, above }: Route, role: Role) {
+  return [
+    { key: `${name} ${role}`, name, policy: roleBudget as BudgetPolicy, isTotal: false },
+    ...above.map(total => ({ key: `total ${total.name}`, name: total.name, policy: total.policy, isTotal: true })),
+  ];
+}
+
+/**
+ * A request for each host, suffix and path that is shipped, and for those of the user that belong to a shipped entry. A
+ * host that only the user lists is left out: its limits are the user's own choice.
+ */
+function probesOf(shipped: ConfiguredLimits, limits: ConfiguredLimits): readonly Probe[] {
+  const probes = new Map([["", UNLISTED]]);
+  const add = (probe: Probe) => {
+    const { service, listed = [] } = shipped.scopeOf(probe.host, probe.path);
+    if (service !== undefined || listed.length > 0) probes.set(`${probe.host}${probe.path}`, probe);
+  };
+  for (const { scope, members } of [...shipped.entries, ...limits.entries]) {
+    for (const host of scope.listed ?? []) add({ host, path: "" });
+    for (const { host, isSuffix, path } of members) add({ host: isSuffix ? `${BELOW_SUFFIX}.${host}` : host, path });
+  }
+  return [...probes.values()];
+}
+
+function routeAt(limits: ConfiguredLimits, { host, path }: Probe, role: Role): Route {
+  return limits.route(host, role, path);
+}
+
+function probeText({ host, path }: Probe): string {
+  if (host === UNLISTED.host) return "hosts that are not listed";
+  return host.startsWith(`${BELOW_SUFFIX}.`) ? `*${host.slice(BELOW_SUFFIX.length)}${path}` : `${host}${path}`;
+}

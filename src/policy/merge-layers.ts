@@ -1,0 +1,50 @@
+import type { Assignment } from "./layer.ts";
+
+const REPLACE = "replace";
+
+/**
+ * The assignments of several layers as one list, weakest layer first. A later value replaces an earlier one when the list
+ * is assembled, with two exceptions: the members of a service are added to those of the layers before, and a value that
+ * a layer sets for an entry itself also replaces the values of the entry's tiers in the layers before. Otherwise a limit
+ * that the user lowers would have no effect for requests with a key.
+ */
+export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
+  const tiered = new Set(layers.flat().flatMap(({ path }) => (isTier(path) ? [path[1] ?? ""] : [])));
+  const lastLayerOf = new Map<string, number>();
+  for (const [layer, assignments] of layers.entries())
+    for (const { path } of assignments)
+      if (path.length === 4 && tiered.has(path[1] ?? "")) lastLayerOf.set(path.join(" "), layer);
+  const kept = layers.flatMap((assignments, layer) =>
+    assignments.filter(
+      ({ path }) => !isMembers(path) && !(isTier(path) && (lastLayerOf.get(tierBase(path)) ?? 0) > layer),
+    ),
+  );
+  return [...kept, ...mergedMembers(layers)];
+}
+
+/** True for the members of a service, and for what is below them. */
+function isMembers([first, , key]: readonly string[]): boolean {
+  return first === "services" && key === "members";
+}
+
+/** True for a value of a tier: `services.<name>.with.<key>.<role>.<field>`. */
+function isTier({ length, 2: key }: readonly string[]): boolean {
+  return length === 6 && key === "with";
+}
+
+/** The path of the entry's own value that a tier's value stands for. */
+function tierBase([first, name, , , role, field]: readonly string[]): string {
+  return [first, name, role, field].join(" ");
+}
+
+/** The members of each service: those of every layer, from the last one on that replaces the members before it. */
+function mergedMembers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
+  const byService = new Map<string, Assignment>();
+  for (const { path, value, where } of layers.flat()) {
+    const [, service = ""] = path;
+    if (!isMembers(path) || !Array.isArray(value)) continue;
+    const known = path[3] === REPLACE ? [] : (byService.get(service)?.value ?? []);
+    byService.set(service, { path: path.slice(0, 3), value: [...(known as unknown[]), ...value], where });
+  }
+  return [...byService.values()];
+}

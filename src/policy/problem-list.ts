@@ -1,0 +1,31 @@
+import type { ConfigProblem } from "../errors.ts";
+
+/** A file with thousands of problems usually has one cause; the rest is only counted. */
+const SHOWN_MAX = 20;
+
+/** The first problems of one source, and how many there are in all. */
+export class ProblemList {
+  readonly #name: string;
+  readonly #shown: ConfigProblem[] = [];
+  #count = 0;
+
+  /** @param name the source, for the line that says how many problems are not shown */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** `make` is called only for problems that are shown, because a suggestion takes time. */
+  add(make: () => ConfigProblem): void {
+    this.#count += 1;
+    if (this.#shown.length < SHOWN_MAX) this.#shown.push(make());
+  }
+
+  get problems(): readonly ConfigProblem[] {
+    const more = this.#count - this.#shown.length;
+    if (more === 0) return this.#shown;
+    return [
+      ...this.#shown,
+      { where: this.#name, path: "", message: `and ${more} more problems (${this.#count} in all)` },
+    ];
+  }
+}

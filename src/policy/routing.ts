@@ -1,0 +1,133 @@
+/**
+ * Which entries of the policy a request belongs to. This file is the only copy of that rule: limits, breakers,
+ * `policy explain`, `policy show`, `why`, `hub.policyFor` and the checks all read it.
+ *
+ * 1. Hosts: the most specific pattern that contains the request wins: host with port, then host, then the longest
+ *    suffix (`*.example.org`); of one host, the longest path.
+ * 2. A host that the policy names with a port also belongs to the entries of the host without it.
+ */
+import { canonicalHost } from "../core/text/host.ts";
+import { type Member, memberText } from "./member.ts";
+import { normalizedPath, pathsAbove } from "./url-path.ts";
+
+/** The entries of the policy that a request belongs to. */
+export interface RoutedRequest {
+  /** The canonical host; with its port only if the policy names the host with that port. */
+  readonly host: string;
+  /**
+   * The hosts whose entries may apply, weakest first: the host, then the host with its port. The entry of a host does
+   * not count a path or a port that belongs to a service by itself.
+   */
+  readonly names: readonly string[];
+  /** Those of them that are under `hosts`. */
+  readonly listed: readonly string[];
+  readonly service: string | undefined;
+  /** The path of the member that contains the request; empty for the whole host. */
+  readonly memberPath: string;
+}
+
+/** Services by path. The empty path is the whole host. */
+type ServicesByPath = ReadonlyMap<string, string>;
+
+/** Bounds the memory for a crawler that calls very many hosts. */
+const REMEMBERED_MAX = 4096;
+
+/** The table of hosts, suffixes and paths that a policy names. */
+export class Routing {
+  readonly #listed: ReadonlySet<string>;
+  readonly #hosts = new Map<string, Map<string, string>>();
+  readonly #suffixes = new Map<string, Map<string, string>>();
+  /** Requests to hosts that are not split by path, by the text of the host. */
+  readonly #known = new Map<string, RoutedRequest>();
+
+  /** @param listed the canonical hosts under `hosts` */
+  constructor(listed: Iterable<string>, services: Iterable<readonly [service: string, members: readonly Member[]]>) {
+    this.#listed = new Set(listed);
+    for (const [service, members] of services) for (const member of members) this.#add(member, service);
+  }
+
+  /** Throws a RangeError when the text is not a host. Without a path: the request belongs to the whole host. */
+  find(text: string, path = ""): RoutedRequest {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const name = canonicalHost(text);
+    const bare = withoutPort(name);
+    const tables = this.#tablesOf(name, bare);
+    if (tables.some(hasPaths)) return this.#route(name, bare, tables, normalizedPath(path));
+    const routed = this.#route(name, bare, tables, "");
+    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
+    this.#known.set(text, routed);
+    return routed;
+  }
+
+  /** True when paths of this host belong to services of their own. */
+  hasPaths(text: string): boolean {
+    if (this.#known.has(text)) return false;
+    const name = canonicalHost(text);
+    return this.#tablesOf(name, withoutPort(name)).some(hasPaths);
+  }
+
+  /** Whether the policy names this canonical host, under `hosts` or as a member. */
+  names(host: string): boolean {
+    return this.#listed.has(host) || this.#hosts.has(host);
+  }
+
+  #add(member: Member, service: string): void {
+    const tables = member.isSuffix ? this.#suffixes : this.#hosts;
+    const known = tables.get(member.host);
+    if (known === undefined) tables.set(member.host, new Map([[member.path, service]]));
+    else if (!known.has(member.path)) known.set(member.path, service);
+    else throw new RangeError(`${memberText(member)} is a member of ${known.get(member.path)} and of ${service}`);
+  }
+
+  /** The tables that may contain the host, most specific first. */
+  #tablesOf(name: string, bare: string): readonly ServicesByPath[] {
+    const tables: ServicesByPath[] = [];
+    const add = (table: ServicesByPath | undefined) => table !== undefined && tables.push(table);
+    if (name !== bare) add(this.#hosts.get(name));
+    add(this.#hosts.get(bare));
+    if (this.#suffixes.size > 0)
+      for (let dot = bare.indexOf("."); dot >= 0; dot = bare.indexOf(".", dot + 1))
+        add(this.#suffixes.get(bare.slice(dot + 1)));
+    return tables;
+  }
+
+  #route(name: string, bare: string, tables: readonly ServicesByPath[], path: string): RoutedRequest {
+    const isNamed = name === bare || this.names(name);
+    const { service, path: memberPath = "", table } = firstMatch(tables, path) ?? {};
+    const isPort = name !== bare && table !== undefined && table === this.#hosts.get(name);
+    const names = memberPath !== "" ? [] : name === bare || isPort ? [name] : [bare, name];
+    return {
+      host: isNamed ? name : bare,
+      names,
+      listed: names.filter(host => this.#listed.has(host)),
+      service,
+      memberPath,
+    };
+  }
+}
+
+function firstMatch(
+  tables: readonly ServicesByPath[],
+  path: string,
+): { readonly service: string; readonly path: string; readonly table: ServicesByPath } | undefined {
+  for (const table of tables) {
+    for (const at of pathsAbove(path)) {
+      const service = table.get(at);
+      if (service !== undefined) return { service, path: at, table };
+    }
+    const service = table.get("");
+    if (service !== undefined) return { service, path: "", table };
+  }
+  return undefined;
+}
+
+function hasPaths(table: ServicesByPath): boolean {
+  return table.size > (table.has("") ? 1 : 0);
+}
+
+/** A canonical host without its port. The colons of an IPv6 address are inside brackets. */
+export function withoutPort(host: string): string {
+  const colon = host.lastIndexOf(":");
+  return colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
+}

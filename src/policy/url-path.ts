@@ -1,0 +1,38 @@
+/**
+ * Paths of URLs as services compare them. Servers treat many spellings of a path as the same one, and a spelling must
+ * never select another budget: `//cdx`, `/%63dx`, `/CDX` and `/x/../cdx` are all `/cdx`.
+ */
+
+/** Paths that are normalized already, which is nearly all of them. */
+const PLAIN_PATH = /^(?:\/[a-z0-9_~!$&'()*+,=:@-][a-z0-9_~!$&'()*+,=:@.-]*)*\/?$/;
+
+/**
+ * The path without query and fragment: lower case, escapes decoded once, one slash between segments, no dot segments,
+ * no slash at the end. Empty for the root.
+ */
+export function normalizedPath(path: string): string {
+  const end = path.search(/[?#]/);
+  const plain = end < 0 ? path : path.slice(0, end);
+  if (PLAIN_PATH.test(plain)) return plain.endsWith("/") ? plain.slice(0, -1) : plain;
+  const segments: string[] = [];
+  for (const segment of decoded(plain).toLowerCase().split(/[/\\]/)) {
+    if (segment === "..") segments.pop();
+    else if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  return segments.map(segment => `/${segment}`).join("");
+}
+
+/** A path and every path above it, longest first, without the root. A `;` ends a segment's name, as on Java servers. */
+export function* pathsAbove(path: string): Generator<string> {
+  let end = path.length;
+  while (end > 0) {
+    const at = path.slice(0, end);
+    yield at;
+    end = Math.max(at.lastIndexOf("/"), at.lastIndexOf(";"));
+  }
+}
+
+/** Decodes valid escapes of ASCII. Others stay as they are: no member of a service contains them. */
+function decoded(path: string): string {
+  return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
