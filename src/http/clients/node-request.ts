@@ -1,6 +1,5 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
 import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
@@ -18,6 +17,7 @@ import { hostFeedback } from "../stages/host-feedback.ts";
 import type { PausedBody, UnreadBodies } from "../stages/unread-bodies.ts";
 import { WriteStamp } from "../stages/write-stamp.ts";
 import { addIdentity, scrubLocation } from "./node-identity.ts";
+import { onHeadersWritten } from "./node-write.ts";
 
 export interface NodeRequestDeps {
   readonly gate: Gate;
@@ -225,33 +225,13 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#plan.send();
   }
 
-  /** The first bytes that the request writes to its socket are its headers. */
   #connected(socket: Socket): void {
     this.#hasSocket = true;
-    const { write } = socket;
-    const restore = () => {
-      if (socket.write === watched) delete (socket as Partial<Socket>).write;
-    };
-    const watched = (...chunk: Parameters<Socket["write"]>) => {
-      restore();
-      this.#writing(socket);
-      return write.apply(socket, chunk);
-    };
-    socket.write = watched as Socket["write"];
-    this.#request.once("close", restore);
-  }
-
-  /** node:net keeps what is written while the connection is not yet open. */
-  #writing(socket: Socket): void {
-    const { encrypted, secureConnecting } = socket as TLSSocket & { readonly secureConnecting?: boolean };
-    const written = () => {
+    onHeadersWritten(this.#request, socket, () => {
       this.#stamp?.start();
       this.#stamp?.sent();
       this.#record.sentMs = this.#deps.time.wallMs();
-    };
-    if (encrypted && (socket.connecting || secureConnecting)) socket.once("secureConnect", written);
-    else if (socket.connecting) socket.once("connect", written);
-    else written();
+    });
   }
 
   #answered(response: IncomingMessage): boolean {
