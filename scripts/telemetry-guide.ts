@@ -1,10 +1,11 @@
 /**
- * Generates the tables of events and metrics in the telemetry guide from the code: `npm run telemetry-guide`.
+ * Generates the tables of report numbers, events and metrics in the telemetry guide from the code: `npm run telemetry-guide`.
  * A test checks that they are current.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { EVENT_SPECS, type FieldSpec } from "../src/telemetry/event-fields.ts";
-import { METRICS, type MetricSpec } from "../src/telemetry/metrics.ts";
+import { METRIC_PREFIX, METRICS, type MetricSpec } from "../src/telemetry/metrics.ts";
+import { NUMBER_DEFINITIONS } from "../src/telemetry/report/definitions.ts";
 import { TABLE_OF } from "../src/telemetry/sqlite-tables.ts";
 
 const guide = new URL("../docs/guides/telemetry.md", import.meta.url);
@@ -12,7 +13,14 @@ const guide = new URL("../docs/guides/telemetry.md", import.meta.url);
 /** The guide as it is, and with its tables generated again. */
 export function currentGuide(): { readonly now: string; readonly fresh: string } {
   const now = readFileSync(guide, "utf8");
-  return { now, fresh: between(between(now, "events", eventTables()), "metrics", metricTable()) };
+  let fresh = now;
+  for (const [name, content] of [
+    ["numbers", numberTable()],
+    ["events", eventTables()],
+    ["metrics", metricTable()],
+  ] as const)
+    fresh = between(fresh, name, content);
+  return { now, fresh };
 }
 
 function eventTables(): string {
@@ -28,10 +36,15 @@ function eventTables(): string {
     .join("\n");
 }
 
+function numberTable(): string {
+  const rows = Object.entries(NUMBER_DEFINITIONS).map(([path, about]) => `| \`${path}\` | ${about} |`);
+  return `| number | definition |\n|---|---|\n${rows.join("\n")}\n`;
+}
+
 function metricTable(): string {
   const rows = (Object.entries(METRICS) as [string, MetricSpec][]).map(
     ([name, { kind, labels, about }]) =>
-      `| \`${name}\` | ${kind} | ${labels.map(label => `\`${label}\``).join(", ")} | ${about} |`,
+      `| \`${METRIC_PREFIX}${name}\` | ${kind} | ${labels.map(label => `\`${label}\``).join(", ")} | ${about} |`,
   );
   return `| metric | kind | labels | meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 }

@@ -22,7 +22,7 @@ export {
   type OpenReason,
   RejectedError,
 } from "./errors.ts";
-export type { Listener } from "./listeners.ts";
+export type { EventOrigin, Listener } from "./listeners.ts";
 export type {
   AdaptiveResetOptions,
   AdvancedBreakerOptions,

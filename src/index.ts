@@ -30,9 +30,17 @@ export {
 export type { CallOptions } from "./http/call-options.ts";
 export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
-export type { HttpEvent } from "./http/http-events.ts";
+export type { AttemptCause, AttemptOutcome, BreakerRecord, HttpEvent } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
-export type { HubEvent, HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./http/hub-options.ts";
+export type {
+  HubEvent,
+  HubListener,
+  HubOptions,
+  NetworkOptions,
+  PolicyOptions,
+  RetryOptions,
+} from "./http/hub-options.ts";
+export type { AttemptTrace, CallTrace, StartedAttempt, StartedCall, Tracer } from "./http/tracing.ts";
 export * from "./limiter.ts";
 export type { Environment } from "./policy/environment.ts";
 export type { ExplainedValue, ValueSource } from "./policy/explanation.ts";

@@ -19,7 +19,7 @@ export {
 export type { KeySnapshot, WindowSnapshot } from "./limiter/key-snapshot.ts";
 export type { LimiterEvent } from "./limiter/limiter-events.ts";
 export type { Refusal } from "./limiter/refusal.ts";
-export type { Listener } from "./listeners.ts";
+export type { EventOrigin, Listener } from "./listeners.ts";
 export type {
   AimdOptions,
   BackendOptions,

@@ -1,25 +1,52 @@
+import { redactedText } from "./core/text/redaction.ts";
 import { messageOf } from "./errors.ts";
+
+/** Where an event comes from: a hub. */
+export interface EventOrigin {
+  /** The hash of the policy in force. */
+  readonly configHash: string;
+}
+
 /** Receives events. An error that it throws becomes a warning of the process and has no other effect. */
-export type Listener<Event> = (event: Event) => void;
+export interface Listener<Event> {
+  /**
+   * @param event frozen: other listeners get the same object
+   * @param source the hub that the event comes from; undefined for a limiter or breaker without a hub
+   */
+  (event: Event, source?: EventOrigin): void;
+  /** False while it would ignore every event; then none is built for it. Read before each event. @default true */
+  readonly isListening?: boolean | undefined;
+}
 
 /** A list of listeners. The first error of each listener is emitted as a process warning; later ones are ignored. */
 export class Listeners<Event> {
-  readonly #listeners = new Set<Listener<Event>>();
+  /** Replaced and never changed: a listener may add and remove others. */
+  #listeners: readonly Listener<Event>[] = [];
   readonly #broken = new WeakSet<Listener<Event>>();
 
   /** Check it before building an event: most of the time there is no listener. */
   get isEmpty(): boolean {
-    return this.#listeners.size === 0;
+    const listeners = this.#listeners;
+    for (let at = 0; at < listeners.length; at += 1) if (listeners[at]?.isListening !== false) return false;
+    return true;
   }
 
-  /** Returns a function that removes the listener. */
+  /** Returns a function that removes the listener. A listener that was added already is not added again. */
   add(listener: Listener<Event>): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    if (!this.#listeners.includes(listener)) this.#listeners = [...this.#listeners, listener];
+    return () => {
+      this.#listeners = this.#listeners.filter(other => other !== listener);
+    };
   }
 
+  /** The event is frozen, because all listeners get the same object. */
   emit(event: Event): void {
-    for (const listener of this.#listeners) this.emitTo(listener, event);
+    const listeners = this.#listeners;
+    if (listeners.length > 0) Object.freeze(event);
+    for (let at = 0; at < listeners.length; at += 1) {
+      const listener = listeners[at] as Listener<Event>;
+      if (listener.isListening !== false) this.emitTo(listener, event);
+    }
   }
 
   /** Emits an event to one listener only. */
@@ -36,8 +63,9 @@ export class Listeners<Event> {
   #warn(listener: Listener<Event>, error: unknown): void {
     if (this.#broken.has(listener)) return;
     this.#broken.add(listener);
-    const message = messageOf(error);
-    const detail = error instanceof Error && error.stack !== undefined ? { detail: error.stack } : {};
+    // The message may quote a URL, and warnings are printed.
+    const message = redactedText(messageOf(error));
+    const detail = error instanceof Error && error.stack !== undefined ? { detail: redactedText(error.stack) } : {};
     process.emitWarning(`an event listener failed: ${message}; its further errors are not reported`, {
       type: "DocstokgWarning",
       ...detail,

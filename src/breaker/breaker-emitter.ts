@@ -56,8 +56,8 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     });
   }
 
-  cooled(host: string, until: number, reason: OpenReason): void {
-    this.emit({ event_type: "breaker_cooldown_set", host, until, reason });
+  cooled(host: string, until: number, reason: OpenReason, isFromPeer: boolean): void {
+    this.emit({ event_type: "breaker_cooldown_set", host, until, reason, ...(isFromPeer && { heard: true }) });
   }
 
   cooldownEnded(host: string, by: "success" | "operator"): void {

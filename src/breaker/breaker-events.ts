@@ -79,6 +79,8 @@ export type BreakerEvent =
       readonly until: number;
       /** Why the host is in cooldown. */
       readonly reason: OpenReason;
+      /** Present when the cooldown was read from the record of another process. */
+      readonly heard?: true;
     }
   /** A cooldown has ended early, by a successful call or by an operator. */
   | {

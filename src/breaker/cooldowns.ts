@@ -123,7 +123,7 @@ export class CooldownStarter {
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
-    this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason);
+    this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");
   }
 }
 

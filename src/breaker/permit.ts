@@ -66,6 +66,12 @@ export class Permit implements BreakerPermit {
     return true;
   }
 
+  /** True for a trial call of a half-open circuit, of the host or of the resolver. */
+  get isProbe(): boolean {
+    const { circuit, resolver } = this.#call;
+    return circuit.isProbe || resolver?.isProbe === true;
+  }
+
   /**
    * The gate reports how long the call has waited for its rate limits, for `breaker_state_change.last_rate_delay_ms`.
    */

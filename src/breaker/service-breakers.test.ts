@@ -4,16 +4,17 @@ import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import { loadPolicy, type PolicySources } from "../policy/load.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { BreakerRegistry } from "./breaker-registry.ts";
 import { breakersOf } from "./registry-breakers.ts";
 
-async function setUp(sources: PolicySources = {}) {
+async function setUp(sources: PolicySources = {}, time = new FakeTime(), store?: Store) {
   const policy = await loadPolicy(sources);
-  const time = new FakeTime();
   const registry = new BreakerRegistry({}, { time, random: () => 0 });
   breakersOf(registry).reload(policy.breakers.resolved);
-  const gate = new Gate(policy.ratelimits.resolved, time, { breakers: registry });
+  const gate = new Gate(policy.ratelimits.resolved, time, { breakers: registry, store, random: () => 0.5 });
   const entryOf = (url: string) => {
     const { host, pathname: path } = new URL(`https://${url}`);
     return { host, path, role: "metadata", maxWaitMs: 0 } as const;
@@ -120,4 +121,21 @@ test("a Retry-After is capped by the documented penalty of the service", async (
     const { host, path } = entryOf(url);
     assert.equal(registry.remainingMs(host, path), capS * 1000, url);
   }
+});
+
+test("a cooldown of a service holds its members in the other processes of the store", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const one = await setUp({}, time, store.member("one"));
+  const two = await setUp({}, time, store.member("two"));
+  await one.send("export.arxiv.org/api", 429, 120);
+  await time.advance(5000);
+  await assert.rejects(
+    async () => two.gate.enter(two.entryOf("arxiv.org/pdf/1")),
+    (error: unknown) => error instanceof BreakerOpenError && error.host === "service arxiv",
+  );
+  const other = await two.gate.enter({ ...two.entryOf("zenodo.org/api"), maxWaitMs: 1000 });
+  other.release();
+  await one.gate.close();
+  await two.gate.close();
 });

@@ -42,6 +42,7 @@ export class BreakerQueue {
     const list = this.#lists.get(blocker) ?? { waiters: new Set(), timer: undefined };
     this.#lists.set(blocker, list);
     list.waiters.add(waiter);
+    waiter.block(this.#time.monotonicUs());
     this.#blockerOf.set(waiter, blocker);
     list.timer ??= this.#arm(blocker, untilUs);
   }
@@ -70,7 +71,10 @@ export class BreakerQueue {
     if (this.#unblocked.size === 0) return [];
     const waiters = [...this.#unblocked].flatMap(blocker => [...(this.#lists.get(blocker)?.waiters ?? [])]);
     this.#unblocked.clear();
-    for (const waiter of waiters) this.leave(waiter);
+    for (const waiter of waiters) {
+      this.leave(waiter);
+      waiter.unblock(this.#time.monotonicUs());
+    }
     return waiters;
   }
 

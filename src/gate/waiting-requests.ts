@@ -57,7 +57,7 @@ export class WaitingRequests {
     const { signal } = call;
     const leave = (reason: unknown) => this.#abort(waiter, reason);
     if (signal !== undefined) waiter.stopWatching = onAbort(signal, () => leave(signal.reason));
-    call.onWait?.(leave);
+    call.onWait?.(leave, () => waiter.blockedMs(this.#deps.time.monotonicUs()));
     waiter.lastStoreRequest = (peers?.requestCount(roleBudget) ?? 0) + 1;
     if (maxWaitMs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, maxWaitMs);
     const denial = breakers?.check(call);
@@ -160,6 +160,7 @@ export class WaitingRequests {
       const scheduler = queues.of(waiter.units);
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
+        waiter.isStoreAsked = this.#isStoreAsked(waiter);
         scheduler.park(waiter);
         continue;
       }
@@ -194,6 +195,7 @@ export class WaitingRequests {
     const rateReadyUs = rateReadyUsOf(waiter, nowUs);
     const grant = issuer.issue(call, roleBudget, units, nowUs, waiter.waitedMs(nowUs), permit);
     grant.slotWaitMs = Math.max(0, (nowUs - rateReadyUs) / 1000);
+    grant.breakerWaitMs = waiter.blockedMs(nowUs);
     // A listener of the limiter may have aborted it.
     if (waiter.isOver) grant.giveBack();
     else waiter.granted(grant);

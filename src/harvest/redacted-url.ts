@@ -1,6 +1,4 @@
-/** Names of query parameters that contain secrets or mail addresses. */
-const SECRET =
-  /^(?:.*(?:key|token|secret|signature|password|credential|session|auth).*|sig|e?mail|mailto|x-(?:amz|goog)-.*)$/i;
+import { isPrivateName } from "../core/text/credentials.ts";
 
 /** A URL for messages and files: without credentials, and with secret query values replaced by `…`. */
 export function redactedUrl(url: string): string {
@@ -11,6 +9,6 @@ export function redactedUrl(url: string): string {
     parsed.password = "";
   }
   parsed.hash = "";
-  for (const name of new Set(parsed.searchParams.keys())) if (SECRET.test(name)) parsed.searchParams.set(name, "…");
+  for (const name of new Set(parsed.searchParams.keys())) if (isPrivateName(name)) parsed.searchParams.set(name, "…");
   return parsed.href;
 }

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type ActiveRequest, ActiveRequests } from "./active-requests.ts";
 
 function ongoing(aborted: unknown[]): ActiveRequest {
-  return { abort: reason => void aborted.push(reason), previousActive: undefined, nextActive: undefined };
+  return { isCall: true, abort: reason => void aborted.push(reason), previousActive: undefined, nextActive: undefined };
 }
 
 test("requests may be added and removed in any order", () => {

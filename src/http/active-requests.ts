@@ -1,5 +1,7 @@
 /** A call or a coalesced request that has not ended. The two links belong to the list in `ActiveRequests`. */
 export interface ActiveRequest {
+  /** False for a coalesced request: the calls that wait for it are counted themselves. */
+  readonly isCall: boolean;
   abort(reason: unknown): void;
   previousActive: ActiveRequest | undefined;
   nextActive: ActiveRequest | undefined;
@@ -12,10 +14,16 @@ export interface ActiveRequest {
 export class ActiveRequests {
   #first: ActiveRequest | undefined;
   #size = 0;
+  #calls = 0;
   #emptyWaiters: (() => void)[] = [];
 
   get size(): number {
     return this.#size;
+  }
+
+  /** The calls among them. */
+  get calls(): number {
+    return this.#calls;
   }
 
   /** Must be called once for each request. */
@@ -24,6 +32,7 @@ export class ActiveRequests {
     if (this.#first !== undefined) this.#first.previousActive = request;
     this.#first = request;
     this.#size += 1;
+    if (request.isCall) this.#calls += 1;
   }
 
   /** Must be called once, after `add`. */
@@ -35,6 +44,7 @@ export class ActiveRequests {
     request.previousActive = undefined;
     request.nextActive = undefined;
     this.#size -= 1;
+    if (request.isCall) this.#calls -= 1;
     if (this.#size > 0) return;
     const waiting = this.#emptyWaiters;
     this.#emptyWaiters = [];

@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto";
 import type { Outcome } from "../core/breaker/classify.ts";
 import type { RejectedError } from "../errors.ts";
+import type { CallTrace } from "./tracing.ts";
 
 /**
  * How the cache was used. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
@@ -8,17 +10,46 @@ import type { RejectedError } from "../errors.ts";
  */
 export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline" | "disconnected";
 
-/** The facts that stages record about a call, for the outer stages and for the `http_request` event. */
+/** The waits of one attempt, in ms. */
+export interface Waits {
+  /** All of them. */
+  readonly waitedMs: number;
+  /** The part spent on a concurrency slot. */
+  readonly slotWaitMs: number;
+  /** The part spent on an open circuit or a cooldown. */
+  readonly breakerWaitMs: number;
+}
+
+/** Makes call ids unique among the processes that write to one file. */
+const PROCESS_ID = randomBytes(6).toString("hex");
+let calls = 0;
+
+/** What the stages record about a call, for the outer stages and for the events about it. */
 export class CallRecord {
+  /**
+   * The call that waits and attempts are credited to. It is another record only for a coalesced request, which is credited
+   * to the caller that leads it.
+   */
+  account: CallRecord = this;
   cacheStatus: CacheStatus = "off";
-  /** Number of requests sent. */
+  /** The target of the last redirect that was followed; undefined without one. */
+  finalHop: { readonly host: string; readonly path: string } | undefined = undefined;
+  /** The trace of the call; undefined when it is not traced. */
+  trace: CallTrace | undefined = undefined;
+  /** Number of attempts to send. */
+  tries = 0;
+  /** Number of requests sent: attempts that had a connection. */
   attempts = 0;
   /** Wall-clock time when the current attempt was written; undefined while it is queued or connecting. */
   sentMs: number | undefined = undefined;
-  /** Time in the queue, over all attempts that were granted. */
+  /** Time in the queue and for jitter, over all attempts, granted or not. */
   waitedMs = 0;
+  /** The part of `waitedMs` before attempts. The rest ended without one: refused, aborted, or granted too late. */
+  attemptWaitMs = 0;
   /** The part of `waitedMs` spent waiting for a concurrency slot. */
   slotWaitMs = 0;
+  /** The part of `waitedMs` spent waiting for an open circuit or a cooldown. */
+  breakerWaitMs = 0;
   /** When the current attempt was queued, in monotonic microseconds; undefined while none is queued. */
   queuedSinceUs: number | undefined = undefined;
   /** Outcome and Retry-After of the last attempt. */
@@ -26,4 +57,88 @@ export class CallRecord {
   retryAfterMs: number | undefined = undefined;
   /** The refusal that was answered with a response of the hub (`refusals: "respond"`). */
   refusal: RejectedError | undefined = undefined;
+  readonly #number = ++calls;
+  /** The part of the current wait that another call has been credited with. */
+  #creditedMs = 0;
+  /** The wait before the current attempt that this call was credited with. */
+  #grantedMs = 0;
+
+  get callId(): string {
+    return `${PROCESS_ID}-${this.#number.toString(36)}`;
+  }
+
+  /** An attempt has entered the queue. If it is refused, the record must not show the result of an earlier one. */
+  queued(nowUs: number): void {
+    this.settled(undefined, undefined);
+    this.sentMs = undefined;
+    this.queuedSinceUs = nowUs;
+    this.account.queuedSinceUs = nowUs;
+  }
+
+  /** The request is being written. */
+  sent(wallMs: number): void {
+    this.sentMs = wallMs;
+    this.account.sentMs = wallMs;
+    this.account.attempts += 1;
+  }
+
+  /** The attempt has left the queue with a grant. */
+  granted(waits: Waits): void {
+    this.queuedSinceUs = undefined;
+    this.account.#grantedMs = this.account.#addWaits(waits);
+  }
+
+  /** The attempt is passed to the network, after its jitter. */
+  tried(jitterMs: number): void {
+    const { account } = this;
+    account.tries += 1;
+    account.waitedMs += jitterMs;
+    account.attemptWaitMs += account.#grantedMs + jitterMs;
+    account.#grantedMs = 0;
+  }
+
+  /** The attempt has waited for its jitter, and enters the queue again. */
+  jitterLost(jitterMs: number): void {
+    this.account.waitedMs += jitterMs;
+  }
+
+  /** The attempt has left the queue without a grant. */
+  leftQueue(nowUs: number, breakerWaitMs: number): void {
+    const { queuedSinceUs } = this;
+    this.queuedSinceUs = undefined;
+    if (queuedSinceUs === undefined) return;
+    this.account.#addWaits({ waitedMs: (nowUs - queuedSinceUs) / 1000, slotWaitMs: 0, breakerWaitMs });
+  }
+
+  /** The result of an attempt; undefined while it is not known. */
+  settled(outcome: Outcome | undefined, retryAfterMs: number | undefined): void {
+    this.outcome = outcome;
+    this.retryAfterMs = retryAfterMs;
+    this.account.outcome = outcome;
+    this.account.retryAfterMs = retryAfterMs;
+  }
+
+  /**
+   * The caller that led a coalesced request has left it. From now on `leader` is credited, if there is one. Each caller
+   * is credited with the part of the wait that it has led.
+   */
+  handOver(leader: CallRecord | undefined, nowUs: number): void {
+    const { account: left, queuedSinceUs } = this;
+    this.account = leader ?? this;
+    if (queuedSinceUs === undefined) return;
+    const waitedMs = (nowUs - queuedSinceUs) / 1000;
+    if (left !== this) left.attemptWaitMs += left.#addWaits({ waitedMs, slotWaitMs: 0, breakerWaitMs: 0 });
+    this.account.#creditedMs = waitedMs;
+    this.account.queuedSinceUs = queuedSinceUs;
+  }
+
+  #addWaits({ waitedMs, slotWaitMs, breakerWaitMs }: Waits): number {
+    this.queuedSinceUs = undefined;
+    const ownMs = Math.max(0, waitedMs - this.#creditedMs);
+    this.#creditedMs = 0;
+    this.waitedMs += ownMs;
+    this.slotWaitMs += Math.min(ownMs, slotWaitMs);
+    this.breakerWaitMs += Math.min(ownMs, breakerWaitMs);
+    return ownMs;
+  }
 }

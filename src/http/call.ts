@@ -4,6 +4,7 @@ import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { DeadlineExceededError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
+import type { CallEnd } from "./request-telemetry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
 
 export interface CallDeps {
@@ -11,7 +12,7 @@ export interface CallDeps {
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   /** Called once, when the call has ended. */
-  readonly onFinished: (request: OutgoingRequest, status: number | undefined, error: unknown) => void;
+  readonly onFinished: (request: OutgoingRequest, end: CallEnd) => void;
 }
 
 /**
@@ -27,6 +28,7 @@ const REDIRECT_BODY_BYTES_MAX = 1_048_576;
  * So the caller can abort the request at any time: in the queue, between two attempts and while it is being sent.
  */
 export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchController {
+  readonly isCall = true;
   aborted = false;
   reason: Error | null = null;
   paused = false;
@@ -42,6 +44,8 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
   #isOver = false;
+  /** The caller has ended the call, or the hub is being destroyed. */
+  #isCallersEnd = false;
   /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
 
@@ -80,6 +84,12 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   }
 
   abort(reason?: unknown): void {
+    if (this.#isOver) return;
+    this.#isCallersEnd = true;
+    this.#abort(reason);
+  }
+
+  #abort(reason: unknown): void {
     if (this.#isOver) return;
     this.aborted = true;
     const error = reason instanceof Error ? reason : new errors.RequestAbortedError();
@@ -169,7 +179,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
       const { attempts, queuedSinceUs } = record;
       const nowUs = this.#deps.time.monotonicUs();
       const waitedMs = record.waitedMs + (nowUs - (queuedSinceUs ?? nowUs)) / 1000;
-      this.abort(new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs }));
+      this.#abort(new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs }));
     });
   }
 
@@ -180,8 +190,9 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#deps.activeRequests.delete(this);
     // No server sent the response to a refusal, so the event has no status.
-    if (record.refusal === undefined) this.#deps.onFinished(this.#request, this.#status, error);
-    else this.#deps.onFinished(this.#request, undefined, record.refusal);
+    const { refusal } = record;
+    const status = refusal === undefined ? this.#status : undefined;
+    this.#deps.onFinished(this.#request, { status, error: refusal ?? error, isAborted: this.#isCallersEnd });
   }
 }
 

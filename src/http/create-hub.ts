@@ -11,12 +11,13 @@ import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
 import { openCache } from "./cache/open-cache.ts";
 import { checkHubOptions } from "./check-options.ts";
+import { ConnectionCount } from "./connection-count.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
-import { type ReportedRequest, RequestTelemetry } from "./request-telemetry.ts";
+import { type CallEnd, type ReportedRequest, RequestTelemetry } from "./request-telemetry.ts";
 import { CrawlDelays } from "./robots/crawl-delays.ts";
 import { RobotsReader } from "./robots/robots-reader.ts";
 import { artifactStage } from "./stages/artifact.ts";
@@ -30,9 +31,10 @@ import { refusalStage } from "./stages/refusal.ts";
 import { retryStage } from "./stages/retry.ts";
 import { RetryBudget } from "./stages/retry-budget.ts";
 import { retryPolicyFrom } from "./stages/retry-policy.ts";
-import type { SendRequest } from "./stages/stage.ts";
+import type { OutgoingRequest, SendRequest } from "./stages/stage.ts";
 import { UnreadBodies } from "./stages/unread-bodies.ts";
 import { StatusPublisher } from "./status-publisher.ts";
+import { Tracers } from "./tracers.ts";
 import { proxySettings } from "./wire/proxy-wire.ts";
 import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
@@ -77,7 +79,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     random,
   });
   const listeners = new Listeners<HttpEvent>();
-  for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy }, listener);
+  const tracers = new Tracers();
+  for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy, tracers }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
   const activeRequests = new ActiveRequests();
   const wireOptions = { ...options.network, allowPrivate: options.network?.allowPrivate ?? true };
@@ -103,6 +106,10 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       },
     });
 
+  const onRefresh = (request: OutgoingRequest) => {
+    tracers.start(request);
+    return (end: CallEnd) => telemetry.emitRequest(request, end);
+  };
   // Innermost stage first: each stage sends through the ones above it.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
     next => identifyStage(() => policy.callerIdentity, next),
@@ -120,14 +127,12 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       ),
     artifactStage,
     next => (robots === undefined ? next : crawlDelayStage(robots, next)),
-    next => cacheStage({ store: cache?.store, time, activeRequests }, next),
+    next => cacheStage({ store: cache?.store, time, activeRequests, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
   ];
-  let connections = 0;
-  const onConnect = () => {
-    connections += 1;
-  };
+  const connections = new ConnectionCount();
+  const onConnect = () => connections.opened();
   // A dispatcher given by the caller may have no events.
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
@@ -141,11 +146,13 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     time,
     connections: () => {
       // The connections behind a proxy are not known, so each request counts as one over a new connection.
-      if (proxies !== undefined) connections += 1;
-      return connections;
+      if (proxies !== undefined) connections.total += 1;
+      return connections.total;
     },
+    takeNewConnection: () => connections.takeNew(),
     unreadBodies,
     deferredStamps,
+    telemetry,
     onUnreadBody,
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
@@ -161,6 +168,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     time,
     policy,
     listeners,
+    tracers,
     callDeps: {
       send: (request, sink) => {
         statusPublisher?.scheduleWrite();

@@ -34,6 +34,16 @@ export function withHeaders(flat: readonly string[], fields: Readonly<Record<str
   return kept;
 }
 
+/** A copy with those of the other headers whose names are missing. */
+export function withMissingHeaders(flat: readonly string[], others: readonly string[]): string[] {
+  const all = [...flat];
+  for (let at = 0; at + 1 < others.length; at += 2) {
+    const name = others[at] as string;
+    if (joinedHeader(flat, name) === undefined) all.push(name, others[at + 1] as string);
+  }
+  return all;
+}
+
 export function withoutHeaders(flat: readonly string[], isUnwanted: (name: string) => boolean): string[] {
   const kept: string[] = [];
   for (let at = 0; at + 1 < flat.length; at += 2) {

@@ -1,13 +1,37 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
 import type { Role } from "../policy/roles.ts";
 
+/**
+ * Why a request was sent. `call`: for a caller, the first time. `retry`: again, after a failure. `redirect`: to the
+ * target of a redirect that the hub follows. `revalidation`: to confirm a stored response. `refresh`: the same in the
+ * background. `probe`: as a trial call of a half-open circuit, whatever else it is.
+ */
+export type AttemptCause = "call" | "retry" | "redirect" | "revalidation" | "refresh" | "probe";
+
+/**
+ * How an attempt ended. `answered`: a complete response that is not a failure, 404 included. `throttled`: 429 or 503.
+ * `failed`: another 5xx, 408 or an error. `aborted`: ended by the caller, or by the hub because no caller needs it.
+ * `unprocessed`: the server ended the HTTP/2 session before it processed the request.
+ */
+export type AttemptOutcome = "answered" | "throttled" | "failed" | "aborted" | "unprocessed";
+
+/** What a breaker recorded. */
+export type BreakerRecord = "success" | "failure" | "neutral";
+
 /** The events of the hub itself. Event and field names are public. No event holds a URL: its query may hold a key. */
 export type HttpEvent =
-  /** A call has ended. One event per call, whatever the number of attempts. */
+  /**
+   * A call has ended. One event per call, whatever the number of attempts; a background refresh of the cache is a call of
+   * the hub itself.
+   */
   | {
       readonly event_type: "http_request";
-      /** The canonical host. */
+      /** Unique among all processes. The `http_attempt` events of the call have the same. */
+      readonly call_id: string;
+      /** The canonical host that was called. */
       readonly host: string;
+      /** The host that ended the call: another than `host` after redirects that the hub has followed. */
+      readonly final_host: string;
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
@@ -18,6 +42,10 @@ export type HttpEvent =
       readonly status: number | undefined;
       /** The code of the error that ended the call; undefined when it succeeded. */
       readonly error: string | undefined;
+      /** The caller ended the call: by its signal, or without reading the whole body. */
+      readonly aborted: boolean;
+      /** The hub made the call itself, to refresh a stored response that it had served stale. */
+      readonly background: boolean;
       /** Served from the cache; also true for a revalidated response. */
       readonly from_cache: boolean;
       /** The server confirmed the stored response (304). */
@@ -26,30 +54,87 @@ export type HttpEvent =
       readonly stale: boolean;
       /** Answered by another identical request in flight. */
       readonly coalesced: boolean;
-      /** Number of requests sent. */
+      /** Number of requests sent. An attempt without a connection sends nothing. */
       readonly attempts: number;
       /** Retry-After of the last response, in seconds. */
       readonly retry_after_s: number | undefined;
-      /** Time waited before sending, over all attempts, in ms. */
+      /** Time waited before sending, over all attempts, in ms. A wait that ended without a grant is included. */
       readonly rate_delay_ms: number;
       /** Part of `rate_delay_ms` spent waiting for a concurrency slot, in ms. */
       readonly rate_concurrency_wait_ms: number;
-      /** The worst circuit of the host at the end of the call. */
+      /** Part of `rate_delay_ms` spent waiting for an open circuit or a cooldown, in ms. */
+      readonly breaker_wait_ms: number;
+      /** Part of `rate_delay_ms` that ended without an attempt, in ms: refused, or aborted while waiting. */
+      readonly unsent_wait_ms: number;
+      /** The worst circuit of `final_host` at the end of the call. */
       readonly breaker_host_state: CircuitState;
       /** Undefined for a call without a resolver. */
       readonly breaker_resolver_state: CircuitState | undefined;
       /** Time until the circuit or cooldown ends, in ms; 0 when closed. */
       readonly breaker_open_remaining_ms: number;
-      /** The outcome of the last attempt; undefined when nothing was sent. */
-      readonly breaker_recorded: "success" | "failure" | "neutral" | undefined;
+      /** The outcome of the last attempt; undefined when there was none, and when it has not ended. */
+      readonly breaker_recorded: BreakerRecord | undefined;
       /** From the call to the end of the body, waits included, in ms. */
       readonly elapsed_ms: number;
       /** A hash of the URL. */
       readonly url_hash: string;
     }
+  /** An attempt to send a request has ended. One event per attempt: every total is counted from these. */
+  | {
+      readonly event_type: "http_attempt";
+      /** The `call_id` of the call that it was sent for. */
+      readonly call_id: string;
+      /** Number within the call, from 1. */
+      readonly attempt: number;
+      /** Why it was sent. */
+      readonly cause: AttemptCause;
+      /** The canonical host that it was sent to. */
+      readonly host: string;
+      /** Name of the host, or `service <name>`: whose rate limits it used. */
+      readonly key: string;
+      readonly role: Role;
+      /** The resolver that made the call. */
+      readonly resolver: string | undefined;
+      /** A hash of the partition; undefined for a call without one. */
+      readonly partition: string | undefined;
+      readonly method: string;
+      /** Time in the queue for a rate limit, in ms. */
+      readonly rate_wait_ms: number;
+      /** Time in the queue for a concurrency slot, in ms. */
+      readonly slot_wait_ms: number;
+      /** Time in the queue for the end of an open circuit or a cooldown, in ms. */
+      readonly breaker_wait_ms: number;
+      /** Random delay of a trial call, in ms. */
+      readonly jitter_wait_ms: number;
+      /** Delay between the attempt before and this one, in ms: backoff or Retry-After. */
+      readonly retry_wait_ms: number;
+      /** `none` when no connection was made: nothing was sent. */
+      readonly connection: "new" | "reused" | "none";
+      /** Undefined when there was no response. */
+      readonly status: number | undefined;
+      /** The code of the error; undefined when the response was complete. */
+      readonly error: string | undefined;
+      readonly outcome: AttemptOutcome;
+      /** What the breaker recorded; undefined when it recorded nothing. */
+      readonly breaker_recorded: BreakerRecord | undefined;
+      /** Retry-After of the response, in seconds. */
+      readonly retry_after_s: number | undefined;
+      /** Bytes of the request's body that were sent. */
+      readonly request_bytes: number;
+      /** Bytes of the response's body that were received, before decoding. */
+      readonly response_bytes: number;
+      /** Until the request was written: time to connect, in ms. */
+      readonly connect_ms: number | undefined;
+      /** From writing the request to the head of the response, in ms. */
+      readonly first_byte_ms: number | undefined;
+      /** From the end of the waits to the end of the body, in ms. */
+      readonly elapsed_ms: number;
+    }
   /** An attempt failed, and the call will be sent again. */
   | {
       readonly event_type: "http_retry";
+      /** The `call_id` of the call. */
+      readonly call_id: string;
       readonly host: string;
       readonly role: Role;
       /** Number of the failed attempt, from 1. */

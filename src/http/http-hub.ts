@@ -5,7 +5,7 @@ import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
-import type { Listener, Listeners } from "../listeners.ts";
+import type { EventOrigin, Listener, Listeners } from "../listeners.ts";
 import type { LimitPolicies } from "../policy/limits.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
@@ -27,11 +27,12 @@ import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
-import type { HubEvent, PolicyOptions } from "./hub-options.ts";
+import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
 import { toOutgoingRequest } from "./outgoing-request.ts";
 import { storeProblems } from "./store-problems.ts";
+import type { Tracers } from "./tracers.ts";
 
 /** The parts of a hub; `assembleHub` builds them. */
 export interface HubParts {
@@ -40,6 +41,7 @@ export interface HubParts {
   readonly time: Time;
   readonly policy: HubPolicy;
   readonly listeners: Listeners<HttpEvent>;
+  readonly tracers: Tracers;
   readonly callDeps: CallDeps;
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
@@ -140,14 +142,14 @@ export class HttpHub implements Hub {
     return this.#context.run(mergeCallOptions(call, this.#context.getStore()), work);
   }
 
-  listen(listener: Listener<HubEvent>): () => void {
+  listen(listener: HubListener): () => void {
     return addListener(this.#parts, listener);
   }
 
   snapshot(): HubSnapshot {
     const { gate, breakers, callDeps, cacheStats } = this.#parts;
     return {
-      calls: callDeps.activeRequests.size,
+      calls: callDeps.activeRequests.calls,
       inFlight: gate.inFlight,
       waiting: gate.waiting,
       keys: gate.keySnapshots(),
@@ -258,6 +260,7 @@ export class HttpHub implements Hub {
         nowUs: time.monotonicUs(),
         deadlineMs: retryDeadlineMs,
       });
+      this.#parts.tracers.start(outgoing);
       new Call(callDeps, outgoing, handler).begin();
     } catch (error) {
       // After dispatch has returned: callers do not expect their handler to be called before.
@@ -266,13 +269,17 @@ export class HttpHub implements Hub {
   }
 }
 
+type ListenerDeps = Pick<HubParts, "gate" | "breakers" | "listeners" | "policy" | "tracers">;
+
 /** Adds a listener to the hub, its gate and its breakers. Its first event is `policy_loaded`. */
 export function addListener(
-  { gate, breakers, listeners, policy }: Pick<HubParts, "gate" | "breakers" | "listeners" | "policy">,
-  listener: Listener<HubEvent>,
+  { gate, breakers, listeners, policy, tracers }: ListenerDeps,
+  listener: HubListener,
 ): () => void {
-  listeners.emitTo(listener, { event_type: "policy_loaded", config_hash: policy.configHash });
-  const stops = [gate.listen(listener), breakers.listen(listener), listeners.add(listener)];
+  const sourced = withSource(listener, policy);
+  listeners.emitTo(sourced, { event_type: "policy_loaded", config_hash: policy.configHash });
+  const stops = [gate.listen(sourced), breakers.listen(sourced), listeners.add(sourced)];
+  if (listener.tracer !== undefined) stops.push(tracers.add(listener.tracer));
   return () => {
     for (const stop of stops) stop();
   };
@@ -282,6 +289,12 @@ function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes
   listeners.emit({ event_type: "policy_loaded", config_hash: configHash });
   for (const { setting, old, new: now, source } of changes.slice(0, CHANGE_EVENTS_MAX))
     listeners.emit({ event_type: "policy_changed", setting, old, new: now, source, changes: changes.length });
+}
+
+/** One listener may listen to several hubs: each event comes with its hub. */
+function withSource(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
+  const sourced = (event: HubEvent) => listener(event, source);
+  return Object.defineProperty(sourced, "isListening", { get: () => listener.isListening });
 }
 
 /** For a request that failed before it was sent. undici passes null in this case. */

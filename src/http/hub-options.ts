@@ -12,9 +12,16 @@ import type { StoreName } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { HttpEvent } from "./http-events.ts";
+import type { Tracer } from "./tracing.ts";
 
 /** Every event that a hub emits: its own, those of the limiter and those of the breakers. */
 export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
+
+/** Receives the events of a hub. `telemetry.listener` is one; a plain function is one too. */
+export interface HubListener extends Listener<HubEvent> {
+  /** Traces the calls of the hub. Of several listeners with a tracer, the first one counts. @default none */
+  readonly tracer?: Tracer | undefined;
+}
 
 /** The sources of the policy. Each entry is the path of a YAML file, or its content as an object. */
 export interface PolicyOptions {
@@ -75,7 +82,7 @@ export interface HubOptions {
   /** The cache of responses; several processes may use one SQLite file. False for no cache. @default "memory" */
   readonly cache?: "memory" | `sqlite:${string}` | false | undefined;
   /** Functions that are called with every event. One that throws does not affect requests. @default none */
-  readonly telemetry?: readonly Listener<HubEvent>[] | undefined;
+  readonly telemetry?: readonly HubListener[] | undefined;
   /** The User-Agent header, printable ASCII. @default `docstokg/<version> (mailto:<mailto>)` */
   readonly userAgent?: string | undefined;
   /** The address that services can write to about this client. @default the variable DOCSTOKG_MAILTO */

@@ -4,13 +4,12 @@ import type { Dispatcher, request as undiciRequest } from "undici";
 import type { HostStatus } from "../breaker/host-status.ts";
 import type { CacheMode } from "../core/cache/cache-mode.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
-import type { Listener } from "../listeners.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import type { PolicyRow } from "../policy/policy-row.ts";
 import type { Role } from "../policy/roles.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { HubAgents } from "./clients/hub-agents.ts";
-import type { HubEvent, PolicyOptions } from "./hub-options.ts";
+import type { HubListener, PolicyOptions } from "./hub-options.ts";
 
 /** A URL as text, a `URL`, or a `Request`, as for the global `fetch`. */
 export type FetchInput = Parameters<typeof fetch>[0];
@@ -40,7 +39,7 @@ export interface CacheSnapshot {
 
 /** The state of a hub at one instant. */
 export interface HubSnapshot {
-  /** Calls that have not ended: queued, sent, or with a body that is still being read. */
+  /** Calls that have not ended: queued, sent, or with a body that is still being read. Background refreshes are not. */
   readonly calls: number;
   /** Requests that hold a slot: sent, and their body has not ended. */
   readonly inFlight: number;
@@ -99,7 +98,7 @@ export interface Hub extends AsyncDisposable {
    * requests; its first error becomes a process warning.
    * @returns a function that removes the listener
    */
-  listen(listener: Listener<HubEvent>): () => void;
+  listen(listener: HubListener): () => void;
 
   /** The state of the hub now. */
   snapshot(): HubSnapshot;

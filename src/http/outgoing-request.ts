@@ -45,6 +45,8 @@ export function toOutgoingRequest(
     runInCallerContext: callerContextOf(handler),
     needsCallerContext: false,
     record: new CallRecord(),
+    cause: "call",
+    retryDelayMs: 0,
     observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
   };
 }

@@ -1,16 +1,35 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { redactedText } from "../core/text/redaction.ts";
 import { textHash } from "../core/text/text-hash.ts";
 import { BreakerOpenError, type StoreError } from "../errors.ts";
 import type { Listeners } from "../listeners.ts";
 import type { Time } from "../time/time.ts";
+import { type AttemptEnd, type AttemptGrant, AttemptLog } from "./attempt-log.ts";
+import { codeOf } from "./error-code.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
 /** What events say about a request. */
 export type ReportedRequest = Pick<
   OutgoingRequest,
-  "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record"
+  "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record" | "cause"
 >;
+
+/** How a call ended. */
+export interface CallEnd {
+  /** Undefined when there was no response. */
+  readonly status: number | undefined;
+  /** Undefined when the response was complete. */
+  readonly error: unknown;
+  /** The caller ended the call. */
+  readonly isAborted: boolean;
+}
+
+type BegunAttempt = readonly [
+  request: OutgoingRequest,
+  grant: AttemptGrant,
+  facts: ConstructorParameters<typeof AttemptLog>[3],
+];
 
 /** Emits the events about requests. Without a listener, which is the usual case, no event object is built. */
 export class RequestTelemetry {
@@ -24,20 +43,24 @@ export class RequestTelemetry {
     this.#breakers = breakers;
   }
 
-  emitRequest(request: ReportedRequest, status: number | undefined, error: unknown): void {
+  emitRequest(request: ReportedRequest, { status, error, isAborted }: CallEnd): void {
     if (this.#listeners.isEmpty) return;
-    const { host, path, role, method, record, call, startedUs } = request;
-    const { cacheStatus, attempts, retryAfterMs, waitedMs, slotWaitMs, outcome } = record;
-    const { state, remainingMs } = this.#breakers.briefState(host, path);
+    const { host, role, method, record, call, startedUs, cause } = request;
+    const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
+    const { state, remainingMs } = this.#breakers.briefState(finalHop.host, finalHop.path);
     this.#listeners.emit({
       event_type: "http_request",
+      call_id: record.callId,
       host,
+      final_host: finalHop.host,
       role,
       resolver: call.resolver,
       partition: call.partition === undefined ? undefined : textHash(call.partition),
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
+      aborted: isAborted,
+      background: cause === "refresh",
       from_cache: cacheStatus === "hit" || cacheStatus === "stale" || cacheStatus === "revalidated",
       revalidated: cacheStatus === "revalidated",
       stale: cacheStatus === "stale",
@@ -45,7 +68,9 @@ export class RequestTelemetry {
       attempts,
       retry_after_s: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
       rate_delay_ms: waitedMs,
-      rate_concurrency_wait_ms: slotWaitMs,
+      rate_concurrency_wait_ms: record.slotWaitMs,
+      breaker_wait_ms: record.breakerWaitMs,
+      unsent_wait_ms: Math.max(0, waitedMs - record.attemptWaitMs),
       breaker_host_state: state,
       breaker_resolver_state: call.resolver === undefined ? undefined : this.#breakers.resolverState(call.resolver),
       breaker_open_remaining_ms: error instanceof BreakerOpenError ? error.cooldownRemainingMs : remainingMs,
@@ -55,6 +80,15 @@ export class RequestTelemetry {
     });
   }
 
+  /** Undefined without a listener. */
+  beginAttempt(...[request, grant, facts]: BegunAttempt): AttemptLog | undefined {
+    return this.#listeners.isEmpty ? undefined : new AttemptLog(request, this.#time, grant, facts);
+  }
+
+  emitAttempt(log: AttemptLog, retryAfterMs: number | undefined, end: AttemptEnd): void {
+    this.#listeners.emit(log.eventAt(end, retryAfterMs));
+  }
+
   emitRetry(
     { host, role, record }: OutgoingRequest,
     delay_ms: number,
@@ -62,21 +96,21 @@ export class RequestTelemetry {
     error: unknown,
   ): void {
     if (this.#listeners.isEmpty) return;
-    const code = error === undefined ? undefined : codeOf(error);
     this.#listeners.emit({
       event_type: "http_retry",
+      call_id: record.account.callId,
       host,
       role,
-      attempt: record.attempts,
+      attempt: record.account.tries,
       delay_ms,
       status,
-      error: code,
+      error: error === undefined ? undefined : codeOf(error),
     });
   }
 
   /** Becomes a process warning when there is no listener: a cache that stores nothing must not stay unnoticed. */
   emitCacheTrouble(error: StoreError): void {
-    if (this.#listeners.isEmpty) process.emitWarning(error.message, "DocstokgWarning");
+    if (this.#listeners.isEmpty) process.emitWarning(redactedText(error.message), "DocstokgWarning");
     else this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
   }
 
@@ -87,11 +121,4 @@ export class RequestTelemetry {
 
 function urlHash({ origin, path }: ReportedRequest): string {
   return textHash(`${origin}${path}`);
-}
-
-/** The code or name of an error. Not its message, which may quote a URL. */
-function codeOf(error: unknown): string {
-  if (typeof error !== "object" || error === null) return typeof error;
-  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
-  return typeof code === "string" ? code : typeof name === "string" ? name : "Error";
 }

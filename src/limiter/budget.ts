@@ -3,6 +3,7 @@ import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import type { Pace } from "./pace.ts";
+import type { SentUnits } from "./sent-history.ts";
 
 /** `readyUs` of a budget without a free slot: the time of the next release is unknown. */
 export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
@@ -16,7 +17,7 @@ export class Budget {
   policy: BudgetPolicy;
   /** The wider budget that every request of this one is charged to as well: a host's or a service's `total`. */
   above: Budget | undefined;
-  readonly log = new WindowLog();
+  log = new WindowLog();
   inFlight = 0;
   /** No request is granted before this: a cooldown, or the reset time that the server announced for a used-up quota. */
   holdUntilUs = 0;
@@ -48,6 +49,13 @@ export class Budget {
     this.policy = policy;
     this.pace?.reload(policy, aimd);
     this.log.replaceWindows(old, this.windows);
+  }
+
+  /** Counts what other budgets have sent as sent by this one too. */
+  absorb(sent: readonly SentUnits[]): void {
+    const { windows, log } = this;
+    this.log = WindowLog.merged(windows, [{ log, windows }, ...sent]);
+    this.log.pending = log.pending;
   }
 
   /** When windows and hold admit `units` more; now or earlier means now. */

@@ -26,8 +26,11 @@ export interface EntryRequest {
    */
   readonly stamp?: "granted" | "written" | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Receives a function that leaves the queue, if the request has to wait. Cheaper than an AbortSignal per request. */
-  readonly onWait?: ((leave: (reason: unknown) => void) => void) | undefined;
+  /**
+   * Receives, if the request has to wait, a function that leaves the queue (cheaper than an AbortSignal per request), and
+   * one that returns for how many milliseconds circuits and cooldowns have blocked it.
+   */
+  readonly onWait?: ((leave: (reason: unknown) => void, blockedMs: () => number) => void) | undefined;
   /**
    * Longest wait in ms, for any reason. With 0 the request never waits, with Infinity it waits as long as it takes.
    * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots

@@ -242,11 +242,11 @@ export class Forecast {
   }
 
   /**
-   * Its budgets had capacity in time, and only this process was too late to use it. That does not end a wait which is
-   * bounded by the policy.
+   * Its budgets had capacity in time: it waits for a slot, for a reply of the store, or because this process was too late
+   * to use it. The rates do not make it late.
    */
   #isDue(node: ForecastNode, { units, latestUs, waiter }: ForecastEntry): boolean {
-    if (waiter === undefined || waiter.hasOwnBound || this.#atUs > this.#nowUs) return false;
+    if (waiter === undefined || this.#atUs > this.#nowUs) return false;
     for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above)
       if ((at.budget?.readyUs(units) ?? 0) > latestUs) return false;
     return true;

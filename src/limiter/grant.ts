@@ -14,6 +14,7 @@ export interface ServerFeedback {
 /** The breaker's permission that a grant carries; the limiter only passes it on. */
 export interface GrantPermit {
   readonly jitterMs: number;
+  readonly isProbe: boolean;
   report(result: CallResult): void;
   release(): void;
 }
@@ -42,6 +43,8 @@ export class Grant implements Disposable {
   readonly waitedMs: number;
   /** The part of `waitedMs` that was spent on slots and turns, not on rates. */
   slotWaitMs = 0;
+  /** The part of `waitedMs` that was spent on an open circuit or a cooldown. */
+  breakerWaitMs = 0;
   readonly #owner: GrantOwner;
   readonly #roleBudget: RoleBudget;
   readonly #units: number;
@@ -79,6 +82,11 @@ export class Grant implements Disposable {
   /** Milliseconds that a probe of a half-open circuit should wait before it is sent; 0 for every other request. */
   get jitterMs(): number {
     return this.#permit?.jitterMs ?? 0;
+  }
+
+  /** True for a trial call of a half-open circuit. */
+  get isProbe(): boolean {
+    return this.#permit?.isProbe ?? false;
   }
 
   /**

@@ -11,6 +11,7 @@ import type { EntryRequest } from "./entry-request.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace } from "./pace.ts";
 import { RoleBudget } from "./role-budget.ts";
+import { type FormerBudget, SentHistory } from "./sent-history.ts";
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
@@ -29,6 +30,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
+  readonly #history = new SentHistory();
 
   constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter) {
     this.root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
@@ -40,6 +42,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       new EvictingMap<RoleBudget>(roleBudget => {
         // Responses to its requests may still arrive; `current` finds the budget that replaced it.
         roleBudget.isDetached = !this.#pinned.has(roleBudget) && roleBudget.isForgettable(time.monotonicUs());
+        if (roleBudget.isDetached) this.#history.add(roleBudget, true);
         return roleBudget.isDetached;
       });
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
@@ -94,6 +97,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const existing = roleBudgets.get(route.name);
     if (existing !== undefined) return this.#withoutLapsed(existing);
     const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route));
+    const former = this.#history.of(route.name, role, this.#time.monotonicUs());
+    if (former !== undefined) roleBudget.absorb([former]);
     const { aimd } = this.#limits;
     // With max_multiplier below 1 the windows are stretched from the first request on.
     if (aimd.enabled && aimd.maxMultiplier !== 1)
@@ -125,6 +130,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** Divides the configured limits by `count`; 1 restores them. */
   share(count: number): void {
     const limits = shareOf(this.#configured, count);
+    const before = this.#limits;
+    const nowUs = this.#time.monotonicUs();
     this.#shareCount = count;
     this.#limits = limits;
     const chains = new Map([...this].map(roleBudget => [roleBudget, chainOf(roleBudget)]));
@@ -133,15 +140,44 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
+        // Requests that are not written yet count as written now; their stamps would only reach this budget.
+        if (roleBudget.log.pending > 0) roleBudget.log.write(roleBudget.windows, roleBudget.log.pending, nowUs);
+        // The hosts of a suffix are not known: what it sent counts again if the service comes back.
+        if (before.placesOf(roleBudget.name).length === 0) this.#history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
       roleBudget.above = this.#chain(route);
       transfer(roleBudget, old, chainOf(roleBudget));
     }
+    this.#countAgain([...chains.keys(), ...this.#history.all(nowUs)], before);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
+  }
+
+  /**
+   * What was sent counts in every budget that applies to it now (law L1). A service does not know which of its members
+   * has sent what: each member that left it counts all of it.
+   */
+  #countAgain(senders: readonly FormerBudget[], before: LimitPolicies): void {
+    const inTotals = new Map<Budget, Set<FormerBudget>>();
+    for (const sender of senders) {
+      const { name, role, log } = sender;
+      if (log.written === 0) continue;
+      const counted = new Set(before.routeByName(name, role)?.above.map(total => total.name));
+      const absorbing = new Set([name]);
+      for (const { host, path } of before.placesOf(name)) {
+        const route = this.#limits.route(host, role, path);
+        const roleBudget = this.#atRoute(route, role);
+        // At once: the next budget that is created may evict one without units.
+        if (!absorbing.has(route.name)) roleBudget.absorb([sender]);
+        absorbing.add(route.name);
+        for (const total of chainOf(roleBudget))
+          if (!counted.has(total.name)) inTotals.set(total, (inTotals.get(total) ?? new Set()).add(sender));
+      }
+    }
+    for (const [total, sources] of inTotals) total.absorb([...sources]);
   }
 
   /** Creates the budget before its first request. It is never forgotten. */

@@ -30,9 +30,13 @@ export class Waiter {
   hasLeft = false;
   /** When the circuit or cooldown that blocked it ended; 0 if none did. */
   blockedUntilUs = 0;
+  /** Since when a circuit or cooldown blocks it; undefined while none does. */
+  #blockedSinceUs: number | undefined = undefined;
+  /** How long circuits and cooldowns have blocked it before. */
+  #blockedUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
   lastStoreRequest = 0;
-  /** Its bound ended while the store was asked for what it needs: the reply decides. */
+  /** The store is asked for what it needs: the reply decides, also if its bound ends meanwhile. */
   isStoreAsked = false;
   /** Fires at its bound. */
   timer: Timer | undefined = undefined;
@@ -96,6 +100,21 @@ export class Waiter {
 
   waitedMs(nowUs: number): number {
     return (nowUs - this.arrivedUs) / 1000;
+  }
+
+  /** The part of `waitedMs` in which a circuit or cooldown blocked it. */
+  blockedMs(nowUs: number): number {
+    return (this.#blockedUs + nowUs - (this.#blockedSinceUs ?? nowUs)) / 1000;
+  }
+
+  /** A circuit or cooldown blocks it from now on. */
+  block(nowUs: number): void {
+    this.#blockedSinceUs ??= nowUs;
+  }
+
+  unblock(nowUs: number): void {
+    this.#blockedUs += nowUs - (this.#blockedSinceUs ?? nowUs);
+    this.#blockedSinceUs = undefined;
   }
 
   /** Whether its own bound is over, by more than timers are late, and no reply of the store is to decide. */

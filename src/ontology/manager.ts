@@ -72,6 +72,7 @@ export class OntologyManager {
       route: routeOf,
       serviceRoute: () => undefined,
       hasPaths: () => false,
+      placesOf: () => [],
     };
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
     this.#gate = new Gate(limits, time, { listener, store });

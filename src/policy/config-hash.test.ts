@@ -31,3 +31,9 @@ test("the credentials of a store do not change the hash, its address does", asyn
   assert.equal(await at("redis://u:p@ss/word@cache.example.org/0"), await at("redis://cache.example.org/0"));
   assert.notEqual(await at("redis://cache.example.org/0"), await at("redis://cache.example.org/1"));
 });
+
+test("a key that selects a tier changes the hash, and its value does not", async () => {
+  const hashWith = async (key: string) => configHash(await loadPolicy({ env: { NCBI_API_KEY: key } }));
+  assert.equal(await hashWith("0123456789"), await hashWith("9876543210"));
+  assert.notEqual(await hashWith("0123456789"), await hashWith(""));
+});

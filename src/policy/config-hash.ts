@@ -5,8 +5,10 @@ import type { LoadedPolicy } from "./load.ts";
  * Sixteen hexadecimal digits that identify a policy. Equal values give equal digits, whatever their order and layer.
  * The credentials of a store are left out: they change no limit, and a hash of them could be guessed.
  */
-export function configHash({ ratelimits, breakers }: LoadedPolicy): string {
-  return textHash(canonical({ ratelimits: ratelimits.options, breakers: breakers.options }));
+export function configHash({ ratelimits, breakers, identities }: LoadedPolicy): string {
+  // The names of the keys that are sent select the tiers; their values change nothing.
+  const keys = [...identities.sent].sort();
+  return textHash(canonical({ ratelimits: ratelimits.options, breakers: breakers.options, keys }));
 }
 
 /** JSON with sorted keys. */

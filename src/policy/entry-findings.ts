@@ -3,6 +3,8 @@ import { notice, type PolicyFinding, warning } from "./finding.ts";
 import type { Assignment } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
+import { CIRCUIT_FIELDS } from "./precedence.ts";
+import { ROLES } from "./roles.ts";
 
 /** Entries and overrides that have no effect, or another one than their author may expect. */
 export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
@@ -14,6 +16,7 @@ export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
     ...partialOverrides(policy),
     ...unusedBreakers(policy),
     ...repeatedValues(policy),
+    ...maskedDefaults(policy),
   ];
 }
 
@@ -87,6 +90,22 @@ function unusedBreakers({ ratelimits, breakers }: LoadedPolicy): readonly Policy
         `${breakers.index.whereOf(["services", service])}: services.${service} has no effect: ratelimits.yaml has no service of that name`,
       ),
     );
+}
+
+/** A user's default of all circuits that the defaults of every role replace. Only resolvers still use it. */
+function maskedDefaults({ breakers: { index } }: LoadedPolicy): readonly PolicyFinding[] {
+  return CIRCUIT_FIELDS.flatMap(field => {
+    const own = index.at(["defaults", field]).at(-1);
+    const byRole = ROLES.map(role => index.at(["defaults", "roles", role, field]).at(-1)?.where);
+    if (own === undefined || isShippedSource(own.where) || byRole.includes(undefined)) return [];
+    const decide = [...new Set(byRole)].join(", ");
+    return [
+      warning(
+        "dead-override",
+        `${own.where}: defaults.${field} has no effect on hosts: defaults.roles.<role>.${field} decides (${decide}); set it for each role, for example with --breaker defaults:metadata=${field}:${own.value}`,
+      ),
+    ];
+  });
 }
 
 /** A user's value that a weaker layer has set already. */

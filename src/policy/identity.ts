@@ -88,6 +88,11 @@ export class Identities {
     return new Set(identity === undefined ? [] : fieldsOf(identity).flatMap(field => field.placeholders));
   }
 
+  /** The placeholders whose values requests to some host carry. */
+  get sent(): ReadonlySet<string> {
+    return new Set(this.hosts.flatMap(host => [...this.sentTo(host)]));
+  }
+
   /** The placeholders in the templates of a host, also those without a value. */
   wantedBy(host: string): ReadonlySet<string> {
     return new Set(this.#byHost.get(host)?.placeholders);

@@ -29,6 +29,7 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
       return route && sharedRoute(route);
     },
     hasPaths: host => limits.hasPaths(host),
+    placesOf: name => limits.placesOf(name),
     routeByName: (name, role) => {
       const route = limits.routeByName(name, role);
       return route && sharedRoute(route);

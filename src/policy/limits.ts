@@ -47,6 +47,13 @@ export interface Route {
   readonly above: readonly TotalBudget[];
 }
 
+/** Where requests go. */
+export interface RequestPlace {
+  readonly host: string;
+  /** Undefined for all paths. */
+  readonly path: string | undefined;
+}
+
 /** The limits of every host, as the gate reads them. */
 export interface LimitPolicies {
   readonly aimd: AimdPolicy;
@@ -60,6 +67,8 @@ export interface LimitPolicies {
   hasPaths(host: string): boolean;
   /** The route of the budget with that name, of a host or a service; undefined when the policy no longer has it. */
   routeByName(name: string, role: Role): Route | undefined;
+  /** The hosts and paths whose requests the budget with that name may have counted. Hosts of suffixes are not known. */
+  placesOf(name: string): readonly RequestPlace[];
 }
 
 /** One entry of the policy: a listed host, a service, or the defaults; each tier of it is an entry too. */
@@ -118,6 +127,8 @@ class PolicyLimits implements ConfiguredLimits {
   readonly #document: ParsedRatelimits;
   readonly #tiers: Tiers;
   readonly #budgets = new Map<string, ScopeBudgets>();
+  /** Most requests are routed like one before. */
+  readonly #routes = new WeakMap<RoutedRequest, Map<Role, Route>>();
   /** One policy for each total, so that all scopes below it share the same object. */
   readonly #totals = new Map<string, BudgetPolicy>();
   /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
@@ -144,7 +155,13 @@ class PolicyLimits implements ConfiguredLimits {
 
   route(host: string, role: Role, path?: string): Route {
     const routed = this.routing.find(host, path);
-    return routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
+    const known = this.#routes.get(routed) ?? new Map<Role, Route>();
+    const found = known.get(role);
+    if (found !== undefined) return found;
+    const route = routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
+    // Where the identification depends on the path, so does the tier.
+    if (!this.#tiers.hasPaths(routed.host)) this.#routes.set(routed, known.set(role, route));
+    return route;
   }
 
   /**
@@ -183,6 +200,12 @@ class PolicyLimits implements ConfiguredLimits {
     if (colon < 0 || service === undefined) return undefined;
     const [host = "", path] = splitAtPath(withoutTier(name.slice(colon + 1)));
     return this.serviceRoute(service, host, role, path);
+  }
+
+  placesOf(name: string): readonly RequestPlace[] {
+    if (!isServiceName(name)) return [{ host: withoutTier(name), path: undefined }];
+    const members = this.#entriesByName.get(name)?.members ?? [];
+    return members.filter(({ isSuffix }) => !isSuffix).map(({ host, path }) => ({ host, path: path || undefined }));
   }
 
   routeOf({ scope, name = "" }: ScopeEntry, role: Role): Route {

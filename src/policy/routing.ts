@@ -12,7 +12,7 @@ import { normalizedPath, pathsAbove } from "./url-path.ts";
 
 /** The entries of the policy that a request belongs to. */
 export interface RoutedRequest {
-  /** The canonical host; with its port only if the policy names the host with that port. */
+  /** The canonical host; without a port that the policy does not name, if it names the host. */
   readonly host: string;
   /**
    * The hosts whose entries may apply, weakest first: the host, then the host with its port. The entry of a host does
@@ -29,6 +29,24 @@ export interface RoutedRequest {
 /** Services by path. The empty path is the whole host. */
 type ServicesByPath = ReadonlyMap<string, string>;
 
+/** The member that contains a request, and the table of its host. */
+interface Match {
+  readonly service: string;
+  readonly path: string;
+  readonly table: ServicesByPath;
+}
+
+interface KnownHost {
+  /** The canonical host, with its port. */
+  readonly name: string;
+  /** The tables that may contain it, most specific first. */
+  readonly tables: readonly ServicesByPath[];
+  /** True when its paths belong to different services. */
+  readonly isSplit: boolean;
+  /** Its requests, by the path of the member that contains them. */
+  readonly parts: Map<string, RoutedRequest>;
+}
+
 /** Bounds the memory for a crawler that calls very many hosts. */
 const REMEMBERED_MAX = 4096;
 
@@ -37,8 +55,8 @@ export class Routing {
   readonly #listed: ReadonlySet<string>;
   readonly #hosts = new Map<string, Map<string, string>>();
   readonly #suffixes = new Map<string, Map<string, string>>();
-  /** Requests to hosts that are not split by path, by the text of the host. */
-  readonly #known = new Map<string, RoutedRequest>();
+  /** What is known about a host, by its text. */
+  readonly #known = new Map<string, KnownHost>();
 
   /** @param listed the canonical hosts under `hosts` */
   constructor(listed: Iterable<string>, services: Iterable<readonly [service: string, members: readonly Member[]]>) {
@@ -46,25 +64,24 @@ export class Routing {
     for (const [service, members] of services) for (const member of members) this.#add(member, service);
   }
 
-  /** Throws a RangeError when the text is not a host. Without a path: the request belongs to the whole host. */
+  /**
+   * Throws a RangeError when the text is not a host. Without a path: the request belongs to the whole host. Requests that
+   * belong together usually get the same object.
+   */
   find(text: string, path = ""): RoutedRequest {
-    const known = this.#known.get(text);
-    if (known !== undefined) return known;
-    const name = canonicalHost(text);
-    const bare = withoutPort(name);
-    const tables = this.#tablesOf(name, bare);
-    if (tables.some(hasPaths)) return this.#route(name, bare, tables, normalizedPath(path));
-    const routed = this.#route(name, bare, tables, "");
-    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
-    this.#known.set(text, routed);
+    const { name, tables, isSplit, parts } = this.#known.get(text) ?? this.#look(text);
+    const match = isSplit ? firstMatch(tables, normalizedPath(path)) : undefined;
+    const part = match?.path ?? "";
+    const found = parts.get(part);
+    if (found !== undefined) return found;
+    const routed = this.#route(name, tables, match ?? firstMatch(tables, ""));
+    parts.set(part, routed);
     return routed;
   }
 
   /** True when paths of this host belong to services of their own. */
   hasPaths(text: string): boolean {
-    if (this.#known.has(text)) return false;
-    const name = canonicalHost(text);
-    return this.#tablesOf(name, withoutPort(name)).some(hasPaths);
+    return (this.#known.get(text) ?? this.#look(text)).isSplit;
   }
 
   /** Whether the policy names this canonical host, under `hosts` or as a member. */
@@ -92,9 +109,20 @@ export class Routing {
     return tables;
   }
 
-  #route(name: string, bare: string, tables: readonly ServicesByPath[], path: string): RoutedRequest {
-    const isNamed = name === bare || this.names(name);
-    const { service, path: memberPath = "", table } = firstMatch(tables, path) ?? {};
+  #look(text: string): KnownHost {
+    const name = canonicalHost(text);
+    const tables = this.#tablesOf(name, withoutPort(name));
+    const known = { name, tables, isSplit: tables.some(hasPaths), parts: new Map() };
+    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
+    this.#known.set(text, known);
+    return known;
+  }
+
+  #route(name: string, tables: readonly ServicesByPath[], match: Match | undefined): RoutedRequest {
+    const bare = withoutPort(name);
+    // The port of a host that the policy does not name at all tells servers apart.
+    const isNamed = this.names(name) || (tables.length === 0 && !this.#listed.has(bare));
+    const { service, path: memberPath = "", table } = match ?? {};
     const isPort = name !== bare && table !== undefined && table === this.#hosts.get(name);
     const names = memberPath !== "" ? [] : name === bare || isPort ? [name] : [bare, name];
     return {
@@ -107,10 +135,7 @@ export class Routing {
   }
 }
 
-function firstMatch(
-  tables: readonly ServicesByPath[],
-  path: string,
-): { readonly service: string; readonly path: string; readonly table: ServicesByPath } | undefined {
+function firstMatch(tables: readonly ServicesByPath[], path: string): Match | undefined {
   for (const table of tables) {
     for (const at of pathsAbove(path)) {
       const service = table.get(at);

@@ -13,21 +13,22 @@ export interface PolicyTarget {
 /** Reads a host, with or without a path, or a complete URL. Throws a RangeError for any other text. */
 export function policyTarget(policy: LoadedPolicy, target: string | URL): PolicyTarget {
   const url = typeof target === "string" ? parsed(target) : target;
-  const { host } = urlHost(url);
-  const withPort = `${host}:${urlHost(url).port}`;
+  const { host, port } = urlHost(url);
+  const named = `${host}:${explicitPort(target) ?? port}`;
+  const hasPort = typeof target !== "string" || hasScheme(target) || explicitPort(target) !== undefined;
   return {
-    host: namesHost(policy, withPort) && isPortGiven(target, url) ? withPort : host,
-    path: url.pathname === "/" && url.search === "" ? undefined : url.pathname,
+    host: hasPort && namesHost(policy, named) ? named : host,
+    path: url.pathname === "/" ? undefined : url.pathname,
   };
 }
 
-/** A bare host without a port means all its ports; the port of a URL is known even if it is not written. */
-function isPortGiven(target: string | URL, { port }: URL): boolean {
-  return port !== "" || typeof target !== "string" || hasScheme(target);
+/** The port of a bare host, which a URL would not show if it were the default port of its scheme. */
+function explicitPort(target: string | URL): string | undefined {
+  if (typeof target !== "string" || hasScheme(target)) return undefined;
+  return /^[^/?#]*:(\d+)(?:[/?#]|$)/.exec(target)?.[1];
 }
 
 function parsed(text: string): URL {
-  // A port of 443 would be lost in a URL with https.
   const url = URL.parse(hasScheme(text) ? text : `http://${text}`);
   if (url !== null) return url;
   throw new RangeError(`${JSON.stringify(withoutCredentials(text))} is neither a host nor a URL`);

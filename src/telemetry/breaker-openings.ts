@@ -8,6 +8,8 @@ export interface BreakerOpening {
   readonly reason: OpenReasonKind;
   /** When it ends, in epoch ms, unless it ends earlier. */
   readonly untilMs: number;
+  /** False when another process has opened it: that process counts it. Orders of an operator are counted by each. */
+  readonly isCounted: boolean;
 }
 
 /** Why a circuit opened or a cooldown began, without the text that an operator has given. */
@@ -22,18 +24,28 @@ export class BreakerOpenings {
   readonly #cooldownEndMs = new Map<string, number>();
 
   of(event: TelemetryEvent): BreakerOpening | undefined {
-    if (event.event_type === "breaker_state_change") {
-      if (event.new !== "open") return undefined;
-      const host = event.host ?? `resolver ${event.resolver ?? ""}`;
-      return { host, reason: "failures", untilMs: event.ts + event.reset_timeout_s * 1000 };
+    switch (event.event_type) {
+      case "breaker_state_change": {
+        if (event.new !== "open") return undefined;
+        const host = event.host ?? `resolver ${event.resolver ?? ""}`;
+        const untilMs = event.ts + event.reset_timeout_s * 1000;
+        return { host, reason: "failures", untilMs, isCounted: event.heard !== true };
+      }
+      case "breaker_cooldown_ended":
+        this.#cooldownEndMs.delete(event.host);
+        return undefined;
+      case "breaker_cooldown_set": {
+        const { host, ts, until, reason } = event;
+        const isRunning = (this.#cooldownEndMs.get(host) ?? 0) > ts;
+        if (this.#cooldownEndMs.size >= HOSTS_MAX) this.#forget(ts);
+        this.#cooldownEndMs.set(host, until);
+        if (isRunning) return undefined;
+        const kind = reasonKind(reason);
+        return { host, reason: kind, untilMs: until, isCounted: event.heard !== true || kind === "cli-open" };
+      }
+      default:
+        return undefined;
     }
-    if (event.event_type === "breaker_cooldown_ended") this.#cooldownEndMs.delete(event.host);
-    if (event.event_type !== "breaker_cooldown_set") return undefined;
-    const { host, ts, until, reason } = event;
-    const isRunning = (this.#cooldownEndMs.get(host) ?? 0) > ts;
-    if (this.#cooldownEndMs.size >= HOSTS_MAX) this.#forget(ts);
-    this.#cooldownEndMs.set(host, until);
-    return isRunning ? undefined : { host, reason: reasonKind(reason), untilMs: until };
   }
 
   #forget(nowMs: number): void {

@@ -36,12 +36,26 @@ export function fieldProblem(type: EventType, event: Readonly<Record<string, unk
   return undefined;
 }
 
-/** Version 0.1 wrote the key of `limit_learned` as `host`; its files must stay readable. */
-export function withCurrentNames(
-  type: EventType,
-  event: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  if (type !== "limit_learned" || typeof event["key"] === "string") return event;
-  const { host, ...rest } = event;
-  return { ...rest, key: host };
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Files of version 0.1 must stay readable: it wrote the key of `limit_learned` as `host`, and calls without an id. Its
+ * runs have no `http_attempt`, so their reports count no attempts.
+ */
+export function withCurrentNames(type: EventType, event: Fields): Fields {
+  if (type === "limit_learned" && typeof event["key"] !== "string") {
+    const { host, ...rest } = event;
+    return { ...rest, key: host };
+  }
+  if ((type === "http_request" || type === "http_retry") && typeof event["call_id"] !== "string")
+    return { ...event, ...FIRST_CALL_FIELDS, final_host: event["host"] };
+  return event;
 }
+
+const FIRST_CALL_FIELDS: Fields = {
+  call_id: "",
+  aborted: false,
+  background: false,
+  breaker_wait_ms: 0,
+  unsent_wait_ms: 0,
+};

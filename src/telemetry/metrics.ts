@@ -1,8 +1,5 @@
-/** Every metric, and the events that it is counted from. The Prometheus and OpenTelemetry sinks have the same metrics. */
-
-import { BreakerOpenings } from "./breaker-openings.ts";
-import { CALL_OUTCOMES, callOutcomeOf } from "./call-outcome.ts";
-import type { TelemetryEvent } from "./events.ts";
+/** Every metric. The Prometheus and OpenTelemetry sinks have the same metrics; the report is made of the same counts. */
+import { CACHE_RESULTS, CALL_OUTCOMES } from "./call-outcome.ts";
 
 export interface MetricSpec {
   readonly kind: "counter" | "histogram" | "gauge";
@@ -10,11 +7,46 @@ export interface MetricSpec {
   readonly about: string;
 }
 
+/** Exported metrics begin with it, so that they cannot be mistaken for those of the program itself. */
+export const METRIC_PREFIX = "docstokg_";
+
 export const METRICS = {
+  http_requests_total: {
+    kind: "counter",
+    labels: ["host", "role", "outcome"],
+    about: `finished calls by the host that ended them and by outcome: ${CALL_OUTCOMES.join(", ")}`,
+  },
+  http_refreshes_total: {
+    kind: "counter",
+    labels: ["host", "role"],
+    about: "background refreshes of stored responses, which http_requests_total does not count",
+  },
+  http_cache_total: {
+    kind: "counter",
+    labels: ["host", "role", "result"],
+    about: `finished calls in which the cache took part: ${CACHE_RESULTS.join(", ")}`,
+  },
+  http_attempts_total: {
+    kind: "counter",
+    labels: ["host", "role", "cause", "outcome"],
+    about: "requests sent, by the host that they were sent to",
+  },
+  http_connect_failures_total: {
+    kind: "counter",
+    labels: ["host", "role"],
+    about: "attempts for which no connection was made: nothing was sent",
+  },
+  http_429_total: { kind: "counter", labels: ["host"], about: "responses with status 429, every attempt counted" },
+  http_503_total: { kind: "counter", labels: ["host"], about: "responses with status 503, every attempt counted" },
+  http_attempt_ms: {
+    kind: "histogram",
+    labels: ["host", "role"],
+    about: "duration of a request that was sent, from the end of its waits to the end of the body, in ms",
+  },
   rate_delay_ms: {
     kind: "histogram",
     labels: ["host", "role"],
-    about: "time a call waited before it was sent, over all attempts, in ms; sent calls only",
+    about: "time in the queue before an attempt, and time in the queue that ended without one, in ms",
   },
   rate_concurrency_wait_ms: {
     kind: "histogram",
@@ -23,22 +55,21 @@ export const METRICS = {
   },
   rate_acquired_total: { kind: "counter", labels: ["host", "role"], about: "grants that used a unit of a rate limit" },
   rate_blocked_total: { kind: "counter", labels: ["host", "role"], about: "requests that the limiter refused" },
+  rate_aborted_total: {
+    kind: "counter",
+    labels: ["host", "role"],
+    about: "requests aborted by their callers in the queue",
+  },
   rate_head_skipped_total: {
     kind: "counter",
     labels: ["host"],
     about: "HEAD requests that the rate limit does not count",
   },
-  http_requests_total: {
-    kind: "counter",
-    labels: ["host", "role", "outcome"],
-    about: `finished calls by outcome: ${CALL_OUTCOMES.join(", ")}`,
-  },
-  http_429_total: { kind: "counter", labels: ["host"], about: "responses with status 429, every attempt counted" },
-  http_503_total: { kind: "counter", labels: ["host"], about: "responses with status 503, every attempt counted" },
   breaker_open_total: {
     kind: "counter",
     labels: ["host", "reason"],
-    about: "openings: circuits (failures) and host cooldowns (retry-after, rolling-window, cli-open)",
+    about:
+      "openings: circuits (failures) and host cooldowns (retry-after, rolling-window, cli-open); those reported by another process are counted there",
   },
   breaker_denied_total: { kind: "counter", labels: ["host"], about: "calls that a breaker refused" },
   telemetry_dropped_total: { kind: "counter", labels: ["sink"], about: "events that a sink dropped" },
@@ -47,77 +78,34 @@ export const METRICS = {
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 
 export type MetricName = keyof typeof METRICS;
-type Of<Kind extends MetricSpec["kind"]> = {
+export type MetricOf<Kind extends MetricSpec["kind"]> = {
   [Name in MetricName]: (typeof METRICS)[Name]["kind"] extends Kind ? Name : never;
 }[MetricName];
-type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]["labels"][number], string>>;
 
 /** Upper bounds of the histograms, in ms. */
 export const DELAY_BUCKETS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
 
-export interface MetricRecorder {
-  count<Name extends Of<"counter">>(name: Name, by: number, labels: Labels<Name>): void;
-  observe<Name extends Of<"histogram">>(name: Name, value: number, labels: Labels<Name>): void;
+/** Labels of a count. A metric uses those that its `labels` name. */
+export interface MetricLabels {
+  readonly host: string;
+  readonly role: string;
+  readonly outcome?: string;
+  readonly cause?: string;
+  readonly result?: string;
+  readonly reason?: string;
 }
 
-/** Further hosts are counted as `(other)`: a crawler would make a time series for each of very many hosts. */
-const HOSTS_MAX = 1000;
-const OTHER = "(other)";
+/** The counters that are counted from events; `telemetry_dropped_total` is read from the sinks. */
+export type CountedMetric = Exclude<MetricOf<"counter">, "telemetry_dropped_total">;
 
-/** Counts events as metrics. */
-export class MetricCollector {
-  readonly #recorder: MetricRecorder;
-  readonly #hosts = new Set<string>();
-  readonly #openings = new BreakerOpenings();
+export interface MetricRecorder {
+  count(name: CountedMetric, labels: MetricLabels): void;
+  observe(name: MetricOf<"histogram">, value: number, labels: MetricLabels): void;
+}
 
-  constructor(recorder: MetricRecorder) {
-    this.#recorder = recorder;
-  }
-
-  take(event: TelemetryEvent): void {
-    const recorder = this.#recorder;
-    const opening = this.#openings.of(event);
-    if (opening !== undefined)
-      recorder.count("breaker_open_total", 1, { host: this.#host(opening.host), reason: opening.reason });
-    switch (event.event_type) {
-      case "http_request": {
-        const labels = { host: this.#host(event.host), role: event.role };
-        recorder.count("http_requests_total", 1, { ...labels, outcome: callOutcomeOf(event) });
-        if (event.error === "DOCSTOKG_BREAKER_OPEN") recorder.count("breaker_denied_total", 1, { host: labels.host });
-        if (event.attempts > 0) {
-          recorder.observe("rate_delay_ms", event.rate_delay_ms, labels);
-          recorder.observe("rate_concurrency_wait_ms", event.rate_concurrency_wait_ms, labels);
-          // A response that is a failure is counted from its breaker_failure event, one per attempt.
-          if (event.breaker_recorded !== "failure" && !event.from_cache) this.#throttle(event.status, labels.host);
-        }
-        return;
-      }
-      case "ratelimit.acquire": {
-        const labels = { host: this.#host(event.key), role: event.role };
-        if (event.outcome === "refused") recorder.count("rate_blocked_total", 1, labels);
-        else if (event.outcome === "granted" && event.weight > 0) recorder.count("rate_acquired_total", 1, labels);
-        return;
-      }
-      case "rate_head_skipped":
-        recorder.count("rate_head_skipped_total", 1, { host: this.#host(event.host) });
-        return;
-      case "breaker_failure":
-        this.#throttle(event.status, this.#host(event.host));
-        return;
-      case "telemetry_dropped":
-        recorder.count("telemetry_dropped_total", event.dropped, { sink: event.sink });
-    }
-  }
-
-  #throttle(status: number | undefined, host: string): void {
-    if (status === 429) this.#recorder.count("http_429_total", 1, { host });
-    else if (status === 503) this.#recorder.count("http_503_total", 1, { host });
-  }
-
-  #host(name: string): string {
-    if (this.#hosts.has(name)) return name;
-    if (this.#hosts.size >= HOSTS_MAX) return OTHER;
-    this.#hosts.add(name);
-    return name;
-  }
+/** The labels that the metric has, in their order. */
+export function labelsOf(name: MetricName, labels: MetricLabels): Record<string, string> {
+  const own: Record<string, string> = {};
+  for (const label of METRICS[name].labels as readonly (keyof MetricLabels)[]) own[label] = labels[label] ?? "";
+  return own;
 }

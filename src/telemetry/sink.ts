@@ -1,3 +1,4 @@
+import type { Tracer } from "../http/tracing.ts";
 import type { TelemetryEvent } from "./events.ts";
 
 /** The source of gauges when metrics are collected, such as a hub. */
@@ -6,7 +7,18 @@ export interface GaugeSource {
   snapshot(): { readonly inFlight: number; readonly waiting: number };
 }
 
-/** Receives events. A sink that throws does not affect requests; the events it did not take are counted. */
+/** The telemetry that a sink belongs to. */
+export interface SinkOwner {
+  /** The id of the sink in this telemetry: its name, or `name-2`, `name-3` for further sinks of the same name. */
+  readonly id: string;
+  /** Events that each sink dropped so far, by the id of the sink. Read when metrics are collected. */
+  dropped(): Readonly<Record<string, number>>;
+}
+
+/**
+ * Receives events. A sink that throws, or whose promise rejects, does not affect requests; the events that it did not take
+ * are counted, and its first error becomes a process warning.
+ */
 export interface Sink {
   /** For messages and counts: `jsonl`, `sqlite`. */
   readonly name: string;
@@ -14,12 +26,18 @@ export interface Sink {
   readonly isListening?: boolean;
   /** Number of events that were dropped because the queue was full or a write failed. @default 0 */
   readonly dropped?: number;
-  /** Called for every event, within a request: it must return at once. */
-  take(event: TelemetryEvent): void;
+  /** Traces the calls of the hubs that the telemetry listens to. @default none */
+  readonly tracer?: Tracer | undefined;
+  /** Called once, before the first event. */
+  attach?(owner: SinkOwner): void;
+  /** Called for every event, within a request: it must return at once. The event is frozen: all sinks get the same. */
+  take(event: TelemetryEvent): unknown;
   /** Sets the hub that gauges are read from. */
   watch?(hub: GaugeSource): void;
   /** Resolves when the events taken so far are written or dropped. */
   flush?(): Promise<void>;
+  /** Writes the queued events before it returns, because the process is about to end. */
+  flushSync?(): void;
   /** Writes the queued events and closes files. Called once, after the last event. */
   close?(): Promise<void>;
 }

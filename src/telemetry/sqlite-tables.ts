@@ -36,13 +36,34 @@ CREATE TABLE run_summary (run_id TEXT PRIMARY KEY, config_hash TEXT NOT NULL, pr
   breaker_opens INTEGER NOT NULL, breaker_denied INTEGER NOT NULL, time_saved_ms REAL NOT NULL, summary TEXT NOT NULL);
 `,
     'ALTER TABLE http_events ADD COLUMN "partition" TEXT',
+    `
+CREATE TABLE http_attempts (${ENVELOPE}, "call_id" TEXT, "attempt" INTEGER, "cause" TEXT, "host" TEXT, "key" TEXT,
+  "role" TEXT, "resolver" TEXT, "partition" TEXT, "method" TEXT, "rate_wait_ms" REAL, "slot_wait_ms" REAL, "breaker_wait_ms" REAL,
+  "jitter_wait_ms" REAL, "retry_wait_ms" REAL, "connection" TEXT, "status" INTEGER, "error" TEXT, "outcome" TEXT,
+  "breaker_recorded" TEXT, "retry_after_s" REAL, "request_bytes" INTEGER, "response_bytes" INTEGER, "connect_ms" REAL,
+  "first_byte_ms" REAL, "elapsed_ms" REAL);
+CREATE INDEX http_attempts_run ON http_attempts (run_id, ts, seq);
+ALTER TABLE http_events ADD COLUMN "call_id" TEXT;
+ALTER TABLE http_events ADD COLUMN "final_host" TEXT;
+ALTER TABLE http_events ADD COLUMN "aborted" INTEGER;
+ALTER TABLE http_events ADD COLUMN "background" INTEGER;
+ALTER TABLE http_events ADD COLUMN "breaker_wait_ms" REAL;
+ALTER TABLE http_events ADD COLUMN "unsent_wait_ms" REAL;
+`,
   ],
 };
 
-export type EventTable = "http_events" | "rate_events" | "breaker_transitions" | "breaker_calls" | "run_events";
+export type EventTable =
+  | "http_events"
+  | "http_attempts"
+  | "rate_events"
+  | "breaker_transitions"
+  | "breaker_calls"
+  | "run_events";
 
 export const TABLE_OF: Readonly<Record<EventType, EventTable>> = {
   http_request: "http_events",
+  http_attempt: "http_attempts",
   http_retry: "http_events",
   body_unread: "http_events",
   cache_trouble: "http_events",

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { hubFor, serve } from "../../test/http/kit.ts";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type TestContext, test } from "node:test";
+import { hubFor, serve, until } from "../../test/http/kit.ts";
 import { keepingSink } from "../../test/telemetry/kit.ts";
 import type { HubEvent } from "../http/hub-options.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Sink } from "./sink.ts";
+import { channelSink } from "./sinks/channel-sink.ts";
+import { prometheusSink } from "./sinks/prometheus-sink.ts";
+import { QueuedSink } from "./sinks/queued-sink.ts";
 import { createTelemetry } from "./telemetry.ts";
 
 const head: HubEvent = { event_type: "rate_head_skipped", host: "api.example.org", role: "metadata" };
@@ -21,11 +25,13 @@ test("every event has the time, the run and the policy, from the first to the la
   const time = new FakeTime();
   const sink = keepingSink();
   const telemetry = createTelemetry({ sinks: [sink], runId: "r1", program: "test", time });
-  telemetry.listener({ event_type: "policy_loaded", config_hash: "first" });
+  const hub = { configHash: "first" };
+  telemetry.listener({ event_type: "policy_loaded", config_hash: "first" }, hub);
   await time.advance(1500);
-  telemetry.listener(head);
-  telemetry.listener({ event_type: "policy_loaded", config_hash: "second" });
-  telemetry.listener(head);
+  telemetry.listener(head, hub);
+  hub.configHash = "second";
+  telemetry.listener({ event_type: "policy_loaded", config_hash: "second" }, hub);
+  telemetry.listener(head, hub);
   await telemetry.close();
   telemetry.listener(head);
   const start = 1_700_000_000_000;
@@ -40,7 +46,8 @@ test("every event has the time, the run and the policy, from the first to the la
       [1500, "run_ended", "r1", "second"],
     ],
   );
-  assert.deepEqual(Object.keys(sink.events[2] ?? {}), ["ts", "event_type", "run_id", "config_hash", "host", "role"]);
+  const names = Object.keys(sink.events[2] ?? {}).sort();
+  assert.deepEqual(names, ["config_hash", "event_type", "host", "role", "run_id", "ts"]);
 });
 
 test("of allowed breaker_before_call events exactly the configured share is recorded, of refusals all", () => {
@@ -99,7 +106,7 @@ test("a sink that throws affects neither the others nor the request, and causes 
   await new Promise(resolve => setImmediate(resolve));
   assert.ok(sink.events.some(({ event_type }) => event_type === "http_request"));
   assert.deepEqual(warnings, ["telemetry sink broken failed: no; further errors are only counted"]);
-  assert.equal(telemetry.dropped["broken"], sink.events.length + 1);
+  assert.equal(telemetry.dropped["broken"], sink.events.length);
   assert.equal(telemetry.dropped["kept"], 0);
 });
 
@@ -147,4 +154,100 @@ test("five failures, a wait and a success have the right states, one acquire per
   );
   assert.equal(sink.events.filter(({ event_type }) => event_type === "ratelimit.acquire").length, 6);
   assert.ok(!JSON.stringify(sink.events).includes("private"));
+});
+
+/** The warnings of the process from now on. */
+function recordWarnings(t: TestContext): string[] {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on("warning", onWarning);
+  t.after(() => process.off("warning", onWarning));
+  return warnings;
+}
+
+test("a sink whose promises reject does not end the process: drops are counted, one warning is printed", async t => {
+  const warnings = recordWarnings(t);
+  const rejecting: Sink = { name: "remote", take: () => Promise.reject(new Error("api_key=hunter2 was refused")) };
+  const telemetry = createTelemetry({ sinks: [rejecting] });
+  for (let i = 0; i < 3; i += 1) telemetry.listener(head);
+  await until(() => telemetry.dropped["remote"] === 4);
+  await until(() => warnings.length > 0);
+  assert.deepEqual(warnings, ["telemetry sink remote failed: api_key=… was refused; further errors are only counted"]);
+});
+
+test("a subscriber of a channel that throws or rejects ends nothing, and the other subscribers get the event", async t => {
+  const warnings = recordWarnings(t);
+  const telemetry = createTelemetry({ sinks: [channelSink()] });
+  const received: unknown[] = [];
+  const subscribers = [
+    () => {
+      throw new Error("thrown");
+    },
+    async () => {
+      throw new Error("rejected");
+    },
+    (event: unknown) => void received.push(event),
+  ];
+  for (const subscriber of subscribers) subscribe("docstokg:rate_head_skipped", subscriber);
+  t.after(() => {
+    for (const subscriber of subscribers) unsubscribe("docstokg:rate_head_skipped", subscriber);
+  });
+  telemetry.listener(head);
+  telemetry.listener(head);
+  await until(() => warnings.length > 0 && telemetry.dropped["channel"] === 2);
+  assert.equal(received.length, 2);
+  assert.equal(warnings.length, 1);
+});
+
+test("two sinks of one kind are counted apart, and their drops are shown when metrics are collected", async () => {
+  const stuck = {
+    encode: (event: unknown) => event,
+    write: () => new Promise<void>(() => undefined),
+    close: async () => undefined,
+  };
+  const prometheus = await prometheusSink();
+  const sinks = [new QueuedSink("jsonl", stuck, { maxQueued: 1 }), new QueuedSink("jsonl", stuck, { maxQueued: 3 })];
+  const telemetry = createTelemetry({ sinks: [...sinks, prometheus] });
+  for (let i = 0; i < 5; i += 1) telemetry.listener(head);
+  assert.deepEqual(telemetry.dropped, { jsonl: 5, "jsonl-2": 3, prometheus: 0 });
+  for (let scrape = 0; scrape < 2; scrape += 1) {
+    const text = await prometheus.registry.metrics();
+    assert.match(text, /docstokg_telemetry_dropped_total\{sink="jsonl"\} 5\n/);
+    assert.match(text, /docstokg_telemetry_dropped_total\{sink="jsonl-2"\} 3\n/);
+  }
+});
+
+test("events are frozen: what one listener or sink writes into an event does not reach another", async t => {
+  const editing: Sink = {
+    name: "editing",
+    take: event => {
+      Object.assign(event, { host: "edited" });
+    },
+  };
+  const kept = keepingSink();
+  const telemetry = createTelemetry({ sinks: [editing, kept] });
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t);
+  hub.listen(event => {
+    Reflect.set(event, "host", "edited");
+  });
+  hub.listen(telemetry.listener);
+  await (await hub.fetch(server.origin)).text();
+  assert.ok(kept.events.length > 4);
+  assert.ok(!JSON.stringify(kept.events).includes("edited"));
+  assert.equal(telemetry.dropped["editing"], kept.events.length, "an edit is an error of the sink");
+});
+
+test("events of two hubs on one telemetry carry the policy of their own hub", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const kept = keepingSink();
+  const telemetry = createTelemetry({ sinks: [kept] });
+  const first = await hubFor(t, { telemetry: [telemetry.listener] });
+  const second = await hubFor(t, { telemetry: [telemetry.listener], breakers: { defaults: { fail_max: 2 } } });
+  assert.notEqual(first.configHash, second.configHash);
+  for (const hub of [first, second, first]) await (await hub.fetch(server.origin)).text();
+  const hashes = (type: string) =>
+    kept.events.filter(({ event_type }) => event_type === type).map(({ config_hash }) => config_hash);
+  for (const type of ["http_request", "http_attempt", "ratelimit.acquire", "breaker_success"])
+    assert.deepEqual(hashes(type), [first.configHash, second.configHash, first.configHash], type);
 });

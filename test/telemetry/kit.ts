@@ -36,13 +36,17 @@ type Request = Omit<EventBodyOf<"http_request">, "event_type">;
 /** A call that was answered at once, with these changes. */
 export function call(ms: number, host: string, fields: Partial<Request> = {}): EventOf<"http_request"> {
   return at(ms, "http_request", {
+    call_id: `call-${ms}`,
     host,
+    final_host: host,
     role: "metadata",
     resolver: undefined,
     partition: undefined,
     method: "GET",
     status: 200,
     error: undefined,
+    aborted: false,
+    background: false,
     from_cache: false,
     revalidated: false,
     stale: false,
@@ -51,12 +55,48 @@ export function call(ms: number, host: string, fields: Partial<Request> = {}): E
     retry_after_s: undefined,
     rate_delay_ms: 0,
     rate_concurrency_wait_ms: 0,
+    breaker_wait_ms: 0,
+    unsent_wait_ms: 0,
     breaker_host_state: "closed",
     breaker_resolver_state: undefined,
     breaker_open_remaining_ms: 0,
     breaker_recorded: "success",
     elapsed_ms: 0,
     url_hash: "0123456789abcdef",
+    ...fields,
+  });
+}
+
+type Attempt = Omit<EventBodyOf<"http_attempt">, "event_type">;
+
+/** An attempt that was answered at once, with these changes. */
+export function attempt(ms: number, host: string, fields: Partial<Attempt> = {}): EventOf<"http_attempt"> {
+  return at(ms, "http_attempt", {
+    call_id: `call-${ms}`,
+    attempt: 1,
+    cause: "call",
+    host,
+    key: host,
+    role: "metadata",
+    resolver: undefined,
+    partition: undefined,
+    method: "GET",
+    rate_wait_ms: 0,
+    slot_wait_ms: 0,
+    breaker_wait_ms: 0,
+    jitter_wait_ms: 0,
+    retry_wait_ms: 0,
+    connection: "reused",
+    status: 200,
+    error: undefined,
+    outcome: "answered",
+    breaker_recorded: "success",
+    retry_after_s: undefined,
+    request_bytes: 0,
+    response_bytes: 0,
+    connect_ms: 0,
+    first_byte_ms: 0,
+    elapsed_ms: 0,
     ...fields,
   });
 }

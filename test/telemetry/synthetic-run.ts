@@ -1,6 +1,6 @@
 /** A synthetic run of twelve minutes: six hosts, one of them down for a while, one that throttles. */
 import type { TelemetryEvent } from "../../src/telemetry/events.ts";
-import { acquire, at, call, START_MS } from "./kit.ts";
+import { acquire, at, attempt, call, START_MS } from "./kit.ts";
 
 interface HostTraffic {
   readonly host: string;
@@ -27,7 +27,24 @@ export function syntheticRun(): readonly TelemetryEvent[] {
   const events: TelemetryEvent[] = [at(0, "run_started", { program: "docstokg run", version: "0.1.0" })];
   for (const traffic of HOSTS) events.push(...callsOf(traffic, random));
   events.push(...breaks(), at(RUN_MS, "run_ended", {}));
-  return events.sort((a, b) => a.ts - b.ts);
+  return events.flatMap(withAttempt).sort((a, b) => a.ts - b.ts);
+}
+
+/** A call that was sent has one attempt. */
+function withAttempt(event: TelemetryEvent): readonly TelemetryEvent[] {
+  if (event.event_type !== "http_request" || event.attempts === 0) return [event];
+  const { host, role, status, breaker_recorded, retry_after_s, rate_delay_ms, rate_concurrency_wait_ms } = event;
+  const sent = attempt(event.ts - START_MS, host, {
+    role,
+    status,
+    breaker_recorded,
+    retry_after_s,
+    outcome: status === 429 || status === 503 ? "throttled" : "answered",
+    rate_wait_ms: rate_delay_ms - rate_concurrency_wait_ms,
+    slot_wait_ms: rate_concurrency_wait_ms,
+    elapsed_ms: Math.max(0, event.elapsed_ms - rate_delay_ms),
+  });
+  return [sent, event];
 }
 
 function callsOf({ host, pace, cached, waitMs }: HostTraffic, random: () => number): TelemetryEvent[] {

@@ -33,6 +33,22 @@ test("a circuit is opened for 300 seconds, shown and closed again", async t => {
   assert.match(after.stdout, /^api\.example\.org +closed +0 +0$/m);
 });
 
+test("a service can be opened, and closing one of its hosts closes the service too", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const opened = await runCli(["breaker", "open", "service:ArXiv", "--seconds", "300", "--store", store]);
+  assert.match(
+    opened.stdout,
+    /^circuit of service arxiv: open until .*\n.* refuse requests to this service from now on\.\n$/,
+  );
+  const why = await runCli(["why", "https://arxiv.org/abs/1", "--store", store]);
+  assert.match(why.stdout, /^Refused: service arxiv is in cooldown \(opened by operator: operator\)/m);
+  const closed = await runCli(["breaker", "close", "https://arxiv.org/abs/1", "--store", store]);
+  assert.match(closed.stdout, /^circuit of arxiv\.org: closed\n.* Closed too: service arxiv\.\n$/);
+  const after = await runCli(["why", "https://export.arxiv.org/api", "--store", store]);
+  assert.doesNotMatch(after.stdout, /^Refused/m);
+});
+
 test("--json prints the same with times in UTC", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);

@@ -30,7 +30,8 @@ export function addPolicyFlags(command: Command): void {
     .option("--breaker-rolling <fields>", "rolling failure window, e.g. thresh:6,window:30,cooldown:60");
 }
 
-/** The sources of a command: the environment of the process (which names the files), and the flags. */
+/** The sources of a command: the environment of the process (which names the files), the flags, and `--mailto`. */
 export function policySources(options: Readonly<Record<string, unknown>>, { env }: Io): PolicySources {
-  return { env, overrides: pickOverrides(options) };
+  const { mailto } = options;
+  return { env, overrides: pickOverrides(options), mailto: typeof mailto === "string" ? mailto : undefined };
 }

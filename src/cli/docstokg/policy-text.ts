@@ -115,6 +115,20 @@ export function sourcesTable(values: readonly ExplainedValue[], columns: Columns
   return fits(table, columns) ? table : values.map(value => sourceLines(value, columns)).join("");
 }
 
+/** The comments behind the effective values, which name the provider's source and its date; empty if there are none. */
+export function notesText(values: readonly ExplainedValue[], columns: Columns): string {
+  const fieldsByNote = new Map<string, string[]>();
+  for (const { field, sources } of values) {
+    const { note } = sources.at(-1) ?? {};
+    if (note !== undefined) fieldsByNote.set(note, [...(fieldsByNote.get(note) ?? []), field]);
+  }
+  const lines = [...fieldsByNote].flatMap(([note, fields]) => [
+    ...textLines(fields.join(", "), columns),
+    ...textLines(note, (columns ?? Number.POSITIVE_INFINITY) - 4).map(line => `    ${line}`),
+  ]);
+  return lines.length === 0 ? "" : `\nsources of the effective numbers\n\n${lines.join("\n")}\n`;
+}
+
 /** One value in lines, for terminals that are too narrow for the table. */
 function sourceLines({ field, sources }: ExplainedValue, columns = Number.POSITIVE_INFINITY): string {
   const lines = sources.flatMap(({ where, path, value }, index) => {

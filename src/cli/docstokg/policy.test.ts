@@ -109,6 +109,15 @@ test("policy explain finds the service of a host, and of a path in a URL", async
   assert.match(stdout, /services\.ols4/);
 });
 
+test("policy explain prints the tier of a key, and the source of each effective number", async () => {
+  const key = { NCBI_API_KEY: "0123456789-secret" };
+  const { stdout } = await run(["policy", "explain", "eutils.ncbi.nlm.nih.gov"], key);
+  assert.match(stdout, /^eutils\.ncbi\.nlm\.nih\.gov \(metadata\), member of service ncbi, with NCBI_API_KEY$/m);
+  assert.match(stdout, /^ += {2}8\/SECOND +ratelimits\.yaml \(shipped\):\d+ {2}services\.ncbi\.with\.NCBI_API_KEY\./m);
+  assert.match(stdout, /^rates\n {4}a fifth below 10\/s; support\.nlm\.nih\.gov KA-05318, read 2026-11$/m);
+  assert.doesNotMatch(stdout, /secret/);
+});
+
 test("policy explain explains a service, the defaults and a resolver", async () => {
   const explained = async (target: string) => JSON.parse((await run(["policy", "explain", target, "--json"])).stdout);
   for (const target of ["arxiv", "service:arxiv"]) {

@@ -27,6 +27,7 @@ import { addPolicyFlags, policySources } from "./policy-flags.ts";
 import {
   breakersTable,
   limitsTable,
+  notesText,
   policySettings,
   servicesTable,
   settingsText,
@@ -87,6 +88,7 @@ const explain: Subcommand = {
     }
     const columns = terminalWidth(io.stdout);
     io.stdout.write(`${textLines(listing, columns).join("\n")}\n\n${sourcesTable(values, columns)}`);
+    io.stdout.write(notesText(values, columns));
     io.stdout.write(`\nfor all hosts\n\n${sourcesTable(settings, columns)}`);
     return ExitCode.ok;
   },

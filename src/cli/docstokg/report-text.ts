@@ -45,12 +45,15 @@ function figures(summary: RunSummary): readonly (readonly [string, string])[] {
     [
       "cache",
       `${percentOf(cache.hitRate)} hits (${countOf(cache.hits)}, ${countOf(cache.stale)} of them stale), ` +
-        `${countOf(cache.revalidated)} revalidated, ${countOf(cache.coalesced)} coalesced`,
+        `${countOf(cache.revalidated)} revalidated, ${countOf(cache.coalesced)} coalesced` +
+        (cache.afterRequest > 0 ? `, ${countOf(cache.afterRequest)} served after a request` : "") +
+        (summary.refreshes > 0 ? `, ${counted(summary.refreshes, "refresh", "refreshes")} in the background` : ""),
     ],
     [
       "429/503",
       `${percentOf(throttles.rate)} of ${counted(throttles.attempts, "attempt", "attempts")}: ` +
-        `${countOf(throttles.answers429)} and ${countOf(throttles.answers503)}`,
+        `${countOf(throttles.answers429)} and ${countOf(throttles.answers503)}` +
+        (summary.connectFailures > 0 ? `; ${countOf(summary.connectFailures)} more without a connection` : ""),
     ],
     [
       "waits",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runCli } from "../../../test/cli/kit.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
-import { acquire, at, call, folderFor, RUN } from "../../../test/telemetry/kit.ts";
+import { acquire, at, attempt, call, folderFor, RUN } from "../../../test/telemetry/kit.ts";
 import { syntheticRun } from "../../../test/telemetry/synthetic-run.ts";
 import type { TelemetryEvent } from "../../telemetry/events.ts";
 import { openRunTelemetry } from "../../telemetry/run-telemetry.ts";
@@ -18,6 +18,7 @@ function writeRun(file: string, events: readonly TelemetryEvent[]): void {
 
 const small: readonly TelemetryEvent[] = [
   at(0, "run_started", { program: "docstokg run", version: "1.2.3" }),
+  attempt(10, "a.example", { rate_wait_ms: 250, elapsed_ms: 150 }),
   call(10, "a.example", { rate_delay_ms: 250, elapsed_ms: 400 }),
   call(20, "a.example", { from_cache: true, attempts: 0 }),
   acquire(30, "a.example", "refused"),
@@ -33,7 +34,7 @@ test("the report of a folder prints the summary of its latest run", async t => {
     stdout,
     `run-1: docstokg run 1.2.3, 2023-11-14 22:13:20 UTC, for 1 min
 
-calls              2: 1 answered, 1 cached, 0 throttled, 0 failed, 0 refused
+calls              2: 1 answered, 1 cached, 0 throttled, 0 failed, 0 refused, 0 aborted
 cache              50 % hits (1, 0 of them stale), 0 revalidated, 0 coalesced
 429/503            0 % of 1 attempt: 0 and 0
 waits              p50 250 ms, p95 250 ms, max 250 ms
@@ -155,7 +156,7 @@ for (const format of ["jsonl", "sqlite"] as const) {
     for (const path of ["a", "b", "c"]) await (await hub.fetch(`${server.origin}/${path}`)).text();
     const metrics = await (await fetch(metricsUrl ?? "")).text();
     assert.match(metrics, /http_requests_total\{host="127\.0\.0\.1[^"]*",role="metadata",outcome="answered"\} 3/);
-    assert.match(metrics, /^http_in_flight 0$/m);
+    assert.match(metrics, /^docstokg_http_in_flight 0$/m);
     await close();
     await assert.rejects(fetch(metricsUrl ?? ""));
     const summary = JSON.parse((await report(folder, "--json")).stdout);

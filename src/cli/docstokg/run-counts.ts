@@ -24,11 +24,12 @@ export class RunCounts {
   readonly reasons = new Map<Reason, number>();
 
   readonly listener = (event: HubEvent): void => {
-    if (event.event_type === "http_request") {
-      this.requests += event.attempts;
-      if (event.from_cache || event.coalesced) this.cached += 1;
+    if (event.event_type === "http_attempt") {
+      if (event.connection !== "none") this.requests += 1;
       if (event.status === 429) this.throttled += 1;
-    } else if (event.event_type === "breaker_state_change" && event.new === "open") this.opened += 1;
+    } else if (event.event_type === "http_request") {
+      if ((event.from_cache || event.coalesced) && !event.background) this.cached += 1;
+    } else if (event.event_type === "breaker_state_change" && event.new === "open" && !event.heard) this.opened += 1;
   };
 
   settled(state: "done" | "failed", reason: Reason, bytes: number): void {

@@ -1,5 +1,6 @@
 import { describeConstraint } from "../../errors.ts";
 import type { Role } from "../../policy/roles.ts";
+import { isServiceName } from "../../policy/service-name.ts";
 import { painter } from "../output/colour.ts";
 import { formatWait } from "../output/duration.ts";
 import { formatCount } from "../output/format.ts";
@@ -43,8 +44,9 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
 }
 
 function listingText({ host, route, isListed }: PolicyFacts): string {
-  if (route.name !== host) return `member of ${route.name}`;
-  return isListed ? "listed in the policy" : "not listed: the defaults apply";
+  if (isServiceName(route.name)) return `member of ${route.name}`;
+  const key = route.name === host ? "" : `, limits of ${route.name}`;
+  return isListed ? `listed in the policy${key}` : "not listed: the defaults apply";
 }
 
 function breakerText(shared: SharedFacts, role: Role): string {

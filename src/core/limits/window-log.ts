@@ -31,6 +31,8 @@ export interface WindowLogState {
 
 const MAX_STAMPS = 200;
 const INITIAL_CAPACITY = 8;
+/** Bounds the work of merging logs. A window of more units is not fully counted after a second change of the limits. */
+const MAX_EARLIER_UNITS = 100_000;
 
 export function makeWindow(limit: number, spanUs: number): Window {
   const grain = Math.ceil(limit / MAX_STAMPS);
@@ -54,6 +56,22 @@ export class WindowLog {
     log.lastUs = lastUs;
     log.#rings = rings?.map(ring => ring.slice());
     return log;
+  }
+
+  /**
+   * The written units of several logs in one, for other windows. Like `replaceWindows`, it counts no unit earlier than
+   * it was written.
+   */
+  static merged(
+    windows: readonly Window[],
+    sources: readonly { readonly log: WindowLog; readonly windows: readonly Window[] }[],
+  ): WindowLog {
+    const most = Math.max(0, ...windows.map(({ limit }) => limit));
+    const step = Math.ceil(most / MAX_STAMPS);
+    const chunks = sources.flatMap(({ log, windows: from }) => log.#newestChunks(from, most, step));
+    const merged = new WindowLog();
+    for (const { units, atUs } of chunks.sort((a, b) => a.atUs - b.atUs)) merged.write(windows, units, atUs);
+    return merged;
   }
 
   dump(): WindowLogState {
@@ -144,18 +162,12 @@ export class WindowLog {
    */
   replaceWindows(from: readonly Window[], to: readonly Window[]): void {
     if (this.#rings === undefined) return;
-    const exactStampUs = (unit: number) =>
-      Math.min(
-        ...from
-          .map((window, index) => this.stampUs(index, window, unit, this.lastUs))
-          .map(stampUs => (stampUs === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : stampUs)),
-      );
     this.#rings = to.map(({ grain, capacity }) => {
       const newest = Math.floor(this.written / grain);
       const ring = new Float64Array(Math.min(capacity, Math.max(INITIAL_CAPACITY, newest)));
       let oldestUs = this.lastUs;
       for (let mark = newest; mark > Math.max(0, newest - ring.length); mark -= 1) {
-        const stampUs = exactStampUs(mark * grain);
+        const stampUs = this.#exactStampUs(from, mark * grain);
         if (stampUs < oldestUs) oldestUs = stampUs;
         ring[mark % ring.length] = oldestUs;
       }
@@ -169,6 +181,38 @@ export class WindowLog {
     if (this.written === 0) return true;
     const quietUs = nowUs - this.lastUs;
     return quietUs >= spacingUs && windows.every(({ spanUs }) => quietUs >= spanUs);
+  }
+
+  /** The last `most` units in chunks of `step`, and the earlier ones in one, each with the time of its last unit. */
+  #newestChunks(
+    windows: readonly Window[],
+    most: number,
+    step: number,
+  ): { readonly units: number; readonly atUs: number }[] {
+    const chunks: { units: number; atUs: number }[] = [];
+    const oldest = Math.max(0, this.written - most);
+    let atUs = this.lastUs;
+    for (let unit = this.written; unit > oldest; unit -= step) {
+      atUs = Math.min(atUs, this.#exactStampUs(windows, unit));
+      chunks.push({ units: Math.min(step, unit - oldest), atUs });
+    }
+    // Windows that come later may count them again.
+    if (oldest > 0)
+      chunks.push({
+        units: Math.min(oldest, MAX_EARLIER_UNITS),
+        atUs: Math.min(atUs, this.#exactStampUs(windows, oldest)),
+      });
+    return chunks;
+  }
+
+  /** When a unit was written, by the most exact stamp of all windows; Infinity if none is stored. */
+  #exactStampUs(windows: readonly Window[], unit: number): number {
+    let exactUs = Number.POSITIVE_INFINITY;
+    for (let index = 0; index < windows.length; index += 1) {
+      const stampUs = this.stampUs(index, windows[index] as Window, unit, this.lastUs);
+      if (stampUs !== Number.NEGATIVE_INFINITY) exactUs = Math.min(exactUs, stampUs);
+    }
+    return exactUs;
   }
 
   #spacedUs(spacingUs: number, nowUs: number): number {

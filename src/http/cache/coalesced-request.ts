@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { errors } from "undici";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
@@ -27,8 +28,10 @@ export interface CoalescedRequestDeps {
   readonly onUnshareable: () => void;
   /** No further request may join. */
   readonly onJoinClosed: () => void;
-  /** The request has ended. */
-  readonly onOver: () => void;
+  /** The leader has left, and this follower leads now, if there is one. */
+  readonly onLeaderLeft: (leader: OutgoingRequest | undefined) => void;
+  /** The request has ended, with a complete response or an error. */
+  readonly onOver: (status: number | undefined, error: unknown) => void;
 }
 
 /**
@@ -40,6 +43,7 @@ export interface CoalescedRequestDeps {
  * request while another one waits for it.
  */
 export class CoalescedRequest implements ResponseSink, ActiveRequest, SubscribedRequest {
+  readonly isCall = false;
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
   readonly #deps: CoalescedRequestDeps;
@@ -98,9 +102,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   /** The caller has aborted. Before the response has begun, the next follower becomes the leader. */
   leave(subscriber: Subscriber, reason: unknown): void {
-    if (subscriber === this.#leader) this.#leader = undefined;
+    const isLeader = subscriber === this.#leader;
+    if (isLeader) this.#leader = undefined;
     this.#followers.delete(subscriber);
     if (this.#head === undefined) this.#leader ??= this.#nextLeader();
+    if (isLeader && (this.#leader ?? this.#followers.size > 0)) this.#deps.onLeaderLeft(this.#leader?.request);
     if (this.#leader !== undefined || this.#followers.size > 0 || this.#isBackground) this.updateBackpressure();
     else this.abort(reason);
   }
@@ -115,7 +121,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   abort(reason: unknown): void {
     if (this.#isOver) return;
     this.#handle?.abort(reason);
-    this.#end();
+    this.#end(reason ?? new errors.RequestAbortedError());
   }
 
   interim(head: ResponseHead): void {
@@ -138,8 +144,10 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       if (this.#chunks === undefined) this.#discardBody();
       return;
     }
-    this.#leader.request.record.cacheStatus = "miss";
-    this.#leader.sink.started(headWithCacheStatus(head, "miss"));
+    // A follower that became the leader of a request in flight has sent nothing itself.
+    const { record } = this.#leader.request;
+    record.cacheStatus = record.attempts > 0 ? "miss" : "coalesced";
+    this.#leader.sink.started(headWithCacheStatus(head, record.cacheStatus));
     // The leader may have paused before the head arrived.
     this.updateBackpressure();
   }
@@ -178,12 +186,12 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   failed(error: unknown): void {
     if (this.#isDiscarding) {
-      this.#end();
+      this.#end(error);
       return;
     }
     const fallback = this.#head === undefined ? this.#revalidation?.onFailure(error) : undefined;
     if (fallback !== undefined && this.#serve(fallback.cacheStatus, fallback.served)) {
-      this.#end();
+      this.#end(error);
       return;
     }
     const leader = this.#leader;
@@ -191,11 +199,14 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const failsForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
     if (failsForAll) {
       const followers = [...this.#followers];
-      this.#end();
-      for (const { sink } of followers) sink.failed(error);
+      this.#end(error);
+      for (const { request, sink } of followers) {
+        request.record.cacheStatus = "coalesced";
+        sink.failed(error);
+      }
     } else {
       this.#releaseFollowers(false);
-      this.#end();
+      this.#end(error);
     }
     leader?.sink.failed(error);
   }
@@ -227,6 +238,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   #serve(cacheStatus: CacheStatus, answer: ServedResponse | undefined): boolean {
     if (answer === undefined) return false;
     const { stored, body } = answer;
+    // A background revalidation serves no caller: only its success is of interest.
+    if (this.#isBackground && cacheStatus === "revalidated") this.#request.record.cacheStatus = cacheStatus;
     const leader = this.#leader;
     this.#leader = undefined;
     if (leader !== undefined)
@@ -261,12 +274,12 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return undefined;
   }
 
-  #end(): void {
+  #end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#leader = undefined;
     this.#followers.clear();
     this.#deps.onJoinClosed();
-    this.#deps.onOver();
+    this.#deps.onOver(this.#head?.status, error);
   }
 }

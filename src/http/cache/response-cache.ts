@@ -3,6 +3,7 @@ import { decideReuse } from "../../core/cache/reuse.ts";
 import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
 import { CallRecord } from "../call-record.ts";
+import type { CallEnd } from "../request-telemetry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "../stages/stage.ts";
 import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
 import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
@@ -18,6 +19,8 @@ export interface ResponseCacheDeps {
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   readonly next: SendRequest;
+  /** A background refresh begins: a call of the hub itself. The returned function is called at its end. */
+  readonly onRefresh: (request: OutgoingRequest) => (end: CallEnd) => void;
 }
 
 /** The stored responses that a request which is sent can use. */
@@ -38,12 +41,14 @@ export class ResponseCache {
   readonly #time: Time;
   readonly #activeRequests: ActiveRequests;
   readonly #next: SendRequest;
+  readonly #onRefresh: ResponseCacheDeps["onRefresh"];
   /** Requests in flight that identical requests may join, by coalescing key. */
   readonly #coalesced = new Map<string, CoalescedRequest>();
   /** Keys whose last response could not be shared: the next requests do not wait for each other. */
   readonly #unshareableKeys = new Set<string>();
 
-  constructor({ store, time, activeRequests, next }: ResponseCacheDeps) {
+  constructor({ store, time, activeRequests, next, onRefresh }: ResponseCacheDeps) {
+    this.#onRefresh = onRefresh;
     this.#store = store;
     this.#stored = new StoredResponses(store, time);
     this.#time = time;
@@ -118,20 +123,27 @@ export class ResponseCache {
   #revalidateInBackground(request: OutgoingRequest, control: RequestControl, found: FoundResponse): void {
     const key = coalescingKey(request);
     if (this.#coalesced.has(key)) return;
-    const background = { ...request, record: new CallRecord(), observer: undefined };
+    const background: OutgoingRequest = {
+      ...request,
+      cause: "refresh",
+      startedUs: this.#time.monotonicUs(),
+      record: new CallRecord(),
+      observer: undefined,
+    };
     const rules = { mayServeOnError: true, mayServeDisconnected: true };
     const revalidation = this.#revalidationOf(background, found, rules);
-    this.#createCoalesced(background, control, { revalidation }, { key, isBackground: true }).begin();
+    const onEnd = this.#onRefresh(background);
+    this.#createCoalesced(background, control, { revalidation }, { key, onBackgroundEnd: onEnd }).begin();
   }
 
   #createCoalesced(
     request: OutgoingRequest,
     control: RequestControl,
     { revalidation, part }: Known,
-    { key, isBackground = false }: { readonly key: string | undefined; readonly isBackground?: boolean },
+    { key, onBackgroundEnd }: { readonly key: string | undefined; readonly onBackgroundEnd?: (end: CallEnd) => void },
   ): CoalescedRequest {
     const requestedMs = this.#time.wallMs();
-    const sent = revalidation === undefined ? request : revalidation.conditional;
+    const sent = revalidation?.conditional ?? shared(request);
     const coalesced = new CoalescedRequest(
       {
         next: part === undefined ? this.#next : completing(part, this.#next),
@@ -148,11 +160,15 @@ export class ResponseCache {
         onJoinClosed: () => {
           if (key !== undefined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
         },
-        onOver: () => this.#activeRequests.delete(coalesced),
+        onLeaderLeft: leader => sent.record.handOver(leader?.record, this.#time.monotonicUs()),
+        onOver: (status, error) => {
+          this.#activeRequests.delete(coalesced);
+          onBackgroundEnd?.({ status, error, isAborted: false });
+        },
       },
       sent,
       revalidation,
-      isBackground,
+      onBackgroundEnd !== undefined,
     );
     if (key !== undefined) this.#coalesced.set(key, coalesced);
     this.#activeRequests.add(coalesced);
@@ -182,11 +198,29 @@ export class ResponseCache {
 
   #revalidationOf(request: OutgoingRequest, found: FoundResponse, rules: FallbackRules): Revalidation {
     const withAge = (stored: StoredResponse) => this.#stored.withAge(stored);
-    return revalidationOf({ store: this.#store, time: this.#time, withAge }, urlOf(request), request, found, rules);
+    return revalidationOf(
+      { store: this.#store, time: this.#time, withAge },
+      urlOf(request),
+      shared(request),
+      found,
+      rules,
+    );
   }
 }
 
 const NOTHING: Known = Object.freeze({});
+
+/**
+ * The shared request has a record of its own, because it may outlive the call of its first leader. Waits and attempts are
+ * credited to the call that leads it.
+ */
+function shared(request: OutgoingRequest): OutgoingRequest {
+  // A refresh has no caller.
+  if (request.cause === "refresh") return request;
+  const record = new CallRecord();
+  record.account = request.record;
+  return { ...request, record };
+}
 
 /** Requests are identical when URL, headers, partition and role are: the role decides which limits apply. */
 function coalescingKey({ role, origin, path, headers, call: { partition } }: OutgoingRequest): string {

@@ -62,6 +62,7 @@ export function revalidationOf(
   return {
     conditional: {
       ...request,
+      cause: request.cause === "refresh" ? "refresh" : "revalidation",
       headers: withHeaders(request.headers, revalidationHeaders(found.headers)),
       // The caller gets the stored response after the first failure instead of waiting for retries.
       isSingleAttempt: mayServeOnError || (mayServeDisconnected && call.staleOnDisconnect === true),

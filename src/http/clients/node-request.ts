@@ -9,7 +9,7 @@ import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
 import type { CallOptions } from "../call-options.ts";
 import { CallRecord } from "../call-record.ts";
-import type { ReportedRequest } from "../request-telemetry.ts";
+import type { CallEnd, ReportedRequest } from "../request-telemetry.ts";
 import { outcomeOfAbort } from "../stages/abort-outcome.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { DeferredStamps } from "../stages/deferred-stamps.ts";
@@ -31,7 +31,7 @@ export interface NodeRequestDeps {
   readonly onStarted: () => void;
   readonly onUnreadBody: (request: ReportedRequest, unreadMs: number) => void;
   /** Called once, when the request has ended. */
-  readonly onFinished: (request: ReportedRequest, status: number | undefined, error: unknown) => void;
+  readonly onFinished: (request: ReportedRequest, end: CallEnd) => void;
 }
 
 /** What is known about a request before it is sent. */
@@ -57,6 +57,7 @@ const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throt
  * would change what node:http does with a response that the client does not handle.
  */
 export class NodeRequest implements ActiveRequest, PausedBody {
+  readonly isCall = true;
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
   readonly #deps: NodeRequestDeps;
@@ -87,7 +88,17 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     const { origin, host, path, call } = plan;
     const startedUs = deps.time.monotonicUs();
     const role = call.role ?? "metadata";
-    this.#reported = { origin, host, path, role, method: request.method, call, startedUs, record: this.#record };
+    this.#reported = {
+      origin,
+      host,
+      path,
+      role,
+      method: request.method,
+      call,
+      startedUs,
+      record: this.#record,
+      cause: "call",
+    };
   }
 
   begin(): void {
@@ -330,6 +341,6 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     if (outcome !== undefined) grant?.report({ outcome });
     if (stamp !== undefined) later(() => stamp.release());
     this.#deps.activeRequests.delete(this);
-    this.#deps.onFinished(this.#reported, this.#status, this.#error);
+    this.#deps.onFinished(this.#reported, { status: this.#status, error: this.#error, isAborted: this.#isAborted });
   }
 }

@@ -7,6 +7,9 @@ import { BodyUnreadError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";
+import type { AttemptLog } from "../attempt-log.ts";
+import { withMissingHeaders } from "../headers.ts";
+import type { RequestTelemetry } from "../request-telemetry.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
 import { outcomeOfAbort } from "./abort-outcome.ts";
 import { hostFeedback } from "./host-feedback.ts";
@@ -20,9 +23,15 @@ export interface AttemptDeps extends WriteStampDeps {
   readonly breakers: BreakerRegistry;
   readonly wire: Dispatcher;
   readonly unreadBodies: UnreadBodies;
+  readonly telemetry: AttemptTelemetry;
+  /** True for the first request that is written over a connection, asked while it is written. */
+  readonly takeNewConnection: () => boolean;
   /** Called when a response was aborted because its caller did not read the body. */
   readonly onUnreadBody: (request: OutgoingRequest, unreadMs: number) => void;
 }
+
+/** Reports each attempt. */
+export type AttemptTelemetry = Pick<RequestTelemetry, "beginAttempt" | "emitAttempt">;
 
 /** The innermost stage: takes a grant from the gate and sends the request once. */
 export function attemptStage(deps: AttemptDeps): SendRequest {
@@ -47,9 +56,13 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   #grant: Grant | undefined;
   /** Undefined while there is no grant. */
   #stamp: WriteStamp | undefined;
+  /** Facts for the `http_attempt` event; undefined before the attempt is sent, after its end and without listeners. */
+  #log: AttemptLog | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   /** Leaves the queue of the gate; undefined while not queued. */
   #leaveQueue: ((reason: unknown) => void) | undefined;
+  /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
+  #blockedMs: () => number = () => 0;
   #jitter: Timer | undefined;
   #hasHead = false;
   #isPaused = false;
@@ -81,10 +94,12 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     if (this.#sink === undefined) return;
     this.#sink = undefined;
     this.#reason = reason ?? new errors.RequestAbortedError();
+    // At once: the event of the call follows, and has this wait too.
+    this.#request.record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());
     this.#leaveQueue?.(this.#reason);
     // Without a controller the request may still be connecting. Nothing is written, so the grant is given back at once
     // (law L5), and onRequestStart aborts the request before it is written.
-    if (this.#controller === undefined) this.#end(undefined);
+    if (this.#controller === undefined) this.#end(undefined, this.#reason);
     else this.#controller.abort(this.#asError(this.#reason));
   }
 
@@ -113,7 +128,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     }
     this.#controller = controller;
     this.#stamp?.start();
-    this.#request.record.sentMs = this.#deps.time.wallMs();
+    this.#log?.started(this.#deps.takeNewConnection());
+    this.#request.record.sent(this.#deps.time.wallMs());
     if (this.#isPaused) controller.pause();
   }
 
@@ -130,18 +146,21 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     }
     this.#hasHead = true;
     this.#stamp?.stamp();
+    this.#log?.head(status);
     this.#reportHead(head);
     if (this.#isPaused) this.#watchUnread();
     this.#sink?.started(head);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#log?.received(chunk.length);
     this.#sink?.data(chunk);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController, trailers: HeaderFields): void {
     const sink = this.#sink;
     this.#sink = undefined;
+    this.#endLog(SUCCESS, undefined);
     // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A
     // request that got the slot earlier would open a second connection, and a host that allows one request at a time
     // often allows only one connection.
@@ -154,8 +173,9 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     if (this.#isUnprocessed && this.#sendAgain()) return;
     const isAborted = this.#sink === undefined;
     const outcome = isAborted ? this.#outcomeOfAbort() : outcomeOfError(error);
-    this.#request.record.outcome = outcome;
-    this.#end(outcome);
+    const { record } = this.#request;
+    record.settled(outcome, record.retryAfterMs);
+    this.#end(outcome, error);
     this.#fail(error);
   }
 
@@ -167,6 +187,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   ): void {
     const sink = this.#sink;
     this.#sink = undefined;
+    this.#log?.head(status);
     this.#end(SUCCESS);
     if (sink === undefined) socket.destroy();
     else sink.upgraded({ status, statusText: "", headers, rawHeaders: controller.rawHeaders }, socket);
@@ -174,6 +195,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
 
   onBodySent(chunk: Buffer): void {
     this.#stamp?.sent();
+    this.#log?.bodySent(chunk.length);
     this.#request.observer?.onBodySent?.(chunk);
   }
 
@@ -198,6 +220,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     ) {
       return false;
     }
+    this.#endLog(undefined, undefined, true);
     this.#end(undefined);
     this.#controller = undefined;
     this.#scheduleEnter();
@@ -218,11 +241,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
 
   #enter(): void {
     const { host, role, path, method, call, record } = this.#request;
-    // If the gate refuses this attempt, the record must not show the result of an earlier one.
-    record.outcome = undefined;
-    record.retryAfterMs = undefined;
-    record.sentMs = undefined;
-    record.queuedSinceUs = this.#deps.time.monotonicUs();
+    record.queued(this.#deps.time.monotonicUs());
     const maxWaitMs = this.#maxWaitMs();
     try {
       const entry = this.#deps.gate.enter({
@@ -236,15 +255,16 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
         maxWaitMs,
         maxWaitOption: maxWaitMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
         maxBreakerWaitMs: call.maxBreakerWaitMs,
-        onWait: leaveQueue => {
+        onWait: (leaveQueue, blockedMs) => {
           this.#leaveQueue = leaveQueue;
+          this.#blockedMs = blockedMs;
         },
       });
       // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
       if (!(entry instanceof Promise)) this.#granted(entry);
-      else entry.then(grant => this.#granted(grant)).catch(error => this.#fail(error));
+      else entry.then(grant => this.#granted(grant)).catch(error => this.#refused(error));
     } catch (error) {
-      this.#fail(error);
+      this.#refused(error);
     }
   }
 
@@ -263,10 +283,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#leaveQueue = undefined;
     this.#grant = grant;
     this.#stamp = new WriteStamp(this.#deps, grant);
-    const { record } = this.#request;
-    record.waitedMs += grant.waitedMs;
-    record.slotWaitMs += grant.slotWaitMs;
-    record.queuedSinceUs = undefined;
+    this.#request.record.granted(grant);
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatch();
     else this.#jitter = this.#deps.time.setTimer(grant.jitterMs, () => this.#afterJitter());
@@ -280,6 +297,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       this.#dispatch();
       return;
     }
+    this.#request.record.jitterLost(this.#grant?.jitterMs ?? 0);
     this.#end(undefined);
     this.#enter();
   }
@@ -287,13 +305,17 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   #dispatch(): void {
     this.#jitter = undefined;
     const { options, origin, path, method, headers, body, record } = this.#request;
-    record.attempts += 1;
+    record.tried(this.#grant?.jitterMs ?? 0);
+    const trace = record.account.trace?.attemptStarted({ attempt: record.account.tries, method, origin });
+    const isResent = this.#unprocessed > 0;
+    if (this.#grant !== undefined)
+      this.#log = this.#deps.telemetry.beginAttempt(this.#request, this.#grant, { isResent, trace });
     const sent = {
       ...options,
       origin,
       path,
       method,
-      headers: headers as string[],
+      headers: (trace === undefined ? headers : withMissingHeaders(headers, trace.headers)) as string[],
       body: body ?? null,
       // The query is part of the path, and redirects are followed by an outer stage.
       query: undefined,
@@ -307,7 +329,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       else this.#deps.wire.dispatch(sent, this);
     } catch (error) {
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.
-      this.#end(outcomeOfError(error));
+      this.#end(outcomeOfError(error), error);
       this.#fail(error);
     } finally {
       ownDispatch.isRunning = false;
@@ -318,8 +340,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   #reportHead(head: ResponseHead): void {
     const { record } = this.#request;
     const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
-    record.outcome = outcome;
-    record.retryAfterMs = retryAfterMs;
+    record.settled(outcome, retryAfterMs);
     this.#grant?.recordResponse({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
     if (outcome.kind !== "success") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }
@@ -332,7 +353,29 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     return outcomeOfAbort(this.#reason, silentMs);
   }
 
-  #end(outcome: Outcome | undefined): void {
+  /** The gate has refused the request, or the caller has left the queue. */
+  #refused(error: unknown): void {
+    this.#request.record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());
+    this.#fail(error);
+  }
+
+  /** Emits the event of the attempt, once. Before the caller learns of the end: its event comes later. */
+  #endLog(outcome: Outcome | undefined, error: unknown, isUnprocessed = false): void {
+    const log = this.#log;
+    this.#log = undefined;
+    if (log === undefined) return;
+    const { outcome: reported, retryAfterMs } = this.#request.record;
+    this.#deps.telemetry.emitAttempt(log, retryAfterMs, {
+      // The head of a response that is not a success was reported when it arrived.
+      outcome: outcome !== undefined && this.#hasHead ? (reported ?? outcome) : outcome,
+      error,
+      isAborted: this.#sink === undefined && error !== undefined,
+      isUnprocessed,
+    });
+  }
+
+  #end(outcome: Outcome | undefined, error?: unknown): void {
+    this.#endLog(outcome, error);
     this.#jitter?.cancel();
     this.#jitter = undefined;
     this.#deps.unreadBodies.resumed(this);

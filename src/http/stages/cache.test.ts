@@ -183,9 +183,10 @@ test("stale-while-revalidate serves all callers at once and sends one request", 
   await time.advance(61_000);
   const answers = await Promise.all(Array.from({ length: 10 }, () => get()));
   assert.deepEqual(new Set(answers.map(({ text }) => text)), new Set(["tagged"]));
-  await until(() => hub.snapshot().calls === 0);
+  await until(() => verdicts().length === 12);
   assert.equal(server.requests.length, 2);
-  assert.deepEqual(verdicts(), ["miss", ...Array(10).fill("stale")]);
+  assert.equal(hub.snapshot().inFlight, 0);
+  assert.deepEqual(verdicts(), ["miss", ...Array(10).fill("stale"), "revalidated"]);
   assert.equal((await get()).headers.get("age"), "0");
   assert.equal(server.requests.length, 2);
 });

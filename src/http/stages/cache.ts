@@ -24,8 +24,8 @@ const CONDITIONAL_HEADERS: ReadonlySet<string> = new Set([
  * A private HTTP cache (RFC 9111) before the limiter and the breakers: a hit uses no rate-limit unit, no slot and no
  * breaker permit, and is served while the circuit is open (law L8). Identical requests in flight are one request.
  */
-export function cacheStage({ store, time, activeRequests }: CacheStageDeps, next: SendRequest): SendRequest {
-  const cache = store && new ResponseCache({ store, time, activeRequests, next });
+export function cacheStage({ store, ...deps }: CacheStageDeps, next: SendRequest): SendRequest {
+  const cache = store && new ResponseCache({ ...deps, store, next });
   return (request, sink) => {
     const { headers, call, cacheMode } = request;
     const directives = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));

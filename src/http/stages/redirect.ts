@@ -51,6 +51,7 @@ class RedirectingRequest extends ResendingRequest {
     if (this.#hop === undefined || this.isOver) return;
     this.#request = this.#hop;
     this.#hop = undefined;
+    this.#request.record.finalHop = this.#request;
     this.dispatch(this.#request);
   }
 
@@ -72,6 +73,7 @@ class RedirectingRequest extends ResendingRequest {
       host: this.#hostOf(origin),
       path: `${pathname}${search}`,
       method: decision.method,
+      cause: "redirect",
       body: decision.dropsBody ? null : body,
       headers: withoutHeaders(this.#request.headers, decision.dropsHeader),
     };

@@ -38,6 +38,8 @@ class RetryingRequest extends ResendingRequest {
   #request: OutgoingRequest;
   #timer: Timer | undefined;
   #failures = 0;
+  /** When the attempt before has failed, in monotonic microseconds. */
+  #failedUs = 0;
 
   constructor(deps: RetryDeps, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
     super(next, sink);
@@ -84,6 +86,7 @@ class RetryingRequest extends ResendingRequest {
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
     this.#request.record.sentMs = undefined;
+    this.#failedUs = nowUs;
     this.#deps.onRetry(this.#request, delayMs, status, error);
     this.#arm(dueUs);
     return true;
@@ -108,7 +111,8 @@ class RetryingRequest extends ResendingRequest {
       return;
     }
     if (denial !== undefined && this.deliverWithheld()) return;
-    this.#request = this.#withDeadlineAsMaxWait();
+    const retryDelayMs = (this.#deps.time.monotonicUs() - this.#failedUs) / 1000;
+    this.#request = { ...this.#withDeadlineAsMaxWait(), cause: "retry", retryDelayMs };
     this.dispatch(this.#request);
   }
 

@@ -10,6 +10,7 @@ import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { CallOptions } from "../call-options.ts";
 import type { CallRecord } from "../call-record.ts";
+import type { AttemptCause } from "../http-events.ts";
 
 /** A request to be sent. It is never changed: a stage passes on a changed copy. */
 export interface OutgoingRequest {
@@ -41,6 +42,10 @@ export interface OutgoingRequest {
   readonly needsCallerContext: boolean;
   /** Filled in by the stages. */
   readonly record: CallRecord;
+  /** Why it is sent, for its event. */
+  readonly cause: Exclude<AttemptCause, "probe">;
+  /** Delay since the attempt before, in ms; 0 for the first one. */
+  readonly retryDelayMs: number;
   /** Callbacks of the caller about the sending of the request; called by the innermost stage. */
   readonly observer: SendObserver | undefined;
 }

@@ -45,7 +45,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
 <section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${
     more > 0 ? `Showing the ${STRIPS_MAX} hosts with the most calls; ${countOf(more)} more in the table below.` : ""
   }</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis, summary))}<div class="host"><div></div>${clock(axis)}</div></section>
-<section><h2>Wait times</h2><p class="note">Calls that were sent; waits for rate limits and for concurrency slots together. ${
+<section><h2>Wait times</h2><p class="note">Time in the queue before each attempt, and waits that ended without one: for rate limits, concurrency slots and open circuits together. ${
     summary.delayMs.isExact ? "" : "Percentiles are accurate to 1 %."
   }</p>${delayChart(summary.hosts)}</section>
 <div class="pair">${openings(summary)}${refusals(summary)}</div>

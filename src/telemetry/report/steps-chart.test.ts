@@ -25,7 +25,7 @@ test("the marks of the time axis are all different, whatever the span", () => {
 
 test("the middle of the scale is shown only if it is a whole number of calls", () => {
   const chart = (peak: number) => {
-    const counts: Counts = { answered: [peak], cached: [0], throttled: [0], failed: [0], refused: [0] };
+    const counts: Counts = { answered: [peak], cached: [0], throttled: [0], failed: [0], refused: [0], aborted: [0] };
     const { text } = stepsChart(counts, { fromMs: 0, stepMs: 1000, steps: 1 });
     return [...text.matchAll(/class="scale"[^>]*><span>([^<]*)/g)].map(([, mark]) => mark);
   };

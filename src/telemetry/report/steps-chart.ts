@@ -19,6 +19,7 @@ export const OUTCOME_LABELS: Readonly<Record<CallOutcome, string>> = {
   throttled: "429 or 503",
   failed: "failed",
   refused: "refused locally",
+  aborted: "aborted by the caller",
 };
 
 function totalAt(counts: Counts, step: number): number {

@@ -3,13 +3,13 @@ export const STYLE = `
 :root {
   color-scheme: light dark;
   --page: #f6f7f8; --card: #ffffff; --ink: #16191d; --soft: #5b636d; --line: #e2e5e9; --hover: rgb(20 30 50 / 7%);
-  --answered: #3a76c4; --cached: #a3c9ea; --throttled: #e2a21b; --failed: #c63d2f; --refused: #8467b0;
+  --answered: #3a76c4; --cached: #a3c9ea; --throttled: #e2a21b; --failed: #c63d2f; --refused: #8467b0; --aborted: #a8b0ba;
   --wait: #4b5563; --wait-fill: rgb(75 85 99 / 16%);
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #111418; --card: #191d23; --ink: #e9ecf0; --soft: #9aa4b0; --line: #2c333c; --hover: rgb(255 255 255 / 9%);
-    --answered: #5f9ae6; --cached: #33587f; --throttled: #e8b13d; --failed: #ea6a5c; --refused: #a68ad4;
+    --answered: #5f9ae6; --cached: #33587f; --throttled: #e8b13d; --failed: #ea6a5c; --refused: #a68ad4; --aborted: #5d6773;
     --wait: #b4bdc8; --wait-fill: rgb(180 189 200 / 18%);
   }
 }
@@ -36,7 +36,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 svg { display: block; width: 100%; overflow: visible; }
 .answered { fill: var(--answered); background: var(--answered); } .cached { fill: var(--cached); background: var(--cached); }
 .throttled { fill: var(--throttled); background: var(--throttled); } .failed { fill: var(--failed); background: var(--failed); }
-.refused { fill: var(--refused); background: var(--refused); }
+.refused { fill: var(--refused); background: var(--refused); } .aborted { fill: var(--aborted); background: var(--aborted); }
 .open { fill: var(--failed); background: var(--failed); } .half_open { fill: var(--throttled); background: var(--throttled); }
 .cooldown { fill: var(--refused); background: var(--refused); }
 .hit { fill: transparent; } .step:hover .hit { fill: var(--hover); }

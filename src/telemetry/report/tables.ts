@@ -9,12 +9,13 @@ const ROWS_MAX = 200;
 const STEP_ROWS_MAX = 40;
 
 export function hostsTable(rows: readonly HostSummary[]): Markup {
-  const outcomes = ["answered", "cached", "429/503", "failed", "refused"];
+  const outcomes = ["answered", "cached", "429/503", "failed", "refused", "aborted"];
   const head = [
     "host",
     "role",
     "calls",
     ...outcomes,
+    "attempts",
     "429/503 of all attempts",
     "wait p50",
     "wait p95",
@@ -25,12 +26,13 @@ export function hostsTable(rows: readonly HostSummary[]): Markup {
     role,
     countOf(calls),
     ...CALL_OUTCOMES.map(outcome => countOf(ended[outcome])),
+    countOf(attempts),
     percentOf(attempts === 0 ? 0 : (answers429 + answers503) / attempts),
     durationOf(delayMs.p50),
     durationOf(delayMs.p95),
     durationOf(delayMs.max),
   ]);
-  return table("Finished calls by host and role", head, cells);
+  return table("Calls by the host that ended them, attempts by the host they were sent to", head, cells);
 }
 
 export function keysTable(rows: readonly KeySummary[]): Markup {

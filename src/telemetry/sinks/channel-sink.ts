@@ -1,24 +1,52 @@
 import { type Channel, channel } from "node:diagnostics_channel";
 import { EVENT_SPECS } from "../event-fields.ts";
-import type { EventType } from "../events.ts";
+import type { EventType, TelemetryEvent } from "../events.ts";
 import type { Sink } from "../sink.ts";
+
+type Subscriber = (event: TelemetryEvent, name: string | symbol) => unknown;
 
 /**
  * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. Without subscribers
- * no event is built.
+ * no event is built. A subscriber that throws does not affect requests or other subscribers.
  */
 export function channelSink(): Sink {
   const channels = new Map<EventType, Channel>();
   for (const type of Object.keys(EVENT_SPECS) as EventType[]) channels.set(type, channel(`docstokg:${type}`));
   const all = [...channels.values()];
+  const count = all.length;
   return {
     name: "channel",
     get isListening() {
-      return all.some(({ hasSubscribers }) => hasSubscribers);
+      for (let at = 0; at < count; at += 1) if ((all[at] as Channel).hasSubscribers) return true;
+      return false;
     },
     take: event => {
       const to = channels.get(event.event_type);
-      if (to?.hasSubscribers) to.publish(event);
+      return to?.hasSubscribers ? publish(to, event) : undefined;
     },
   };
+}
+
+/**
+ * `Channel.publish` turns the error of a subscriber into an uncaught exception, which ends the process. Node has no public
+ * list of subscribers; where it does not have the private one either, its own behaviour is left.
+ */
+function publish(to: Channel, event: TelemetryEvent): Promise<unknown> | undefined {
+  const subscribers = (to as { readonly _subscribers?: unknown })._subscribers;
+  if (!Array.isArray(subscribers)) {
+    to.publish(event);
+    return undefined;
+  }
+  const pending: Promise<unknown>[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  for (const subscriber of [...subscribers] as Subscriber[]) {
+    try {
+      const returned = subscriber(event, to.name);
+      if (returned instanceof Promise) pending.push(returned);
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (failure !== undefined) pending.push(Promise.reject(failure.error));
+  return pending.length === 0 ? undefined : Promise.all(pending);
 }

@@ -1,3 +1,4 @@
+import { closeSync, openSync, writeSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { messageOf, StoreError } from "../../errors.ts";
@@ -6,7 +7,7 @@ import type { Time } from "../../time/time.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles, rotatedName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
-import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
+import { type BatchWriter, PartialWriteError, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 
 /** Options of `jsonlSink`. */
 export interface JsonlSinkOptions extends QueueOptions {
@@ -18,6 +19,7 @@ export interface JsonlSinkOptions extends QueueOptions {
 
 const MAX_BYTES = 64 * 2 ** 20;
 const KEEP = 8;
+const NEWLINE = 0x0a;
 
 /** Writes one event per line as JSON. Rejects with a StoreError when the file cannot be opened. */
 export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): Promise<Sink> {
@@ -36,7 +38,7 @@ export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): P
   return new QueuedSink("jsonl", writer, options);
 }
 
-class JsonlWriter implements BatchWriter {
+class JsonlWriter implements BatchWriter<string> {
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #keep: number;
@@ -45,6 +47,8 @@ class JsonlWriter implements BatchWriter {
   /** The inode of the open file: the path may later lead to another file. */
   #identity: bigint | undefined;
   #bytes = 0;
+  /** Lines that `write` is about to write. */
+  #unbegun: string | undefined;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
 
@@ -66,20 +70,59 @@ class JsonlWriter implements BatchWriter {
     const last = Buffer.alloc(1);
     if (size > 0) await file.read(last, 0, 1, size - 1);
     this.#bytes = size;
-    this.#isTorn = size > 0 && last[0] !== 0x0a;
+    this.#isTorn = size > 0 && last[0] !== NEWLINE;
   }
 
-  async write(events: readonly TelemetryEvent[]): Promise<void> {
-    const lines = events.map(event => `${JSON.stringify(event)}\n`).join("");
-    const bytes = Buffer.from(this.#isTorn ? `\n${lines}` : lines);
+  encode(event: TelemetryEvent): string {
+    return lineOf(event);
+  }
+
+  async write(items: readonly string[]): Promise<void> {
+    const lines = items.join("");
+    this.#unbegun = lines;
     // Another process may have rotated the file, or a user deleted it.
     if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
     if (this.#file === undefined) await this.open();
-    if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) await this.#rotate();
-    this.#isTorn = true;
-    await this.#file?.appendFile(bytes);
-    this.#isTorn = false;
-    this.#bytes += bytes.length;
+    if (this.#bytes > 0 && this.#bytes + Buffer.byteLength(lines) > this.#maxBytes) await this.#rotate();
+    // `writeSync` has written them while the file was opened or renamed.
+    if (this.#unbegun === undefined) return;
+    this.#unbegun = undefined;
+    const file = this.#file;
+    if (file === undefined) throw new Error(`${this.#path} was closed`);
+    const bytes = this.#begun(lines);
+    let written = 0;
+    try {
+      while (written < bytes.length) written += (await file.write(bytes, written)).bytesWritten;
+    } catch (error) {
+      throw new PartialWriteError(linesIn(bytes, written), error);
+    } finally {
+      this.#ended(bytes, written);
+    }
+  }
+
+  /** Without rotation and without looking at the path again: the process is about to end. */
+  writeSync(items: readonly string[]): void {
+    const lines = (this.#unbegun ?? "") + items.join("");
+    this.#unbegun = undefined;
+    if (lines === "") return;
+    const fd = this.#file?.fd ?? openSync(this.#path, "a", 0o600);
+    const bytes = this.#begun(lines);
+    let written = 0;
+    try {
+      while (written < bytes.length) written += writeSync(fd, bytes, written);
+    } finally {
+      this.#ended(bytes, written);
+      if (this.#file === undefined) closeSync(fd);
+    }
+  }
+
+  #begun(lines: string): Buffer {
+    return Buffer.from(this.#isTorn ? `\n${lines}` : lines);
+  }
+
+  #ended(bytes: Buffer, written: number): void {
+    if (written > 0) this.#isTorn = bytes[written - 1] !== NEWLINE;
+    this.#bytes += written;
   }
 
   async close(): Promise<void> {
@@ -96,6 +139,26 @@ class JsonlWriter implements BatchWriter {
     for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
     await this.open();
   }
+}
+
+/** The line of an event: JSON with its envelope first, because people read these files too. */
+function lineOf(event: TelemetryEvent): string {
+  const json = JSON.stringify(event);
+  const { ts, event_type, run_id, config_hash } = event;
+  const type = `{"event_type":"${event_type}"`;
+  const stamp = `,"ts":${ts},"run_id":"${run_id}","config_hash":"${config_hash}"}`;
+  // Telemetry adds the envelope at the end. An event of another origin may have another order.
+  if (!json.startsWith(type) || !json.endsWith(stamp)) return `${json}\n`;
+  const fields = json.slice(type.length, -stamp.length);
+  return `{"ts":${ts},"event_type":"${event_type}","run_id":"${run_id}","config_hash":"${config_hash}"${fields}}\n`;
+}
+
+/** The number of lines that were written completely. */
+function linesIn(bytes: Buffer, written: number): number {
+  let lines = 0;
+  for (let at = 0; at < written; at += 1) if (bytes[at] === NEWLINE) lines += 1;
+  // The first newline only ends a torn line.
+  return bytes[0] === NEWLINE && written > 0 ? lines - 1 : lines;
 }
 
 async function identity(path: string): Promise<bigint | undefined> {

@@ -1,40 +1,59 @@
-/** The only file that uses `@opentelemetry/api`, an optional package that is loaded when a sink is made. */
+/** Loads `@opentelemetry/api`, an optional package, when a sink is made. */
 import type { Attributes } from "@opentelemetry/api";
 import { ConfigError } from "../../errors.ts";
-import { callOutcomeOf } from "../call-outcome.ts";
-import type { EventOf } from "../events.ts";
+import { MetricCollector } from "../metric-collector.ts";
 import {
   DELAY_BUCKETS_MS,
+  labelsOf,
+  METRIC_PREFIX,
   METRICS,
-  MetricCollector,
   type MetricName,
   type MetricRecorder,
   type MetricSpec,
 } from "../metrics.ts";
-import type { GaugeSource, Sink } from "../sink.ts";
+import type { GaugeSource, Sink, SinkOwner } from "../sink.ts";
+import { OtelSpans } from "./otel-spans.ts";
+
+/** Options of `otelSink`. */
+export interface OtelSinkOptions {
+  /**
+   * Sends the context of each attempt's span to its host, in `traceparent` and `tracestate` or as the registered
+   * propagator does. @default true
+   */
+  readonly propagate?: boolean | undefined;
+}
 
 /**
- * Sends the metrics, and a span for each call, to the OpenTelemetry SDK that the program has registered. Without an SDK
- * it does nothing. Rejects with a ConfigError when `@opentelemetry/api` is not installed.
+ * Sends the metrics, and a span for each call with one child for each attempt, to the OpenTelemetry SDK that the program
+ * has registered. Without an SDK it does nothing. Rejects with a ConfigError when `@opentelemetry/api` is not installed.
  */
-export async function otelSink(): Promise<Sink> {
-  const { context, metrics, SpanKind, SpanStatusCode, trace } = await loadApi();
-  const otel = metrics.getMeter("docstokg");
-  const tracer = trace.getTracer("docstokg");
+export async function otelSink({ propagate = true }: OtelSinkOptions = {}): Promise<Sink> {
+  if (typeof propagate !== "boolean") throw new TypeError(`propagate must be true or false, not ${String(propagate)}`);
+  const api = await loadApi();
+  const meter = api.metrics.getMeter("docstokg");
   const counters = new Map<MetricName, { add(by: number, labels: Attributes): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Attributes): void }>();
   const stops: (() => void)[] = [];
   let hub: GaugeSource | undefined;
+  let owner: SinkOwner | undefined;
   const gauges = { http_in_flight: "inFlight", http_waiting: "waiting" } as const;
   for (const [name, { kind, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
     const description = about;
-    if (kind === "counter") counters.set(name, otel.createCounter(name, { description }));
+    const exported = `${METRIC_PREFIX}${name}`;
+    if (name === "telemetry_dropped_total") {
+      const counter = meter.createObservableCounter(exported, { description });
+      const read = (result: { observe(value: number, labels: Attributes): void }) => {
+        for (const [sink, dropped] of Object.entries(owner?.dropped() ?? {})) result.observe(dropped, { sink });
+      };
+      counter.addCallback(read);
+      stops.push(() => counter.removeCallback(read));
+    } else if (kind === "counter") counters.set(name, meter.createCounter(exported, { description }));
     else if (kind === "histogram") {
       const advice = { explicitBucketBoundaries: DELAY_BUCKETS_MS };
-      histograms.set(name, otel.createHistogram(name, { description, unit: "ms", advice }));
+      histograms.set(name, meter.createHistogram(exported, { description, unit: "ms", advice }));
     } else {
       const field = gauges[name as keyof typeof gauges];
-      const gauge = otel.createObservableGauge(name, { description });
+      const gauge = meter.createObservableGauge(exported, { description });
       const read = (result: { observe(value: number): void }) => {
         if (hub !== undefined) result.observe(hub.snapshot()[field]);
       };
@@ -43,53 +62,28 @@ export async function otelSink(): Promise<Sink> {
     }
   }
   const recorder: MetricRecorder = {
-    count: (name, by, labels) => counters.get(name)?.add(by, labels),
-    observe: (name, value, labels) => histograms.get(name)?.record(value, labels),
+    count: (name, labels) => counters.get(name)?.add(1, labelsOf(name, labels)),
+    observe: (name, value, labels) => histograms.get(name)?.record(value, labelsOf(name, labels)),
   };
   const collector = new MetricCollector(recorder);
-
-  const span = (event: EventOf<"http_request">) => {
-    const outcome = callOutcomeOf(event);
-    // The span is created when the call has ended.
-    const startTime = event.ts - event.elapsed_ms;
-    const options = { kind: SpanKind.CLIENT, startTime, attributes: attributesOf(event, outcome) };
-    const made = tracer.startSpan(event.method, options, context.active());
-    if (outcome === "failed" || outcome === "throttled" || outcome === "refused")
-      made.setStatus({ code: SpanStatusCode.ERROR, message: event.error ?? String(event.status) });
-    made.end(event.ts);
-  };
+  const spans = new OtelSpans(api, propagate);
   return {
     name: "otel",
+    tracer: spans,
+    attach: to => {
+      owner = to;
+    },
     take: event => {
       collector.take(event);
-      if (event.event_type === "http_request") span(event);
+      spans.take(event);
     },
     watch: source => {
       hub = source;
     },
     close: async () => {
+      spans.close();
       for (const stop of stops.splice(0)) stop();
     },
-  };
-}
-
-/** Names of OpenTelemetry's semantic conventions where they exist. */
-function attributesOf(event: EventOf<"http_request">, outcome: string): Attributes {
-  const { host, method, status, error, role, resolver, attempts, run_id, config_hash } = event;
-  return {
-    "http.request.method": method,
-    "server.address": host,
-    ...(status !== undefined && { "http.response.status_code": status }),
-    ...(error !== undefined && { "error.type": error }),
-    ...(attempts > 1 && { "http.request.resend_count": attempts - 1 }),
-    ...(resolver !== undefined && { "docstokg.resolver": resolver }),
-    "docstokg.role": role,
-    "docstokg.outcome": outcome,
-    "docstokg.rate_delay_ms": event.rate_delay_ms,
-    "docstokg.breaker_host_state": event.breaker_host_state,
-    "docstokg.run_id": run_id,
-    "docstokg.config_hash": config_hash,
-    "docstokg.url_hash": event.url_hash,
   };
 }
 

@@ -1,14 +1,16 @@
 /** The only file that uses `prom-client`, an optional package that is loaded when a sink is made. */
 import { ConfigError } from "../../errors.ts";
+import { MetricCollector } from "../metric-collector.ts";
 import {
   DELAY_BUCKETS_MS,
+  labelsOf,
+  METRIC_PREFIX,
   METRICS,
-  MetricCollector,
   type MetricName,
   type MetricRecorder,
   type MetricSpec,
 } from "../metrics.ts";
-import type { GaugeSource, Sink } from "../sink.ts";
+import type { GaugeSource, Sink, SinkOwner } from "../sink.ts";
 
 /** The part of a `prom-client` Registry that is used here. */
 export interface MetricsRegistry {
@@ -37,13 +39,23 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
   const counters = new Map<MetricName, InstanceType<typeof Counter>>();
   const histograms = new Map<MetricName, InstanceType<typeof Histogram>>();
   let hub: GaugeSource | undefined;
+  let owner: SinkOwner | undefined;
   const gauges = {
     http_in_flight: () => hub?.snapshot().inFlight,
     http_waiting: () => hub?.snapshot().waiting,
   };
   for (const [name, { kind, labels, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
-    const config = { name, help: about, labelNames: labels, registers: [registry] };
-    if (kind === "counter") counters.set(name, new Counter(config));
+    const config = { name: `${METRIC_PREFIX}${name}`, help: about, labelNames: labels, registers: [registry] };
+    if (name === "telemetry_dropped_total") {
+      new Counter({
+        ...config,
+        // Read from the sinks, so that a scrape shows what was dropped until now.
+        collect() {
+          this.reset();
+          for (const [sink, dropped] of Object.entries(owner?.dropped() ?? {})) this.inc({ sink }, dropped);
+        },
+      });
+    } else if (kind === "counter") counters.set(name, new Counter(config));
     else if (kind === "histogram") histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_MS }));
     else {
       const read = gauges[name as keyof typeof gauges];
@@ -56,14 +68,17 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
     }
   }
   const recorder: MetricRecorder = {
-    count: (name, by, labels) => counters.get(name)?.inc({ ...labels }, by),
-    observe: (name, value, labels) => histograms.get(name)?.observe({ ...labels }, value),
+    count: (name, labels) => counters.get(name)?.inc(labelsOf(name, labels)),
+    observe: (name, value, labels) => histograms.get(name)?.observe(labelsOf(name, labels), value),
   };
   const collector = new MetricCollector(recorder);
   return {
     name: "prometheus",
     registry,
-    take: event => collector.take(event),
+    attach: to => {
+      owner = to;
+    },
+    take: event => void collector.take(event),
     watch: source => {
       hub = source;
     },

@@ -4,12 +4,17 @@ import { test } from "node:test";
 import { call, keepingSink } from "../../../test/telemetry/kit.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import type { TelemetryEvent } from "../events.ts";
 import { createTelemetry } from "../telemetry.ts";
 import { QueuedSink } from "./queued-sink.ts";
 
 const head: HubEvent = { event_type: "rate_head_skipped", host: "api.example.org", role: "metadata" };
 
+/** Queues the events themselves. */
+const encode = (event: TelemetryEvent) => event;
+
 class StuckWriter {
+  readonly encode = encode;
   readonly written: number[] = [];
   release: () => void = () => undefined;
   #gate = new Promise<void>(resolve => {
@@ -43,6 +48,7 @@ test("a sink that hangs delays no request: its queue is limited, and drops are c
 test("events that a report needs are queued also when the queue is full", async () => {
   const events: string[] = [];
   const writer = {
+    encode,
     write: async (batch: readonly { readonly event_type: string }[]) => {
       events.push(...batch.map(({ event_type }) => event_type));
     },
@@ -61,6 +67,7 @@ test("a write that fails loses only its batch, causes one warning, and is not re
   let fails = 2;
   const written: unknown[] = [];
   const writer = {
+    encode,
     write: async (batch: readonly unknown[]) => {
       fails -= 1;
       if (fails >= 0) throw new Error("no space left");
@@ -90,6 +97,7 @@ test("an event that is queued while a batch ends is written", async () => {
   const first = Promise.withResolvers<void>();
   let written = 0;
   const writer = {
+    encode,
     write: (batch: readonly unknown[]) => {
       if (written === 0 && batch.length === 1) {
         written += 1;

@@ -1,14 +1,41 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { redactedText } from "../../core/text/redaction.ts";
 import { messageOf } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
-import type { Sink } from "../sink.ts";
+import type { Sink, SinkOwner } from "../sink.ts";
 
-/** Writes batches of events. `write` is never called before the previous call has ended. */
-export interface BatchWriter {
-  write(events: readonly TelemetryEvent[]): Promise<void>;
+/** Writes batches of items, one for each event. `write` is never called before the previous call has ended. */
+export interface BatchWriter<Item> {
+  /**
+   * The form in which an event is queued. A text is cheaper to keep than an object, which the garbage collector has to
+   * follow until it is written.
+   */
+  encode(event: TelemetryEvent): Item;
+  /** Rejects with a PartialWriteError when some of the items were written. */
+  write(items: readonly Item[]): Promise<void>;
+  /** Writes before it returns, also while `write` is running: then what that has not begun to write comes first. */
+  writeSync?(items: readonly Item[]): void;
   close(): Promise<void>;
+}
+
+/** A part of the queue. */
+interface Batch<Item> {
+  readonly items: readonly Item[];
+  /** Drops that the last item, a telemetry_dropped event, reports; 0 when it is another event. */
+  readonly reported: number;
+}
+
+/** Some items of a batch were written completely before the error. */
+export class PartialWriteError extends Error {
+  /** The number of items written, from the beginning of the batch. */
+  readonly written: number;
+
+  constructor(written: number, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.written = written;
+  }
 }
 
 /** Options of sinks that write to a file. */
@@ -38,28 +65,30 @@ const REQUIRED_EVENTS: ReadonlySet<EventType> = new Set([
 const CLOSING_MS_MAX = 10_000;
 
 /** A sink that queues events and writes them in batches, so that no request waits for a write. */
-export class QueuedSink implements Sink {
+export class QueuedSink<Item> implements Sink {
   readonly name: string;
-  readonly #writer: BatchWriter;
+  readonly #writer: BatchWriter<Item>;
   readonly #time: Time;
   readonly #maxQueued: number;
   readonly #delayMs: number;
   readonly #batch: number;
-  #queue: TelemetryEvent[] = [];
+  #id: string;
+  #queue: Item[] = [];
   #timer: Timer | undefined;
   #draining: Promise<void> | undefined;
   #dropped = 0;
   #unreportedDrops = 0;
-  #lastDropped: TelemetryEvent | undefined;
+  #last: TelemetryEvent | undefined;
   #isClosed = false;
   #hasWarned = false;
 
-  constructor(name: string, writer: BatchWriter, options: QueueOptions & { readonly batch?: number } = {}) {
+  constructor(name: string, writer: BatchWriter<Item>, options: QueueOptions & { readonly batch?: number } = {}) {
     const { time = systemTime, maxQueued = 10_000, delayMs = 50, batch = BATCH_EVENTS } = options;
     if (!(Number.isInteger(maxQueued) && maxQueued >= 1))
       throw new RangeError(`maxQueued must be a whole number of at least 1, not ${maxQueued}`);
     if (!(delayMs >= 0 && delayMs <= 60_000)) throw new RangeError(`delayMs must be from 0 to 60000, not ${delayMs}`);
     this.name = name;
+    this.#id = name;
     this.#writer = writer;
     this.#time = time;
     this.#maxQueued = maxQueued;
@@ -71,19 +100,41 @@ export class QueuedSink implements Sink {
     return this.#dropped;
   }
 
+  attach({ id }: SinkOwner): void {
+    this.#id = id;
+  }
+
   take(event: TelemetryEvent): void {
-    const capacity = REQUIRED_EVENTS.has(event.event_type) ? this.#maxQueued + RESERVED_SLOTS : this.#maxQueued;
-    if (this.#isClosed || this.#queue.length >= capacity) {
-      this.#drop([event]);
+    const length = this.#queue.length;
+    const isFull =
+      length >= this.#maxQueued &&
+      (length >= this.#maxQueued + RESERVED_SLOTS || !REQUIRED_EVENTS.has(event.event_type));
+    this.#last = event;
+    if (this.#isClosed || isFull) {
+      this.#drop(1);
       return;
     }
-    this.#queue.push(event);
-    if (this.#draining === undefined) this.#arm();
+    this.#queue.push(this.#writer.encode(event));
+    if (this.#draining === undefined) this.#timer ??= this.#arm();
   }
 
   async flush(): Promise<void> {
     do await this.#drainSoon();
     while (this.#queue.length > 0);
+  }
+
+  /** A batch that is being written at this moment is left to the system, and may be lost or cut. */
+  flushSync(): void {
+    if (this.#writer.writeSync === undefined) return;
+    // An empty batch too: the writer may hold one that it has not begun to write.
+    do {
+      const batch = this.#next();
+      try {
+        this.#writer.writeSync(batch.items);
+      } catch (error) {
+        this.#lost(batch, error);
+      }
+    } while (this.#queue.length > 0);
   }
 
   /** Writes the queued events. After CLOSING_MS_MAX the rest is dropped. */
@@ -97,7 +148,7 @@ export class QueuedSink implements Sink {
       if ((await Promise.race([closed, tooLong])) !== "too long") return;
       closed.catch(error => this.#warn(error));
       const rest = this.#queue.splice(0);
-      this.#drop(rest);
+      this.#drop(rest.length);
       this.#warn(new Error(`closing took longer than ${CLOSING_MS_MAX} ms; ${rest.length} queued events were dropped`));
     } finally {
       timer.cancel();
@@ -110,23 +161,22 @@ export class QueuedSink implements Sink {
     this.#draining ??= this.#drain().finally(() => {
       this.#draining = undefined;
       // An event may have been queued since the last batch was taken.
-      if (this.#queue.length > 0) this.#arm();
+      if (this.#queue.length > 0) this.#timer ??= this.#arm();
     });
     return this.#draining;
   }
 
-  #arm(): void {
-    this.#timer ??= this.#time.setTimer(this.#delayMs, () => this.#drainSoon());
+  #arm(): Timer {
+    return this.#time.setTimer(this.#delayMs, () => this.#drainSoon());
   }
 
   async #drain(): Promise<void> {
     while (this.#queue.length > 0 || this.#unreportedDrops > 0) {
       const batch = this.#next();
       try {
-        await this.#writer.write(batch);
+        await this.#writer.write(batch.items);
       } catch (error) {
-        this.#drop(batch);
-        this.#warn(error);
+        this.#lost(batch, error);
         // Otherwise a full disk would cause an endless loop: a lost telemetry_dropped event makes another one.
         if (this.#queue.length === 0) return;
       }
@@ -135,31 +185,45 @@ export class QueuedSink implements Sink {
   }
 
   /** The next batch. A telemetry_dropped event is added once the events before it have been written. */
-  #next(): readonly TelemetryEvent[] {
-    const batch = this.#queue.splice(0, this.#batch);
-    if (this.#unreportedDrops === 0 || this.#lastDropped === undefined || this.#queue.length > 0) return batch;
-    const { ts, run_id, config_hash } = this.#lastDropped;
-    const dropped = this.#unreportedDrops;
+  #next(): Batch<Item> {
+    const items = this.#queue.splice(0, this.#batch);
+    if (this.#unreportedDrops === 0 || this.#last === undefined || this.#queue.length > 0)
+      return { items, reported: 0 };
+    const { ts, run_id, config_hash } = this.#last;
+    const reported = this.#unreportedDrops;
     this.#unreportedDrops = 0;
-    return [...batch, { ts, event_type: "telemetry_dropped", run_id, config_hash, sink: this.name, dropped }];
+    items.push(
+      this.#writer.encode({
+        event_type: "telemetry_dropped",
+        sink: this.#id,
+        dropped: reported,
+        ts,
+        run_id,
+        config_hash,
+      }),
+    );
+    return { items, reported };
   }
 
-  #drop(events: readonly TelemetryEvent[]): void {
-    for (const event of events) {
-      // A lost telemetry_dropped event counts for the events that it reported.
-      if (event.event_type === "telemetry_dropped") this.#unreportedDrops += event.dropped;
-      else {
-        this.#dropped += 1;
-        this.#unreportedDrops += 1;
-      }
-      this.#lastDropped = event;
-    }
+  /** A lost telemetry_dropped event counts for the events that it reported. */
+  #lost({ items, reported }: Batch<Item>, error: unknown): void {
+    const lost = items.length - (error instanceof PartialWriteError ? error.written : 0);
+    if (reported > 0 && lost > 0) {
+      this.#unreportedDrops += reported;
+      this.#drop(lost - 1);
+    } else this.#drop(lost);
+    this.#warn(error);
+  }
+
+  #drop(count: number): void {
+    this.#dropped += count;
+    this.#unreportedDrops += count;
   }
 
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const message = messageOf(error);
-    process.emitWarning(`telemetry sink ${this.name} drops events: ${message}`, "DocstokgWarning");
+    const message = redactedText(messageOf(error));
+    process.emitWarning(`telemetry sink ${this.#id} drops events: ${message}`, "DocstokgWarning");
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { acquire, allOf, at, call, folderFor, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { acquire, allOf, at, attempt, call, folderFor, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { EVENT_SPECS, type FieldSpec } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import { openTelemetryFile } from "../reading/telemetry-file.ts";
@@ -51,6 +51,7 @@ test("the tables can be read with plain SQL, and closing writes the summary", as
   const file = join(folderFor(t), "telemetry.db");
   const sink = await sqliteSink(file);
   const events = [
+    attempt(0, "a.example", { rate_wait_ms: 250 }),
     call(0, "a.example", { rate_delay_ms: 250 }),
     call(1, "a.example", { from_cache: true, attempts: 0 }),
     acquire(2, "a.example", "granted"),

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { backoffMs } from "../../core/breaker/backoff.ts";
+import { redactedText } from "../../core/text/redaction.ts";
 import { inTransaction } from "../../stores/sqlite/database-file.ts";
 import { openWhenFree, pause } from "../../stores/sqlite/open-database.ts";
 import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
@@ -29,13 +30,13 @@ const BUSY_MS_MAX = 30_000;
  */
 export async function sqliteSink(file: string, options: QueueOptions = {}): Promise<Sink> {
   const { time = systemTime } = options;
-  const onTrouble = (error: Error) => process.emitWarning(error.message, "DocstokgWarning");
+  const onTrouble = (error: Error) => process.emitWarning(redactedText(error.message), "DocstokgWarning");
   const opening = { path: file, format: TELEMETRY_FORMAT, time, random: Math.random, onTrouble };
   const { db } = await openWhenFree(opening, OPENING_MS_MAX);
   return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batch: BATCH_EVENTS });
 }
 
-class SqliteWriter implements BatchWriter {
+class SqliteWriter implements BatchWriter<TelemetryEvent> {
   readonly #db: DatabaseSync;
   readonly #time: Time;
   readonly #inserts = new Map<EventType, Insert>();
@@ -50,15 +51,26 @@ class SqliteWriter implements BatchWriter {
     this.#lastSeq = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
   }
 
+  encode(event: TelemetryEvent): TelemetryEvent {
+    return event;
+  }
+
   write(events: readonly TelemetryEvent[]): Promise<void> {
-    return this.#whenFree(() => {
-      let seq = Number(this.#lastSeq.get()?.["seq"] ?? 0);
-      for (const event of events) {
-        seq += 1;
-        this.#runs.add(event.run_id);
-        this.#insertOf(event.event_type).run(seq, event);
-      }
-    });
+    return this.#whenFree(() => this.#insertAll(events));
+  }
+
+  /** Tried once: a process that is about to end does not wait for another writer. */
+  writeSync(events: readonly TelemetryEvent[]): void {
+    inTransaction(this.#db, "BEGIN IMMEDIATE", () => this.#insertAll(events));
+  }
+
+  #insertAll(events: readonly TelemetryEvent[]): void {
+    let seq = Number(this.#lastSeq.get()?.["seq"] ?? 0);
+    for (const event of events) {
+      seq += 1;
+      this.#runs.add(event.run_id);
+      this.#insertOf(event.event_type).run(seq, event);
+    }
   }
 
   /** Writes the summary of each run that was written here, from all its events in the file. */

@@ -1,7 +1,8 @@
-import { type BreakerOpening, BreakerOpenings, type OpenReasonKind, REASONS } from "../breaker-openings.ts";
+import { type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
+import type { CountedMetric, MetricLabels, MetricOf } from "../metrics.ts";
 import { Distribution } from "./distribution.ts";
-import { Latency } from "./latency.ts";
+import { Mean } from "./mean.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
 import type { RunSummary } from "./run-summary.ts";
 
@@ -10,10 +11,11 @@ const HOSTS_MAX = 20_000;
 
 /** Counts openings, refusals by breakers, and the first calls after an opening. */
 export class BreakerTally {
-  readonly #openings = new BreakerOpenings();
   readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<OpenReasonKind, number>;
-  readonly #latencies = new Map<string, Latency>();
-  readonly #overall = new Latency();
+  /** Durations of requests that were sent. */
+  readonly #durations = new Map<string, Mean>();
+  readonly #overall = new Mean();
+  #denied = 0;
   /** Remaining open time at each call that a breaker refused, by host. */
   readonly #deniedCalls = new Map<string, Distribution>();
   /** The same from `breaker_before_call`, used when breakers run without a hub and there are no calls. */
@@ -24,51 +26,59 @@ export class BreakerTally {
   #succeeded = 0;
   #failed = 0;
 
-  take(event: TelemetryEvent): BreakerOpening | undefined {
-    const opening = this.#openings.of(event);
-    if (opening !== undefined) this.#opens[opening.reason] += 1;
+  count(name: CountedMetric, { reason }: MetricLabels): void {
+    if (name === "breaker_open_total") this.#opens[reason as OpenReasonKind] += 1;
+    else if (name === "breaker_denied_total") this.#denied += 1;
+    else if (name === "http_requests_total") this.#hasCalls = true;
+  }
+
+  observe(name: MetricOf<"histogram">, value: number, { host }: MetricLabels): void {
+    if (name !== "http_attempt_ms") return;
+    this.#overall.add(value);
+    entryOf(this.#durations, host, () => new Mean()).add(value);
+  }
+
+  /** What no metric has: the order of events around an opening, and the remaining time of each refusal. */
+  take(event: TelemetryEvent): void {
     switch (event.event_type) {
       case "http_request":
-        this.#call(event);
-        break;
-      case "http_retry":
-        for (const latency of this.#latenciesOf(event.host)) latency.addRetryDelay(event.delay_ms);
-        break;
+        if (event.error === "DOCSTOKG_BREAKER_OPEN" && !event.background)
+          deniedAt(this.#deniedCalls, event.final_host).add(event.breaker_open_remaining_ms);
+        return;
       case "breaker_before_call":
         if (!event.allowed) deniedAt(this.#deniedChecks, event.host).add(event.remaining_ms);
-        break;
+        return;
       case "breaker_state_change":
-        if (event.old === "half_open") this.#countTrial(event.new === "closed");
-        break;
+        if (event.old === "half_open" && event.heard !== true) this.#countTrial(event.new === "closed");
+        return;
       case "breaker_cooldown_set":
         if (this.#cooldownEnds.size < HOSTS_MAX || this.#cooldownEnds.has(event.host))
           this.#cooldownEnds.set(event.host, event.until);
-        break;
+        return;
       case "breaker_cooldown_ended":
         if (this.#cooldownEnds.delete(event.host) && event.by === "success") this.#countTrial(true);
-        break;
+        return;
       case "breaker_success":
       case "breaker_failure":
         this.#firstAfterCooldown(event);
     }
-    return opening;
   }
 
   summary(durationMs: number): RunSummary["breaker"] {
     const opens = REASONS.reduce((sum, reason) => sum + this.#opens[reason], 0);
     const refused = this.#hasCalls ? this.#deniedCalls : this.#deniedChecks;
-    let denied = 0;
+    let checks = 0;
     let timeSavedMs = 0;
     for (const [host, remaining] of refused) {
-      denied += remaining.count;
-      timeSavedMs += remaining.sumUpTo(this.#latencies.get(host)?.meanMs ?? this.#overall.meanMs ?? 0);
+      checks += remaining.count;
+      timeSavedMs += remaining.sumUpTo(this.#durations.get(host)?.value ?? this.#overall.value ?? 0);
     }
     const tried = this.#succeeded + this.#failed;
     return {
       opens,
       opensPerHour: durationMs > 0 ? (opens * 3_600_000) / durationMs : 0,
       opensByReason: { ...this.#opens },
-      denied,
+      denied: this.#hasCalls ? this.#denied : checks,
       timeSavedMs,
       afterOpen: {
         succeeded: this.#succeeded,
@@ -76,13 +86,6 @@ export class BreakerTally {
         successRate: tried === 0 ? 0 : this.#succeeded / tried,
       },
     };
-  }
-
-  #call(event: EventOf<"http_request">): void {
-    this.#hasCalls = true;
-    if (event.attempts > 0) for (const latency of this.#latenciesOf(event.host)) latency.addCall(event);
-    if (event.error === "DOCSTOKG_BREAKER_OPEN")
-      deniedAt(this.#deniedCalls, event.host).add(event.breaker_open_remaining_ms);
   }
 
   #firstAfterCooldown({ event_type, host, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
@@ -97,20 +100,15 @@ export class BreakerTally {
     if (hasSucceeded) this.#succeeded += 1;
     else this.#failed += 1;
   }
-
-  #latenciesOf(host: string): readonly Latency[] {
-    const known = this.#latencies.get(host);
-    if (known !== undefined) return [known, this.#overall];
-    if (this.#latencies.size >= HOSTS_MAX) return [this.#overall];
-    const made = new Latency();
-    this.#latencies.set(host, made);
-    return [made, this.#overall];
-  }
 }
 
 function deniedAt(refused: Map<string, Distribution>, host: string): Distribution {
-  const name = refused.has(host) || refused.size < HOSTS_MAX ? host : OTHER_HOSTS;
-  const known = refused.get(name) ?? new Distribution();
-  refused.set(name, known);
+  return entryOf(refused, host, () => new Distribution());
+}
+
+function entryOf<Value>(values: Map<string, Value>, host: string, make: () => Value): Value {
+  const name = values.has(host) || values.size < HOSTS_MAX ? host : OTHER_HOSTS;
+  const known = values.get(name) ?? make();
+  values.set(name, known);
   return known;
 }

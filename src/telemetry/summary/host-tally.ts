@@ -1,4 +1,5 @@
-import type { TelemetryEvent } from "../events.ts";
+import type { CallOutcome } from "../call-outcome.ts";
+import type { CountedMetric, MetricLabels, MetricOf } from "../metrics.ts";
 import { HostRow } from "./host-row.ts";
 import { KeyRow } from "./key-row.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
@@ -7,28 +8,52 @@ import type { KeySummary } from "./run-summary.ts";
 /** Further hosts and keys are counted in one row. */
 const ROWS_MAX = 20_000;
 
-/** Counts events by host and role, and by key and role. */
+/** Records the counts by host and role, and by key and role. */
 export class HostTally {
   readonly #hosts = new Map<string, HostRow>();
   readonly #keys = new Map<string, KeyRow>();
 
-  take(event: TelemetryEvent): void {
-    switch (event.event_type) {
-      case "http_request":
-        this.#host(event.host, event.role).countCall(event);
+  count(name: CountedMetric, { host, role, outcome }: MetricLabels): void {
+    switch (name) {
+      case "http_requests_total":
+        this.#host(host, role).outcomes[outcome as CallOutcome] += 1;
         return;
-      case "breaker_failure":
-        this.#host(event.host, event.role).countThrottle(event.status);
+      case "http_refreshes_total":
+        this.#host(host, role).refreshes += 1;
         return;
-      case "ratelimit.acquire":
-        this.#key(event.key, event.role).countAcquire(event);
+      case "http_attempts_total":
+        this.#host(host, role).attempts += 1;
         return;
-      case "rate_head_skipped":
-        this.#key(event.host, event.role).headSkipped += 1;
+      case "http_connect_failures_total":
+        this.#host(host, role).connectFailures += 1;
         return;
-      case "aimd_adjust":
-        if (typeof event.new === "number") this.#key(event.host, event.role).setMultiplier(event.new);
+      case "http_429_total":
+        this.#host(host, role).answers429 += 1;
+        return;
+      case "http_503_total":
+        this.#host(host, role).answers503 += 1;
+        return;
+      case "rate_acquired_total":
+        this.#key(host, role).acquired += 1;
+        return;
+      case "rate_blocked_total":
+        this.#key(host, role).blocked += 1;
+        return;
+      case "rate_aborted_total":
+        this.#key(host, role).aborted += 1;
+        return;
+      case "rate_head_skipped_total":
+        this.#key(host, role).headSkipped += 1;
     }
+  }
+
+  observe(name: MetricOf<"histogram">, value: number, { host, role }: MetricLabels): void {
+    if (name === "rate_delay_ms") this.#host(host, role).delay.add(value);
+    else if (name === "rate_concurrency_wait_ms") this.#host(host, role).slotWaitMs += value;
+  }
+
+  setMultiplier(key: string, role: string, multiplier: number): void {
+    this.#key(key, role).setMultiplier(multiplier);
   }
 
   hosts(): readonly HostRow[] {

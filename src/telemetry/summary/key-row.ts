@@ -1,4 +1,3 @@
-import type { EventOf } from "../events.ts";
 import type { KeySummary } from "./run-summary.ts";
 
 /** Counts the grants and refusals of one role of a host or service. */
@@ -15,12 +14,6 @@ export class KeyRow {
   constructor(key: string, role: string) {
     this.key = key;
     this.role = role;
-  }
-
-  countAcquire({ outcome, weight }: EventOf<"ratelimit.acquire">): void {
-    if (outcome === "refused") this.blocked += 1;
-    else if (outcome === "aborted") this.aborted += 1;
-    else if (weight > 0) this.acquired += 1;
   }
 
   setMultiplier(multiplier: number): void {

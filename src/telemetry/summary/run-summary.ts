@@ -2,13 +2,13 @@
 import type { OpenReasonKind } from "../breaker-openings.ts";
 import type { CallOutcome } from "../call-outcome.ts";
 
-/** Waits before sending (`rate_delay_ms`), in ms. */
+/** Waits before attempts, and waits that ended without one, in ms. */
 export interface DelaySummary {
-  /** Number of calls that were sent. */
+  /** Number of attempts, and of waits that ended without one. */
   readonly count: number;
-  /** Half of the calls waited no longer. */
+  /** Half of them waited no longer. */
   readonly p50: number;
-  /** 95 % of the calls waited no longer. */
+  /** 95 % of them waited no longer. */
   readonly p95: number;
   /** The longest wait. */
   readonly max: number;
@@ -18,18 +18,22 @@ export interface DelaySummary {
   readonly isExact: boolean;
 }
 
-/** The calls of one role to one host. */
+/** The calls and attempts of one role at one host. */
 export interface HostSummary {
   /** The canonical host; `(other hosts)` for hosts beyond the limit of the table. */
   readonly host: string;
   /** `metadata`, `landing` or `artifact`. */
   readonly role: string;
-  /** Finished calls. */
+  /** Finished calls that ended at this host: after redirects that is not the host that was called. */
   readonly calls: number;
-  /** Finished calls by outcome. */
+  /** The same calls by outcome. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
-  /** Requests sent. */
+  /** Background refreshes of stored responses. `calls` does not include them. */
+  readonly refreshes: number;
+  /** Requests sent to this host. */
   readonly attempts: number;
+  /** Attempts for which no connection was made. `attempts` does not include them. */
+  readonly connectFailures: number;
   /** Responses with status 429, every attempt counted. */
   readonly answers429: number;
   /** Responses with status 503, every attempt counted. */
@@ -90,16 +94,22 @@ export interface RunSummary {
   readonly events: number;
   /** Events that a sink dropped. Above 0 all counts are too low. */
   readonly dropped: number;
-  /** Finished calls. */
+  /** Finished calls of the program. */
   readonly calls: number;
   /** Finished calls by outcome. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
+  /** Background refreshes of stored responses, which the hub makes itself. `calls` does not include them. */
+  readonly refreshes: number;
+  /** Attempts for which no connection was made: nothing was sent. */
+  readonly connectFailures: number;
   /** How calls were served by the cache. */
   readonly cache: {
     /** Calls answered from the cache without a request, fresh or stale. */
     readonly hits: number;
     /** The hits that were stale. */
     readonly stale: number;
+    /** Calls answered from the cache after a request was sent: it failed, or a redirect led to a stored response. */
+    readonly afterRequest: number;
     /** Stored responses that the server confirmed (304). */
     readonly revalidated: number;
     /** Calls answered by another identical request in flight. */

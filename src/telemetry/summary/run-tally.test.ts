@@ -1,21 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { acquire, at, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { acquire, at, attempt, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { summarize } from "./run-tally.ts";
 
 const HOUR_MS = 3_600_000;
 
 const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
 
-test("delays: percentiles by nearest rank, per host and role, of the calls that were sent", async () => {
+test("delays: percentiles by nearest rank, per host and role, of all attempts and of waits without one", async () => {
   const events = [
     // 1 to 20 in random order, and a cache hit without a wait.
     ...[7, 3, 20, 1, 15, 9, 2, 18, 11, 5, 14, 8, 19, 4, 12, 10, 17, 6, 16, 13].map((delay, index) =>
-      call(index, "a.example", { rate_delay_ms: delay, rate_concurrency_wait_ms: 1 }),
+      attempt(index, "a.example", { rate_wait_ms: delay - 1, slot_wait_ms: 1 }),
     ),
+    ...Array.from({ length: 20 }, (_, index) => call(index, "a.example")),
     call(21, "a.example", { from_cache: true, attempts: 0 }),
+    attempt(22, "a.example", { role: "artifact", breaker_wait_ms: 300, jitter_wait_ms: 100 }),
     call(22, "a.example", { role: "artifact", rate_delay_ms: 400 }),
-    call(23, "b.example", { rate_delay_ms: 0 }),
+    attempt(23, "b.example"),
+    // It waited for 50 ms and was refused: a wait without an attempt.
+    call(23, "b.example", { error: "DOCSTOKG_RATE_LIMITED", status: undefined, attempts: 0, unsent_wait_ms: 50 }),
   ];
   const { hosts, delayMs, topByDelay } = await summarize(events, RUN);
   assert.deepEqual(
@@ -33,11 +37,14 @@ test("delays: percentiles by nearest rank, per host and role, of the calls that 
     [
       ["a.example", "metadata", 21, 20, 10, 19, 20, 210, 20],
       ["a.example", "artifact", 1, 1, 400, 400, 400, 400, 0],
-      ["b.example", "metadata", 1, 1, 0, 0, 0, 0, 0],
+      ["b.example", "metadata", 1, 2, 0, 50, 50, 50, 0],
     ],
   );
-  assert.deepEqual([delayMs.count, delayMs.p50, delayMs.p95, delayMs.isExact], [22, 10, 20, true]);
-  assert.deepEqual(topByDelay, [{ host: "a.example", value: 610 }]);
+  assert.deepEqual([delayMs.count, delayMs.p50, delayMs.p95, delayMs.isExact], [23, 11, 50, true]);
+  assert.deepEqual(topByDelay, [
+    { host: "a.example", value: 610 },
+    { host: "b.example", value: 50 },
+  ]);
 });
 
 test("acquired and blocked requests, skipped HEADs, AIMD multipliers, and the keys with the most refusals", async () => {
@@ -76,23 +83,39 @@ test("acquired and blocked requests, skipped HEADs, AIMD multipliers, and the ke
   ]);
 });
 
-test("429 and 503 as a share of all attempts, each response counted once", async () => {
-  const failure = { host: "a.example", role: "metadata", retry_after_s: undefined } as const;
+test("429 and 503 as a share of the requests sent, each response counted once, at the host that sent it", async () => {
+  const throttled = (status: number) => ({ status, outcome: "throttled", breaker_recorded: "failure" }) as const;
   const events = [
     // Three attempts: 429, 503, 200.
-    at(0, "breaker_failure", { ...failure, status: 429 }),
-    at(1, "breaker_failure", { ...failure, status: 503 }),
+    attempt(0, "a.example", throttled(429)),
+    attempt(1, "a.example", { ...throttled(503), attempt: 2, cause: "retry" }),
+    attempt(2, "a.example", { attempt: 3, cause: "retry" }),
     call(2, "a.example", { attempts: 3 }),
-    // One attempt with a 429.
-    at(3, "breaker_failure", { ...failure, status: 429 }),
-    call(4, "a.example", { status: 429, breaker_recorded: "failure" }),
     // A 503 that the policy makes neutral.
-    call(5, "a.example", { status: 503, breaker_recorded: "neutral" }),
-    call(6, "a.example", { attempts: 3 }),
+    attempt(3, "a.example", { ...throttled(503), breaker_recorded: "neutral" }),
+    call(3, "a.example", { status: 503, breaker_recorded: "neutral" }),
+    // A background refresh that got a 429: no call, but a request.
+    attempt(4, "a.example", { ...throttled(429), cause: "refresh" }),
+    call(4, "a.example", { status: 429, background: true }),
+    // A redirect from a.example to b.example, which answers 503.
+    attempt(5, "a.example", { status: 302 }),
+    attempt(6, "b.example", { ...throttled(503), attempt: 2, cause: "redirect" }),
+    call(6, "a.example", { status: 503, final_host: "b.example", attempts: 2 }),
+    // No connection: nothing was sent.
+    attempt(7, "a.example", { connection: "none", status: undefined, outcome: "failed", error: "ECONNREFUSED" }),
+    call(7, "a.example", { status: undefined, error: "ECONNREFUSED", attempts: 0, breaker_recorded: "failure" }),
   ];
-  const { throttles, outcomes } = await summarize(events, RUN);
-  assert.deepEqual(throttles, { attempts: 8, answers429: 2, answers503: 2, rate: 0.5 });
-  assert.deepEqual(outcomes, { answered: 2, cached: 0, throttled: 2, failed: 0, refused: 0 });
+  const { throttles, outcomes, hosts, connectFailures, refreshes, calls } = await summarize(events, RUN);
+  assert.deepEqual(throttles, { attempts: 7, answers429: 2, answers503: 3, rate: 5 / 7 });
+  assert.deepEqual(outcomes, { answered: 1, cached: 0, throttled: 2, failed: 1, refused: 0, aborted: 0 });
+  assert.deepEqual([calls, refreshes, connectFailures], [4, 1, 1]);
+  assert.deepEqual(
+    hosts.map(row => [row.host, row.calls, row.attempts, row.answers429, row.answers503, row.outcomes.throttled]),
+    [
+      ["a.example", 3, 6, 2, 2, 1],
+      ["b.example", 1, 1, 0, 1, 1],
+    ],
+  );
 });
 
 test("cache hit rate: calls served without a request, as a share of all calls", async () => {
@@ -102,13 +125,18 @@ test("cache hit rate: calls served without a request, as a share of all calls", 
     call(2, "a.example", { from_cache: true, stale: true, attempts: 0 }),
     call(3, "a.example", { from_cache: true, revalidated: true }),
     call(4, "a.example", { coalesced: true, attempts: 0 }),
+    // Stale, because the request for it got a 503: no hit.
+    call(5, "a.example", { from_cache: true, stale: true, breaker_recorded: "failure" }),
+    // Stale, because the circuit is open: nothing was sent.
+    call(6, "a.example", { from_cache: true, stale: true, attempts: 0 }),
+    call(7, "a.example", { from_cache: true, revalidated: true, background: true }),
   ];
   const { cache, outcomes } = await summarize(events, RUN);
-  assert.deepEqual(cache, { hits: 2, stale: 1, revalidated: 1, coalesced: 1, hitRate: 0.4 });
-  assert.equal(outcomes.cached, 4);
+  assert.deepEqual(cache, { hits: 3, stale: 2, afterRequest: 1, revalidated: 1, coalesced: 1, hitRate: 3 / 7 });
+  assert.equal(outcomes.cached, 6);
 });
 
-test("openings per hour and by reason; an extended cooldown is not an opening", async () => {
+test("openings per hour and by reason; an extended cooldown is none, and those of other processes are not counted", async () => {
   const cooled = (ms: number, untilMs: number, reason: "retry-after" | "rolling-window" | "cli-open:x") =>
     at(ms, "breaker_cooldown_set", { host: "a.example", until: START_MS + untilMs, reason });
   const events = [
@@ -120,6 +148,8 @@ test("openings per hour and by reason; an extended cooldown is not an opening", 
     cooled(2000, 3000, "rolling-window"),
     at(2500, "breaker_cooldown_ended", { host: "a.example", by: "operator" }),
     cooled(2600, 9000, "cli-open:x"),
+    at(9000, "breaker_state_change", { ...change, host: "c.example", old: "closed", new: "open", heard: true }),
+    at(9001, "breaker_cooldown_set", { host: "c.example", until: START_MS + 9999, reason: "retry-after", heard: true }),
     at(2 * HOUR_MS, "run_ended", {}),
   ];
   const { breaker, durationMs, hasEnded, program } = await summarize(events, RUN);
@@ -139,18 +169,17 @@ test("time saved: the mean duration of an attempt for each refused call, or the 
       breaker_open_remaining_ms: remainingMs,
     });
   const events = [
-    // Two attempts and a retry delay of 500 between them: 2000 - 300 - 500 = 1200 for two, and 1200 for two more.
-    at(0, "http_retry", {
-      host: "a.example",
-      role: "metadata",
-      attempt: 1,
-      delay_ms: 500,
-      status: 503,
-      error: undefined,
-    }),
+    // Two attempts of 500 and 700 ms, and two of 600 ms: 600 on average. Waits before and between them do not count.
+    attempt(0, "a.example", { elapsed_ms: 500, rate_wait_ms: 300 }),
+    attempt(1, "a.example", { elapsed_ms: 700, retry_wait_ms: 500, attempt: 2, cause: "retry" }),
     call(1, "a.example", { elapsed_ms: 2000, rate_delay_ms: 300, attempts: 2 }),
+    attempt(2, "a.example", { elapsed_ms: 600 }),
     call(2, "a.example", { elapsed_ms: 600 }),
+    attempt(3, "a.example", { elapsed_ms: 600 }),
     call(3, "a.example", { elapsed_ms: 600 }),
+    // A call that gave up after 15 s in the queue was never sent, and no connection is no duration of the host.
+    call(3, "a.example", { elapsed_ms: 15_000, unsent_wait_ms: 15_000, status: undefined, aborted: true, attempts: 0 }),
+    attempt(3, "a.example", { elapsed_ms: 9000, connection: "none", status: undefined, outcome: "failed" }),
     refused(4, "a.example", 10_000),
     refused(5, "a.example", 601),
     refused(6, "a.example", 250),

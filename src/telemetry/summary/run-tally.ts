@@ -1,5 +1,6 @@
-import { CALL_OUTCOMES } from "../call-outcome.ts";
+import { CACHE_RESULTS, CALL_OUTCOMES, type CacheResult } from "../call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
+import { MetricCollector } from "../metric-collector.ts";
 import { BreakerTally } from "./breaker-tally.ts";
 import { Distribution } from "./distribution.ts";
 import { delaySummary, type HostRow, noOutcomes } from "./host-row.ts";
@@ -21,7 +22,23 @@ export class RunTally {
   readonly #timeline = new TimelineTally();
   readonly #delay = new Distribution();
   readonly #hashes = new Set<string>();
-  readonly #cache = { hits: 0, stale: 0, revalidated: 0, coalesced: 0 };
+  readonly #cache = Object.fromEntries(CACHE_RESULTS.map(result => [result, 0])) as Record<CacheResult, number>;
+  readonly #collector = new MetricCollector(
+    {
+      count: (name, labels) => {
+        this.#hosts.count(name, labels);
+        this.#breaker.count(name, labels);
+        if (name === "http_cache_total") this.#cache[labels.result as CacheResult] += 1;
+      },
+      observe: (name, value, labels) => {
+        this.#hosts.observe(name, value, labels);
+        this.#breaker.observe(name, value, labels);
+        if (name === "rate_delay_ms") this.#delay.add(value);
+      },
+    },
+    // The tallies bound their own memory.
+    Number.POSITIVE_INFINITY,
+  );
   #start: EventOf<"run_started"> | undefined;
   #hasEnded = false;
   #firstMs = Number.POSITIVE_INFINITY;
@@ -38,9 +55,10 @@ export class RunTally {
     this.#firstMs = Math.min(this.#firstMs, event.ts);
     this.#lastMs = Math.max(this.#lastMs, event.ts);
     if (event.config_hash !== "" && this.#hashes.size < HASHES_MAX) this.#hashes.add(event.config_hash);
-    this.#hosts.take(event);
-    this.#timeline.take(event, this.#breaker.take(event));
-    if (event.event_type === "http_request") this.#call(event);
+    this.#breaker.take(event);
+    this.#timeline.take(event, this.#collector.take(event));
+    if (event.event_type === "aimd_adjust" && typeof event.new === "number")
+      this.#hosts.setMultiplier(event.host, event.role, event.new);
     else if (event.event_type === "run_started") this.#start ??= event;
     else if (event.event_type === "run_ended") this.#hasEnded = true;
     else if (event.event_type === "telemetry_dropped") this.#dropped += event.dropped;
@@ -55,6 +73,8 @@ export class RunTally {
     const attempts = total(hosts, row => row.attempts);
     const answers429 = total(hosts, row => row.answers429);
     const answers503 = total(hosts, row => row.answers503);
+    const { hit, stale, after_request, revalidated, coalesced } = this.#cache;
+    const hits = hit + stale;
     const durationMs = this.#events === 0 ? 0 : this.#lastMs - this.#firstMs;
     return {
       runId: this.#runId,
@@ -69,7 +89,9 @@ export class RunTally {
       dropped: this.#dropped,
       calls,
       outcomes,
-      cache: { ...this.#cache, hitRate: share(this.#cache.hits, calls) },
+      refreshes: total(hosts, row => row.refreshes),
+      cache: { hits, stale, afterRequest: after_request, revalidated, coalesced, hitRate: share(hits, calls) },
+      connectFailures: total(hosts, row => row.connectFailures),
       throttles: { attempts, answers429, answers503, rate: share(answers429 + answers503, attempts) },
       delayMs: delaySummary(this.#delay),
       limiter: {
@@ -91,14 +113,6 @@ export class RunTally {
 
   timeline(): RunTimeline {
     return this.#timeline.timeline();
-  }
-
-  #call({ from_cache, revalidated, stale, coalesced, attempts, rate_delay_ms }: EventOf<"http_request">): void {
-    if (from_cache && !revalidated) this.#cache.hits += 1;
-    if (revalidated) this.#cache.revalidated += 1;
-    if (stale) this.#cache.stale += 1;
-    if (coalesced) this.#cache.coalesced += 1;
-    if (attempts > 0) this.#delay.add(rate_delay_ms);
   }
 }
 

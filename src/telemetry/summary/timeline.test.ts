@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { at, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { at, attempt, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { RunTally } from "./run-tally.ts";
 
 const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
@@ -10,7 +10,10 @@ test("the timeline keeps every call and the longest wait when steps are merged",
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 50_000_000 }), { minLength: 1, maxLength: 200 }), times => {
       const tally = new RunTally(RUN);
-      for (const ms of times) tally.take(call(ms, "a.example", { rate_delay_ms: ms }));
+      for (const ms of times) {
+        tally.take(attempt(ms, "a.example", { rate_wait_ms: ms }));
+        tally.take(call(ms, "a.example", { rate_delay_ms: ms }));
+      }
       const { hosts, stepMs } = tally.timeline();
       const [track] = hosts;
       assert.equal(

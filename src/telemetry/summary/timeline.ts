@@ -2,6 +2,7 @@ import type { CircuitState } from "../../breaker/breaker-events.ts";
 import type { BreakerOpening } from "../breaker-openings.ts";
 import { CALL_OUTCOMES, type CallOutcome, callOutcomeOf } from "../call-outcome.ts";
 import type { TelemetryEvent } from "../events.ts";
+import { queueWaitMs } from "../metric-collector.ts";
 import { type BreakerPeriod, HostTrack, STEPS } from "./host-track.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
 
@@ -10,7 +11,7 @@ export interface HostTimeline {
   readonly host: string;
   readonly calls: number;
   readonly outcomes: Readonly<Record<CallOutcome, readonly number[]>>;
-  /** The longest wait of the calls that ended in each step. */
+  /** The longest wait of the attempts that ended in each step. */
   readonly waitMs: readonly number[];
   readonly periods: readonly BreakerPeriod[];
 }
@@ -47,13 +48,18 @@ export class TimelineTally {
     }
     switch (event.event_type) {
       case "http_request": {
-        const track = this.#track(event.host);
+        if (event.background) return;
+        const track = this.#track(event.final_host);
+        const counts = track.outcomes[callOutcomeOf(event)];
         const step = this.#stepOf(ts);
         track.calls += 1;
-        track.outcomes[callOutcomeOf(event)][step] = (track.outcomes[callOutcomeOf(event)][step] ?? 0) + 1;
-        track.waitMs[step] = Math.max(track.waitMs[step] ?? 0, event.rate_delay_ms);
+        counts[step] = (counts[step] ?? 0) + 1;
+        this.#wait(event.final_host, ts, event.unsent_wait_ms);
         return;
       }
+      case "http_attempt":
+        this.#wait(event.host, ts, queueWaitMs(event));
+        return;
       case "breaker_cooldown_ended":
         for (const { kind, about } of this.#track(event.host).periods)
           if (kind === "cooldown") this.#track(event.host).end(about, ts);
@@ -96,6 +102,12 @@ export class TimelineTally {
   #lengthen(host: string, untilMs: number): void {
     const last = this.#track(host).periods.findLast(({ kind }) => kind === "cooldown");
     if (last !== undefined) last.toMs = Math.max(last.toMs, untilMs);
+  }
+
+  #wait(host: string, ts: number, ms: number): void {
+    const { waitMs } = this.#track(host);
+    const step = this.#stepOf(ts);
+    waitMs[step] = Math.max(waitMs[step] ?? 0, ms);
   }
 
   /** An event from before the first one counts in the first step. */

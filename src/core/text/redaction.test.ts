@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { redactedText } from "./redaction.ts";
+
+test("secrets are recognised by their shape, also without a name before them", () => {
+  const jwt = `eyJ${"hbGciOiJIUzI1NiJ9"}.eyJzdWIiOiIxIn0.${"c2lnbmF0dXJl"}`;
+  const secrets = [
+    jwt,
+    "AKIAIOSFODNN7EXAMPLE",
+    `ghp_${"a1B2".repeat(9)}`,
+    `sk-${"a1B2".repeat(9)}`,
+    "0123456789abcdef0123456789abcdef",
+    "3f9c1a2b-0d4e-4f6a-8b7c-1d2e3f4a5b6c",
+    "reader@example.org",
+    "first.last+tag@mail.example.org",
+    `-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----`,
+  ];
+  for (const secret of secrets)
+    for (const text of [
+      secret,
+      `before ${secret} after`,
+      `"${secret}",`,
+      `(${secret})`,
+      `https://a.example/${secret}/x`,
+    ])
+      assert.ok(!redactedText(text).includes(secret), redactedText(text));
+});
+
+test("a secret key of AWS is recognised, but a path of the same length is kept", () => {
+  const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+  assert.equal(redactedText(`signed with ${secret}, refused`), "signed with …, refused");
+  assert.equal(
+    redactedText("cannot read /srv/data/Papers2026/inbox/first/second"),
+    "cannot read /srv/data/Papers2026/inbox/first/second",
+  );
+});
+
+test("redaction removes a value whatever stands around it, and takes linear time", () => {
+  const word = fc.stringMatching(/^[a-z ]{0,12}$/);
+  fc.assert(
+    fc.property(
+      word,
+      word,
+      fc.constantFrom("api_key", "client_secret", "X-ELS-Insttoken", "refresh-token"),
+      (a, b, name) => {
+        assert.ok(!redactedText(`${a} ${name}=hunter2 ${b}`).includes("hunter2"));
+      },
+    ),
+  );
+  for (const hostile of ["a".repeat(1e5), "a@".repeat(5e4), "eyJ".repeat(3e4), "key=".repeat(2e4), "//".repeat(5e4)])
+    assert.equal(typeof redactedText(hostile), "string");
+});
+
+test("text without secrets is not changed", () => {
+  for (const text of [
+    "api.example.org",
+    "10/SECOND+5000/HOUR",
+    "database is locked",
+    "monkey=1",
+    "tokens left = 3",
+    "key: metadata",
+    "code=ECONNREFUSED, status code: 503",
+    "author=Smith&keywords=x&country_code=de&resumptionToken=a",
+    "connect redis://auth-store:6379/0 failed",
+    "session: closed",
+    "undici@8.12.4 and @redis/client@1.2.3 failed",
+    "connect token.example.org:443 and auth.example.org:6379",
+    "cannot open /var/lib/docstokg/telemetry-2026-11-16/run.jsonl: EACCES",
+    "unexpected_end_of_the_compressed_response_body_stream",
+    "run 20261116T014500.123Z-3f9c1a of 12345678901234567890123456789012 bytes",
+    "5/SECOND+300/MINUTE+5000/HOUR+100000/DAY",
+  ]) {
+    assert.equal(redactedText(text), text);
+  }
+});

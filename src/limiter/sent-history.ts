@@ -1,0 +1,58 @@
+import { type Window, WindowLog } from "../core/limits/window-log.ts";
+import type { Role } from "../policy/roles.ts";
+
+/** What a budget has sent: its log, and the windows that the log was written for. */
+export interface SentUnits {
+  readonly log: WindowLog;
+  readonly windows: readonly Window[];
+}
+
+export interface FormerBudget extends SentUnits {
+  readonly name: string;
+  readonly role: Role;
+}
+
+/** No window that a later policy may bring is longer, in practice: requests that are older count no more. */
+const KEPT_US = 24 * 3_600_000_000;
+const KEPT_MAX = 65_536;
+
+/**
+ * What role budgets sent that are gone: forgotten, or replaced by a reload. A later policy may count it again in a longer
+ * window or in another budget (law L1). It is kept for a day, for at most 65,536 budgets.
+ */
+export class SentHistory {
+  readonly #former = new Map<string, FormerBudget>();
+
+  /** The budget is gone. Only the number of its units and the time of the last one are kept if `isBrief`. */
+  add(former: FormerBudget, isBrief: boolean): void {
+    const { name, role, log } = former;
+    if (log.written === 0) return;
+    const key = keyOf(name, role);
+    // The oldest entry is first: an entry that is replaced moves to the end.
+    this.#former.delete(key);
+    const { written, lastUs } = log;
+    const brief = () => ({ name, role, windows: [], log: WindowLog.restore({ written, pending: 0, lastUs }) });
+    this.#former.set(key, isBrief ? brief() : former);
+    for (const oldest of this.#former.keys()) {
+      if (this.#former.size <= KEPT_MAX) return;
+      this.#former.delete(oldest);
+    }
+  }
+
+  /** What the former budget of this name sent. */
+  of(name: string, role: Role, nowUs: number): FormerBudget | undefined {
+    const key = keyOf(name, role);
+    const former = this.#former.get(key);
+    if (former === undefined || nowUs - former.log.lastUs < KEPT_US) return former;
+    this.#former.delete(key);
+    return undefined;
+  }
+
+  all(nowUs: number): readonly FormerBudget[] {
+    return [...this.#former.values()].filter(({ log }) => nowUs - log.lastUs < KEPT_US);
+  }
+}
+
+function keyOf(name: string, role: Role): string {
+  return `${role} ${name}`;
+}

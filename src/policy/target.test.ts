@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadPolicy } from "./load.ts";
+import { policyTarget } from "./target.ts";
+
+test("a port belongs to a target only if the policy names it, and is known for URLs without one", async () => {
+  const policy = await loadPolicy({ ratelimits: { hosts: { "a.example:80": {}, "a.example:443": {} } } });
+  const read = (target: string | URL) => {
+    const { host, path = "" } = policyTarget(policy, target);
+    return `${host}${path}`;
+  };
+  assert.equal(read("a.example"), "a.example");
+  assert.equal(read("A.example:80/x?y"), "a.example:80/x");
+  assert.equal(read("a.example:443"), "a.example:443");
+  assert.equal(read("a.example:8080"), "a.example");
+  assert.equal(read("http://a.example/x"), "a.example:80/x");
+  assert.equal(read(new URL("https://a.example/")), "a.example:443");
+  assert.equal(read("[::1]/x"), "[::1]/x");
+});
+
+test("a text that is neither a host nor a URL is refused without its password", async () => {
+  const policy = await loadPolicy();
+  for (const text of ["", "not a host", "https://u:secret@bad host/", "ftp://a.example", "service:arxiv"])
+    assert.throws(
+      () => policyTarget(policy, text),
+      (error: unknown) => error instanceof RangeError && !error.message.includes("secret"),
+      text,
+    );
+});

@@ -1,0 +1,50 @@
+/**
+ * Writes queued events when the process ends without `telemetry.close()`: at its normal end, at `process.exit()`, after an
+ * uncaught exception or rejection, and at SIGINT, SIGTERM and SIGHUP. SIGKILL, a crash of Node and a power failure cannot
+ * be noticed.
+ */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+const flushes = new Set<() => void>();
+
+/** Returns a function that removes `flush`. The handlers of the process exist only while there is one. */
+export function flushAtExit(flush: () => void): () => void {
+  if (flushes.size === 0) install();
+  flushes.add(flush);
+  return () => {
+    if (flushes.delete(flush) && flushes.size === 0) uninstall();
+  };
+}
+
+function install(): void {
+  process.on("exit", flushAll);
+  process.on("uncaughtExceptionMonitor", flushAll);
+  for (const signal of SIGNALS) process.prependListener(signal, onSignal);
+}
+
+function uninstall(): void {
+  process.off("exit", flushAll);
+  process.off("uncaughtExceptionMonitor", flushAll);
+  for (const signal of SIGNALS) process.off(signal, onSignal);
+}
+
+function flushAll(): void {
+  for (const flush of flushes) flush();
+}
+
+/**
+ * A handler takes away the default effect of a signal, so this one removes itself and sends the signal again, unless the
+ * program has handlers of its own. Those run after this one and find no trace of it: libraries that end the process only
+ * if they are alone still do.
+ */
+function onSignal(signal: NodeJS.Signals): void {
+  flushAll();
+  process.off(signal, onSignal);
+  if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+  else setImmediate(listenAgain, signal).unref();
+}
+
+/** The program goes on after the signal. */
+function listenAgain(signal: NodeJS.Signals): void {
+  if (flushes.size > 0) process.prependListener(signal, onSignal);
+}

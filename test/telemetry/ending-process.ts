@@ -1,0 +1,49 @@
+/** Takes events and ends in the way that the second argument names, without closing the telemetry. */
+import { jsonlSink } from "../../src/telemetry/sinks/jsonl-sink.ts";
+import { sqliteSink } from "../../src/telemetry/sinks/sqlite-sink.ts";
+import { createTelemetry } from "../../src/telemetry/telemetry.ts";
+
+const [file = "", ending, count = "1000"] = process.argv.slice(2);
+const sink = await (file.endsWith(".db") ? sqliteSink(file) : jsonlSink(file, { delayMs: 0 }));
+const telemetry = createTelemetry({ sinks: [sink], runId: "r" });
+const take = () => {
+  for (let i = 0; i < Number(count); i += 1)
+    telemetry.listener({ event_type: "rate_head_skipped", host: `host-${i}.example`, role: "metadata" });
+};
+
+switch (ending) {
+  case "exit":
+    take();
+    process.exit(3);
+    break;
+  case "throw":
+    take();
+    throw new Error("not caught");
+  case "reject":
+    take();
+    await Promise.reject(new Error("not handled"));
+    break;
+  case "signal":
+    take();
+    process.kill(process.pid, "SIGTERM");
+    break;
+  case "handled signal":
+    process.on("SIGTERM", () => {
+      telemetry.close().then(() => process.exit(4));
+    });
+    take();
+    process.kill(process.pid, "SIGTERM");
+    break;
+  // The shell limits the size of files, so that a write ends in the middle of a line.
+  case "full disk":
+    process.on("warning", () => undefined);
+    take();
+    await telemetry.flush();
+    process.stdout.write(JSON.stringify(telemetry.dropped));
+    process.exit();
+    break;
+  default:
+    throw new Error(`unknown ending ${ending}`);
+}
+// A signal arrives in a later turn.
+await new Promise(resolve => setTimeout(resolve, 60_000));
